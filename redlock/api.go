@@ -5,6 +5,7 @@ import (
 	"redlockd/redlock/engine"
 	"redlockd/redlock/events"
 	"redlockd/redlock/ids"
+	"redlockd/redlock/lease"
 	"redlockd/redlock/work"
 )
 
@@ -17,6 +18,61 @@ type (
 	Batch = engine.Batch
 	Trace = engine.Trace
 	Vote  = engine.Vote
+)
+
+// Locks, see package lease.
+type (
+	Mode           = lease.Mode
+	LockRequest    = lease.LockRequest
+	HoldTerms      = lease.HoldTerms
+	Hold           = lease.Hold
+	Grant          = lease.Grant
+	UnlockRequest  = lease.UnlockRequest
+	ExtendRequest  = lease.ExtendRequest
+	LockDone       = lease.LockDone
+	UnlockDone     = lease.UnlockDone
+	ExtendDone     = lease.ExtendDone
+	Requester      = lease.Requester
+	Owner          = lease.Owner
+	Note           = lease.Note
+	View           = lease.View
+	ViewDone       = lease.ViewDone
+	ForwardRequest = lease.ForwardRequest
+	ForwardDone    = lease.ForwardDone
+	Script         = lease.Script
+	ScriptTime     = lease.ScriptTime
+	ScriptUnit     = lease.ScriptUnit
+	ScriptVote     = lease.ScriptVote
+	ScriptAnswers  = lease.ScriptAnswers
+	ScriptEffect   = lease.ScriptEffect
+	ScriptRequest  = lease.ScriptRequest
+	ScriptOutcome  = lease.ScriptOutcome
+	ScriptDone     = lease.ScriptDone
+	WriteEffect    = lease.WriteEffect
+	WriteRequest   = lease.WriteRequest
+	WriteDone      = lease.WriteDone
+)
+
+// Words of locks, see package lease.
+const (
+	Exclusive              = lease.Exclusive
+	Shared                 = lease.Shared
+	Permits                = lease.Permits
+	Endless                = lease.Endless
+	ScriptUnclear          = lease.ScriptUnclear
+	ScriptNo               = lease.ScriptNo
+	ScriptYes              = lease.ScriptYes
+	ScriptMilliseconds     = lease.ScriptMilliseconds
+	ScriptSeconds          = lease.ScriptSeconds
+	ScriptUnixMilliseconds = lease.ScriptUnixMilliseconds
+	ScriptUnixSeconds      = lease.ScriptUnixSeconds
+	ScriptReleases         = lease.ScriptReleases
+	ScriptExtends          = lease.ScriptExtends
+	ScriptAdds             = lease.ScriptAdds
+	ScriptForces           = lease.ScriptForces
+	WriteDeletes           = lease.WriteDeletes
+	WriteExpires           = lease.WriteExpires
+	WriteReplaces          = lease.WriteReplaces
 )
 
 // Ids, see package ids.

@@ -2,14 +2,18 @@
 
 package redlock
 
-import "slices"
+import (
+	"slices"
+
+	"redlockd/redlock/lease"
+)
 
 // maxCycleSteps bounds a search: it runs under the lock of all wait queues.
 const maxCycleSteps = 10_000
 
 // visitedOwner is an owner that the search has reached, and the key that led to it.
 type visitedOwner struct {
-	owner Owner
+	owner lease.Owner
 	key   Key
 	from  int // index of the owner that led here, −1 for the first
 }
@@ -26,7 +30,7 @@ func (s *waiters) cycleLocked(w *waiter) []Key {
 	}
 	goals := w.request.SortedKeys()
 	queue := []visitedOwner{{w.request.Owner, "", -1}}
-	visited := map[Owner]bool{w.request.Owner: true}
+	visited := map[lease.Owner]bool{w.request.Owner: true}
 	steps := 0
 	for at := 0; at < len(queue); at++ {
 		for _, lease := range queue[at].owner.Holds(s.locker.Runs) {
@@ -85,6 +89,6 @@ func cycleKeys(goal Key, queue []visitedOwner, at int) []Key {
 // own token does not. A reader that requests the write lock waits for the other readers;
 // if one of them requests it, too, neither will ever release.
 func (s *waiters) blockedBy(w *waiter, l Lease) bool {
-	together := w.request.Mode != Exclusive && w.request.Mode == s.locker.ModeOf(l)
+	together := w.request.Mode != lease.Exclusive && w.request.Mode == s.locker.ModeOf(l)
 	return l.Token != w.request.Token && !together
 }

@@ -6,6 +6,7 @@ import (
 
 	"redlockd/redlock/engine"
 	"redlockd/redlock/ids"
+	"redlockd/redlock/lease"
 	"redlockd/redlock/work"
 )
 
@@ -28,6 +29,9 @@ var (
 	// ErrLeft: the client left while it waited; nothing reads this answer.
 	ErrLeft = errors.New("the client has left")
 )
+
+// OtherLimit means that most masters hold the key for another number of permits.
+type OtherLimit = lease.OtherLimit
 
 // Deadlock means that a wait would have closed a cycle of connections that wait for one
 // another; nothing was done.

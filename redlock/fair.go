@@ -31,6 +31,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
+	"redlockd/redlock/lease"
 	"redlockd/redlock/quorum"
 )
 
@@ -69,11 +70,11 @@ func (s *waiters) enqueue(b *Batch, w *waiter) {
 	if err := s.admitLocked(w); err != nil {
 		w.over = true
 		s.mu.Unlock()
-		w.done(Grant{}, err)
+		w.done(lease.Grant{}, err)
 		return
 	}
 	s.enqueued++
-	w.request.Ticket = &Ticket{ID: s.name + "/" + strconv.FormatInt(s.enqueued, 36)}
+	w.request.Ticket = &lease.Ticket{ID: s.name + "/" + strconv.FormatInt(s.enqueued, 36)}
 	s.count.Add(1)
 	w.timer = s.locker.engine.Clock.AfterFunc(max(w.end-s.locker.engine.Clock.Now(), 0), w.onTimeout)
 	s.mu.Unlock()
@@ -96,7 +97,7 @@ func (e *enqueueCall) Command(m *pool.SendContext, c *pool.Command) bool {
 	c.Set("EVALSHA", l.engine.Scripts.Enlist, strconv.Itoa(len(e.keys)))
 	c.Args = append(c.Args, e.keys...)
 	c.Args = append(c.Args, strconv.FormatInt(e.ballot.Proposal, 10), r.Ticket.ID,
-		strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10), engine.Flag(r.Mode != Shared), strconv.Itoa(l.options.MaxWaitersPerKey))
+		strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10), engine.Flag(r.Mode != lease.Shared), strconv.Itoa(l.options.MaxWaitersPerKey))
 	return true
 }
 
@@ -180,7 +181,7 @@ func (w *waiter) rejectEnqueue(err error) {
 	s.mu.Unlock()
 	w.leaveQueue()
 	if !over {
-		w.done(Grant{}, err)
+		w.done(lease.Grant{}, err)
 	}
 }
 
@@ -304,7 +305,7 @@ func (ln *waitQueue) writeRefresh(m *pool.SendContext, c *pool.Command, keys []s
 			continue
 		}
 		stand := w.request.Ticket
-		c.Args = append(c.Args, stand.ID, strconv.FormatInt(stand.Number, 10), engine.Flag(w.request.Mode != Shared))
+		c.Args = append(c.Args, stand.ID, strconv.FormatInt(stand.Number, 10), engine.Flag(w.request.Mode != lease.Shared))
 		kept++
 	}
 	return kept > 0

@@ -14,13 +14,14 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
+	"redlockd/redlock/lease"
 )
 
 // ForceRequest releases a lock regardless of its holder.
 type ForceRequest struct {
 	DB  int
 	Key Key
-	By  Requester // for the log
+	By  lease.Requester // for the log
 }
 
 // Force answers true if the key had holders, or may have had some, and none of them holds it

@@ -20,6 +20,7 @@ import (
 	"redlockd/redlock/due"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/events"
+	"redlockd/redlock/lease"
 )
 
 // Reasons of a lost hold.
@@ -34,8 +35,8 @@ var (
 // hold is a lease that the daemon renews.
 type hold struct {
 	holds *holds
-	grant Grant
-	terms *HoldTerms
+	grant lease.Grant
+	terms *lease.HoldTerms
 	stop  time.Duration // no renewal from here on; forever = without an end
 
 	// Guarded by holds.mu.
@@ -43,7 +44,7 @@ type hold struct {
 	due          time.Duration // of the next action: a renewal, or the end
 	index        int           // in the heap, −1 = not there
 	ended        bool
-	ballot       Copies        // the ballot, until it has been evaluated
+	ballot       lease.Copies  // the ballot, until it has been evaluated
 	renewBy      time.Duration // the next renewal is due then at the latest; 0 = at its regular time
 	refusalPause time.Duration // from a master's refusal until the next try; 0 = no master has refused
 
@@ -58,7 +59,7 @@ func (h *hold) SetIndex(index int)   { h.index = index }
 type holds struct {
 	engine *engine.Engine
 	events *events.Events
-	leases *Leases
+	leases *lease.Leases
 	log    holdLog
 	count  atomic.Int64
 	// draining: this daemon ends the connections, so their clients may still be at work: their
@@ -76,7 +77,7 @@ type holds struct {
 
 // Granted renews a grant until it is released, or ended with End, or lost. made is what the ballot knows of
 // the copies.
-func (s *holds) Granted(g Grant, made Copies, terms *HoldTerms) Hold {
+func (s *holds) Granted(g lease.Grant, made lease.Copies, terms *lease.HoldTerms) lease.Hold {
 	h := &hold{holds: s, grant: g, terms: terms, stop: forever, until: g.Until(), index: -1}
 	first := g.Began() + g.TTL()/3
 	if soon := s.engine.Clock.Now() + afterBallot; soon < first {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/lease"
 )
 
 const (
@@ -86,7 +87,7 @@ func (w *holdWatch) Gone(lane int) {
 	s := w.hold.holds
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w.answered&(1<<lane) != 0 && w.hold.grant.Mode() == Exclusive {
+	if w.answered&(1<<lane) != 0 && w.hold.grant.Mode() == lease.Exclusive {
 		w.gone |= 1 << lane
 	} else {
 		w.changed |= 1 << lane
@@ -105,7 +106,7 @@ func (s *holds) checkCopiesLocked(w *holdWatch) {
 	case w.changed&w.answered != 0 && !w.again:
 		w.again = true
 		pause := hurryPause
-		if w.hold.grant.Mode() != Exclusive {
+		if w.hold.grant.Mode() != lease.Exclusive {
 			pause = sharedPause
 		}
 		s.engine.Clock.AfterFunc(pause, func() { s.queryAgain(w) })

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redlockd/redlock/engine"
+	"redlockd/redlock/lease"
 )
 
 // leaseView collects the masters that show one lease.
@@ -102,7 +103,7 @@ func (l *Locker) holderOf(s *leaseView, votes, quorum int) Holder {
 		Left: l.shown(s.left[min(votes, quorum)-1]),
 	}
 	for _, text := range s.notes {
-		if h.Note = parseNote(text); h.Note != nil {
+		if h.Note = lease.ParseNote(text); h.Note != nil {
 			break
 		}
 	}

@@ -8,9 +8,6 @@ import (
 	"math/bits"
 	"testing"
 	"time"
-
-	"redlockd/pool"
-	"redlockd/redlock/quorum"
 )
 
 // holdFor holds a new lock; the reason of its loss goes to the channel.
@@ -99,27 +96,6 @@ func TestHold_ALostLeaseIsReportedOnceAndNeverRevived(t *testing.T) {
 	}
 }
 
-// A renewal may have been written late on some master: what it wrote there is given back
-// all the same, and what ends later is another daemon's extension.
-func TestHold_GivesBackWhatItsRenewalsWroteAndNoMore(t *testing.T) {
-	t.Parallel()
-	d := newPureDaemon(t, Options{})
-	g := d.take(LockRequest{Key: "k", TTL: time.Minute})
-	d.quiet()
-	var wrote [quorum.MaxMasters]int64
-	d.onMasters(func(lane int) {
-		wrote[lane] = time.Now().Add(d.engine.Pool.Embedded().At(lane).TTL("k")).UnixMilli()
-		if lane < 2 {
-			wrote[lane] -= 1000
-		}
-	})
-	d.giveUp(&g, &releaseScope{upTo: -time.Hour, wrote: &wrote})
-	d.quiet()
-	if n := d.holders(0, "k", string(g.Token)); n != 2 {
-		t.Errorf("%d copies are left, want the 2 that end later than what was written", n)
-	}
-}
-
 // contend lets another client compete for "k" on the first two masters.
 func (d *pureDaemon) contend() {
 	d.onMasters(func(lane int) {
@@ -157,37 +133,6 @@ func TestHold_ReachesMastersThatRefusedItAtFirst(t *testing.T) {
 	})
 	if _, err := d.extend(ExtendRequest{Key: "k", Token: g.Token, TTL: time.Hour}); err != nil || len(lost) > 0 {
 		t.Errorf("two of five copies are lost: %v, told of %d losses", err, len(lost))
-	}
-}
-
-// Whether a master's refusal arrives before the grant or after it: the hold is renewed
-// soon, not as late as where masters do not answer. A repair is refused likewise.
-func TestHold_ARefusalIsAnsweredAtOnce(t *testing.T) {
-	t.Parallel()
-	for name, after := range map[string]bool{"before the grant": false, "after it": true} {
-		t.Run(name, func(t *testing.T) {
-			d := newPureDaemon(t, Options{})
-			l := d.Locker
-			terms := &HoldTerms{OnEnd: func(Grant, error) {}}
-			made := &lockBallot{call: &acquireCall{leases: l.Leases, request: LockRequest{Key: "k", Hold: terms}}, mode: plainMode{}, token: NewToken()}
-			made.won = true
-			no := pool.Answer{Sent: true, Seal: pool.Seal{Good: true}, Reply: pool.Reply{Kind: pool.ReplyNil}}
-			if !after {
-				made.Late(no, quorum.Granted)
-			}
-			now := l.engine.Clock.Now()
-			h := l.holds.Granted(Grant{Key: "k", Token: made.token, ttl: time.Hour, start: now, until: now + time.Hour}, made, terms).(*hold)
-			if after {
-				made.Late(no, quorum.Granted)
-			}
-			l.holds.mu.Lock()
-			due, wait := h.due, h.refusalPause
-			l.holds.mu.Unlock()
-			if most := l.engine.Clock.Now() + afterRefusal; wait != afterRefusal || due > most {
-				t.Errorf("looked at after %v, %v too late", wait, due-most)
-			}
-			h.Abandon(nil)
-		})
 	}
 }
 
@@ -300,10 +245,7 @@ func TestHold_APausedDaemonRenewsNothingItHasLost(t *testing.T) {
 	d.quiet()                       // all copies are made
 	before := d.Counters().Extended // the check after the ballot may have come before a copy
 	d.holds.mu.Lock()
-	h.until = d.engine.Clock.Now() - time.Millisecond // so its copies seem to have been prolonged
-	for lane := range h.terms.wrote {
-		h.terms.wrote[lane] = time.Now().Add(time.Hour).UnixMilli()
-	}
+	h.until = d.engine.Clock.Now() - time.Millisecond
 	h.due = h.until
 	d.holds.timerAt = 0
 	d.holds.setTimerLocked()

@@ -381,3 +381,20 @@ func TestWait_BehindAWaiterInACycleIsInIt(t *testing.T) {
 		}
 	}
 }
+
+// A later question of the same wait may be refused: the wait does not end with no.
+func TestWait_RemembersThatADowngradeHasBegun(t *testing.T) {
+	t.Parallel()
+	d := newPureDaemon(t, Options{})
+	w := &waiter{waits: &d.waits, request: LockRequest{Key: "k", Mode: Shared}, end: forever}
+	w.queue = &waitQueue{waits: &d.waits}
+	begun := &NoQuorum{Downgrading: true}
+	for _, c := range []struct{ said, want error }{
+		{ErrHeld, ErrHeld}, {&NoQuorum{}, nil}, {ErrHeld, ErrHeld}, {begun, begun}, {ErrHeld, begun},
+	} {
+		w.queue.decided(w, Grant{}, c.said)
+		if err := w.finalError(); c.want != nil && err != c.want {
+			t.Errorf("after %v the wait would end with %v, want %v", c.said, err, c.want)
+		}
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/lease"
 )
 
 // LockState is what a quorum of masters reports about a key.
@@ -30,7 +31,7 @@ const (
 // LockView is a lock over all masters.
 type LockView struct {
 	State   LockState
-	Mode    Mode           // of the holders; meaningless without any
+	Mode    lease.Mode     // of the holders; meaningless without any
 	Limit   int            // of Permits
 	Holders []Holder       // the longest first, at most maxHolders
 	Count   int            // of holders; more than are listed if there are too many
@@ -52,7 +53,7 @@ type Holder struct {
 	Votes     int           // masters that show this lease
 	Confirmed bool          // a quorum shows it
 	Fence     Fence         // 0 if this daemon has not granted it and there is no note
-	Note      *Note         // nil if there is none
+	Note      *lease.Note   // nil if there is none
 
 	at copyKind
 }
@@ -64,7 +65,7 @@ type LockOnMaster struct {
 	Quarantined bool   // quarantined: the master may have forgotten, so only what it shows counts
 	Reason      string // why it is not known, or quarantined
 	State       LockState
-	Mode        Mode
+	Mode        lease.Mode
 	Count       int           // holders that it shows
 	Token       Token         // of the lease that lasts longest, "" = none
 	Left        time.Duration // of that lease
@@ -85,7 +86,7 @@ type shownHolder struct {
 // copyKind is what the copies of one lease have in common. Copies of two kinds do not add
 // up.
 type copyKind struct {
-	mode        Mode
+	mode        lease.Mode
 	limit, slot int
 	token       Token
 }
@@ -107,7 +108,7 @@ func (l *Locker) ReadLock(db int, key Key, done func(LockView, error)) {
 func (l *Locker) readLock(db int, key Key, done func(LockView, error)) {
 	g := l.engine.Pool.Group(db)
 	l.engine.Collect(g, func(_ *pool.SendContext, c *pool.Command) {
-		c.Set("EVALSHA", l.engine.Scripts.Inspect, "3", l.engine.MasterKey(key), NotesKey(l.engine, key), l.queueEndsKey(key),
+		c.Set("EVALSHA", l.engine.Scripts.Inspect, "3", l.engine.MasterKey(key), lease.NotesKey(l.engine, key), l.queueEndsKey(key),
 			strconv.Itoa(maxHolders), "1")
 	}, func(answers []pool.Answer) {
 		masters := l.mastersOf(g, answers)
@@ -160,11 +161,11 @@ func (m *LockOnMaster) read(items []pool.Reply) {
 	case "none":
 		return
 	case "string":
-		m.Mode = Exclusive
+		m.Mode = lease.Exclusive
 	case "zset":
-		m.Mode = Shared
+		m.Mode = lease.Shared
 	case "hash":
-		m.Mode = Permits
+		m.Mode = lease.Permits
 	default:
 		m.State = LockForeign
 		return

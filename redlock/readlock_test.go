@@ -5,6 +5,7 @@ package redlock
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -234,7 +235,11 @@ func TestReadLock_ShowsTheHoldersNoteAndNothingAfterItsRelease(t *testing.T) {
 	var v LockView
 	eventually(t, "the note is on the masters", func() bool { v = other.see("k"); return v.Holders[0].Note != nil })
 	n := v.Holders[0].Note
-	if n.Meta != "build 7 of\x00 \xff" || n.Client != "10.0.0.9:55 5" || n.Name != "worker" || n.Daemon != daemonName() || v.Holders[0].Fence != g.Fence {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n.Meta != "build 7 of\x00 \xff" || n.Client != "10.0.0.9:55 5" || n.Name != "worker" || n.Daemon != fmt.Sprintf("%s/%d", host, os.Getpid()) || v.Holders[0].Fence != g.Fence {
 		t.Errorf("%+v of %+v", n, v.Holders[0])
 	}
 	for i := range c.servers {
@@ -277,9 +282,6 @@ func TestNotes_GoWithTheReleaseAndMoveWithTheExtension(t *testing.T) {
 	if !c.empty(0, 1, 2) {
 		t.Errorf("left behind: %q", c.servers[0].Keys())
 	}
-	if n := d.notes.count.Load(); n != 0 {
-		t.Errorf("%d notes are remembered", n)
-	}
 }
 
 // A note of a lock that has no end would have none either, and who deletes the lock
@@ -287,8 +289,7 @@ func TestNotes_GoWithTheReleaseAndMoveWithTheExtension(t *testing.T) {
 func TestNotes_AreNotKeptOfALockWithoutAnExpiry(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
-	d := c.daemon()
-	d.notes.everyHolder = true
+	d := c.daemon(lockInfo)
 	if _, err := d.ask(LockRequest{Key: "k", Token: "my own value", TTL: Endless, Valued: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -300,16 +301,12 @@ func TestNotes_AreNotKeptOfALockWithoutAnExpiry(t *testing.T) {
 	if !c.empty(0, 1, 2) {
 		t.Errorf("left behind: %q", c.servers[0].Keys())
 	}
-	if n := d.notes.count.Load(); n != 0 {
-		t.Errorf("%d notes are remembered", n)
-	}
 }
 
 func TestNotes_AreKeptOfEveryHolderWithLockInfo(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
-	d, other := c.daemon(), c.daemon()
-	d.notes.everyHolder = true
+	d, other := c.daemon(lockInfo), c.daemon()
 	g := d.get(LockRequest{Key: "k", Requester: &Requester{Addr: "10.0.0.9:1"}})
 	eventually(t, "the note is on the masters", func() bool { return other.see("k").Holders[0].Note != nil })
 	if h := other.see("k").Holders[0]; h.Note.Client != "10.0.0.9:1" || h.Note.Meta != "" || h.Fence != g.Fence {
@@ -318,19 +315,6 @@ func TestNotes_AreKeptOfEveryHolderWithLockInfo(t *testing.T) {
 	d.free("k", g.Token)
 	if !c.empty(0, 1, 2) {
 		t.Errorf("left behind: %q", c.servers[0].Keys())
-	}
-}
-
-func TestNotes_OfLapsedLeasesAreForgotten(t *testing.T) {
-	var n notes
-	for i := range 4 * minSweep {
-		n.add(Lease{DB: 0, Key: key(i), Token: tokenA}, storedNote{"text", time.Duration(i)}, time.Duration(i))
-	}
-	if left := n.count.Load(); left > 2*minSweep {
-		t.Errorf("%d notes of lapsed leases are kept", left)
-	}
-	if text := n.take(Lease{DB: 0, Key: key(4*minSweep - 1), Token: tokenA}); text != "text" {
-		t.Errorf("the last note is %q", text)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"redlockd/redlock/engine"
 	"redlockd/redlock/events"
 	"redlockd/redlock/ids"
+	"redlockd/redlock/lease"
 	"redlockd/redlock/work"
 )
 
@@ -36,7 +37,7 @@ type Options struct {
 
 // Locker is the locks, ids and work of a daemon.
 type Locker struct {
-	*Leases
+	*lease.Leases
 	*events.Events
 	*ids.IDs
 	*work.Works
@@ -75,7 +76,7 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 		return nil, err
 	}
 	l := &Locker{IDs: ids.New(e, o.VolatileIDs), Events: events.New(e), engine: e, options: o}
-	l.Leases = newLeaseService(e, l.Events, o.Tokens, o.LockInfo)
+	l.Leases = lease.New(e, l.Events, o.Tokens, o.LockInfo)
 	l.Works = work.New(e, &l.waits)
 	l.holds = &holds{engine: e, events: l.Events, leases: l.Leases, log: holdLog{clock: p.Clock(), logger: o.Logger}}
 	l.waits.locker = l

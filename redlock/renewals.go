@@ -11,6 +11,8 @@ import (
 	"container/heap"
 	"errors"
 	"time"
+
+	"redlockd/redlock/lease"
 )
 
 const (
@@ -111,7 +113,7 @@ func (h *hold) fullyCopied() bool {
 }
 
 // onRenewed takes the masters' answer to a renewal.
-func (h *hold) onRenewed(g Grant, err error) {
+func (h *hold) onRenewed(g lease.Grant, err error) {
 	s := h.holds
 	now := s.engine.Clock.Now()
 	s.mu.Lock()

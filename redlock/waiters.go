@@ -17,6 +17,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
+	"redlockd/redlock/lease"
 	"redlockd/redlock/work"
 )
 
@@ -40,9 +41,9 @@ type waiter struct {
 	waits       *waiters
 	queue       *waitQueue // nil until the waiter is in a queue
 	prev, next  *waiter
-	request     LockRequest
+	request     lease.LockRequest
 	peekOnly    bool // it does not take the lock, see AwaitFree
-	done        LockDone
+	done        lease.LockDone
 	end         time.Duration // of the wait, on the pool's clock
 	timer       pool.Timer
 	firstErr    error // why the masters could not decide before the waiter was in a queue
@@ -68,7 +69,7 @@ type waiters struct {
 // is called exactly once, as for Lock, or with ErrLeft once leave was called. A grant
 // that arrives after that is given back. When the time is over the answer is ErrHeld, or
 // the reason why the masters could not decide.
-func (l *Locker) Wait(b *Batch, r LockRequest, done LockDone) (leave func()) {
+func (l *Locker) Wait(b *Batch, r lease.LockRequest, done lease.LockDone) (leave func()) {
 	w := &waiter{waits: &l.waits, request: r, done: done, end: l.engine.Recent() + r.Wait}
 	enter := l.waits.enter
 	if r.Fair {
@@ -79,7 +80,7 @@ func (l *Locker) Wait(b *Batch, r LockRequest, done LockDone) (leave func()) {
 		return w.leave
 	}
 	// Its token may hold the key already: a repeat must not wait for its own lock.
-	l.Lock(b, r, func(g Grant, err error) {
+	l.Lock(b, r, func(g lease.Grant, err error) {
 		if errors.Is(err, ErrHeld) || isUndecided(err) {
 			w.noteDowngrade(err)
 			w.everRefused = errors.Is(err, ErrHeld)
@@ -92,7 +93,7 @@ func (l *Locker) Wait(b *Batch, r LockRequest, done LockDone) (leave func()) {
 }
 
 // finishFirst answers a waiter that was never in a queue.
-func (w *waiter) finishFirst(l *Locker, g Grant, err error) {
+func (w *waiter) finishFirst(l *Locker, g lease.Grant, err error) {
 	l.waits.mu.Lock()
 	left := w.over
 	w.over = true
@@ -115,7 +116,7 @@ func (s *waiters) enter(b *Batch, w *waiter) {
 	if err := s.admitLocked(w); err != nil {
 		w.over = true
 		s.mu.Unlock()
-		w.done(Grant{}, err)
+		w.done(lease.Grant{}, err)
 		return
 	}
 	ln := s.queueLocked(w)
@@ -228,7 +229,7 @@ func (w *waiter) leave() {
 	s.removeLocked(w)
 	s.mu.Unlock()
 	w.leaveQueue()
-	w.done(Grant{}, ErrLeft)
+	w.done(lease.Grant{}, ErrLeft)
 }
 
 // onTimeout ends a wait. A ballot of the waiter that is under way may still be granted,
@@ -244,7 +245,7 @@ func (w *waiter) onTimeout() {
 	err := w.finalError()
 	s.mu.Unlock()
 	w.leaveQueue()
-	w.done(Grant{}, err)
+	w.done(lease.Grant{}, err)
 }
 
 // finalError is the answer of a wait without a grant. It is ErrHeld only if the queue's
@@ -313,7 +314,7 @@ func (l *Locker) EndWaits() {
 	slices.SortFunc(all, func(a, b *waiter) int { return cmp.Compare(a.end-a.request.Wait, b.end-b.request.Wait) }) // in order of arrival
 	for _, w := range all {
 		w.leaveQueue()
-		w.done(Grant{}, ErrShutdown)
+		w.done(lease.Grant{}, ErrShutdown)
 	}
 	l.Works.EndWaits()
 }

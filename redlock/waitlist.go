@@ -6,14 +6,16 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"redlockd/redlock/lease"
 )
 
 // Waiting is one request that waits.
 type Waiting struct {
 	Keys      []Key // the keys that it waits for
-	Mode      Mode
+	Mode      lease.Mode
 	Fair      bool
-	Requester Requester
+	Requester lease.Requester
 	Place     int           // in its wait queue in this daemon, from 1
 	Since     time.Duration // the time that it has waited
 	Left      time.Duration // the time that it will wait at most

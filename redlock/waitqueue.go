@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/lease"
 )
 
 const (
@@ -123,7 +124,7 @@ func (ln *waitQueue) contend(b *Batch, w *waiter) {
 	if ln.peekOnly {
 		lock = ln.waits.locker.peek
 	}
-	lock(b, w.request, func(g Grant, err error) { ln.decided(w, g, err) })
+	lock(b, w.request, func(g lease.Grant, err error) { ln.decided(w, g, err) })
 }
 
 // handOverLocked is the waiter whose request leaves together with a release, if any.
@@ -146,7 +147,7 @@ func (ln *waitQueue) handOverLocked() *waiter {
 }
 
 // decided takes the masters' answer to the waiter's request.
-func (ln *waitQueue) decided(w *waiter, g Grant, err error) {
+func (ln *waitQueue) decided(w *waiter, g lease.Grant, err error) {
 	s := ln.waits
 	s.mu.Lock()
 	ln.contender = nil
@@ -183,7 +184,7 @@ func (ln *waitQueue) decided(w *waiter, g Grant, err error) {
 }
 
 // nextLocked is the waiter that contends after an answer; if nil, the timer is set instead.
-func (ln *waitQueue) nextLocked(g Grant, err error) *waiter {
+func (ln *waitQueue) nextLocked(g lease.Grant, err error) *waiter {
 	head := ln.head
 	undecided := isUndecided(err)
 	if undecided {
@@ -199,7 +200,7 @@ func (ln *waitQueue) nextLocked(g Grant, err error) *waiter {
 		ln.failures++
 		ln.setTimerLocked(ln.spread(delay))
 		return nil
-	case err == nil && g.Mode() == Exclusive && !ln.hinted:
+	case err == nil && g.Mode() == lease.Exclusive && !ln.hinted:
 		// Held by a client that this daemon has just served; if it has left, its release
 		// follows.
 		if ln.fair { // the next one may be in another daemon's queue
@@ -211,7 +212,7 @@ func (ln *waitQueue) nextLocked(g Grant, err error) *waiter {
 	case errors.Is(err, ErrHeld) && !ln.hinted:
 		ln.streak = 0
 		ln.watchLocked(0)
-		ln.watch.behind = errors.Is(err, errBehind)
+		ln.watch.behind = errors.Is(err, lease.ErrBehind)
 		return nil
 	}
 	ln.setContenderLocked(head)

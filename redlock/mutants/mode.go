@@ -15,7 +15,7 @@ func brokenReaders() []Mutant {
 		patched("reader-ends", "the key ends with the newest reader, not with the last one to expire",
 			Change{scripts + "share.lua", "redis.call('PEXPIREAT', lock, digits(lastOf(lock)))", "redis.call('PEXPIREAT', lock, digits(ends))"}).in("readers-3"),
 		patched("told-no", "a writer that was downgraded on some masters is answered nil",
-			Change{"redlock/fail.go", "\tif !c.downgrading.Load() {", "\tif !c.downgrading.Load() || pool.Broken(\"told-no\") {"}).in("eager-5"),
+			Change{"redlock/lease/fail.go", "\tif !c.downgrading.Load() {", "\tif !c.downgrading.Load() || pool.Broken(\"told-no\") {"}).in("eager-5"),
 		patched("reader-leaves", "a reader's release takes all readers",
 			Change{scripts + "forcerelease.lua", "redis.call('ZREM', lock, token)", "redis.call('DEL', lock)"}).in("readers-3"),
 		patched("upgrade-ends", "the writer's copy ends before the copy of its former read lease",
@@ -23,7 +23,7 @@ func brokenReaders() []Mutant {
 		patched("downgrade-any", "a late ballot downgrades a later writer",
 			Change{scripts + "share.lua", "  if had ~= tonumber(ARGV[3]) then return {0, had} end\n", ""}).in("eager-3"),
 		patched("downgrade-late", "a master that shows the writer only after the reply to the reader downgrades it",
-			Change{"redlock/shared.go", "ends > 0 && !a.ballot.Over() {", "ends > 0 && (!a.ballot.Over() || pool.Broken(\"downgrade-late\")) {"}).in("contest-3"),
+			Change{"redlock/lease/shared.go", "ends > 0 && !a.ballot.Over() {", "ends > 0 && (!a.ballot.Over() || pool.Broken(\"downgrade-late\")) {"}).in("contest-3"),
 		patched("downgrade-first", "a downgrade deletes the writer before the reader can be written",
 			Change{scripts + "share.lua", "  local refusal = refusesReaders(lock)\n  if refusal then return refusal end\n", ""}).in("denials-3"),
 		patched("deletes-first", "the undo of an upgrade deletes the writer before it is certain that the reader can be written",
@@ -47,9 +47,9 @@ func brokenPermits() []Mutant {
 		patched("multi-some", "of several keys only the first one is looked at",
 			Change{scripts + "multi.lua", "  elseif kind ~= 'none' then\n", "  elseif kind ~= 'none' and i == 1 then\n"}).in("blind-3"),
 		patched("multi-undo", "of several keys only the first one is given back by a failed attempt",
-			Change{"redlock/multi.go", "\tfor _, key := range a.rest {\n\t\ta.undoKey(lane, c, key)\n", "\tfor _, key := range a.rest {\n\t\tif pool.Broken(\"multi-undo\") {\n\t\t\tbreak\n\t\t}\n\t\ta.undoKey(lane, c, key)\n"}).in("pairs-3"),
+			Change{"redlock/lease/multi.go", "\tfor _, key := range a.rest {\n\t\ta.undoKey(lane, c, key)\n", "\tfor _, key := range a.rest {\n\t\tif pool.Broken(\"multi-undo\") {\n\t\t\tbreak\n\t\t}\n\t\ta.undoKey(lane, c, key)\n"}).in("pairs-3"),
 		patched("multi-hold", "of several keys only the first one is given back when their holder goes",
-			Change{"redlock/locks.go", "\tfor _, id := range g.Leases() {\n\t\tl.releaseAlways(events.Released, nil, id, only,",
+			Change{"redlock/lease/lease.go", "\tfor _, id := range g.Leases() {\n\t\tl.releaseAlways(events.Released, nil, id, only,",
 				"\tfor i, id := range g.Leases() {\n\t\tif i > 0 && pool.Broken(\"multi-hold\") {\n\t\t\tbreak\n\t\t}\n\t\tl.releaseAlways(events.Released, nil, id, only,"}).in("waits-3"),
 		patched("multi-extend", "of several keys one that is another's is prolonged, too",
 			Change{scripts + "multiextend.lua", "if kind == 'string' and redis.call('GET', lock) == token then", "if kind == 'string' and (i > 1 or redis.call('GET', lock) == token) then"}).in("torn-3"),
@@ -82,7 +82,7 @@ func brokenCycles() []Mutant {
 		patched("cycle-queue", "the search ignores waiters that are blocked by earlier waiters",
 			Change{"redlock/deadlock.go", "\tif ln == nil {\n\t\treturn false\n", "\tif ln == nil || pool.Broken(\"cycle-queue\") {\n\t\treturn false\n"}).in("cycles-3"),
 		patched("cycle-over", "leases that have run out count",
-			Change{"redlock/locks.go", "\treturn ok && known.until > l.engine.Recent()\n", "\treturn ok && (known.until > l.engine.Recent() || pool.Broken(\"cycle-over\"))\n"}).in("cyclefaults-3"),
+			Change{"redlock/lease/lease.go", "\treturn ok && known.until > l.engine.Recent()\n", "\treturn ok && (known.until > l.engine.Recent() || pool.Broken(\"cycle-over\"))\n"}).in("cyclefaults-3"),
 	}
 }
 

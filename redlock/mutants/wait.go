@@ -8,8 +8,8 @@ package mutants
 func brokenWaits() []Mutant {
 	return []Mutant{
 		patched("left", "a waiter stays in its wait queue after its client has left",
-			Change{"redlock/waiters.go", "\ts.removeLocked(w)\n\ts.mu.Unlock()\n\tw.leaveQueue()\n\tw.done(Grant{}, ErrLeft)",
-				"\tif w.over = true; !pool.Broken(\"left\") {\n\t\ts.removeLocked(w)\n\t}\n\ts.mu.Unlock()\n\tw.leaveQueue()\n\tw.done(Grant{}, ErrLeft)"}).in("waits-3"),
+			Change{"redlock/waiters.go", "\ts.removeLocked(w)\n\ts.mu.Unlock()\n\tw.leaveQueue()\n\tw.done(lease.Grant{}, ErrLeft)",
+				"\tif w.over = true; !pool.Broken(\"left\") {\n\t\ts.removeLocked(w)\n\t}\n\ts.mu.Unlock()\n\tw.leaveQueue()\n\tw.done(lease.Grant{}, ErrLeft)"}).in("waits-3"),
 		patched("left-grant", "a grant whose waiter has left is kept",
 			Change{"redlock/waitqueue.go", "\tcase err == nil:\n\t\ts.locker.Undelivered(g)",
 				"\tcase err == nil && !pool.Broken(\"left-grant\"):\n\t\ts.locker.Undelivered(g)"}).in("alone-3"),
@@ -37,7 +37,7 @@ func brokenHolds() []Mutant {
 			Change{"redlock/renewals.go", "\tif due >= h.stop {", "\tif due >= h.stop && !pool.Broken(\"renew-max\") {"}).in("holds-3"),
 		patched("renew-lost", "a lease that a quorum has lost is renewed further",
 			Change{"redlock/renewals.go", "\t\ts.endLocked(h)\n\t\ts.mu.Unlock()\n\t\th.onLost(ErrLostHeld)\n\t\treturn\n",
-				"\t\tif pool.Broken(\"renew-lost\") {\n\t\t\th.until = now + h.grant.ttl\n\t\t\ts.scheduleLocked(h, now+h.grant.ttl/3)\n\t\t\tbreak\n\t\t}\n\t\ts.endLocked(h)\n\t\ts.mu.Unlock()\n\t\th.onLost(ErrLostHeld)\n\t\treturn\n"}).in("wiped-3"),
+				"\t\tif pool.Broken(\"renew-lost\") {\n\t\t\th.until = now + h.grant.TTL()\n\t\t\ts.scheduleLocked(h, now+h.grant.TTL()/3)\n\t\t\tbreak\n\t\t}\n\t\ts.endLocked(h)\n\t\ts.mu.Unlock()\n\t\th.onLost(ErrLostHeld)\n\t\treturn\n"}).in("wiped-3"),
 		patched("paused", "a lease is renewed although its validity is over",
 			Change{"redlock/renewals.go", "\t\tcase now >= h.until: //", "\t\tcase now >= h.until && !pool.Broken(\"paused\"): //"}).in("holds-3"),
 	}
@@ -56,10 +56,10 @@ func brokenQueues() []Mutant {
 			Change{dir + "fair.lua", "  if before(i) and not mine(lock) then return {-2} end",
 				"  if ARGV[#ARGV - 3] == '' and before(i) and not mine(lock) then return {-2} end"}).in("queue-3"),
 		patched("refresh-left", "a waiter that has left a FAIR queue is refreshed in it once more",
-			Change{"redlock/waitqueue.go", " pool.Timer // of FAIR, see refreshTickets\n", " pool.Timer // of FAIR, see refreshTickets\n\tpast []*Ticket\n"},
-			Change{"redlock/fair.go", "ticketRefresh(keys []string, part int) ", "ticketRefresh(keys []string, part int, past ...*Ticket) "},
+			Change{"redlock/waitqueue.go", " pool.Timer // of FAIR, see refreshTickets\n", " pool.Timer // of FAIR, see refreshTickets\n\tpast []*lease.Ticket\n"},
+			Change{"redlock/fair.go", "ticketRefresh(keys []string, part int) ", "ticketRefresh(keys []string, part int, past ...*lease.Ticket) "},
 			Change{"redlock/fair.go", "writeRefresh(m, c, keys, part) }", "writeRefresh(m, c, keys, part, past...) }"},
-			Change{"redlock/fair.go", "keys []string, part int) bool {", "keys []string, part int, past ...*Ticket) bool {"},
+			Change{"redlock/fair.go", "keys []string, part int) bool {", "keys []string, part int, past ...*lease.Ticket) bool {"},
 			Change{"redlock/fair.go", "ln.head.request\n\ts.mu.Unlock()\n",
 				"ln.head.request\n\tpast := ln.past\n\tif ln.past = nil; pool.Broken(\"refresh-left\") {\n\t\tfor w := ln.head; w != nil; w = w.next {\n\t\t\tln.past = append(ln.past, w.request.Ticket)\n\t\t}\n\t}\n\ts.mu.Unlock()\n"},
 			Change{"redlock/fair.go", "b.Add(ln.group, ln.ticketRefresh(keys, part))", "b.Add(ln.group, ln.ticketRefresh(keys, part, past...))"},
