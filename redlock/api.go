@@ -5,6 +5,7 @@ import (
 	"redlockd/redlock/engine"
 	"redlockd/redlock/events"
 	"redlockd/redlock/ids"
+	"redlockd/redlock/inspect"
 	"redlockd/redlock/lease"
 	"redlockd/redlock/work"
 )
@@ -73,6 +74,26 @@ const (
 	WriteDeletes           = lease.WriteDeletes
 	WriteExpires           = lease.WriteExpires
 	WriteReplaces          = lease.WriteReplaces
+)
+
+// Views of locks, see package inspect.
+type (
+	Listing      = inspect.Listing
+	ListedLock   = inspect.ListedLock
+	LockPage     = inspect.LockPage
+	LockState    = inspect.LockState
+	LockView     = inspect.LockView
+	Holder       = inspect.Holder
+	LockOnMaster = inspect.LockOnMaster
+	ForceRequest = inspect.ForceRequest
+)
+
+// States of a lock.
+const (
+	LockFree      = inspect.LockFree
+	LockHeld      = inspect.LockHeld
+	LockUndecided = inspect.LockUndecided
+	LockForeign   = inspect.LockForeign
 )
 
 // Ids, see package ids.

@@ -2,12 +2,12 @@
 // socket and no protocol: requests are values, outcomes are calls.
 //
 // Package quorum has the arithmetic, package engine puts one question to all masters, package
-// scripts has what runs on them. Package lease acquires, extends and releases locks, packages ids
-// and work have DNEXTID and DWORK, package events what listeners receive.
+// scripts has what runs on them. Package lease acquires, extends and releases locks, package
+// inspect shows them. Packages ids and work have DNEXTID and DWORK, package events what listeners
+// receive.
 //
 // Files in reading order:
 //   - api.go, errors.go, redlock.go, counters.go: the Locker;
 //   - waiters.go, waitqueue.go, keywatch.go, fair.go, deadlock.go, waitlist.go, scriptwait.go: waits;
-//   - hold.go, renewals.go, holdwatch.go, holdlog.go: leases that are renewed;
-//   - readlock.go, lockview.go, listlocks.go, force.go: inspection and force.
+//   - hold.go, renewals.go, holdwatch.go, holdlog.go: leases that are renewed.
 package redlock

@@ -6,6 +6,7 @@ import (
 
 	"redlockd/redlock/engine"
 	"redlockd/redlock/ids"
+	"redlockd/redlock/inspect"
 	"redlockd/redlock/lease"
 	"redlockd/redlock/work"
 )
@@ -25,7 +26,8 @@ type (
 )
 
 var (
-	ErrBadToken = work.ErrBadToken
+	ErrBadToken  = work.ErrBadToken
+	ErrBadCursor = inspect.ErrBadCursor
 	// ErrLeft: the client left while it waited; nothing reads this answer.
 	ErrLeft = errors.New("the client has left")
 )

@@ -5,6 +5,7 @@ package redlock
 // its own, without knowledge of the others.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -149,6 +150,7 @@ type daemon struct {
 	clock  *clock
 
 	lockInfo bool
+	logger   *slog.Logger // of the Locker; nil = the pool's
 }
 
 // trait is how a daemon differs from the usual.
@@ -170,6 +172,9 @@ func blind(d *daemon, _ *pool.Options) { d.clock.hold(heartbeat) }
 
 // lockInfo notes every holder.
 func lockInfo(d *daemon, _ *pool.Options) { d.lockInfo = true }
+
+// logsTo gives the Locker a logger of its own.
+func logsTo(logger *slog.Logger) trait { return func(d *daemon, _ *pool.Options) { d.logger = logger } }
 
 // options of a daemon on all masters.
 func (c *cluster) options() pool.Options {
@@ -211,7 +216,7 @@ func (c *cluster) startDaemon(traits ...trait) *daemon {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(p.Close)
-	if d.Locker, err = New(p, Options{Logger: o.Logger, LockInfo: d.lockInfo}); err != nil {
+	if d.Locker, err = New(p, Options{Logger: cmp.Or(d.logger, o.Logger), LockInfo: d.lockInfo}); err != nil {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { _ = d.Close(time.Second) }) // what a test broke on purpose may stay unanswered

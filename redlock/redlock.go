@@ -12,6 +12,7 @@ import (
 	"redlockd/redlock/engine"
 	"redlockd/redlock/events"
 	"redlockd/redlock/ids"
+	"redlockd/redlock/inspect"
 	"redlockd/redlock/lease"
 	"redlockd/redlock/work"
 )
@@ -38,6 +39,7 @@ type Options struct {
 // Locker is the locks, ids and work of a daemon.
 type Locker struct {
 	*lease.Leases
+	*inspect.Inspector
 	*events.Events
 	*ids.IDs
 	*work.Works
@@ -80,6 +82,7 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 	l.Works = work.New(e, &l.waits)
 	l.holds = &holds{engine: e, events: l.Events, leases: l.Leases, log: holdLog{clock: p.Clock(), logger: o.Logger}}
 	l.waits.locker = l
+	l.Inspector = inspect.New(e, l.Leases, o.Logger, l.waits.countAt)
 	l.waits.name = string(NewToken())[:8]
 	l.Connect(l.waits.onRelease, l.holds)
 	p.Start(texts...)

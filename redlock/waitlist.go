@@ -69,14 +69,14 @@ func oldest(list []Waiting, limit int) []Waiting {
 }
 
 // countAt is how many requests wait for one key.
-func (s *waiters) countAt(p dbKey) int {
+func (s *waiters) countAt(db int, key Key) int {
 	if s.count.Load() == 0 {
 		return 0
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
-	for _, ln := range s.byKey[p] {
+	for _, ln := range s.byKey[dbKey{db, key}] {
 		n += ln.length
 	}
 	return n

@@ -33,9 +33,8 @@ const (
 // knotLimits and methodLimits are what packages have beyond that. They only ever shrink.
 var (
 	knotLimits = map[string]int{
-		"pool":          3400, // the state machine of the lanes: lane, flush, verify, group, dial
-		"redlock/lease": 3000,
-		"redlock/sim":   5300,
+		"pool":        3400, // the state machine of the lanes: lane, flush, verify, group, dial
+		"redlock/sim": 5300,
 	}
 	methodLimits = map[string]int{"redlock/sim.server": 58}
 )

@@ -4,7 +4,7 @@
 // there are no listeners anywhere. Otherwise the event goes to the dbEvents of its database.
 // They pass it to the listeners of this daemon, which have a goroutine of their own, so that no
 // lane ever waits for them. If other daemons listen, the event also goes into the next batch
-// (eventtransport.go). Each listening daemon detects expired leases itself (expirywatch.go), so
+// (transport.go). Each listening daemon detects expired leases itself (expirywatch.go), so
 // an expiry is reported even if the daemon that granted the lease is dead.
 
 package events

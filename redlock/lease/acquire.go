@@ -300,6 +300,9 @@ func (a *lockBallot) grant(fence int64) {
 	a.call.finish(g, nil)
 }
 
+// tokenOf is the token of the i-th key.
+func (a *lockBallot) tokenOf(i int) engine.Token { return a.call.request.tokenOf(i, a.token) }
+
 // ids are the leases of the request's keys.
 func (a *lockBallot) ids() []engine.LeaseID {
 	r := &a.call.request

@@ -21,7 +21,7 @@ type Grant struct {
 
 	// ballot made the grant. It is set if the caller chose the token and may be using it
 	// through another daemon: only what the ballot made is ever given back without a request.
-	ballot *lockBallot
+	ballot grantor
 
 	db    int
 	mode  Mode
@@ -29,6 +29,12 @@ type Grant struct {
 	ttl   time.Duration
 	start time.Duration // before the first command was queued
 	clock pool.Clock
+}
+
+// grantor is the ballot that made a grant.
+type grantor interface {
+	takeBack()
+	tokenOf(i int) engine.Token
 }
 
 // Keys are all keys of the grant, DB is their database.
@@ -40,7 +46,7 @@ func (g *Grant) TokenOf(i int) engine.Token {
 	if g.ballot == nil {
 		return g.Token
 	}
-	return g.ballot.call.request.tokenOf(i, g.Token)
+	return g.ballot.tokenOf(i)
 }
 
 // Validity is what is left for the caller now; ≤ 0 means it is used up.

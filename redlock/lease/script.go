@@ -16,6 +16,7 @@ import (
 	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
+	"redlockd/redlock/scripts"
 )
 
 // Script is one call of a library's script.
@@ -68,15 +69,15 @@ const shortToken = 8
 
 // write writes the command for one master. Its arguments give a lease of ttl plus late,
 // so that a copy which arrives up to late after it was sent still lives for all of ttl.
-func (s *Script) write(l *Leases, m *pool.SendContext, c *pool.Command, ttl time.Duration) {
-	c.Set("EVAL", s.text(l.engine.Scripts.NoShorten), strconv.Itoa(len(s.Keys)))
+func (s *Script) write(e *engine.Engine, m *pool.SendContext, c *pool.Command, ttl time.Duration) {
+	c.Set("EVAL", s.text(e.Scripts.NoShorten), strconv.Itoa(len(s.Keys)))
 	for _, key := range s.Keys {
-		c.Args = append(c.Args, l.engine.MasterKey(key))
+		c.Args = append(c.Args, e.MasterKey(key))
 	}
 	first := len(c.Args)
 	c.Args = append(c.Args, s.Args...)
 	if s.Time.Arg > 0 {
-		c.Args[first+s.Time.Arg-1] = strconv.FormatInt(s.Time.of(m, ttl, l.engine.Late), 10)
+		c.Args[first+s.Time.Arg-1] = strconv.FormatInt(s.Time.of(m, ttl, e.Late), 10)
 	}
 }
 
@@ -96,16 +97,11 @@ func (t ScriptTime) of(m *pool.SendContext, ttl, late time.Duration) int64 {
 // text is what the masters receive. A script that may prolong an existing copy runs
 // inside noshorten.lua, which reports which of the keys existed and keeps copies from
 // ending earlier.
-func (s *Script) text(within [2]string) string {
+func (s *Script) text(within scripts.Wrapper) string {
 	if !s.Prolongs {
 		return s.Text
 	}
-	head, body := "", s.Text
-	if strings.HasPrefix(body, "#!") {
-		head, body, _ = strings.Cut(body, "\n")
-		head += "\n"
-	}
-	return head + within[0] + body + within[1]
+	return within.Wrap(s.Text)
 }
 
 // wrapperAnswer is what noshorten.lua returns beside the script's own answer.

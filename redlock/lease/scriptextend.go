@@ -45,7 +45,7 @@ func (l *Leases) scriptExtend(b *engine.Batch, r ScriptRequest, done ScriptDone)
 		if m.Now >= quorum.Deadline(now, r.TTL) {
 			return false
 		}
-		r.Script.write(l, m, c, r.TTL)
+		r.Script.write(l.engine, m, c, r.TTL)
 		return true
 	}
 	s.onResult = func(v quorum.Result) {

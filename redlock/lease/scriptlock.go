@@ -69,7 +69,7 @@ var _ lockMode = (*scriptMode)(nil)
 
 func (f *scriptMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
 	ttl, late := a.call.request.TTL, a.call.leases.engine.Late
-	f.script.write(a.call.leases, m, c, ttl)
+	f.script.write(a.call.leases.engine, m, c, ttl)
 	tight := len(a.token) < shortToken
 	for _, token := range f.script.Tokens {
 		tight = tight || len(token) < shortToken
@@ -111,7 +111,7 @@ func (f *scriptMode) read(a *lockBallot, answer pool.Answer) vote {
 	before := more.before
 	f.before[answer.Lane] = before
 	if !a.ballot.Over() {
-		a.kept = append(a.kept, f.script.keptExpiries(more.kept, answer.Lane, a.call.leases)...)
+		a.kept = append(a.kept, f.script.keptExpiries(more.kept, answer.Lane, a.call.leases.engine)...)
 	}
 	scriptVote := f.script.Vote(own)
 	if answers := a.call.request.Answers; !a.ballot.Over() && answers != nil {

@@ -82,7 +82,7 @@ func (l *Leases) libraryBallot(r *ScriptRequest, sealed bool) *scriptBallot {
 	}
 	s := newScriptBallot(l.engine.Pool.Group(r.DB), plan)
 	s.script = r.Script
-	s.unwrap = func(answer *pool.Answer) []keptExpiry { return r.Script.unwrap(answer, l) }
+	s.unwrap = func(answer *pool.Answer) []keptExpiry { return r.Script.unwrap(answer, l.engine) }
 	s.read = func(answer pool.Answer) ScriptVote {
 		if !answer.Sent || !engine.FromMaster(answer.Reply) {
 			return ScriptUnclear
@@ -121,7 +121,7 @@ func (l *Leases) scriptRelease(b *engine.Batch, r ScriptRequest, done ScriptDone
 		valid, fence = valid && ok && known.until > now, known.fence
 	}
 	s := l.libraryBallot(&r, false)
-	s.command = func(m *pool.SendContext, c *pool.Command) bool { r.Script.write(l, m, c, r.TTL); return true }
+	s.command = func(m *pool.SendContext, c *pool.Command) bool { r.Script.write(l.engine, m, c, r.TTL); return true }
 	s.onFailed = func(answer pool.Answer) {
 		if !engine.FromMaster(answer.Reply) {
 			l.retryRelease(s.ballot.Group, &r, answer.Lane, now)
@@ -175,7 +175,7 @@ func (l *Leases) scriptForce(b *engine.Batch, r ScriptRequest, done ScriptDone) 
 		l.changes.Forced(engine.LeaseID{DB: r.DB, Key: key, Token: ""})
 	}
 	s := l.libraryBallot(&r, true)
-	s.command = func(m *pool.SendContext, c *pool.Command) bool { r.Script.write(l, m, c, r.TTL); return true }
+	s.command = func(m *pool.SendContext, c *pool.Command) bool { r.Script.write(l.engine, m, c, r.TTL); return true }
 	s.onResult = func(v quorum.Result) {
 		switch v {
 		case quorum.Granted:

@@ -34,18 +34,18 @@ type keptExpiry struct {
 }
 
 // unwrap replaces an answer by the script's own part.
-func (s *Script) unwrap(answer *pool.Answer, l *Leases) []keptExpiry {
+func (s *Script) unwrap(answer *pool.Answer, e *engine.Engine) []keptExpiry {
 	own, more := s.splitAnswer(answer.Reply)
 	answer.Reply = own
-	return s.keptExpiries(more.kept, answer.Lane, l)
+	return s.keptExpiries(more.kept, answer.Lane, e)
 }
 
 // keptExpiries reads what noshorten.lua reports about them.
-func (s *Script) keptExpiries(reported []pool.Reply, lane int, l *Leases) (kept []keptExpiry) {
+func (s *Script) keptExpiries(reported []pool.Reply, lane int, e *engine.Engine) (kept []keptExpiry) {
 	for _, one := range reported {
 		if at := one.Items; len(at) == 4 && at[0].Int >= 1 && at[0].Int <= int64(len(s.Keys)) {
 			kept = append(kept, keptExpiry{
-				lane: lane, key: l.engine.MasterKey(s.Keys[at[0].Int-1]),
+				lane: lane, key: e.MasterKey(s.Keys[at[0].Int-1]),
 				ends: at[1].Int, set: at[2].Int, value: at[3].Str,
 			})
 		}

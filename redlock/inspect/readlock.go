@@ -8,13 +8,15 @@
 // unconfirmed. If a quorum of masters cannot tell, an unlisted token may hold the key, so
 // the state is undecided.
 
-package redlock
+package inspect
 
 import (
+	"log/slog"
 	"strconv"
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 	"redlockd/redlock/lease"
 )
 
@@ -47,12 +49,12 @@ type LockView struct {
 
 // Holder is one lease, or a possible one.
 type Holder struct {
-	Token     Token
+	Token     engine.Token
 	Slot      int           // of Permits, from 1
 	Left      time.Duration // until a quorum no longer holds it, at least 1 ms
 	Votes     int           // masters that show this lease
 	Confirmed bool          // a quorum shows it
-	Fence     Fence         // 0 if this daemon has not granted it and there is no note
+	Fence     engine.Fence  // 0 if this daemon has not granted it and there is no note
 	Note      *lease.Note   // nil if there is none
 
 	at copyKind
@@ -67,7 +69,7 @@ type LockOnMaster struct {
 	State       LockState
 	Mode        lease.Mode
 	Count       int           // holders that it shows
-	Token       Token         // of the lease that lasts longest, "" = none
+	Token       engine.Token  // of the lease that lasts longest, "" = none
 	Left        time.Duration // of that lease
 
 	limit   int
@@ -88,7 +90,7 @@ type shownHolder struct {
 type copyKind struct {
 	mode        lease.Mode
 	limit, slot int
-	token       Token
+	token       engine.Token
 }
 
 const (
@@ -96,8 +98,21 @@ const (
 	maxListedHolders = 16   // holders that a listing reads, for each key and master
 )
 
+// Inspector reads locks, lists them and releases them regardless of their holders.
+type Inspector struct {
+	engine  *engine.Engine
+	leases  *lease.Leases
+	logger  *slog.Logger
+	waiters func(db int, key engine.Key) int
+}
+
+// New returns an Inspector. waiters is how many requests wait for a key in this daemon.
+func New(e *engine.Engine, l *lease.Leases, logger *slog.Logger, waiters func(db int, key engine.Key) int) *Inspector {
+	return &Inspector{engine: e, leases: l, logger: logger, waiters: waiters}
+}
+
 // ReadLock reads one lock from every master.
-func (l *Locker) ReadLock(db int, key Key, done func(LockView, error)) {
+func (l *Inspector) ReadLock(db int, key engine.Key, done func(LockView, error)) {
 	if err := l.engine.Enter(); err != nil {
 		done(LockView{}, err)
 		return
@@ -105,7 +120,7 @@ func (l *Locker) ReadLock(db int, key Key, done func(LockView, error)) {
 	l.readLock(db, key, func(v LockView, err error) { l.engine.Leave(); done(v, err) })
 }
 
-func (l *Locker) readLock(db int, key Key, done func(LockView, error)) {
+func (l *Inspector) readLock(db int, key engine.Key, done func(LockView, error)) {
 	g := l.engine.Pool.Group(db)
 	l.engine.Collect(g, func(_ *pool.SendContext, c *pool.Command) {
 		c.Set("EVALSHA", l.engine.Scripts.Inspect, "3", l.engine.MasterKey(key), lease.NotesKey(l.engine, key), l.queueEndsKey(key),
@@ -118,10 +133,10 @@ func (l *Locker) readLock(db int, key Key, done func(LockView, error)) {
 			}
 		}
 		view, err := l.aggregate(masters)
-		view.Waiters = l.waits.countAt(dbKey{db, key})
+		view.Waiters = l.waiters(db, key)
 		for i := range view.Holders {
 			h := &view.Holders[i]
-			h.Fence = l.FenceOf(Lease{DB: db, Key: key, Token: h.Token})
+			h.Fence = l.leases.FenceOf(engine.LeaseID{DB: db, Key: key, Token: h.Token})
 			if h.Note != nil {
 				h.Fence = max(h.Fence, h.Note.Fence)
 			}
@@ -131,11 +146,11 @@ func (l *Locker) readLock(db int, key Key, done func(LockView, error)) {
 }
 
 // queueEndsKey is the key at which the masters keep when each entry of a queue expires,
-// see fair.go.
-func (l *Locker) queueEndsKey(k Key) string { return l.engine.KeyOf("qx:", k) }
+// see redlock/fair.go.
+func (l *Inspector) queueEndsKey(k engine.Key) string { return l.engine.KeyOf("qx:", k) }
 
 // mastersOf reads each master's answer about the key.
-func (l *Locker) mastersOf(g *pool.Group, answers []pool.Answer) []LockOnMaster {
+func (l *Inspector) mastersOf(g *pool.Group, answers []pool.Answer) []LockOnMaster {
 	masters := make([]LockOnMaster, len(answers))
 	for lane, status := range g.Statuses() {
 		a, m := &answers[lane], &masters[lane]
@@ -173,7 +188,7 @@ func (m *LockOnMaster) read(items []pool.Reply) {
 	m.limit, m.Count = int(items[1].Int), int(items[2].Int)
 	for at := 4; at+3 < len(items); at += 4 {
 		m.holders = append(m.holders, shownHolder{
-			at:   copyKind{m.Mode, m.limit, int(items[at+2].Int), Token(items[at].Str)},
+			at:   copyKind{m.Mode, m.limit, int(items[at+2].Int), engine.Token(items[at].Str)},
 			left: time.Duration(items[at+1].Int) * time.Millisecond,
 			note: items[at+3].Str,
 		})

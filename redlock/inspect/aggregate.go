@@ -1,7 +1,7 @@
 // This file determines who holds a key from what each master shows. It uses no network,
 // clock or goroutine.
 
-package redlock
+package inspect
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ type leaseView struct {
 }
 
 // aggregate determines the holders of the key, as far as the masters show them.
-func (l *Locker) aggregate(masters []LockOnMaster) (LockView, error) {
+func (l *Inspector) aggregate(masters []LockOnMaster) (LockView, error) {
 	view := LockView{Masters: masters}
 	var counts, queues []int
 	foreign, cut := 0, false
@@ -96,7 +96,7 @@ func (m *LockOnMaster) show(lane int, seen map[copyKind]*leaseView) {
 
 // holderOf: a token holds the key for as long as a quorum shows it. Without a quorum it
 // holds the key no longer than the first copy lasts.
-func (l *Locker) holderOf(s *leaseView, votes, quorum int) Holder {
+func (l *Inspector) holderOf(s *leaseView, votes, quorum int) Holder {
 	slices.SortFunc(s.left, func(a, b time.Duration) int { return cmp.Compare(b, a) })
 	h := Holder{
 		at: s.at, Token: s.at.token, Slot: s.at.slot, Votes: votes, Confirmed: votes >= quorum,
@@ -111,7 +111,7 @@ func (l *Locker) holderOf(s *leaseView, votes, quorum int) Holder {
 }
 
 // shown is a copy's remaining time without the time by which it outlasts its lease.
-func (l *Locker) shown(left time.Duration) time.Duration {
+func (l *Inspector) shown(left time.Duration) time.Duration {
 	if left <= 0 {
 		return 0
 	}

@@ -16,7 +16,7 @@
 //
 // All state of a walk is in its cursor, so any daemon can take any step.
 
-package redlock
+package inspect
 
 import (
 	"errors"
@@ -39,15 +39,15 @@ var ErrBadCursor = errors.New("invalid cursor: it must be 0, or what the last DL
 // Listing is one step of a walk.
 type Listing struct {
 	DB     int
-	Cursor uint64         // 0 begins a walk
-	Count  int            // about how many keys the step covers
-	Prefix string         // of the wanted keys; "" = any
-	Wanted func(Key) bool // selects among those
+	Cursor uint64                // 0 begins a walk
+	Count  int                   // about how many keys the step covers
+	Prefix string                // of the wanted keys; "" = any
+	Wanted func(engine.Key) bool // selects among those
 }
 
 // ListedLock is a lock as a quorum shows it.
 type ListedLock struct {
-	Key  Key
+	Key  engine.Key
 	View LockView
 }
 
@@ -110,20 +110,20 @@ func unpackCursor(text uint64, n int) (walkCursor, error) {
 
 // walk is one step under way.
 type walk struct {
-	locker  *Locker
-	group   *pool.Group
-	listing Listing
-	order   []int // lanes by the name of their master: the same in every daemon
-	cursor  walkCursor
-	missing engine.Missing // the masters that this step skipped
-	walked  int            // index in order of the master that the keys are from
-	left    int            // keys that the step still covers
-	page    LockPage
-	done    func(LockPage, error)
+	inspector *Inspector
+	group     *pool.Group
+	listing   Listing
+	order     []int // lanes by the name of their master: the same in every daemon
+	cursor    walkCursor
+	missing   engine.Missing // the masters that this step skipped
+	walked    int            // index in order of the master that the keys are from
+	left      int            // keys that the step still covers
+	page      LockPage
+	done      func(LockPage, error)
 }
 
 // ListLocks takes one step of a walk over the locks of a database.
-func (l *Locker) ListLocks(r Listing, done func(LockPage, error)) {
+func (l *Inspector) ListLocks(r Listing, done func(LockPage, error)) {
 	cursor, err := unpackCursor(r.Cursor, l.engine.Pool.N())
 	if err == nil {
 		err = l.engine.Enter()
@@ -133,7 +133,7 @@ func (l *Locker) ListLocks(r Listing, done func(LockPage, error)) {
 		return
 	}
 	g := l.engine.Pool.Group(r.DB)
-	w := &walk{locker: l, group: g, listing: r, order: byName(g), cursor: cursor, left: r.Count}
+	w := &walk{inspector: l, group: g, listing: r, order: byName(g), cursor: cursor, left: r.Count}
 	w.done = func(p LockPage, err error) { l.engine.Leave(); done(p, err) }
 	w.step()
 }
@@ -150,7 +150,7 @@ func byName(g *pool.Group) (order []int) {
 // step sends a SCAN to the master whose turn it is.
 func (w *walk) step() {
 	if w.cursor.at == len(w.order) {
-		w.done(LockPage{}, w.locker.engine.NoQuorum(w.unwalked(),
+		w.done(LockPage{}, w.inspector.engine.NoQuorum(w.unwalked(),
 			"too few masters could be walked to the end, so locks may be missing; begin again with cursor 0"))
 		return
 	}
@@ -196,7 +196,7 @@ func (s *walkStep) command(m *pool.SendContext, c *pool.Command) bool {
 	if s.memory != w.cursor.memory {
 		s.scan = 0
 	}
-	c.Set("SCAN", strconv.FormatUint(s.scan, 10), "MATCH", engine.GlobEscape(w.locker.engine.MasterKey(Key(w.listing.Prefix)))+"*",
+	c.Set("SCAN", strconv.FormatUint(s.scan, 10), "MATCH", engine.GlobEscape(w.inspector.engine.MasterKey(engine.Key(w.listing.Prefix)))+"*",
 		"COUNT", strconv.Itoa(min(w.left, maxScanCount)))
 	return true
 }
@@ -213,7 +213,7 @@ func (s *walkStep) onAnswer(a pool.Answer) {
 	w, r := s.walk, a.Reply
 	w.walked = w.cursor.at
 	if !a.Seal.Good || r.Kind != pool.ReplyArray || len(r.Items) != 2 {
-		w.missing.MarkMissing(a.Lane, w.locker.engine.Pool.Absence(&a))
+		w.missing.MarkMissing(a.Lane, w.inspector.engine.Pool.Absence(&a))
 		w.cursor = walkCursor{complete: w.cursor.complete, at: w.cursor.at + 1}
 		w.step()
 		return
@@ -222,7 +222,7 @@ func (s *walkStep) onAnswer(a pool.Answer) {
 	switch {
 	case err != nil:
 		w.missing.MarkMissing(a.Lane, pool.AbsentFor(fmt.Errorf("answered SCAN with the cursor %q", r.Items[0].Str), 0))
-		w.done(LockPage{}, w.locker.engine.NoQuorum(w.unwalked(), "begin again with cursor 0"))
+		w.done(LockPage{}, w.inspector.engine.NoQuorum(w.unwalked(), "begin again with cursor 0"))
 		return
 	case next != 0:
 		w.cursor.scan, w.cursor.memory = next, s.memory
@@ -230,7 +230,7 @@ func (s *walkStep) onAnswer(a pool.Answer) {
 		if !a.Seal.Quarantined {
 			w.cursor.complete |= 1 << w.cursor.at
 		} else {
-			w.missing.MarkMissing(a.Lane, w.locker.engine.Pool.Absence(&a))
+			w.missing.MarkMissing(a.Lane, w.inspector.engine.Pool.Absence(&a))
 		}
 		w.cursor = walkCursor{complete: w.cursor.complete, at: w.cursor.at + 1}
 	}
@@ -239,11 +239,11 @@ func (s *walkStep) onAnswer(a pool.Answer) {
 }
 
 // wanted are the keys of a page that may be locks and that the listing wants, once each.
-func (w *walk) wanted(items []pool.Reply) (keys []Key) {
-	prefix := w.locker.engine.MasterKey("")
+func (w *walk) wanted(items []pool.Reply) (keys []engine.Key) {
+	prefix := w.inspector.engine.MasterKey("")
 	for _, item := range items {
 		name, ours := strings.CutPrefix(item.Str, prefix)
-		key := Key(name)
+		key := engine.Key(name)
 		if ours && name != "" && len(name) <= maxKeyLength && !strings.HasPrefix(name, "redlockd:") && w.listing.Wanted(key) {
 			keys = append(keys, key)
 		}
@@ -253,13 +253,13 @@ func (w *walk) wanted(items []pool.Reply) (keys []Key) {
 }
 
 // inspect inspects the keys, some at a time.
-func (w *walk) inspect(keys []Key) {
+func (w *walk) inspect(keys []engine.Key) {
 	if len(keys) == 0 {
 		w.finish()
 		return
 	}
 	some := keys[:min(len(keys), maxKeysPerInspect)]
-	s := &walkInspect{walk: w, keys: some, rest: keys[len(some):], answers: make([]pool.Answer, len(w.order)), began: w.locker.engine.Clock.Now()}
+	s := &walkInspect{walk: w, keys: some, rest: keys[len(some):], answers: make([]pool.Answer, len(w.order)), began: w.inspector.engine.Clock.Now()}
 	s.next()
 }
 
@@ -268,8 +268,8 @@ func (w *walk) inspect(keys []Key) {
 // are queried, so this is as good as querying all at once.
 type walkInspect struct {
 	walk    *walk
-	keys    []Key
-	rest    []Key         // to be inspected next
+	keys    []engine.Key
+	rest    []engine.Key  // to be inspected next
 	answers []pool.Answer // by lane; a master that was not queried proves nothing
 	queried int
 	known   int // answers that count
@@ -277,7 +277,7 @@ type walkInspect struct {
 }
 
 func (s *walkInspect) command(_ *pool.SendContext, c *pool.Command) bool {
-	l := s.walk.locker
+	l := s.walk.inspector
 	c.Set("EVALSHA", l.engine.Scripts.Inspect, strconv.Itoa(len(s.keys)))
 	for _, key := range s.keys {
 		c.Args = append(c.Args, l.engine.MasterKey(key))
@@ -303,7 +303,7 @@ func (s *walkInspect) counts(a pool.Answer) bool {
 func (s *walkInspect) next() {
 	w := s.walk
 	all := s.queried == len(w.order)
-	if s.known < w.locker.engine.Pool.Quorum() && !all {
+	if s.known < w.inspector.engine.Pool.Quorum() && !all {
 		s.query()
 		return
 	}
@@ -321,7 +321,7 @@ func (s *walkInspect) next() {
 
 // rest leaves the machines to other work for as long as the walk has used them.
 func (w *walk) rest(began time.Duration, then func()) {
-	clock := w.locker.engine.Clock
+	clock := w.inspector.engine.Clock
 	if d := min(clock.Now()-began, maxRest); d > 0 {
 		clock.AfterFunc(d, then)
 		return
@@ -339,7 +339,7 @@ func (s *walkInspect) query() {
 // aggregate returns which of the keys are locks. It is decided when no other master could
 // change a state or add a holder.
 func (s *walkInspect) aggregate() (locks []ListedLock, decided bool, err error) {
-	l := s.walk.locker
+	l := s.walk.inspector
 	decided = true
 	masters := make([]LockOnMaster, len(s.answers))
 	for i, key := range s.keys {
@@ -368,14 +368,14 @@ func (s *walkInspect) readAnswers(masters []LockOnMaster, i int) {
 			m.read(a.Reply.Items[i].Items)
 			continue
 		}
-		m.absence = s.walk.locker.engine.Pool.Absence(&a)
+		m.absence = s.walk.inspector.engine.Pool.Absence(&a)
 	}
 }
 
 // finish goes on with the step, or answers it. The walk is over once every quorum has a master
 // that was walked to the end.
 func (w *walk) finish() {
-	l := w.locker
+	l := w.inspector
 	switch {
 	case bits.OnesCount(uint(w.cursor.complete)) > l.engine.Pool.N()-l.engine.Pool.Quorum():
 		w.page.Cursor = 0

@@ -5,7 +5,7 @@
 // nothing is deleted that is not a lock. A master that does not answer receives the release
 // later, by token as well.
 
-package redlock
+package inspect
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ import (
 // ForceRequest releases a lock regardless of its holder.
 type ForceRequest struct {
 	DB  int
-	Key Key
+	Key engine.Key
 	By  lease.Requester // for the log
 }
 
@@ -28,12 +28,12 @@ type ForceRequest struct {
 // any more. It releases every holder that is found, even if too few masters for a quorum show
 // it. False means that the key had no holder. If that is not known, because too few masters
 // remember every holder, the error is *NoQuorum.
-func (l *Locker) Force(r ForceRequest, done func(bool, error)) {
+func (l *Inspector) Force(r ForceRequest, done func(bool, error)) {
 	if err := l.engine.Enter(); err != nil {
 		done(false, err)
 		return
 	}
-	f := &forceCall{locker: l, request: r, done: done}
+	f := &forceCall{inspector: l, request: r, done: done}
 	l.readLock(r.DB, r.Key, f.onView)
 }
 
@@ -43,13 +43,13 @@ const maxForceRounds = 64
 
 // forceCall is the release of every holder that is found.
 type forceCall struct {
-	locker  *Locker
-	request ForceRequest
-	done    func(bool, error)
-	rounds  int
-	more    bool // the masters have more holders than they reported
-	unseen  bool // too few masters would have shown every holder; see LockView
-	masters []LockOnMaster
+	inspector *Inspector
+	request   ForceRequest
+	done      func(bool, error)
+	rounds    int
+	more      bool // the masters have more holders than they reported
+	unseen    bool // too few masters would have shown every holder; see LockView
+	masters   []LockOnMaster
 
 	mu       sync.Mutex
 	open     int // releases without an answer
@@ -59,7 +59,7 @@ type forceCall struct {
 
 // onView takes the masters' answer about the holders.
 func (f *forceCall) onView(v LockView, err error) {
-	var tokens []Token
+	var tokens []engine.Token
 	f.more, f.unseen, f.masters = false, v.unseen, v.Masters
 	for i := range v.Masters {
 		m := &v.Masters[i]
@@ -74,25 +74,25 @@ func (f *forceCall) onView(v LockView, err error) {
 	case err == nil && len(tokens) > 0:
 		f.release(slices.Compact(tokens))
 	case err == nil && v.State == LockForeign:
-		f.finish(ErrWrongType)
+		f.finish(engine.ErrWrongType)
 	default:
 		f.finish(err)
 	}
 }
 
-func (f *forceCall) release(tokens []Token) {
-	l, r := f.locker, &f.request
+func (f *forceCall) release(tokens []engine.Token) {
+	l, r := f.inspector, &f.request
 	f.open = len(tokens)
 	var shown []string
 	for _, token := range tokens[:min(len(tokens), maxListedHolders)] {
 		shown = append(shown, token.ShortHash())
 	}
-	l.options.Logger.Warn("lock released by force", "key", string(r.Key), "db", r.DB, "holders", len(tokens), "tokens", shown,
+	l.logger.Warn("lock released by force", "key", string(r.Key), "db", r.DB, "holders", len(tokens), "tokens", shown,
 		"client", r.By.Addr, "name", r.By.Name, "user", r.By.User)
-	var batch Batch
+	var batch engine.Batch
 	for _, token := range tokens {
-		id := Lease{DB: r.DB, Key: r.Key, Token: token}
-		l.Leases.Force(&batch, id, f.answered) // each release leaves by itself
+		id := engine.LeaseID{DB: r.DB, Key: r.Key, Token: token}
+		l.leases.ReleaseForced(&batch, id, f.answered) // each release leaves by itself
 	}
 	batch.Send()
 }
@@ -110,14 +110,14 @@ func (f *forceCall) answered(released bool, err error) {
 	switch {
 	case !last:
 	case f.more && f.failed == nil && f.rounds < maxForceRounds:
-		f.locker.readLock(f.request.DB, f.request.Key, f.onView)
+		f.inspector.readLock(f.request.DB, f.request.Key, f.onView)
 	default:
 		f.finish(f.failed)
 	}
 }
 
 func (f *forceCall) finish(err error) {
-	l := f.locker
+	l := f.inspector
 	if err == nil && !f.released && f.unseen {
 		err = l.engine.NoQuorum(showingAll(f.masters), "who holds it is not known")
 	}
