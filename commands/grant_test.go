@@ -27,22 +27,27 @@ func (c *stillClock) AfterFunc(time.Duration, func()) pool.Timer {
 func grant(t *testing.T, token redlock.Token, fence redlock.Fence, validity time.Duration, clock *stillClock) redlock.Grant {
 	t.Helper()
 	g := redlock.Grant{Token: token, Fence: fence, Fresh: true}
-	inside := reflect.ValueOf(&g).Elem()
-	set(t, inside, "until", clock.now+validity)
-	set(t, inside, "start", clock.now)
-	set(t, inside, "ttl", time.Second)
-	set(t, inside, "clock", pool.Clock(clock))
+	setLease(t, reflect.ValueOf(&g).Elem(), validity, clock)
 	if got := g.Validity(); got != validity {
 		t.Fatalf("a grant made for %v has a validity of %v", validity, got)
 	}
 	return g
 }
 
+// setLease sets the fields that a grant and the lease of an attempt have in common.
+func setLease(t *testing.T, of reflect.Value, validity time.Duration, clock *stillClock) {
+	t.Helper()
+	set(t, of, "until", clock.now+validity)
+	set(t, of, "start", clock.now)
+	set(t, of, "ttl", time.Second)
+	set(t, of, "clock", pool.Clock(clock))
+}
+
 func set[V any](t *testing.T, of reflect.Value, name string, value V) {
 	t.Helper()
 	field := of.FieldByName(name)
 	if !field.IsValid() || field.Type() != reflect.TypeFor[V]() {
-		t.Fatalf("redlock.Grant has no field %s of type %v any more", name, reflect.TypeFor[V]())
+		t.Fatalf("%s has no field %s of type %v any more", of.Type(), name, reflect.TypeFor[V]())
 	}
 	*(*V)(unsafe.Pointer(field.UnsafeAddr())) = value
 }
