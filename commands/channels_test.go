@@ -123,6 +123,38 @@ func TestSUBSCRIBE_SendsTheEventsOfTheLock(t *testing.T) {
 	}
 }
 
+// Each of several subscribers receives until it leaves, whichever came first.
+func TestSUBSCRIBE_SendsToEverySubscriberOfAChannel(t *testing.T) {
+	for leaves := range 3 {
+		first, events := listening(t)
+		all := []*conversation{first, first.another(2), first.another(3)}
+		var received []func() string
+		for _, one := range all {
+			received = append(received, one.messages())
+			one.say("SUBSCRIBE dlock:a")
+			one.say("SUBSCRIBE dlock:a") // again, which adds nothing
+		}
+		all[leaves].say("UNSUBSCRIBE dlock:a")
+		events.granted(0, "a")
+		for i := range all {
+			want := `>"message" "dlock:a" ` + event
+			if i == leaves {
+				want = ""
+			}
+			if got := received[i](); got != want {
+				t.Errorf("after connection %d has left, connection %d received %q, want %q", leaves, i, got, want)
+			}
+		}
+		all[leaves].say("SUBSCRIBE dlock:a")
+		for _, one := range all {
+			one.say("UNSUBSCRIBE dlock:a")
+		}
+		if left := events.databases(); len(left) > 0 {
+			t.Errorf("the databases %v have subscriptions after the last one ended", left)
+		}
+	}
+}
+
 func TestSUBSCRIBE_ReceivesEventsOfTheDatabaseThatWasSelected(t *testing.T) {
 	c, events := listening(t)
 	received := c.messages()

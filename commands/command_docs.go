@@ -18,6 +18,8 @@ type manual struct {
 	entries   map[*Command]Reply
 	documents map[*Command]Reply
 	all       Reply // the entry of every command
+	allDocs   Reply // the document of every command
+	names     Reply // the name of every command
 }
 
 func (t *Table) newManual() *manual {
@@ -28,7 +30,7 @@ func (t *Table) newManual() *manual {
 			m.add(part)
 		}
 	}
-	m.all = m.entriesOf(t.rows)
+	m.all, m.allDocs, m.names = m.entriesOf(t.rows), m.documentsOf(t.rows), namesOf(t.rows)
 	return m
 }
 
@@ -76,13 +78,16 @@ func commandCount(c *Call) error {
 }
 
 func commandList(c *Call) error {
-	rows := c.table.rows
+	c.Reply(c.table.manual().names)
+	return nil
+}
+
+func namesOf(rows []*Command) Reply {
 	names := make([]Reply, len(rows))
 	for i, row := range rows {
 		names[i] = Bulk(row.Full)
 	}
-	c.Reply(Array(names...))
-	return nil
+	return Array(names...)
 }
 
 // commandInfo answers the entries of the named commands, nil for unknown ones.
@@ -100,13 +105,14 @@ func commandInfo(c *Call) error {
 
 // commandDocs answers a map of the named commands; unknown ones are left out.
 func commandDocs(c *Call) error {
-	rows := c.table.rows
-	if len(c.Args) > 2 {
-		rows = nil
-		for _, name := range c.Args[2:] {
-			if row := c.table.named(name); row != nil {
-				rows = append(rows, row)
-			}
+	if len(c.Args) == 2 {
+		c.Reply(c.table.manual().allDocs)
+		return nil
+	}
+	var rows []*Command
+	for _, name := range c.Args[2:] {
+		if row := c.table.named(name); row != nil {
+			rows = append(rows, row)
 		}
 	}
 	c.Reply(c.table.manual().documentsOf(rows))

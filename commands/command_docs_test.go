@@ -125,3 +125,19 @@ type keptReply struct{ reply commands.Reply }
 
 func (k *keptReply) Complete(r commands.Reply)                 { k.reply = r }
 func (k *keptReply) CompleteDeferred(l commands.DeferredReply) { k.reply = l.Reply() }
+
+// A client that requests them all and reads none keeps no copies in memory.
+func TestCOMMAND_ClientsShareTheRepliesAboutAllCommands(t *testing.T) {
+	table := newTable(commands.Deps{})
+	for _, words := range [][]string{{"COMMAND"}, {"COMMAND", "DOCS"}, {"COMMAND", "INFO"}, {"COMMAND", "LIST"}} {
+		var items [2]*commands.Reply
+		for i := range items {
+			sink := &keptReply{}
+			table.Dispatch(&commands.Call{Args: words, Client: &commands.Client{Proto: 2}, Completer: sink})
+			items[i] = &sink.reply.Items[0]
+		}
+		if items[0] != items[1] {
+			t.Errorf("%q: each reply is built anew", words)
+		}
+	}
+}

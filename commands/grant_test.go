@@ -34,7 +34,7 @@ func grant(t *testing.T, token redlock.Token, fence redlock.Fence, validity time
 	return g
 }
 
-// setLease sets the fields that a grant and the lease of an attempt have in common.
+// setLease gives a grant or a lease the fields that its validity is computed from.
 func setLease(t *testing.T, of reflect.Value, validity time.Duration, clock *stillClock) {
 	t.Helper()
 	set(t, of, "until", clock.now+validity)
@@ -47,7 +47,7 @@ func set[V any](t *testing.T, of reflect.Value, name string, value V) {
 	t.Helper()
 	field := of.FieldByName(name)
 	if !field.IsValid() || field.Type() != reflect.TypeFor[V]() {
-		t.Fatalf("%s has no field %s of type %v any more", of.Type(), name, reflect.TypeFor[V]())
+		t.Fatalf("%v has no field %s of type %v any more", of.Type(), name, reflect.TypeFor[V]())
 	}
 	*(*V)(unsafe.Pointer(field.UnsafeAddr())) = value
 }

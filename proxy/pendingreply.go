@@ -30,6 +30,7 @@ type pendingReply struct {
 	reply    commands.Reply
 	deferred commands.DeferredReply // replaces reply when its turn has come
 	output   int                    // estimated bytes of the answer
+	window   int64                  // in which it counts as in flight, see sharequeue.go; 0 = in none
 }
 
 const (
@@ -60,6 +61,9 @@ func (pr *pendingReply) take(args []string) *pendingReply {
 	pr.call = commands.Call{Args: args, Client: &pr.session.client, Batch: &pr.session.batch, Completer: pr}
 	return pr
 }
+
+// weight is how many commands on one key are as much work.
+func (pr *pendingReply) weight() int { return 1 + max(0, len(pr.call.Args)-plainWords) }
 
 // stringsOf returns redcon's words as strings without copying: redcon copies each
 // command to memory of its own and never writes to it again.

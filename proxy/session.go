@@ -63,9 +63,8 @@ type session struct {
 	written      int    // estimated size of what is in out
 	deferred     []deferredEnd
 	shareBegan   time.Time // see sharequeue.go
-	shareStarted int       // commands started in this share
+	shareStarted int       // weight of the commands started in this share
 	shareBytes   int       // their bytes and those of their replies
-	shareOwner   string    // user and address, "" until it is needed
 	heavyUntil   time.Time // its shares wait in the queue until then, zero = they do not
 
 	mu             sync.Mutex
@@ -82,6 +81,7 @@ type session struct {
 	reserved       int            // bytes in the memory limit of all clients
 	memory         memReservation // of that limit
 	owner          string         // the user of that reservation
+	shareOwner     *shareOwner    // user and address, nil until it is needed
 	unauth         memReservation // among the unauthenticated clients
 	writerRuns     bool
 	pushes         []pushMessage
@@ -215,10 +215,18 @@ func (s *session) describeLocked() {
 	s.description = s.client.Describe()
 	s.subscribed = s.client.SubscribedBytes()
 	if s.owner != s.client.User {
-		s.owner, s.shareOwner = s.client.User, ""
+		s.owner = s.client.User
+		s.leaveSharesLocked()
 		s.reserveLocked(s.reserved)
 	}
 	s.updateMemoryLocked()
+}
+
+func (s *session) leaveSharesLocked() {
+	if s.shareOwner != nil {
+		s.server.shares.part(s.shareOwner)
+		s.shareOwner = nil
+	}
 }
 
 // Busy implements guard.Events.
@@ -271,6 +279,9 @@ func (s *session) answer(pr *pendingReply, reply commands.Reply, deferred comman
 		return
 	}
 	pr.answered = true
+	if pr.window > 0 && s.shareOwner != nil {
+		s.server.shares.answered(s.shareOwner, pr.window, pr.weight())
+	}
 	if s.dropped {
 		s.mu.Unlock()
 		if deferred != nil {
@@ -359,6 +370,7 @@ func (s *session) SocketClosed() {
 		}
 	}
 	s.head, s.tail, s.next, s.waiting, s.pushes = nil, nil, nil, 0, nil
+	s.leaveSharesLocked()
 	s.windowSpace.Broadcast()
 	s.mu.Unlock()
 	s.memory.end()

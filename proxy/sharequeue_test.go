@@ -5,6 +5,7 @@ package proxy
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -55,7 +56,7 @@ func queued(s *Server, n int) func() bool {
 		defer s.shares.mu.Unlock()
 		waiting := 0
 		for _, o := range s.shares.owners {
-			waiting += len(o.turns)
+			waiting += len(o.waiting)
 		}
 		return waiting == n
 	}
@@ -129,20 +130,22 @@ func TestShareQueue_ServesOwnersInTurn(t *testing.T) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		for _, o := range r.owners {
-			n += len(o.turns)
+			n += len(o.waiting)
 		}
 		return n
 	}
 	owners := []string{"flood", "flood", "flood", "neighbour", "flood", "neighbour"}
 	for i, owner := range owners {
 		go func() {
-			r.enter(owner)
+			o := r.join(owner)
+			defer r.part(o)
+			r.enter(o)
 			order <- owner
-			r.leave()
+			r.leave(o, 0, 1, 0)
 		}()
 		comesTrue(t, "it is queued", func() bool { return waiting() == i+1 })
 	}
-	r.leave()
+	r.rested()
 	var got []string
 	for range owners {
 		got = append(got, <-order)
@@ -185,7 +188,7 @@ func TestShareQueue_AConnectionRemainsHeavyForAWhile(t *testing.T) {
 	if n := len(d.started()); n != before {
 		t.Errorf("%d commands were started beside the queue", n-before)
 	}
-	s.shares.leave()
+	s.shares.rested()
 	c.expect("$4\r\nmore\r\n")
 	if now := until(); heavy.IsZero() || now != heavy {
 		t.Errorf("heavy until %v, %v after a command that is less than a share", heavy, now)
@@ -202,4 +205,174 @@ func TestShareQueue_AConnectionRemainsHeavyForAWhile(t *testing.T) {
 	s.shares.mu.Unlock()
 	c.send("ECHO more\r\n")
 	c.expect("$4\r\nmore\r\n")
+}
+
+// besideLight makes the queue behave as if a connection that is not heavy were at work.
+func besideLight(r *shareQueue) { r.lastLight.Store(math.MaxInt64 / 2) }
+
+// Beside other clients a flood has about a share in flight, however many connections it has,
+// and more of it starts as the masters answer.
+func TestShareQueue_AFloodHasLittleInFlightBesideOtherClients(t *testing.T) {
+	d := newDispatcher()
+	s := serve(t, Options{}, d)
+	s.shares.period = time.Hour // nothing is too old to count
+	const connections, each = 3, 6 * shareCommands
+	first := make([]*commands.Call, connections)
+	for i := range first {
+		first[i] = crowd(t, s, d, each, repeated(each, "LATER"))
+	}
+	besideLight(&s.shares)
+	for _, call := range first {
+		call.Reply(commands.OK)
+	}
+	// Each has a share of its own first; then they wait.
+	comesTrue(t, "all connections wait", queued(s, connections))
+	inFlight := connections*shareCommands + shareCommands
+	for done := 0; done < connections*each; done++ {
+		began := len(slices.DeleteFunc(d.started(), func(line string) bool { return line != "LATER" }))
+		if most := done + inFlight + maxInFlightBesideLight; began > most {
+			t.Fatalf("%d commands were started after %d answers, at most %d may be", began, done, most)
+		}
+		d.next(t).Reply(commands.OK)
+	}
+}
+
+// What takes longer than a period, as a wait does, does not count as in flight.
+func TestShareQueue_WaitsDoNotStopTheirClient(t *testing.T) {
+	d := newDispatcher()
+	s := serve(t, Options{}, d)
+	besideLight(&s.shares)
+	c := dial(t, s)
+	c.send(repeated(4*shareCommands, "LATER"))
+	for range 4 * shareCommands { // none of them is answered
+		d.next(t)
+	}
+}
+
+// Alone a flood fills the masters' flushes.
+func TestShareQueue_AFloodAloneHasManyCommandsInFlight(t *testing.T) {
+	var r shareQueue
+	r.open()
+	r.period = time.Hour
+	o := r.join("flood")
+	for n := 0; n < maxInFlight; n += shareCommands {
+		r.enter(o)
+		r.leave(o, time.Hour, shareCommands, shareCommands)
+	}
+	if r.mayStartLocked(o, 0) {
+		t.Errorf("another turn may start with %d commands in flight", o.inFlight)
+	}
+	r.answered(o, o.window, shareCommands)
+	if !r.mayStartLocked(o, 0) {
+		t.Errorf("no turn may start with %d commands in flight", o.inFlight)
+	}
+	r.part(o)
+	if len(r.byName) > 0 {
+		t.Errorf("%d owners are left", len(r.byName))
+	}
+}
+
+// Beside other clients the queue rests after turns of what is answered at once.
+func TestShareQueue_RestsBesideOtherClients(t *testing.T) {
+	var r shareQueue
+	r.open()
+	for _, c := range []struct {
+		took            time.Duration
+		started, atOnce int
+		rest, owed      time.Duration
+	}{
+		{0, 64, 64, 0, restFactor * 64 * commandCost},
+		{time.Hour, 8, 0, 0, 0}, // all wait for the masters
+		{minRest, 1, 1, restFactor * (minRest + commandCost), 0},
+		{8 * minRest, 8, 1, restFactor * (minRest + commandCost), 0},
+		{time.Hour, 8, 1, maxRest, 0},
+		{time.Hour, 0, 0, 0, 0},
+	} {
+		besideLight(&r)
+		r.owed = 0
+		if rest := r.restLocked(0, c.took, c.started, c.atOnce); rest != c.rest || r.owed != c.owed {
+			t.Errorf("%+v: a rest of %v, and %v are owed", c, rest, r.owed)
+		}
+		r.lastLight.Store(-int64(lightTime))
+		if rest := r.restLocked(0, c.took, c.started, c.atOnce); rest != 0 || r.owed != 0 {
+			t.Errorf("%+v: without other clients a rest of %v, and %v are owed", c, rest, r.owed)
+		}
+	}
+	besideLight(&r)
+	r.free = 1
+	r.restLocked(0, minRest/restFactor-commandCost-1, 1, 1)
+	if rest := r.restLocked(0, 0, 1, 1); rest < minRest || r.owed != 0 {
+		t.Errorf("a rest of %v after two short turns, and %v are owed", rest, r.owed)
+	}
+	o := r.join("flood")
+	r.enter(o)
+	r.mu.Lock()
+	r.leaveLocked(o, time.Hour, 1, 0)
+	if r.free != 0 {
+		t.Error("the queue does not rest")
+	}
+	r.mu.Unlock()
+	r.enter(o) // returns after the rest
+}
+
+// Only clients that are not heavy slow down those that are, and only while they are at work.
+func TestShareQueue_NotesTheWorkOfLightConnections(t *testing.T) {
+	d := newDispatcher()
+	s := serve(t, Options{}, d)
+	s.shares.period = time.Hour // all commands are in one period
+	long := -int64(time.Hour)
+	beside := func() bool { return s.shares.lastLight.Load() != long }
+	heavy, light := dial(t, s), dial(t, s)
+	heavy.send(repeated(2*shareCommands, "PING"))
+	heavy.expect(strings.Repeat("+PONG\r\n", 2*shareCommands))
+	s.shares.lastLight.Store(long)
+	heavy.send("PING\r\n")
+	heavy.expect("+PONG\r\n")
+	if beside() {
+		t.Error("the work of a heavy connection is noted")
+	}
+	light.send("PING\r\n")
+	light.expect("+PONG\r\n")
+	if !beside() {
+		t.Error("the work of a light connection is not noted")
+	}
+	pipelined := crowd(t, s, d, lightCommands, repeated(lightCommands, "ECHO many"))
+	s.shares.lastLight.Store(long)
+	pipelined.Reply(commands.OK)
+	comesTrue(t, "all commands are started", func() bool {
+		return len(slices.DeleteFunc(d.started(), func(line string) bool { return line != "ECHO many" })) == lightCommands
+	})
+	if beside() {
+		t.Error("the work of a connection with many commands at once is noted")
+	}
+}
+
+// The queue keeps nothing of clients that have gone.
+func TestShareQueue_ForgetsClosedConnections(t *testing.T) {
+	d := newDispatcher()
+	s := serve(t, Options{}, d)
+	owners := func() int {
+		s.shares.mu.Lock()
+		defer s.shares.mu.Unlock()
+		return len(s.shares.byName)
+	}
+	c := dial(t, s)
+	c.send(repeated(2*shareCommands, "PING"))
+	c.expect(strings.Repeat("+PONG\r\n", 2*shareCommands))
+	if n := owners(); n != 1 {
+		t.Errorf("%d owners with one heavy connection", n)
+	}
+	_ = c.Close()
+	comesTrue(t, "the owner is forgotten", func() bool { return owners() == 0 })
+}
+
+// A command on many keys is as much of a share as as many commands.
+func TestShareQueue_KeysCount(t *testing.T) {
+	for words, want := range map[int]int{1: 1, 3: 1, plainWords: 1, plainWords + 1: 2, 67: 68 - plainWords} {
+		pr := pendingReply{}
+		pr.call.Args = make([]string, words)
+		if got := pr.weight(); got != want {
+			t.Errorf("%d words weigh %d, want %d", words, got, want)
+		}
+	}
 }

@@ -37,8 +37,12 @@ func (s *session) flush() {
 func (s *session) writerLoopLocked() {
 	s.writerRuns = true
 	// A read brings 4 kB at most, so the shares are counted over reads.
-	if now := time.Now(); now.Sub(s.shareBegan) >= s.server.shares.period {
+	now := time.Now()
+	if now.Sub(s.shareBegan) >= s.server.shares.period {
 		s.shareBegan, s.shareStarted, s.shareBytes = now, 0, 0
+	}
+	if s.next != nil && s.heavyUntil.IsZero() && s.waiting <= lightCommands {
+		s.server.shares.noteLight(now)
 	}
 	for !s.dropped {
 		s.startLocked()
@@ -60,9 +64,7 @@ func (s *session) writerLoopLocked() {
 }
 
 // startLocked starts commands until one has to wait, or a share of them, and sends
-// their operations together. Beyond the first share it waits for its turn. A
-// barrier always finds the batch empty: it waits to be the head, and nothing becomes
-// the head within one call.
+// their operations together. Beyond the first share it waits for its turn.
 func (s *session) startLocked() {
 	if !s.startableLocked() {
 		return
@@ -71,20 +73,30 @@ func (s *session) startLocked() {
 	if further {
 		s.shareStarted, s.shareBytes, s.heavyUntil = 0, 0, time.Now().Add(heavyTime)
 	}
-	if further || s.isHeavyLocked() {
-		if s.shareOwner == "" {
-			s.shareOwner = s.owner + " " + s.client.Host
-		}
-		owner := s.shareOwner
-		s.mu.Unlock()
-		s.server.shares.enter(owner)
-		defer s.server.shares.leave()
-		s.mu.Lock()
+	if !further && !s.isHeavyLocked() {
+		s.startShareLocked(0)
+		return
 	}
-	started := false
+	if s.shareOwner == nil {
+		s.shareOwner = s.server.shares.join(s.owner + " " + s.client.Host)
+	}
+	owner := s.shareOwner
+	s.mu.Unlock()
+	s.server.shares.enter(owner)
+	began, started, inFlight := time.Now(), 0, 0
+	defer func() { s.server.shares.leave(owner, time.Since(began), started, inFlight) }()
+	s.mu.Lock()
+	started, inFlight = s.startShareLocked(owner.window)
+}
+
+// startShareLocked starts what is left of a share. It returns the weight of that and, with
+// a window, of those commands that are not answered yet and count in it until they are. A
+// barrier always finds the batch empty: it waits to be the head, and nothing becomes
+// the head within one call.
+func (s *session) startShareLocked(window int64) (started, inFlight int) {
 	for s.startableLocked() && s.shareStarted < shareCommands && s.shareBytes < shareBytes {
 		pr := s.next
-		s.shareStarted++
+		s.shareStarted += pr.weight()
 		s.shareBytes += pr.input
 		if pr.barrier {
 			s.barrier = pr
@@ -94,21 +106,26 @@ func (s *session) startLocked() {
 			s.closing = true
 		}
 		if !pr.answered {
-			started = true
+			started += pr.weight()
 			s.mu.Unlock()
 			s.dispatch(pr)
 			s.mu.Lock()
 			s.shareBytes += pr.output // 0 if the answer comes later
+			if window > 0 && !pr.answered {
+				pr.window = window
+				inFlight += pr.weight()
+			}
 		}
 		if !pr.barrier && s.client.Closing {
 			s.closing = true
 		}
 	}
-	if started {
+	if started > 0 {
 		s.mu.Unlock()
 		s.sendBatch()
 		s.mu.Lock()
 	}
+	return started, inFlight
 }
 
 // isHeavyLocked reports whether the connection needed more than a share lately.

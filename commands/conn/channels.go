@@ -31,8 +31,8 @@ type channelSubscriber struct {
 
 // subscriberSet is the subscribers of one channel, or of one pattern.
 type subscriberSet struct {
-	pattern glob.Pattern
-	members map[*channelSubscriber]struct{}
+	pattern *glob.Pattern // nil for a channel
+	members smallSet[*channelSubscriber]
 }
 
 // dbSubscriptions is the subscriptions to one database's locks.
@@ -74,13 +74,13 @@ func (r *channels) subscribe(c *commands.Client, names []string, patterns []glob
 		r.dropLocked(s, name, s.channels, (*dbSubscriptions).ofChannels)
 		if hasEvents(name) {
 			s.channels[name] = c.DB
-			r.dbLocked(c.DB).ofChannels().add(name, glob.Pattern{}, s)
+			r.dbLocked(c.DB).ofChannels().add(name, nil, s)
 		}
 	}
 	for _, pattern := range patterns {
 		r.dropLocked(s, pattern.Text, s.patterns, (*dbSubscriptions).ofPatterns)
 		s.patterns[pattern.Text] = c.DB
-		r.dbLocked(c.DB).ofPatterns().add(pattern.Text, pattern, s)
+		r.dbLocked(c.DB).ofPatterns().add(pattern.Text, &pattern, s)
 	}
 	r.sweepLocked()
 	r.mu.Unlock()
@@ -163,7 +163,7 @@ func (r *channels) dropLocked(s *channelSubscriber, name string, databases map[s
 	delete(databases, name)
 	all := side(r.dbs[db])
 	if a := all[name]; a != nil {
-		if delete(a.members, s); len(a.members) == 0 {
+		if a.members.remove(s) {
 			delete(all, name)
 		}
 	}
@@ -175,13 +175,13 @@ type subscriberSets map[string]*subscriberSet
 func (w *dbSubscriptions) ofChannels() subscriberSets { return w.channels }
 func (w *dbSubscriptions) ofPatterns() subscriberSets { return w.patterns }
 
-func (all subscriberSets) add(name string, pattern glob.Pattern, s *channelSubscriber) {
+func (all subscriberSets) add(name string, pattern *glob.Pattern, s *channelSubscriber) {
 	a := all[name]
 	if a == nil {
-		a = &subscriberSet{pattern: pattern, members: map[*channelSubscriber]struct{}{}}
+		a = &subscriberSet{pattern: pattern}
 		all[name] = a
 	}
-	a.members[s] = struct{}{}
+	a.members.add(s)
 }
 
 // delivery is a message and its recipients.
@@ -220,7 +220,7 @@ func (r *channels) publish(db int, e redlock.Event) {
 
 func (r *channels) addRecipientsLocked(all []delivery, a *subscriberSet, may map[string]bool, key redlock.Key, words ...commands.Reply) []delivery {
 	one := delivery{message: commands.Reply{Kind: commands.KindPush, Items: words}}
-	for s := range a.members {
+	for s := range a.members.all {
 		allowed, known := may[s.user]
 		if !known {
 			allowed = r.mayReceive(s.user, string(key))

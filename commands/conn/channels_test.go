@@ -1,6 +1,8 @@
 package conn
 
 import (
+	"fmt"
+	"runtime"
 	"testing"
 
 	"redlockd/commands"
@@ -37,4 +39,36 @@ func TestChannels_KeepNothingOfAConnectionWithoutSubscriptions(t *testing.T) {
 		}
 		client.OnClose = commands.OnClose{}
 	}
+}
+
+// The limits of memory count what a subscription takes.
+func TestChannels_CostWhatIsCounted(t *testing.T) {
+	if testing.CoverMode() != "" {
+		t.Skip("counting coverage takes memory")
+	}
+	const connections, each = 100, 500
+	inUse := func() int64 {
+		runtime.GC()
+		runtime.GC() // what the first left in pools
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	r := &channels{events: &quiet{}}
+	var clients [connections]commands.Client
+	before, counted := inUse(), 0
+	for i := range clients {
+		c := &clients[i]
+		c.Push = func(commands.Reply, bool) {}
+		for k := range each {
+			r.subscribe(c, []string{c.Channels.Add(fmt.Sprint("dlock:", i, ":", k))}, nil)
+		}
+		counted += c.SubscribedBytes()
+	}
+	cost := inUse() - before
+	t.Logf("%d bytes for each channel, %d are counted", cost/connections/each, counted/connections/each)
+	if cost > int64(counted) {
+		t.Errorf("%d bytes for each channel, %d are counted", cost/connections/each, counted/connections/each)
+	}
+	runtime.KeepAlive(r)
 }
