@@ -70,7 +70,7 @@ func (f *laneCounts) MasterCounters() pool.Counters { return f.counts }
 
 func TestINFO_ShowsWhatTheLanesDid(t *testing.T) {
 	c := newConversation(t)
-	c.table = newTable(commands.Deps{Stats: &laneCounts{counts: pool.Counters{
+	c.table = newTable(commands.Deps{Masters: &laneCounts{counts: pool.Counters{
 		Flushes: 8, Commands: 50, Seals: 3, VoidSeals: 4, LateFlushes: 5, BreakerOpened: 6,
 		Dials: 7, Admissions: 9, NewIncarnations: 10, Panics: 11, Invalidated: 12, StepsTolerated: 13,
 	}}})
@@ -79,6 +79,6 @@ func TestINFO_ShowsWhatTheLanesDid(t *testing.T) {
 		"late_flushes": "5", "breakers_opened": "6", "dials": "7", "admissions": "9", "new_incarnations": "10",
 		"lane_panics": "11", "incarnations_invalidated": "12", "clock_steps_tolerated": "13", "masters": "2", "masters_voting": "1",
 	})
-	c.serve(commands.Deps{Stats: &laneCounts{}})
+	c.serve(commands.Deps{Masters: &laneCounts{}})
 	c.wantStats("masters", map[string]string{"flushes": "0", "operations_per_flush": "0.00"})
 }

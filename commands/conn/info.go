@@ -18,31 +18,6 @@ import (
 	"redlockd/redlock"
 )
 
-// laneStats are Stats that also count what passed between this daemon and its
-// masters. Without them INFO leaves these lines out.
-type laneStats interface {
-	MasterCounters() pool.Counters
-}
-
-// eventStats are Stats that count events.
-type eventStats interface {
-	EventCounts() redlock.EventCounts
-}
-
-// waitStats are Stats that count waits.
-type waitStats interface {
-	Waiters() int
-	Holds() int
-}
-
-// waitersAndHolds returns how many requests wait and how many leases are renewed.
-func (h *handlers) waitersAndHolds() (waiters, holds int) {
-	if lines, ok := h.deps.Stats.(waitStats); ok {
-		return lines.Waiters(), lines.Holds()
-	}
-	return 0, 0
-}
-
 // section writes the lines of one heading.
 type section struct {
 	name  string
@@ -63,7 +38,7 @@ func (h *handlers) sections() []section {
 	if h.deps.RedisCompat != nil {
 		sections = append(sections, section{"Dropin", infoDropin})
 	}
-	if h.deps.Stats != nil {
+	if h.deps.Masters != nil {
 		sections = append(sections, section{"Locks", infoLocks}, section{"Masters", infoMasters})
 	}
 	return sections
@@ -119,7 +94,7 @@ func infoServer(p *infoPage, t *handlers, _ *commands.Call) {
 	p.line("process_id", os.Getpid())
 	p.line("run_id", t.deps.RunID)
 	p.line("tcp_port", t.deps.Port)
-	if t.deps.CompatTest != nil {
+	if t.deps.CompatTest {
 		p.line("redlockd_warning", compatWarning)
 	}
 	p.line("server_time_usec", time.Now().UnixMicro())
@@ -131,7 +106,10 @@ func infoClients(p *infoPage, t *handlers, _ *commands.Call) {
 	clients := t.deps.Clients()
 	p.line("connected_clients", clients.Connected)
 	p.line("maxclients", clients.Limit)
-	waiters, _ := t.waitersAndHolds()
+	waiters := 0
+	if t.deps.Masters != nil {
+		waiters = t.deps.Masters.Waiters()
+	}
 	p.line("blocked_clients", waiters)
 }
 
@@ -163,8 +141,8 @@ func infoStats(p *infoPage, t *handlers, _ *commands.Call) {
 	p.line("throttled_auths", unchecked)
 	p.line("client_output_buffer_limit_disconnections", clients.Slow) // Redis' name
 	p.line("evicted_clients", clients.Evicted)                        // Redis' name
-	if figures, ok := t.deps.Stats.(eventStats); ok {
-		n := figures.EventCounts()
+	if t.deps.Masters != nil {
+		n := t.deps.Masters.EventCounts()
 		p.line("events_delivered", n.Delivered)
 		p.line("events_dropped", n.Dropped)
 		p.line("events_sent", n.Sent)
@@ -200,7 +178,7 @@ func infoDropin(p *infoPage, t *handlers, _ *commands.Call) {
 }
 
 func infoLocks(p *infoPage, t *handlers, _ *commands.Call) {
-	n := t.deps.Stats.Counters()
+	n := t.deps.Masters.Counters()
 	p.line("locks_acquired", n.Acquired)
 	p.line("locks_refused", n.Refused)
 	p.line("locks_no_quorum", n.NoQuorum)
@@ -209,9 +187,8 @@ func infoLocks(p *infoPage, t *handlers, _ *commands.Call) {
 	p.line("locks_released", n.Released)
 	p.line("locks_extended", n.Extended)
 	p.line("locks_given_back", n.GivenBack)
-	waiters, holds := t.waitersAndHolds()
-	p.line("waiters", waiters)
-	p.line("holds", holds)
+	p.line("waiters", t.deps.Masters.Waiters())
+	p.line("holds", t.deps.Masters.Holds())
 	p.line("holds_lost", n.HoldsLost)
 	p.line("copies_undone", n.Undone)
 	p.line("copies_late", n.LateGrants)
@@ -235,19 +212,17 @@ func idsDurability(volatile bool) string {
 
 // infoMasters shows the masters as the lanes of this client's database see them.
 func infoMasters(p *infoPage, t *handlers, c *commands.Call) {
-	masters, voting := t.deps.Stats.Masters(c.Client.DB), 0
-	for _, m := range masters {
-		if m.State == "voting" {
+	masters, voting := t.deps.Masters.Reports(c.Client.DB), 0
+	for i := range masters {
+		if masters[i].State == "voting" {
 			voting++
 		}
 	}
 	p.line("masters", len(masters))
 	p.line("masters_voting", voting)
-	if lanes, ok := t.deps.Stats.(laneStats); ok {
-		infoLanes(p, lanes.MasterCounters())
-	}
-	for i, m := range masters {
-		p.line(fmt.Sprintf("master%d", i), masterFields(m))
+	infoLanes(p, t.deps.Masters.MasterCounters())
+	for i := range masters {
+		p.line(fmt.Sprintf("master%d", i), masterFields(&masters[i].Status))
 	}
 }
 
@@ -269,7 +244,7 @@ func infoLanes(p *infoPage, n pool.Counters) {
 }
 
 // masterFields is one master in a line of name=value pairs.
-func masterFields(m redlock.MasterStatus) string {
+func masterFields(m *redlock.MasterStatus) string {
 	return fmt.Sprintf("name=%s,address=%s,state=%s,since_ms=%d,run_id=%s,version=%s,durable=%t,queued=%d,pending_releases=%d,detail=%s",
 		commands.Field(m.Name), commands.Field(m.Address), commands.Field(m.State), m.Since.Milliseconds(),
 		commands.Field(m.RunID), commands.Field(m.Version), m.Durable, m.Queued, m.PendingReleases, commands.Field(m.Detail))

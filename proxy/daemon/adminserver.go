@@ -47,14 +47,6 @@ func (a *adminServer) measure(locks commands.Locks) commands.Locks {
 	return a.grants.Measure(locks)
 }
 
-// measureWaits is measure for operations that block.
-func (a *adminServer) measureWaits(waits commands.Waits) commands.Waits {
-	if a == nil {
-		return waits
-	}
-	return a.grants.MeasureWaits(waits)
-}
-
 // listen opens the address; requests are served only after serve.
 func (a *adminServer) listen(masters *pool.Pool, locker *redlock.Locker, users *access.Users, table *commands.Table, stats *dropin.Stats,
 	clients func() commands.ClientCounts, traces func() commands.TraceCounts, logger *slog.Logger,
