@@ -83,8 +83,9 @@ type Masters interface {
 	// MasterCounters counts what passed between this daemon and its masters.
 	MasterCounters() pool.Counters
 	EventCounts() redlock.EventCounts
-	Waiters() int // requests that wait
-	Holds() int   // leases that are renewed
+	InFlight() int // operations that have not been answered yet
+	Waiters() int  // requests that wait
+	Holds() int    // leases that are renewed
 }
 
 var (

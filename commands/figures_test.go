@@ -68,6 +68,29 @@ type laneCounts struct {
 
 func (f *laneCounts) MasterCounters() pool.Counters { return f.counts }
 
+// Every figure has a name in INFO or a metric, and no name stands twice.
+func TestFigures_HaveNamesOfTheirOwn(t *testing.T) {
+	names, snapshot := map[string]bool{}, (&commands.Deps{Masters: &laneCounts{}, Traces: func() commands.TraceCounts { return commands.TraceCounts{} }}).Snapshot()
+	for i := range commands.Figures {
+		f := &commands.Figures[i]
+		for _, name := range []string{f.Info, f.Metric} {
+			if name != "" && names[name] {
+				t.Errorf("%s is there twice", name)
+			}
+			names[name] = true
+		}
+		if f.Info+f.Metric == "" || (f.Metric == "") != (f.Help == "") {
+			t.Errorf("%q %q has no name, or a help text without a metric: %q", f.Info, f.Metric, f.Help)
+		}
+		if _, ok := f.Number(&snapshot); ok != (f.Metric != "") {
+			t.Errorf("%q %q: a number %v", f.Info, f.Metric, ok)
+		}
+		if counts := strings.HasSuffix(f.Metric, "_total"); f.Metric != "" && counts == f.Gauge {
+			t.Errorf("%s: gauge is %v", f.Metric, f.Gauge)
+		}
+	}
+}
+
 func TestINFO_ShowsWhatTheLanesDid(t *testing.T) {
 	c := newConversation(t)
 	c.table = newTable(commands.Deps{Masters: &laneCounts{counts: pool.Counters{
