@@ -15,6 +15,8 @@ import (
 
 // fakeEvents play the daemon: a test makes the events.
 type fakeEvents struct {
+	commands.Inspect
+
 	mu       sync.Mutex
 	received map[int]func(redlock.Event)
 	began    int
@@ -58,7 +60,7 @@ func listening(t *testing.T, list ...access.User) (*conversation, *fakeEvents) {
 	t.Helper()
 	c := newConversation(t)
 	events := &fakeEvents{received: map[int]func(redlock.Event){}}
-	env := commands.Deps{Locks: c.locks, Events: events}
+	env := commands.Deps{Locks: c.locks, Inspect: events}
 	if list != nil {
 		users, err := access.NewUsers(list)
 		if err != nil {

@@ -27,6 +27,7 @@ type Command struct {
 	Also                   string // a category that a user needs as well; shown here, checked by the handler
 	Since                  string
 	Summary                string     // one sentence for people
+	Tried                  []string   // lower-case names that are tried for it; their errors propose it
 	Flags                  []string   // as COMMAND INFO names them
 	Args                   []arg.Spec // after the name, in order
 	Handle                 Handler

@@ -1,29 +1,13 @@
 package commands_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
 	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/pool"
-	"redlockd/redlock"
 )
-
-// forwarded notes what would go to the masters.
-type forwarded struct {
-	asked []string
-	reply pool.Reply
-}
-
-func (f *forwarded) Forward(_ *redlock.Batch, r redlock.ForwardRequest, done redlock.ForwardDone) {
-	if r.Words[0] == "EVAL" {
-		r.Words = append([]string{"EVAL", firstLine(r.Words[1])}, r.Words[2:]...)
-	}
-	f.asked = append(f.asked, fmt.Sprintf("%d %q %v", r.DB, r.Words, r.Names))
-	done(f.reply, nil)
-}
 
 func firstLine(text string) string { line, _, _ := strings.Cut(text, "\n"); return line }
 
@@ -43,8 +27,8 @@ func TestCompat_WhatIsNoLockIsUnknownUnlessItIsOn(t *testing.T) {
 }
 
 func TestCompat_ForwardsWhatIsNoLock(t *testing.T) {
-	f := &forwarded{reply: pool.Reply{Kind: pool.ReplyInt, Int: 3}}
-	c, one := dropinConversation(t, commands.Deps{CompatTest: f})
+	c, one := dropinConversation(t, commands.Deps{CompatTest: true})
+	one.reply = pool.Reply{Kind: pool.ReplyInt, Int: 3}
 	c.grantsAll()
 	for words, want := range map[string]string{
 		"SET k value-1":             `0 ["SET" "k" "value-1"] [1]`,
@@ -57,12 +41,12 @@ func TestCompat_ForwardsWhatIsNoLock(t *testing.T) {
 		"FLUSHDB":                   `0 ["EVAL" "local prefix = ARGV[1]" "0" "" "0" "0" "0"] [3]`,
 		"FLUSHALL ASYNC":            `0 ["EVAL" "local prefix = ARGV[1]" "0" "" "0" "15" "0"] [3]`,
 	} {
-		f.asked = nil
-		if reply := c.say(words); reply != ":3" || len(f.asked) != 1 || f.asked[0] != want {
-			t.Errorf("%s: %s, forwarded %q, want %s", words, reply, f.asked, want)
+		one.forwarded = nil
+		if reply := c.say(words); reply != ":3" || len(one.forwarded) != 1 || one.forwarded[0] != want {
+			t.Errorf("%s: %s, forwarded %q, want %s", words, reply, one.forwarded, want)
 		}
 	}
-	f.asked = nil
+	one.forwarded = nil
 	// What is a lock stays one, also without an expiry and for less than the shortest lease.
 	for _, words := range []string{"SET k value-1 NX PX 20000", "SET k value-1 NX", "SET k value-1 NX PX 1"} {
 		if reply := c.say(words); reply != "+OK" {
@@ -70,8 +54,8 @@ func TestCompat_ForwardsWhatIsNoLock(t *testing.T) {
 		}
 	}
 	c.say("DEL k")
-	if len(f.asked) != 0 || len(one.written) != 1 {
-		t.Errorf("forwarded %q, written %v", f.asked, one.written)
+	if len(one.forwarded) != 0 || len(one.written) != 1 {
+		t.Errorf("forwarded %q, written %v", one.forwarded, one.written)
 	}
 	if reply := c.say("SET redlockd:seal x"); !strings.Contains(reply, "reserved") {
 		t.Error(reply)
@@ -86,15 +70,14 @@ func TestCompat_NeedsTheCategoryForceWhereThereAreUsers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &forwarded{}
-	c, _ := dropinConversation(t, commands.Deps{CompatTest: f, Users: users})
+	c, one := dropinConversation(t, commands.Deps{CompatTest: true, Users: users})
 	c.say("AUTH worker secret")
 	for _, words := range []string{"FLUSHALL", "KEYS x", "SET k value-1", "PEXPIRE k 1", "LLEN k"} {
 		if reply := c.say(words); !strings.HasPrefix(reply, "-NOPERM") {
 			t.Errorf("%s: %s", words, reply)
 		}
 	}
-	if len(f.asked) != 0 {
-		t.Errorf("forwarded %q", f.asked)
+	if len(one.forwarded) != 0 {
+		t.Errorf("forwarded %q", one.forwarded)
 	}
 }

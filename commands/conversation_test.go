@@ -117,6 +117,8 @@ func (s *fakeCompleter) read(t *testing.T) commands.Reply {
 // fakeLocks plays the masters. A nil function means that nothing is answered;
 // the completions are kept for the test to call.
 type fakeLocks struct {
+	commands.Locks // without Deps.Waits nothing calls its Wait
+
 	requesters []redlock.Requester // the clients of the requests; not part of locked
 	lock       func(redlock.LockRequest) (redlock.Grant, error)
 	unlock     func(redlock.UnlockRequest) (bool, error)

@@ -9,6 +9,7 @@ import (
 
 	"redlockd/commands/access"
 	"redlockd/commands/dropin"
+	"redlockd/pool"
 	"redlockd/redlock"
 )
 
@@ -19,16 +20,12 @@ const defaultSubscriptions = 1024
 // calls its completion exactly once, from any goroutine.
 type Locks interface {
 	Lock(*redlock.Batch, redlock.LockRequest, redlock.LockDone)
+	// Wait is Lock for a request with Wait; leave ends the wait of a client that has gone.
+	Wait(*redlock.Batch, redlock.LockRequest, redlock.LockDone) (leave func())
 	Unlock(*redlock.Batch, redlock.UnlockRequest, redlock.UnlockDone)
 	Extend(*redlock.Batch, redlock.ExtendRequest, redlock.ExtendDone)
 	// GiveBack undoes a won acquire whose reply could not be delivered.
 	GiveBack(redlock.Grant)
-}
-
-// Waits blocks for locks.
-type Waits interface {
-	// Wait is Lock for a request with Wait; leave ends the wait of a client that has gone.
-	Wait(*redlock.Batch, redlock.LockRequest, redlock.LockDone) (leave func())
 }
 
 // IDs gives ids and manages their counters. Completions as for Locks.
@@ -40,27 +37,17 @@ type IDs interface {
 	DeleteCounter(db int, name redlock.Key, confirm int64, done func([]redlock.CounterFate, error))
 }
 
-// Works decides which worker may attempt a piece of work. Completions as for Locks.
+// Works decides which worker may attempt a piece of work, and ends and prolongs attempts
+// for their workers. Completions as for Locks.
 type Works interface {
 	// leave ends the wait of a client that has gone.
 	Work(*redlock.Batch, redlock.WorkRequest, redlock.WorkCompletion) (leave func())
 	// WorkGiveBack undoes an attempt whose reply could not be delivered.
 	WorkGiveBack(redlock.Work)
 	ReadWork(db int, key redlock.Key, done func(redlock.WorkView, error))
-}
-
-// WorkEnds ends and prolongs attempts for their workers. Completions as for Locks.
-type WorkEnds interface {
 	WorkDone(*redlock.Batch, redlock.WorkEndRequest, redlock.WorkEndDone)
 	WorkFail(*redlock.Batch, redlock.WorkEndRequest, redlock.WorkEndDone)
 	WorkExtend(*redlock.Batch, redlock.WorkEndRequest, redlock.WorkExtendDone)
-}
-
-// Events reports what happens to locks.
-type Events interface {
-	// Listen calls onEvent for every event of a database's locks, one at a time, until
-	// end is called; one may still be on its way then.
-	Listen(db int, onEvent func(redlock.Event)) (end func())
 }
 
 // RedisCompat serves clients that use the quorum as one Redis. Completions as for Locks.
@@ -70,57 +57,45 @@ type RedisCompat interface {
 	RunScript(*redlock.Batch, redlock.ScriptRequest, redlock.ScriptDone)
 	// AwaitFree waits until the key is free; leave ends the wait of a client that has gone.
 	AwaitFree(redlock.AwaitRequest, redlock.AwaitDone) (leave func())
+	// Forward runs a command on the masters as they are, for Deps.CompatTest.
+	Forward(*redlock.Batch, redlock.ForwardRequest, redlock.ForwardDone)
 }
 
-var (
-	_ RedisCompat = (*redlock.Locker)(nil)
-	_ Events      = (*redlock.Locker)(nil)
-	_ Locks       = (*redlock.Locker)(nil)
-	_ Waits       = (*redlock.Locker)(nil)
-	_ IDs         = (*redlock.Locker)(nil)
-	_ Works       = (*redlock.Locker)(nil)
-	_ WorkEnds    = (*redlock.Locker)(nil)
-)
-
-// Inspect reads locks and waiters, and releases locks by force. Completions as for
-// Locks.
+// Inspect reads locks and waiters, reports what happens to locks, and releases locks by
+// force. Completions as for Locks.
 type Inspect interface {
 	ReadLock(db int, key redlock.Key, done func(redlock.LockView, error))
 	ListLocks(redlock.Listing, func(redlock.LockPage, error))
 	Waiting(db int, wanted func(redlock.Key) bool, most int) (list []redlock.Waiting, all int)
 	Force(redlock.ForceRequest, func(bool, error))
+	// Listen calls onEvent for every event of a database's locks, one at a time, until
+	// end is called; one may still be on its way then.
+	Listen(db int, onEvent func(redlock.Event)) (end func())
 }
 
-var _ Inspect = (*redlock.Locker)(nil)
-
-// MasterReports is what DMASTERS shows.
-type MasterReports interface {
+// Masters shows the masters and the figures of the work done on them, and takes masters
+// out of service for maintenance, and back in.
+type Masters interface {
 	Reports(db int) []redlock.MasterReport
-}
-
-// MasterDrain takes masters out of service for maintenance, and back in.
-type MasterDrain interface {
 	DrainMaster(name string) error
 	UndrainMaster(name string) error
+	Counters() redlock.Counters
+	// MasterCounters counts what passed between this daemon and its masters.
+	MasterCounters() pool.Counters
+	EventCounts() redlock.EventCounts
+	InFlight() int // operations that have not been answered yet
+	Waiters() int  // requests that wait
+	Holds() int    // leases that are renewed
 }
 
 var (
-	_ MasterReports = (*redlock.Locker)(nil)
-	_ MasterDrain   = (*redlock.Locker)(nil)
+	_ Locks       = (*redlock.Locker)(nil)
+	_ IDs         = (*redlock.Locker)(nil)
+	_ Works       = (*redlock.Locker)(nil)
+	_ RedisCompat = (*redlock.Locker)(nil)
+	_ Inspect     = (*redlock.Locker)(nil)
+	_ Masters     = (*redlock.Locker)(nil)
 )
-
-// CompatTest runs commands on the masters as they are.
-type CompatTest interface {
-	Forward(*redlock.Batch, redlock.ForwardRequest, redlock.ForwardDone)
-}
-
-var _ CompatTest = (*redlock.Locker)(nil)
-
-// MasterStats is what INFO shows of the masters and of the work done.
-type MasterStats interface {
-	Masters(db int) []redlock.MasterStatus
-	Counters() redlock.Counters
-}
 
 // ClientCounts are what INFO shows of the clients' side.
 type ClientCounts struct {
@@ -157,18 +132,14 @@ const (
 
 // Deps is everything outside of this package that commands use.
 type Deps struct {
-	Locks        Locks         // required by the lock commands
-	Waits        Waits         // nil: the options WAIT and HOLD are not served
-	IDs          IDs           // nil: DNEXTID, DIDS and DIDRESEED are not served
-	Works        Works         // nil: DWORK and DWORKINFO are not served
-	WorkEnds     WorkEnds      // nil: DWORKDONE, DWORKFAIL and DWORKEXTEND are not served
-	Events       Events        // nil: subscribers receive nothing
-	RedisCompat  RedisCompat   // nil: SET, GET, EVAL and their like are not served
-	CompatTest   CompatTest    // nil unless --compat-test: FLUSHDB, plain SET and their like are not served
-	Stats        MasterStats   // nil: INFO leaves out the sections Locks and Masters
-	MasterStatus MasterReports // nil: DMASTERS is not served
-	MasterDrain  MasterDrain   // nil: DMASTERS DRAIN and UNDRAIN are not served
-	Inspect      Inspect       // nil: DINFO, DLOCKS, DWAITERS and DFORCE are not served
+	Locks       Locks       // required by the lock commands
+	Waits       bool        // false: the options WAIT and HOLD are not served
+	IDs         IDs         // nil: DNEXTID, DIDS and DIDRESEED are not served
+	Works       Works       // nil: DWORK and its like are not served
+	RedisCompat RedisCompat // nil: SET, GET, EVAL and their like are not served
+	CompatTest  bool        // --compat-test; false: FLUSHDB, plain SET and their like are not served
+	Inspect     Inspect     // nil: DINFO, DLOCKS, DWAITERS and DFORCE are not served, subscribers receive nothing
+	Masters     Masters     // nil: DMASTERS is not served, INFO leaves out the sections Locks and Masters
 
 	KeyPrefix string        // stands before every key on the masters, --key-prefix
 	Databases int           // SELECT accepts 0 … Databases−1; 0 means 16
@@ -220,7 +191,7 @@ func (e Deps) withDefaults() Deps {
 	if e.MasterTimeout == 0 {
 		e.MasterTimeout = 100 * time.Millisecond
 	}
-	if e.CompatTest != nil {
+	if e.CompatTest {
 		e.NoTTL = PolicyAllow // libraries take such locks by default, and test that
 	}
 	if e.Scripts == nil {

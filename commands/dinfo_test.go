@@ -12,6 +12,8 @@ import (
 
 // fakeInspect plays the inspection of locks.
 type fakeInspect struct {
+	commands.Inspect // what is below replaces its methods
+
 	view    redlock.LockView
 	page    redlock.LockPage
 	waiting []redlock.Waiting

@@ -68,6 +68,9 @@ func (t *Table) route(args []string) (*Command, error) {
 	}
 	row := find(t.byName, args[0])
 	if row == nil {
+		if meant := find(t.tried, args[0]); meant != nil {
+			return nil, RedisText(unknownCommand(args).Error() + "(did you mean " + meant.Syntax + "?)")
+		}
 		return nil, unknownCommand(args)
 	}
 	if len(row.Parts) == 0 || len(args) == 1 {

@@ -11,7 +11,10 @@ import (
 	"redlockd/redlock"
 )
 
-type fakeMasterStatus struct{ db int }
+type fakeMasterStatus struct {
+	commands.Masters
+	db int
+}
 
 func (f *fakeMasterStatus) Reports(db int) []redlock.MasterReport {
 	f.db = db
@@ -26,7 +29,7 @@ func (f *fakeMasterStatus) Reports(db int) []redlock.MasterReport {
 
 func TestDMASTERS_ShowsAMapForEveryMaster(t *testing.T) {
 	c, reports := newConversation(t), &fakeMasterStatus{}
-	c.serve(commands.Deps{MasterStatus: reports})
+	c.serve(commands.Deps{Masters: reports})
 	c.client.DB = 3
 	c.transcript(`
 		> DMASTERS
@@ -38,7 +41,10 @@ func TestDMASTERS_ShowsAMapForEveryMaster(t *testing.T) {
 }
 
 // fakeMasterDrain has one master, c.
-type fakeMasterDrain struct{ calls []string }
+type fakeMasterDrain struct {
+	commands.Masters
+	calls []string
+}
 
 func (f *fakeMasterDrain) DrainMaster(name string) error   { return f.call("drain", name) }
 func (f *fakeMasterDrain) UndrainMaster(name string) error { return f.call("undrain", name) }
@@ -53,7 +59,7 @@ func (f *fakeMasterDrain) call(word, name string) error {
 
 func TestDMASTERS_TakesAMasterOutOfServiceAndBackIn(t *testing.T) {
 	c, drains := newConversation(t), &fakeMasterDrain{}
-	c.serve(commands.Deps{MasterStatus: &fakeMasterStatus{}, MasterDrain: drains})
+	c.serve(commands.Deps{Masters: drains})
 	c.transcript(`
 		> DMASTERS DRAIN c
 		< +OK

@@ -23,6 +23,9 @@ type oneRedis struct {
 	answers redlock.ScriptOutcome
 	failure error
 	free    func(bool, error)
+
+	forwarded []string // what --compat-test sends to the masters
+	reply     pool.Reply
 }
 
 var _ commands.RedisCompat = (*oneRedis)(nil)
@@ -49,6 +52,14 @@ func (o *oneRedis) AwaitFree(r redlock.AwaitRequest, done redlock.AwaitDone) fun
 	o.awaited = append(o.awaited, fmt.Sprint(r.Key, " ", r.Timeout))
 	o.free = done
 	return func() { done(false, nil) }
+}
+
+func (o *oneRedis) Forward(_ *redlock.Batch, r redlock.ForwardRequest, done redlock.ForwardDone) {
+	if r.Words[0] == "EVAL" {
+		r.Words = append([]string{"EVAL", firstLine(r.Words[1])}, r.Words[2:]...)
+	}
+	o.forwarded = append(o.forwarded, fmt.Sprintf("%d %q %v", r.DB, r.Words, r.Names))
+	done(o.reply, nil)
 }
 
 // dropinConversation is one client of a daemon with these policies.

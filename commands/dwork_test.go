@@ -22,7 +22,7 @@ func (c *workConversation) workIs(validity time.Duration) *stillClock {
 func TestDWORK_LeavesItsWaitWhenTheClientGoes(t *testing.T) {
 	c := newConversation(t)
 	works := &fakeWorks{}
-	c.serve(commands.Deps{Works: works, WorkEnds: works})
+	c.serve(commands.Deps{Works: works})
 	c.start("DWORK", "k", "1000", "MAX", "3", "WAIT", "500")
 	c.client.OnClose.Run()
 	if works.left != 1 {

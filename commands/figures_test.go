@@ -68,9 +68,32 @@ type laneCounts struct {
 
 func (f *laneCounts) MasterCounters() pool.Counters { return f.counts }
 
+// Every figure has a name in INFO or a metric, and no name stands twice.
+func TestFigures_HaveNamesOfTheirOwn(t *testing.T) {
+	names, snapshot := map[string]bool{}, (&commands.Deps{Masters: &laneCounts{}, Traces: func() commands.TraceCounts { return commands.TraceCounts{} }}).Snapshot()
+	for i := range commands.Figures {
+		f := &commands.Figures[i]
+		for _, name := range []string{f.Info, f.Metric} {
+			if name != "" && names[name] {
+				t.Errorf("%s is there twice", name)
+			}
+			names[name] = true
+		}
+		if f.Info+f.Metric == "" || (f.Metric == "") != (f.Help == "") {
+			t.Errorf("%q %q has no name, or a help text without a metric: %q", f.Info, f.Metric, f.Help)
+		}
+		if _, ok := f.Number(&snapshot); ok != (f.Metric != "") {
+			t.Errorf("%q %q: a number %v", f.Info, f.Metric, ok)
+		}
+		if counts := strings.HasSuffix(f.Metric, "_total"); f.Metric != "" && counts == f.Gauge {
+			t.Errorf("%s: gauge is %v", f.Metric, f.Gauge)
+		}
+	}
+}
+
 func TestINFO_ShowsWhatTheLanesDid(t *testing.T) {
 	c := newConversation(t)
-	c.table = newTable(commands.Deps{Stats: &laneCounts{counts: pool.Counters{
+	c.table = newTable(commands.Deps{Masters: &laneCounts{counts: pool.Counters{
 		Flushes: 8, Commands: 50, Seals: 3, VoidSeals: 4, LateFlushes: 5, BreakerOpened: 6,
 		Dials: 7, Admissions: 9, NewIncarnations: 10, Panics: 11, Invalidated: 12, StepsTolerated: 13,
 	}}})
@@ -79,6 +102,6 @@ func TestINFO_ShowsWhatTheLanesDid(t *testing.T) {
 		"late_flushes": "5", "breakers_opened": "6", "dials": "7", "admissions": "9", "new_incarnations": "10",
 		"lane_panics": "11", "incarnations_invalidated": "12", "clock_steps_tolerated": "13", "masters": "2", "masters_voting": "1",
 	})
-	c.serve(commands.Deps{Stats: &laneCounts{}})
+	c.serve(commands.Deps{Masters: &laneCounts{}})
 	c.wantStats("masters", map[string]string{"flushes": "0", "operations_per_flush": "0.00"})
 }

@@ -34,7 +34,7 @@ func FuzzDispatch(f *testing.F) {
 		at := time.Now()
 		users.Now = func() time.Time { return at }
 		masters := &refusing{}
-		table := newTable(commands.Deps{Locks: masters, IDs: masters, Works: masters, WorkEnds: masters, Users: users})
+		table := newTable(commands.Deps{Locks: masters, IDs: masters, Works: masters, Users: users})
 		client := &commands.Client{ID: 1, Host: "10.0.0.1", Addr: "10.0.0.1:1", Proto: 2}
 		for i, line := range strings.Split(string(data), "\n") {
 			if i == 64 || client.Closing {
@@ -54,7 +54,11 @@ func FuzzDispatch(f *testing.F) {
 }
 
 // refusing plays masters that answer everything at once, with a "no".
-type refusing struct{ asked int }
+type refusing struct {
+	commands.Locks // without Deps.Waits nothing calls its Wait
+
+	asked int
+}
 
 func (r *refusing) Lock(_ *redlock.Batch, _ redlock.LockRequest, done redlock.LockDone) {
 	r.asked++

@@ -6,16 +6,20 @@ import (
 	"time"
 
 	"redlockd/commands"
+	"redlockd/pool"
 	"redlockd/redlock"
 )
 
-type fakeFigures struct{ db int }
+type fakeFigures struct {
+	commands.Masters
+	db int
+}
 
-func (f *fakeFigures) Masters(db int) []redlock.MasterStatus {
+func (f *fakeFigures) Reports(db int) []redlock.MasterReport {
 	f.db = db
-	return []redlock.MasterStatus{
-		{Name: "a", Address: "10.0.0.1:6379", State: "voting", Since: 2 * time.Second, RunID: "abc", Version: "7.0.15", Durable: true, Queued: 3, PendingReleases: 1},
-		{Name: "b", Address: "10.0.0.2:6379", State: "down", Since: time.Minute, Detail: "said: x,y\r\nz"},
+	return []redlock.MasterReport{
+		{Status: redlock.MasterStatus{Name: "a", Address: "10.0.0.1:6379", State: "voting", Since: 2 * time.Second, RunID: "abc", Version: "7.0.15", Durable: true, Queued: 3, PendingReleases: 1}},
+		{Status: redlock.MasterStatus{Name: "b", Address: "10.0.0.2:6379", State: "down", Since: time.Minute, Detail: "said: x,y\r\nz"}},
 	}
 }
 
@@ -25,10 +29,16 @@ func (f *fakeFigures) Counters() redlock.Counters {
 		IDs: 14, IDRounds: 15, WorkStarted: 16, WorkDone: 17}
 }
 
+func (f *fakeFigures) MasterCounters() pool.Counters    { return pool.Counters{} }
+func (f *fakeFigures) EventCounts() redlock.EventCounts { return redlock.EventCounts{} }
+func (f *fakeFigures) Waiters() int                     { return 0 }
+func (f *fakeFigures) InFlight() int                    { return 0 }
+func (f *fakeFigures) Holds() int                       { return 0 }
+
 func informed(t *testing.T) (*conversation, *fakeFigures) {
 	c, figures := newConversation(t), &fakeFigures{}
 	c.table = newTable(commands.Deps{
-		Stats: figures, Version: "0.1.0", RunID: strings.Repeat("a", 40), Port: 7379, Start: time.Now().Add(-25 * time.Hour),
+		Masters: figures, Version: "0.1.0", RunID: strings.Repeat("a", 40), Port: 7379, Start: time.Now().Add(-25 * time.Hour),
 		Clients: func() commands.ClientCounts {
 			return commands.ClientCounts{Connected: 4, Limit: 10000, Accepted: 9, Rejected: 2, Commands: 77, Slow: 3, Evicted: 5, Memory: 4096}
 		},

@@ -17,6 +17,7 @@ type Table struct {
 	users  *access.Users
 	rows   []*Command                     // in the order of the documentation
 	byName map[string]*Command            // by lower-case name
+	tried  map[string]*Command            // by the names that are tried for it
 	parts  map[string]map[string]*Command // subcommands by their command's name
 	manual func() *manual                 // the replies of COMMAND, built at the first use
 }
@@ -31,6 +32,7 @@ func NewTable(deps Deps, groups ...Rows) *Table {
 	t := &Table{
 		users:  deps.Users,
 		byName: make(map[string]*Command),
+		tried:  make(map[string]*Command),
 		parts:  make(map[string]map[string]*Command),
 	}
 	t.manual = sync.OnceValue(t.newManual)
@@ -48,6 +50,9 @@ func (t *Table) add(row *Command) {
 	row.Syntax, row.options = arg.Syntax(row.Full, row.Args), arg.Options(row.Args)
 	t.rows = append(t.rows, row)
 	t.byName[row.Name] = row
+	for _, name := range row.Tried {
+		t.tried[name] = row
+	}
 	if len(row.Parts) == 0 {
 		return
 	}

@@ -20,7 +20,7 @@ func employed(t *testing.T) (*conversation, *fakeWorks, *stillClock, *time.Time)
 	users.Now = func() time.Time { return now }
 	works, clock := &fakeWorks{so: true}, &stillClock{now: time.Hour}
 	works.work = acquired(t, time.Second, clock)
-	c.serve(commands.Deps{Locks: c.locks, Works: works, WorkEnds: works, Users: users})
+	c.serve(commands.Deps{Locks: c.locks, Works: works, Users: users})
 	c.grants(time.Minute)
 	c.say("AUTH low new")
 	return c, works, clock, &now

@@ -59,7 +59,7 @@ func TestRows_RefuseWhatADaemonDoesNotServe(t *testing.T) {
 func TestINFO_CountsIDsAndWork(t *testing.T) {
 	for volatile, durability := range map[bool]string{false: "on", true: "off"} {
 		c, figures := informed(t)
-		c.serve(commands.Deps{Stats: figures, VolatileIDs: volatile})
+		c.serve(commands.Deps{Masters: figures, VolatileIDs: volatile})
 		text := c.start("INFO", "locks").read(t).Text
 		for _, line := range []string{"ids:14", "id_rounds:15", "ids_durability:" + durability, "work_started:16", "work_done:17"} {
 			if !strings.Contains(text, "\r\n"+line+"\r\n") {

@@ -23,7 +23,7 @@ type workConversation struct {
 func newWorkConversation(t *testing.T) *workConversation {
 	c := &workConversation{conversation: newConversation(t), ids: &fakeIDs{}, works: &fakeWorks{}}
 	c.table = newTable(commands.Deps{
-		Locks: c.locks, IDs: c.ids, Works: c.works, WorkEnds: c.works,
+		Locks: c.locks, IDs: c.ids, Works: c.works,
 		MaxTTL: time.Minute, MaxKeep: 5 * time.Minute, MaxWait: 2 * time.Minute,
 	})
 	return c

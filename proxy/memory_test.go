@@ -63,7 +63,7 @@ func TestClientMemory_TwoHundredClientsThatReadNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, Options{WriteTimeout: 10 * testTimeout}, commands.NewTable(commands.Deps{Events: &happenings{}, Users: users}, conn.Rows))
+	s := serve(t, Options{WriteTimeout: 10 * testTimeout}, commands.NewTable(commands.Deps{Inspect: &happenings{}, Users: users}, conn.Rows))
 	const clients = 200
 	before := inUse()
 	greedy := command("AUTH", "nothing", "pw") + command("HELLO", "3")

@@ -16,6 +16,8 @@ import (
 
 // happenings play the daemon's locks.
 type happenings struct {
+	commands.Inspect
+
 	mu    sync.Mutex
 	heard func(redlock.Event)
 }
@@ -45,7 +47,7 @@ func (h *happenings) tell(key string) bool {
 func serveEvents(t *testing.T, o Options) (*Server, *happenings) {
 	t.Helper()
 	h := &happenings{}
-	return serve(t, o, commands.NewTable(commands.Deps{Events: h}, conn.Rows)), h
+	return serve(t, o, commands.NewTable(commands.Deps{Inspect: h}, conn.Rows)), h
 }
 
 func TestSession_SubscribersReadEventsInBothProtocols(t *testing.T) {

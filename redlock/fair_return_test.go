@@ -23,7 +23,7 @@ func newReturningDaemon(t *testing.T) *pureDaemon {
 	c := &clock{Clock: pool.SystemClock()}
 	c.hold(refreshInterval)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	p, err := pool.New(pool.Options{Embedded: 5, MasterTimeout: 5 * time.Second, Clock: c, Logger: log})
+	p, err := pool.New(pool.Options{Embedded: 5, MasterTimeout: time.Minute, Late: 5 * time.Second, Clock: c, Logger: log})
 	if err != nil {
 		t.Fatal(err)
 	}

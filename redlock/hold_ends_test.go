@@ -29,7 +29,8 @@ func (d *pureDaemon) leftOver(t *testing.T, r LockRequest) (over chan error) {
 func TestHold_ThatIsLostLeavesNoCopyOfAGrantThatWasWrittenLate(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
-	d := c.daemon(relayed, timeout(30*time.Second)) // so much longer the copies last
+	// So much longer the copies last. A heartbeat under way would keep the lock from being sent.
+	d := c.daemon(relayed, blind, timeout(30*time.Second))
 	for _, r := range d.relays {
 		r.Pause()
 	}

@@ -34,7 +34,22 @@ func (b Bounds) Parse(what, s string) (int64, error) {
 // time.Duration, which cannot hold all that a client may send.
 func (b Bounds) ParseTime(what, s string) (time.Duration, error) {
 	ms, err := b.Parse(what, s)
-	return time.Duration(ms) * time.Millisecond, err
+	if err != nil {
+		return 0, fmt.Errorf("%w%s", err, timeHint(s))
+	}
+	return time.Duration(ms) * time.Millisecond, nil
+}
+
+// timeHint completes the error for a time with a unit, or with the word that SET has before it.
+func timeHint(s string) string {
+	d, err := time.ParseDuration(s)
+	switch {
+	case err == nil && d >= time.Millisecond:
+		return fmt.Sprintf("; times are milliseconds: %d, not %s", d.Milliseconds(), s)
+	case IsWord(s, "PX"), IsWord(s, "EX"):
+		return "; the time stands without " + s + ", in milliseconds"
+	}
+	return ""
 }
 
 func (b Bounds) String() string {

@@ -54,8 +54,8 @@ func ParseToken(s string) (redlock.Token, error) {
 func ParseTTL(s string, longest time.Duration) (time.Duration, error) {
 	ms, ok := ParseCount(s)
 	if !ok || ms < MinTTL.Milliseconds() {
-		return 0, fmt.Errorf("ttl %s is not an integer or out of range, allowed are %d to %d ms",
-			Quoted(s), MinTTL.Milliseconds(), longest.Milliseconds())
+		return 0, fmt.Errorf("ttl %s is not an integer or out of range, allowed are %d to %d ms%s",
+			Quoted(s), MinTTL.Milliseconds(), longest.Milliseconds(), timeHint(s))
 	}
 	if ms > longest.Milliseconds() {
 		return 0, fmt.Errorf("ttl %s exceeds max-ttl, allowed are %d to %d ms (--max-ttl)",

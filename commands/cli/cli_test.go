@@ -30,6 +30,9 @@ func TestParse_TakesTheCommandLineApart(t *testing.T) {
 		"lock --force k -- true":            {Word: "lock", Args: []string{"--force", "k", "--", "true"}},
 		"version":                           {Word: "version", Args: []string{}},
 		"help":                              {Word: "help", Args: []string{}},
+		"help lock":                         {Word: "lock", Args: []string{"--help"}},
+		"help hash-password":                {Word: "hash-password", Args: []string{"--help"}},
+		"help check":                        {Word: "help"},
 	} {
 		got, err := Parse(strings.Fields(line))
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -43,7 +46,8 @@ func TestParse_RefusesUnknownWords(t *testing.T) {
 		"serve":                "serve is no command; allowed: bootstrap, check, reconfigure, quarantine, lock, hash-password, version, help",
 		"redis://u:S3CR3T@h:1": "the first word is no command",
 		"version --masters a":  "version takes no further words",
-		"help me":              "help takes no further words",
+		"help me":              "me is no command; allowed: bootstrap, check",
+		"help lock check":      "help takes one command at most",
 	} {
 		_, err := Parse(strings.Fields(line))
 		if !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), part) || strings.Contains(err.Error(), "S3CR3T") {

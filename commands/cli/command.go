@@ -55,14 +55,38 @@ func Parse(args []string) (CommandLine, error) {
 		if args := command.Args; len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 			command.Master, command.Args = args[0], args[1:]
 		}
-	case wordVersion, wordHelp:
+	case wordHelp:
+		return parseHelp(command.Args)
+	case wordVersion:
 		if len(command.Args) > 0 {
 			return CommandLine{}, fmt.Errorf("%s takes no further words%w", command.Word, usage{})
 		}
 	default:
-		return CommandLine{}, fmt.Errorf("%s is no command; allowed: bootstrap, check, reconfigure, quarantine, lock, hash-password, version, help, or options alone to serve; see redlockd help%w", shown(command.Word), usage{})
+		return CommandLine{}, noCommand(command.Word)
 	}
 	return command, nil
+}
+
+func noCommand(word string) error {
+	return fmt.Errorf("%s is no command; allowed: bootstrap, check, reconfigure, quarantine, lock, hash-password, version, help, or options alone to serve; see redlockd help%w", shown(word), usage{})
+}
+
+// parseHelp takes the words after help: none, or one command. Those without a page of their
+// own are on the first one.
+func parseHelp(words []string) (CommandLine, error) {
+	if len(words) == 0 {
+		return CommandLine{Word: wordHelp, Args: words}, nil
+	}
+	switch word := words[0]; {
+	case len(words) > 1:
+		return CommandLine{}, fmt.Errorf("help takes one command at most%w", usage{})
+	case word == wordLock || word == wordHashPassword:
+		return CommandLine{Word: word, Args: []string{"--help"}}, nil
+	case slices.Contains([]string{wordBootstrap, wordCheck, wordReconfigure, wordQuarantine, wordVersion, wordHelp}, word):
+		return CommandLine{Word: wordHelp}, nil
+	default:
+		return CommandLine{}, noCommand(word)
+	}
 }
 
 // takeForce removes --force. It is for one run and therefore no setting that a file

@@ -44,7 +44,7 @@ type dbSubscriptions struct {
 
 // channels is the registry. The zero value sends no events.
 type channels struct {
-	events commands.Events // nil: subscriptions are confirmed, and receive nothing
+	events commands.Inspect // nil: subscriptions are confirmed, and receive nothing
 	users  *access.Users
 
 	mu          sync.Mutex

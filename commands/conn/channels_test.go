@@ -10,7 +10,10 @@ import (
 )
 
 // quiet has no events.
-type quiet struct{ listening int }
+type quiet struct {
+	commands.Inspect
+	listening int
+}
 
 func (q *quiet) Listen(int, func(redlock.Event)) func() {
 	q.listening++

@@ -14,34 +14,8 @@ import (
 
 	"redlockd/commands"
 	"redlockd/commands/arg"
-	"redlockd/pool"
 	"redlockd/redlock"
 )
-
-// laneStats are Stats that also count what passed between this daemon and its
-// masters. Without them INFO leaves these lines out.
-type laneStats interface {
-	MasterCounters() pool.Counters
-}
-
-// eventStats are Stats that count events.
-type eventStats interface {
-	EventCounts() redlock.EventCounts
-}
-
-// waitStats are Stats that count waits.
-type waitStats interface {
-	Waiters() int
-	Holds() int
-}
-
-// waitersAndHolds returns how many requests wait and how many leases are renewed.
-func (h *handlers) waitersAndHolds() (waiters, holds int) {
-	if lines, ok := h.deps.Stats.(waitStats); ok {
-		return lines.Waiters(), lines.Holds()
-	}
-	return 0, 0
-}
 
 // section writes the lines of one heading.
 type section struct {
@@ -63,7 +37,7 @@ func (h *handlers) sections() []section {
 	if h.deps.RedisCompat != nil {
 		sections = append(sections, section{"Dropin", infoDropin})
 	}
-	if h.deps.Stats != nil {
+	if h.deps.Masters != nil {
 		sections = append(sections, section{"Locks", infoLocks}, section{"Masters", infoMasters})
 	}
 	return sections
@@ -106,6 +80,16 @@ func (p *infoPage) line(field string, value any) {
 	fmt.Fprintf(&p.text, "%s:%v\r\n", field, value)
 }
 
+// figures writes the figures of a section.
+func (p *infoPage) figures(t *handlers, section commands.Section) {
+	snapshot := t.deps.Snapshot()
+	for _, f := range commands.Figures {
+		if value := f.Value(&snapshot); f.Section == section && f.Info != "" && value != nil {
+			p.line(f.Info, value)
+		}
+	}
+}
+
 // compatWarning is shown by INFO.
 const compatWarning = "compat-test is on: any client may overwrite any lock and empty the masters; never in production"
 
@@ -119,7 +103,7 @@ func infoServer(p *infoPage, t *handlers, _ *commands.Call) {
 	p.line("process_id", os.Getpid())
 	p.line("run_id", t.deps.RunID)
 	p.line("tcp_port", t.deps.Port)
-	if t.deps.CompatTest != nil {
+	if t.deps.CompatTest {
 		p.line("redlockd_warning", compatWarning)
 	}
 	p.line("server_time_usec", time.Now().UnixMicro())
@@ -128,11 +112,7 @@ func infoServer(p *infoPage, t *handlers, _ *commands.Call) {
 }
 
 func infoClients(p *infoPage, t *handlers, _ *commands.Call) {
-	clients := t.deps.Clients()
-	p.line("connected_clients", clients.Connected)
-	p.line("maxclients", clients.Limit)
-	waiters, _ := t.waitersAndHolds()
-	p.line("blocked_clients", waiters)
+	p.figures(t, commands.SectionClients)
 }
 
 // infoMemory reads one counter of the runtime; runtime.ReadMemStats would stop
@@ -152,31 +132,7 @@ func infoPersistence(p *infoPage, _ *handlers, _ *commands.Call) {
 	p.line("aof_enabled", 0)
 }
 
-func infoStats(p *infoPage, t *handlers, _ *commands.Call) {
-	clients := t.deps.Clients()
-	p.line("total_connections_received", clients.Accepted)
-	p.line("total_commands_processed", clients.Commands)
-	p.line("rejected_connections", clients.Rejected)
-	p.line("recovered_panics", clients.Panics)
-	refused, unchecked := t.deps.Users.RefusedLogins()
-	p.line("acl_access_denied_auth", refused) // Redis' name since 7.2
-	p.line("throttled_auths", unchecked)
-	p.line("client_output_buffer_limit_disconnections", clients.Slow) // Redis' name
-	p.line("evicted_clients", clients.Evicted)                        // Redis' name
-	if figures, ok := t.deps.Stats.(eventStats); ok {
-		n := figures.EventCounts()
-		p.line("events_delivered", n.Delivered)
-		p.line("events_dropped", n.Dropped)
-		p.line("events_sent", n.Sent)
-		p.line("events_received", n.Received)
-		p.line("events_missed", n.Missed)
-	}
-	if t.deps.Traces != nil {
-		n := t.deps.Traces()
-		p.line("traces_sent", n.Sent)
-		p.line("traces_dropped", n.Dropped)
-	}
-}
+func infoStats(p *infoPage, t *handlers, _ *commands.Call) { p.figures(t, commands.SectionStats) }
 
 func infoReplication(p *infoPage, _ *handlers, _ *commands.Call) {
 	p.line("role", "master")
@@ -199,77 +155,26 @@ func infoDropin(p *infoPage, t *handlers, _ *commands.Call) {
 	}
 }
 
-func infoLocks(p *infoPage, t *handlers, _ *commands.Call) {
-	n := t.deps.Stats.Counters()
-	p.line("locks_acquired", n.Acquired)
-	p.line("locks_refused", n.Refused)
-	p.line("locks_no_quorum", n.NoQuorum)
-	p.line("locks_expired", n.Expired)
-	p.line("locks_split", n.Split)
-	p.line("locks_released", n.Released)
-	p.line("locks_extended", n.Extended)
-	p.line("locks_given_back", n.GivenBack)
-	waiters, holds := t.waitersAndHolds()
-	p.line("waiters", waiters)
-	p.line("holds", holds)
-	p.line("holds_lost", n.HoldsLost)
-	p.line("copies_undone", n.Undone)
-	p.line("copies_late", n.LateGrants)
-	p.line("copies_repaired", n.Repaired)
-	p.line("second_seals", n.SecondSeals)
-	p.line("third_seals", n.ThirdSeals)
-	p.line("ids", n.IDs)
-	p.line("id_rounds", n.IDRounds)
-	p.line("ids_durability", idsDurability(t.deps.VolatileIDs))
-	p.line("work_started", n.WorkStarted)
-	p.line("work_done", n.WorkDone)
-}
-
-// idsDurability is on as long as a crash of the masters repeats no id.
-func idsDurability(volatile bool) string {
-	if volatile {
-		return "off"
-	}
-	return "on"
-}
+func infoLocks(p *infoPage, t *handlers, _ *commands.Call) { p.figures(t, commands.SectionLocks) }
 
 // infoMasters shows the masters as the lanes of this client's database see them.
 func infoMasters(p *infoPage, t *handlers, c *commands.Call) {
-	masters, voting := t.deps.Stats.Masters(c.Client.DB), 0
-	for _, m := range masters {
-		if m.State == "voting" {
+	masters, voting := t.deps.Masters.Reports(c.Client.DB), 0
+	for i := range masters {
+		if masters[i].State == "voting" {
 			voting++
 		}
 	}
 	p.line("masters", len(masters))
 	p.line("masters_voting", voting)
-	if lanes, ok := t.deps.Stats.(laneStats); ok {
-		infoLanes(p, lanes.MasterCounters())
+	p.figures(t, commands.SectionMasters)
+	for i := range masters {
+		p.line(fmt.Sprintf("master%d", i), masterFields(&masters[i].Status))
 	}
-	for i, m := range masters {
-		p.line(fmt.Sprintf("master%d", i), masterFields(m))
-	}
-}
-
-// infoLanes shows what all lanes together did since the start.
-func infoLanes(p *infoPage, n pool.Counters) {
-	p.line("flushes", n.Flushes)
-	p.line("flushed_operations", n.Commands)
-	p.line("operations_per_flush", fmt.Sprintf("%.2f", float64(n.Commands)/float64(max(1, n.Flushes))))
-	p.line("seals", n.Seals)
-	p.line("void_seals", n.VoidSeals)
-	p.line("late_flushes", n.LateFlushes)
-	p.line("breakers_opened", n.BreakerOpened)
-	p.line("dials", n.Dials)
-	p.line("admissions", n.Admissions)
-	p.line("new_incarnations", n.NewIncarnations)
-	p.line("incarnations_invalidated", n.Invalidated)
-	p.line("clock_steps_tolerated", n.StepsTolerated)
-	p.line("lane_panics", n.Panics)
 }
 
 // masterFields is one master in a line of name=value pairs.
-func masterFields(m redlock.MasterStatus) string {
+func masterFields(m *redlock.MasterStatus) string {
 	return fmt.Sprintf("name=%s,address=%s,state=%s,since_ms=%d,run_id=%s,version=%s,durable=%t,queued=%d,pending_releases=%d,detail=%s",
 		commands.Field(m.Name), commands.Field(m.Address), commands.Field(m.State), m.Since.Milliseconds(),
 		commands.Field(m.RunID), commands.Field(m.Version), m.Durable, m.Queued, m.PendingReleases, commands.Field(m.Detail))

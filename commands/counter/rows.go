@@ -21,6 +21,7 @@ func (h *handlers) rows() []*commands.Command {
 		{
 			Name: "dnextid", Arity: commands.Between(2, 4), Category: access.CategoryID, Since: commands.FirstVersion,
 			Summary: "Gives the first of n consecutive new ids of a counter, above every id that was answered before.",
+			Tried:   []string{"nextid", "nextval", "did"},
 			Flags:   []string{"write", "fast"},
 			Args:    []arg.Spec{name, arg.Optional(arg.Option("COUNT", arg.Integer("n")))},
 			Handle:  commands.Served(on, h.dnextid),

@@ -11,7 +11,7 @@ import (
 // dmasters answers an array of maps. Times are integer milliseconds, round
 // trips integer microseconds: a millisecond is more than most of them take.
 func (h *handlers) dmasters(c *commands.Call) error {
-	reports := h.deps.MasterStatus.Reports(c.Client.DB)
+	reports := h.deps.Masters.Reports(c.Client.DB)
 	items := make([]commands.Reply, len(reports))
 	for i := range reports {
 		items[i] = masterReply(&reports[i])

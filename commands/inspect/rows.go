@@ -22,10 +22,10 @@ func (h *handlers) masterRows() []*commands.Command {
 		Name: "dmasters", Arity: commands.Exactly(1), Category: access.CategoryRead, Since: commands.FirstVersion,
 		Summary: "Shows the masters: a map for each, with its state, latency, queue and votes.",
 		Flags:   []string{"readonly", "fast"},
-		Handle:  commands.Served(h.deps.MasterStatus != nil, h.dmasters),
+		Handle:  commands.Served(h.deps.Masters != nil, h.dmasters),
 		Parts: []*commands.Command{
-			h.drainRow("drain", "Sends a master no new requests from this daemon, for its maintenance.", func(name string) error { return h.deps.MasterDrain.DrainMaster(name) }),
-			h.drainRow("undrain", "Ends the drain of a master.", func(name string) error { return h.deps.MasterDrain.UndrainMaster(name) }),
+			h.drainRow("drain", "Sends a master no new requests from this daemon, for its maintenance.", func(name string) error { return h.deps.Masters.DrainMaster(name) }),
+			h.drainRow("undrain", "Ends the drain of a master.", func(name string) error { return h.deps.Masters.UndrainMaster(name) }),
 		},
 	}}
 }
@@ -34,7 +34,7 @@ func (h *handlers) drainRow(name, summary string, apply func(master string) erro
 	return &commands.Command{
 		Name: name, Arity: commands.Exactly(3), Category: access.CategoryAdmin, Summary: summary,
 		Flags: []string{"admin"}, Args: []arg.Spec{arg.Text("master")},
-		Handle: commands.Served(h.deps.MasterDrain != nil, func(c *commands.Call) error {
+		Handle: commands.Served(h.deps.Masters != nil, func(c *commands.Call) error {
 			if err := apply(c.Args[2]); err != nil {
 				return err
 			}

@@ -36,7 +36,7 @@ func (h *handlers) send(c *commands.Call, request redlock.LockRequest, done redl
 	}
 	request.Owner = &client.LastAcquired
 	done = unlessExpelled(client, done)
-	client.OnClose.SetWait(h.deps.Waits.Wait(c.Batch, request, done))
+	client.OnClose.SetWait(h.deps.Locks.Wait(c.Batch, request, done))
 }
 
 // unlessExpelled gives a wait that the daemon ended with its connection the reason.
@@ -76,7 +76,7 @@ func lasting(grant *redlock.Grant) time.Duration {
 
 // waitOption reads WAIT ms; 0 is for ever, which ends as every wait does.
 func (h *handlers) waitOption(value string, request *redlock.LockRequest) error {
-	if h.deps.Waits == nil {
+	if !h.deps.Waits {
 		return errNoWaits
 	}
 	var err error
@@ -89,7 +89,7 @@ func (h *handlers) waitOption(value string, request *redlock.LockRequest) error 
 
 // holdOption reads HOLD and, if a number follows, after how long it ends for good.
 func (h *handlers) holdOption(words *arg.Words, request *redlock.LockRequest) error {
-	if h.deps.Waits == nil {
+	if !h.deps.Waits {
 		return errNoWaits
 	}
 	request.Hold = &redlock.HoldTerms{}

@@ -5,6 +5,7 @@ package lock
 
 import (
 	"errors"
+	"fmt"
 
 	"redlockd/commands"
 	"redlockd/commands/arg"
@@ -32,6 +33,9 @@ func (h *handlers) lockRequest(c *commands.Call) (redlock.LockRequest, error) {
 		return request, err
 	}
 	if request.TTL, err = arg.ParseTTL(words.Next(), h.deps.MaxTTL); err != nil {
+		if _, number := arg.ParseCount(string(request.Key)); number {
+			err = fmt.Errorf("%w; the key stands before the ttl", err)
+		}
 		return request, err
 	}
 	for words.More() {

@@ -11,7 +11,7 @@ import (
 
 // The reader takes every option of the row; the handler must know what each of them means.
 func TestDLOCK_ServesEveryOptionOfItsRow(t *testing.T) {
-	h := &handlers{commands.Deps{Waits: (*redlock.Locker)(nil)}}
+	h := &handlers{commands.Deps{Waits: true}}
 	for _, row := range h.rows() {
 		if row.Name != "dlock" && row.Name != "dmlock" {
 			continue

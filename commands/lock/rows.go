@@ -22,6 +22,7 @@ func (h *handlers) rows() []*commands.Command {
 		{
 			Name: "dlock", Arity: commands.AtLeast(3), Category: access.CategoryLock, Since: commands.FirstVersion,
 			Summary: "Takes a lock for ttl milliseconds: [token, validity, fence], or nil if another token holds it. After WAIT, DEXTEND confirms it.",
+			Tried:   []string{"lock", "acquire", "dacquire"},
 			Flags:   []string{"write", "fast"},
 			Args:    []arg.Spec{key, ttl, arg.Optional(arg.OneOf("mode", arg.Word("SHARED"), arg.Option("LIMIT", arg.Integer("n")))), arg.Optional(arg.Word("FAIR")), wait, arg.Optional(arg.Option("TOKEN", token)), arg.Optional(arg.Option("META", arg.Text("text"))), hold},
 			Handle:  h.dlock, Barrier: blocksLock,
@@ -29,6 +30,7 @@ func (h *handlers) rows() []*commands.Command {
 		{
 			Name: "dunlock", Arity: commands.Between(2, 3), Category: access.CategoryLock, Since: commands.FirstVersion,
 			Summary: "Releases a lock: 1, or 0 if the token does not hold it. Without a token: what this connection last acquired on key.",
+			Tried:   []string{"unlock", "release", "drelease", "dfree"},
 			Flags:   []string{"write", "fast"},
 			Args:    []arg.Spec{key, arg.Optional(token)},
 			Handle:  h.dunlock, Barrier: withoutToken,
@@ -36,6 +38,7 @@ func (h *handlers) rows() []*commands.Command {
 		{
 			Name: "dextend", Arity: commands.Exactly(4), Category: access.CategoryLock, Since: commands.FirstVersion,
 			Summary: "Makes a lock last at least ttl milliseconds from now: its validity, or nil if the token does not hold it any more.",
+			Tried:   []string{"extend", "renew", "drenew", "refresh", "drefresh"},
 			Flags:   []string{"write", "fast"},
 			Args:    []arg.Spec{key, token, ttl},
 			Handle:  h.dextend,
@@ -43,6 +46,7 @@ func (h *handlers) rows() []*commands.Command {
 		{
 			Name: "dmlock", Arity: commands.AtLeast(4), Category: access.CategoryLock, Since: commands.FirstVersion,
 			Summary: "Takes all of the keys or none, with the reply of DLOCK. After WAIT, DMEXTEND confirms it.",
+			Tried:   []string{"mlock", "multilock"},
 			Flags:   []string{"write", "movablekeys"},
 			Args:    []arg.Spec{ttl, arg.Integer("numkeys"), arg.Multiple(key), arg.Optional(arg.Word("SHARED")), arg.Optional(arg.Word("FAIR")), wait, arg.Optional(arg.Option("TOKEN", token)), arg.Optional(arg.Option("META", arg.Text("text"))), hold},
 			Handle:  h.dmlock, Barrier: blocksLock,
@@ -50,6 +54,7 @@ func (h *handlers) rows() []*commands.Command {
 		{
 			Name: "dmunlock", Arity: commands.AtLeast(4), Category: access.CategoryLock, Since: commands.FirstVersion,
 			Summary: "Releases the keys that the token holds and returns their number.",
+			Tried:   []string{"munlock"},
 			Flags:   []string{"write", "movablekeys"},
 			Args:    []arg.Spec{token, arg.Integer("numkeys"), arg.Multiple(key)},
 			Handle:  h.dmunlock,
@@ -57,6 +62,7 @@ func (h *handlers) rows() []*commands.Command {
 		{
 			Name: "dmextend", Arity: commands.AtLeast(5), Category: access.CategoryLock, Since: commands.FirstVersion,
 			Summary: "Makes all of the keys last at least ttl milliseconds from now: their validity, or nil unless the token holds every one.",
+			Tried:   []string{"mextend"},
 			Flags:   []string{"write", "movablekeys"},
 			Args:    []arg.Spec{token, ttl, arg.Integer("numkeys"), arg.Multiple(key)},
 			Handle:  h.dmextend,

@@ -41,8 +41,16 @@ return found`
 
 // compatTest sends such commands to all masters.
 type compatTest struct {
-	masters   commands.CompatTest // nil without --compat-test
+	masters   commands.RedisCompat // nil without --compat-test
 	databases int
+}
+
+func newCompatTest(deps commands.Deps) compatTest {
+	t := compatTest{databases: deps.Databases}
+	if deps.CompatTest {
+		t.masters = deps.RedisCompat
+	}
+	return t
 }
 
 // on reports whether the daemon serves a test suite.

@@ -27,7 +27,7 @@ type leasePolicy struct {
 }
 
 func newLeasePolicy(deps commands.Deps) leasePolicy {
-	return leasePolicy{longest: deps.MaxTTL, longTTL: deps.LongTTL, noTTL: deps.NoTTL, raises: deps.CompatTest != nil}
+	return leasePolicy{longest: deps.MaxTTL, longTTL: deps.LongTTL, noTTL: deps.NoTTL, raises: deps.CompatTest}
 }
 
 // lease is a lease of ms, or an error that explains the refusal.

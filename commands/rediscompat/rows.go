@@ -27,7 +27,7 @@ type handlers struct {
 
 func newHandlers(deps commands.Deps) *handlers {
 	return &handlers{
-		deps: deps, leases: newLeasePolicy(deps), compat: compatTest{deps.CompatTest, deps.Databases},
+		deps: deps, leases: newLeasePolicy(deps), compat: newCompatTest(deps),
 		scripts: scriptCache{stats: deps.DropinStats},
 	}
 }

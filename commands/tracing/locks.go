@@ -18,21 +18,8 @@ func (t *Tracer) Locks(next commands.Locks) commands.Locks {
 	return &locks{next, t}
 }
 
-// Waits is Locks for requests that wait.
-func (t *Tracer) Waits(next commands.Waits) commands.Waits {
-	if t == nil {
-		return next
-	}
-	return &waits{next, t}
-}
-
 type locks struct {
 	commands.Locks
-	tracer *Tracer
-}
-
-type waits struct {
-	commands.Waits
 	tracer *Tracer
 }
 
@@ -40,8 +27,8 @@ func (l *locks) Lock(b *redlock.Batch, r redlock.LockRequest, done redlock.LockD
 	l.Locks.Lock(b, r, l.tracer.acquire(&r, done))
 }
 
-func (w *waits) Wait(b *redlock.Batch, r redlock.LockRequest, done redlock.LockDone) (leave func()) {
-	return w.Waits.Wait(b, r, w.tracer.acquire(&r, done))
+func (l *locks) Wait(b *redlock.Batch, r redlock.LockRequest, done redlock.LockDone) (leave func()) {
+	return l.Locks.Wait(b, r, l.tracer.acquire(&r, done))
 }
 
 // acquire traces a request for a lock.

@@ -118,13 +118,13 @@ func TestSample_FollowsTheClientsDecisionFirst(t *testing.T) {
 
 // play runs one of everything, and returns how many spans that makes by name.
 func (e *engine) play() map[string]int {
-	locks, waits, works, ends, plain := e.tracer.Locks(e.Locker), e.tracer.Waits(e.Locker), e.tracer.Works(e.Locker), e.tracer.WorkEnds(e.Locker), e.tracer.RedisCompat(e.Locker)
+	locks, works, plain := e.tracer.Locks(e.Locker), e.tracer.Works(e.Locker), e.tracer.RedisCompat(e.Locker)
 	doneIf := func(done func(outcome)) func(bool, error) {
 		return func(yes bool, err error) { done(outcome{yes: yes, err: err}) }
 	}
 	g := e.lock(redlock.LockRequest{Key: "k\xff\x00", Mode: redlock.Permits, Limit: 3}).grant
 	await(func(done func(outcome)) {
-		waits.Wait(nil, redlock.LockRequest{Key: "w", TTL: time.Second, Wait: time.Second, Fair: true, More: []redlock.Key{"z"}}, func(g redlock.Grant, err error) { done(outcome{err: err}) })
+		locks.Wait(nil, redlock.LockRequest{Key: "w", TTL: time.Second, Wait: time.Second, Fair: true, More: []redlock.Key{"z"}}, func(g redlock.Grant, err error) { done(outcome{err: err}) })
 	})
 	await(func(done func(outcome)) {
 		locks.Extend(nil, redlock.ExtendRequest{Key: "k\xff\x00", Token: g.Token, TTL: time.Second}, func(g redlock.Grant, err error) { done(outcome{err: err}) })
@@ -140,14 +140,14 @@ func (e *engine) play() map[string]int {
 	}
 	w := work()
 	await(func(done func(outcome)) {
-		ends.WorkExtend(nil, redlock.WorkEndRequest{Key: "j", Token: w.Token, Timeout: 20 * time.Second}, func(_ redlock.Work, err error) { done(outcome{err: err}) })
+		works.WorkExtend(nil, redlock.WorkEndRequest{Key: "j", Token: w.Token, Timeout: 20 * time.Second}, func(_ redlock.Work, err error) { done(outcome{err: err}) })
 	})
 	await(func(done func(outcome)) {
-		ends.WorkFail(nil, redlock.WorkEndRequest{Key: "j", Token: w.Token}, doneIf(done))
+		works.WorkFail(nil, redlock.WorkEndRequest{Key: "j", Token: w.Token}, doneIf(done))
 	})
 	w = work()
 	await(func(done func(outcome)) {
-		ends.WorkDone(nil, redlock.WorkEndRequest{Key: "j", Token: w.Token}, doneIf(done))
+		works.WorkDone(nil, redlock.WorkEndRequest{Key: "j", Token: w.Token}, doneIf(done))
 	})
 	e.lock(redlock.LockRequest{Key: "p", Token: "value-of-p", Valued: true})
 	for _, effect := range []redlock.WriteEffect{redlock.WriteReplaces, redlock.WriteExpires, redlock.WriteDeletes} {
@@ -241,7 +241,7 @@ func TestSpan_WaitsForTheLastVoteAndEndsWithTheOutcome(t *testing.T) {
 func TestTracer_ThatIsNilWrapsNothing(t *testing.T) {
 	var tracer *Tracer
 	locker := &redlock.Locker{}
-	if tracer.Locks(locker) != locker || tracer.Waits(locker) != locker || tracer.IDs(locker) != locker || tracer.Works(locker) != locker || tracer.WorkEnds(locker) != locker || tracer.RedisCompat(locker) != locker {
+	if tracer.Locks(locker) != locker || tracer.IDs(locker) != locker || tracer.Works(locker) != locker || tracer.RedisCompat(locker) != locker {
 		t.Error("something stands in front of the engine")
 	}
 }

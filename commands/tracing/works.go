@@ -19,21 +19,8 @@ func (t *Tracer) Works(next commands.Works) commands.Works {
 	return &works{next, t}
 }
 
-// WorkEnds is Works for the ends of attempts.
-func (t *Tracer) WorkEnds(next commands.WorkEnds) commands.WorkEnds {
-	if t == nil {
-		return next
-	}
-	return &workEnds{next, t}
-}
-
 type works struct {
 	commands.Works
-	tracer *Tracer
-}
-
-type workEnds struct {
-	commands.WorkEnds
 	tracer *Tracer
 }
 
@@ -62,7 +49,7 @@ func (w *works) Work(b *redlock.Batch, r redlock.WorkRequest, done redlock.WorkC
 }
 
 // beginEnd traces the end or the extension of an attempt.
-func (w *workEnds) beginEnd(name string, r *redlock.WorkEndRequest, last bool) *operation {
+func (w *works) beginEnd(name string, r *redlock.WorkEndRequest, last bool) *operation {
 	o := w.tracer.begin(w.tracer.leases.find(leaseID{r.DB, r.Key, r.Token}, last), name)
 	if o != nil {
 		o.about(keyed(r.DB, r.Key)...)
@@ -82,23 +69,23 @@ func (o *operation) ended(done redlock.WorkEndDone) redlock.WorkEndDone {
 	}
 }
 
-func (w *workEnds) WorkDone(b *redlock.Batch, r redlock.WorkEndRequest, done redlock.WorkEndDone) {
+func (w *works) WorkDone(b *redlock.Batch, r redlock.WorkEndRequest, done redlock.WorkEndDone) {
 	o := w.beginEnd("work.done", &r, true)
-	w.WorkEnds.WorkDone(b, r, o.ended(done))
+	w.Works.WorkDone(b, r, o.ended(done))
 }
 
-func (w *workEnds) WorkFail(b *redlock.Batch, r redlock.WorkEndRequest, done redlock.WorkEndDone) {
+func (w *works) WorkFail(b *redlock.Batch, r redlock.WorkEndRequest, done redlock.WorkEndDone) {
 	o := w.beginEnd("work.fail", &r, true)
-	w.WorkEnds.WorkFail(b, r, o.ended(done))
+	w.Works.WorkFail(b, r, o.ended(done))
 }
 
-func (w *workEnds) WorkExtend(b *redlock.Batch, r redlock.WorkEndRequest, done redlock.WorkExtendDone) {
+func (w *works) WorkExtend(b *redlock.Batch, r redlock.WorkEndRequest, done redlock.WorkExtendDone) {
 	o := w.beginEnd("work.extend", &r, false)
 	if o == nil {
-		w.WorkEnds.WorkExtend(b, r, done)
+		w.Works.WorkExtend(b, r, done)
 		return
 	}
-	w.WorkEnds.WorkExtend(b, r, func(work redlock.Work, err error) {
+	w.Works.WorkExtend(b, r, func(work redlock.Work, err error) {
 		word, failed := outcomeOf(err)
 		var about []attribute.KeyValue
 		switch {

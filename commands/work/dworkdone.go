@@ -18,7 +18,7 @@ func (h *handlers) dworkdone(c *commands.Call) error {
 	if err != nil {
 		return err
 	}
-	h.deps.WorkEnds.WorkDone(c.Batch, request, h.ended(c, request))
+	h.deps.Works.WorkDone(c.Batch, request, h.ended(c, request))
 	return nil
 }
 
@@ -29,7 +29,7 @@ func (h *handlers) dworkfail(c *commands.Call) error {
 	if err != nil {
 		return err
 	}
-	h.deps.WorkEnds.WorkFail(c.Batch, request, h.ended(c, request))
+	h.deps.Works.WorkFail(c.Batch, request, h.ended(c, request))
 	return nil
 }
 
@@ -73,7 +73,7 @@ func (h *handlers) dworkextend(c *commands.Call) error {
 		return err
 	}
 	answer := &workExtendAnswer{completer: c.Completer, users: h.deps.Users, at: access.WorkQuotaKey(request.DB, request.Key)}
-	h.deps.WorkEnds.WorkExtend(c.Batch, request, answer.decided)
+	h.deps.Works.WorkExtend(c.Batch, request, answer.decided)
 	return nil
 }
 

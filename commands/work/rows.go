@@ -16,7 +16,7 @@ type handlers struct{ deps commands.Deps }
 
 func (h *handlers) rows() []*commands.Command {
 	key, token, timeout := arg.Key(), arg.Text("token"), arg.Integer("timeout")
-	on, ends := h.deps.Works != nil, h.deps.WorkEnds != nil
+	on := h.deps.Works != nil
 	options := []arg.Spec{
 		arg.Option("MAX", arg.Integer("n")),
 		arg.Optional(arg.Option("WAIT", arg.Integer("ms"))), arg.Optional(arg.Option("KEEP", arg.Integer("ms"))), arg.Optional(arg.Option("META", arg.Text("text"))),
@@ -34,21 +34,21 @@ func (h *handlers) rows() []*commands.Command {
 			Summary: "Marks the work done: 1, or 0 if the attempt was taken over.",
 			Flags:   []string{"write", "fast"},
 			Args:    []arg.Spec{key, token},
-			Handle:  commands.Served(ends, h.dworkdone),
+			Handle:  commands.Served(on, h.dworkdone),
 		},
 		{
 			Name: "dworkfail", Arity: commands.Exactly(3), Category: access.CategoryWork, Since: commands.FirstVersion,
 			Summary: "Gives the attempt up, so that the next may start at once: 1, or 0 if it was taken over.",
 			Flags:   []string{"write", "fast"},
 			Args:    []arg.Spec{key, token},
-			Handle:  commands.Served(ends, h.dworkfail),
+			Handle:  commands.Served(on, h.dworkfail),
 		},
 		{
 			Name: "dworkextend", Arity: commands.Exactly(4), Category: access.CategoryWork, Since: commands.FirstVersion,
 			Summary: "Makes the attempt last at least timeout milliseconds from now: its validity, or nil if it was taken over.",
 			Flags:   []string{"write", "fast"},
 			Args:    []arg.Spec{key, token, timeout},
-			Handle:  commands.Served(ends, h.dworkextend),
+			Handle:  commands.Served(on, h.dworkextend),
 		},
 		{
 			Name: "dworkinfo", Arity: commands.Exactly(2), Category: access.CategoryRead, Since: commands.FirstVersion,

@@ -33,10 +33,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 // fakes are a daemon with one master of three that does not vote.
 type fakes struct{}
 
-func (fakes) Counters() redlock.Counters {
-	return redlock.Counters{Acquired: 5, SecondSeals: 2, IDs: 9, Undone: 3, LateGrants: 4}
+func snapshot() (s commands.Snapshot) {
+	s.Locks = redlock.Counters{Acquired: 5, SecondSeals: 2, IDs: 9, Undone: 3, LateGrants: 4}
+	s.Lanes.BreakerOpened, s.Lanes.Void[0] = 6, 8
+	s.InFlight = 7
+	s.Clients = commands.ClientCounts{Connected: 12, Slow: 13, Evicted: 14, Memory: 15}
+	return s
 }
-func (fakes) InFlight() int { return 7 }
 
 func (fakes) Reports(int) []redlock.MasterReport {
 	all := make([]redlock.MasterReport, 3)
@@ -51,20 +54,12 @@ func (fakes) Reports(int) []redlock.MasterReport {
 
 type fakeLanes struct{}
 
-func (fakeLanes) Counters() pool.Counters {
-	c := pool.Counters{BreakerOpened: 6}
-	c.Void[0] = 8
-	return c
-}
 func (fakeLanes) Databases() []int { return []int{0, 3} }
 func (fakeLanes) Quorum() int      { return 2 }
 
 func figures() Options {
 	sources := Sources{
-		Version: "0.1.0", Locks: fakes{}, Masters: fakeLanes{}, Latencies: NewLatencies(),
-		Clients: func() commands.ClientCounts {
-			return commands.ClientCounts{Connected: 12, Slow: 13, Evicted: 14, Memory: 15}
-		},
+		Version: "0.1.0", Locks: fakes{}, Masters: fakeLanes{}, Latencies: NewLatencies(), Snapshot: snapshot,
 	}
 	return Options{
 		Listen: "127.0.0.1:0", Login: (*access.Users)(nil), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -199,7 +194,9 @@ func TestMetrics_ShowSpansWithACollector(t *testing.T) {
 	if text := ask(t, o, "127.0.0.1:1", "/metrics", "").Body.String(); strings.Contains(text, "redlockd_traces") {
 		t.Error("figures of traces although there are none")
 	}
-	o.Sources.Traces = func() commands.TraceCounts { return commands.TraceCounts{Sent: 13, Dropped: 14} }
+	o.Sources.Snapshot = func() commands.Snapshot {
+		return commands.Snapshot{Traces: &commands.TraceCounts{Sent: 13, Dropped: 14}}
+	}
 	o.Figures = NewFigures(o.Sources)
 	text := ask(t, o, "127.0.0.1:1", "/metrics", "").Body.String()
 	for _, line := range []string{"redlockd_traces_sent_total 13", "redlockd_traces_dropped_total 14"} {

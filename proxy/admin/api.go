@@ -75,8 +75,9 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request, visitor access.HT
 		return
 	}
 	sources, keyFilter, now := &s.options.Sources, visitor.KeyFilter(), time.Now()
-	counts, locks := sources.Locks.Counters(), sources.Latencies.locks.all.load()
-	verdict, masters := watch.poll(sources.Locks, db, sources.Masters.Quorum(), now)
+	figures, locks := sources.Snapshot(), sources.Latencies.locks.all.load()
+	undecided := figures.Locks.NoQuorum + figures.Locks.Expired
+	verdict, masters := watch.poll(sources.Locks.Reports(db), undecided, sources.Masters.Quorum(), now)
 	since, _ := strconv.ParseInt(r.URL.Query().Get("since"), 10, 64) // else all
 	events, last, dropped := watch.eventsAfter(since)
 	waiting, all := sources.Reader.Waiting(db, keyFilter, maxWaiting)
@@ -90,9 +91,9 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request, visitor access.HT
 	}
 	writeJSON(w, map[string]any{
 		"at": now.UnixMilli(), "headline": verdict, "masters": masters, "waiters": waiters, "waiting": all,
-		"granted": counts.Acquired, "refused": counts.Refused, "undecided": counts.NoQuorum + counts.Expired, "times": countsByBound(&locks),
+		"granted": figures.Locks.Acquired, "refused": figures.Locks.Refused, "undecided": undecided, "times": countsByBound(&locks),
 		"events": eventRows(events, keyFilter), "last_event": last, "dropped_events": dropped,
-		"in_flight": sources.Locks.InFlight(), "clients": sources.Clients().Connected, "draining": s.draining.Load(),
+		"in_flight": figures.InFlight, "clients": figures.Clients.Connected, "draining": s.draining.Load(),
 	})
 }
 

@@ -113,22 +113,11 @@ func TestDiagnosis_KnowsMastersThatFlap(t *testing.T) {
 	}
 }
 
-// undecidedLocks are the counters of a daemon with one master, which votes.
-type undecidedLocks int64
-
-func (n undecidedLocks) Counters() redlock.Counters {
-	return redlock.Counters{NoQuorum: int64(n) - 7, Expired: 7}
-}
-func (undecidedLocks) InFlight() int { return 0 }
-func (undecidedLocks) Reports(int) []redlock.MasterReport {
-	return []redlock.MasterReport{master("m1", "voting", "", time.Hour)}
-}
-
 // Undecided requests show trouble with masters that all vote whenever a poll looks.
 func TestWatch_ReportsUndecidedRequestsOfTheLastMinute(t *testing.T) {
-	w := &watch{masters: histories{}}
+	w, reports := &watch{masters: histories{}}, []redlock.MasterReport{master("m1", "voting", "", time.Hour)}
 	poll := func(seconds int, undecided int64) headline {
-		h, _ := w.poll(undecidedLocks(undecided), 0, 1, noon.Add(time.Duration(seconds)*time.Second))
+		h, _ := w.poll(reports, undecided, 1, noon.Add(time.Duration(seconds)*time.Second))
 		return h
 	}
 	if h := poll(0, 1000); h.Level != levelGood {

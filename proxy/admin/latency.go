@@ -47,34 +47,23 @@ func newOutcomeTimes(name, help string, bounds []float64) *outcomeTimes {
 	}
 }
 
-// Measure wraps Locks with the histogram. It costs an allocation per request, so it is
+// Measure wraps Locks with the histograms. It costs an allocation per request, so it is
 // used only with the admin endpoint.
 func (g *Latencies) Measure(locks commands.Locks) commands.Locks {
-	return &measuredLocks{locks, g.locks}
+	return &measuredLocks{locks, g}
 }
 
-// MeasureWaits is Measure for requests that wait.
-func (g *Latencies) MeasureWaits(waits commands.Waits) commands.Waits {
-	return &measuredWaits{waits, g.waits}
+type measuredLocks struct {
+	commands.Locks
+	outcomes *Latencies
 }
-
-type (
-	measuredLocks struct {
-		commands.Locks
-		outcomes *outcomeTimes
-	}
-	measuredWaits struct {
-		commands.Waits
-		outcomes *outcomeTimes
-	}
-)
 
 func (m *measuredLocks) Lock(b *redlock.Batch, r redlock.LockRequest, done redlock.LockDone) {
-	m.Locks.Lock(b, r, m.outcomes.timed(done))
+	m.Locks.Lock(b, r, m.outcomes.locks.timed(done))
 }
 
-func (m *measuredWaits) Wait(b *redlock.Batch, r redlock.LockRequest, done redlock.LockDone) (leave func()) {
-	return m.Waits.Wait(b, r, m.outcomes.timed(done))
+func (m *measuredLocks) Wait(b *redlock.Batch, r redlock.LockRequest, done redlock.LockDone) (leave func()) {
+	return m.Locks.Wait(b, r, m.outcomes.waits.timed(done))
 }
 
 // timed returns done with the measurement added.

@@ -31,9 +31,9 @@ func TestLatencies_SeparateOutcomesAndPassThemOn(t *testing.T) {
 			t.Errorf("%d calls", calls)
 		}
 	}
-	g.MeasureWaits(oneWait{}).Wait(nil, redlock.LockRequest{}, func(redlock.Grant, error) {})()
+	g.Measure(oneWait{}).Wait(nil, redlock.LockRequest{}, func(redlock.Grant, error) {})()
 	o := figures()
-	o.Figures = NewFigures(Sources{Locks: fakes{}, Masters: fakeLanes{}, Latencies: g, Clients: func() commands.ClientCounts { return commands.ClientCounts{} }})
+	o.Figures = NewFigures(Sources{Locks: fakes{}, Masters: fakeLanes{}, Latencies: g, Snapshot: snapshot})
 	text := ask(t, o, "127.0.0.1:1", "/metrics", "").Body.String()
 	for outcome, n := range map[string]string{"granted": "2", "refused": "1", "undecided": "2"} {
 		if line := `redlockd_lock_seconds_count{outcome="` + outcome + `"} ` + n; !strings.Contains(text, line+"\n") {
@@ -46,7 +46,7 @@ func TestLatencies_SeparateOutcomesAndPassThemOn(t *testing.T) {
 }
 
 // oneWait is over at once; a leaving waiter is counted.
-type oneWait struct{}
+type oneWait struct{ commands.Locks }
 
 func (oneWait) Wait(_ *redlock.Batch, _ redlock.LockRequest, done redlock.LockDone) (leave func()) {
 	done(redlock.Grant{}, redlock.ErrHeld)

@@ -1,7 +1,7 @@
 package admin
 
 // metrics.go exports the metrics for Prometheus. Nothing is counted here: a scrape
-// reads the counters that the packages keep anyway.
+// reads the counters that the packages keep anyway, most of them by commands.Figures.
 
 import (
 	"runtime"
@@ -17,16 +17,13 @@ import (
 	"redlockd/redlock"
 )
 
-// LockStats provides the counters of the lock algorithms.
+// LockStats shows the masters.
 type LockStats interface {
-	Counters() redlock.Counters
-	InFlight() int
 	Reports(db int) []redlock.MasterReport
 }
 
-// MasterStats provides the counters of the lanes.
+// MasterStats describes the pool.
 type MasterStats interface {
-	Counters() pool.Counters
 	Databases() []int
 	Quorum() int
 }
@@ -41,12 +38,11 @@ type Sources struct {
 	Version   string
 	Locks     LockStats
 	Masters   MasterStats
-	Clients   func() commands.ClientCounts
+	Snapshot  func() commands.Snapshot
 	Latencies *Latencies
-	Dropin    func() []dropin.Stat        // nil: no drop-in clients
-	Traces    func() commands.TraceCounts // nil: no traces
-	Reader    LockReader                  // nil: no page
-	Warning   string                      // shown on the page as long as the daemon runs; "" = none
+	Dropin    func() []dropin.Stat // nil: no drop-in clients
+	Reader    LockReader           // nil: no page
+	Warning   string               // shown on the page as long as the daemon runs; "" = none
 }
 
 // NewFigures gathers all metrics of the daemon and of its process.
@@ -67,72 +63,23 @@ func (c *collector) Describe(chan<- *prometheus.Desc) {}
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	p := scrape{out}
 	p.gauge("redlockd_build_info", "Always 1; the labels are the version and the Go release of this build.", 1, "version", c.Version, "go", runtime.Version())
-	c.locks(p)
-	c.lanes(p)
-	c.clients(p)
-	c.dropin(p)
-	if c.Traces != nil {
-		n := c.Traces()
-		p.count("redlockd_traces_sent_total", "Spans of operations that the collector accepted.", n.Sent)
-		p.count("redlockd_traces_dropped_total", "Spans that were lost because the collector did not accept them.", n.Dropped)
+	snapshot := c.Snapshot()
+	for _, f := range commands.Figures {
+		n, ok := f.Number(&snapshot)
+		switch {
+		case ok && f.Gauge:
+			p.gauge(f.Metric, f.Help, n)
+		case ok:
+			p.write(f.Metric, f.Help, prometheus.CounterValue, n, nil)
+		}
 	}
+	for i, void := range snapshot.Lanes.Void {
+		p.count("redlockd_seals_void_total", "Flushes whose votes did not count, by reason.", void, "reason", pool.VoidReason(i))
+	}
+	c.dropin(p)
 	for _, db := range c.Masters.Databases() {
 		c.masters(p, db)
 	}
-}
-
-func (c *collector) locks(p scrape) {
-	n := c.Locks.Counters()
-	p.count("redlockd_locks_acquired_total", "Grants.", n.Acquired)
-	p.count("redlockd_locks_refused_total", "Lock requests answered nil: another client held the key.", n.Refused)
-	p.count("redlockd_locks_expired_total", "Quorums reached too late (EXPIRED).", n.Expired)
-	p.count("redlockd_locks_split_total", "Ballots without a quorum for any client.", n.Split)
-	p.count("redlockd_locks_released_total", "Releases.", n.Released)
-	p.count("redlockd_locks_extended_total", "Extensions.", n.Extended)
-	p.count("redlockd_locks_given_back_total", "Grants released because the client had gone.", n.GivenBack)
-	p.count("redlockd_holds_lost_total", "Leases under renewal that were lost.", n.HoldsLost)
-	p.count("redlockd_no_quorum_total", "Operations that could not be decided (NOQUORUM).", n.NoQuorum)
-	p.count("redlockd_copies_undone_total", "Copies of failed attempts released on single masters.", n.Undone)
-	p.count("redlockd_copies_late_total", "Copies made after the decision and released.", n.LateGrants)
-	p.count("redlockd_copies_repaired_total", "Copies made again on masters that had lost an extended lease.", n.Repaired)
-	p.count("redlockd_fence_second_seals_total", "Grants that needed one more seal for their fence.", n.SecondSeals)
-	p.count("redlockd_fence_third_seals_total", "Grants that needed yet another seal.", n.ThirdSeals)
-	p.count("redlockd_ids_total", "Ids issued.", n.IDs)
-	p.count("redlockd_id_rounds_total", "Proposals to the masters for ids.", n.IDRounds)
-	p.count("redlockd_work_started_total", "Attempts at work granted.", n.WorkStarted)
-	p.count("redlockd_work_done_total", "Pieces of work marked done.", n.WorkDone)
-	p.gauge("redlockd_operations_in_flight", "Operations that have not been answered yet.", float64(c.Locks.InFlight()))
-}
-
-func (c *collector) lanes(p scrape) {
-	n := c.Masters.Counters()
-	p.count("redlockd_flushes_total", "Round trips to masters.", n.Flushes)
-	p.count("redlockd_flushed_operations_total", "Operations in them.", n.Commands)
-	p.count("redlockd_seals_total", "Seals sent.", n.Seals)
-	for i, void := range n.Void {
-		p.count("redlockd_seals_void_total", "Flushes whose votes did not count, by reason.", void, "reason", pool.VoidReason(i))
-	}
-	p.count("redlockd_late_flushes_total", "Flushes answered after the master timeout.", n.LateFlushes)
-	p.count("redlockd_breaker_opened_total", "Times the daemon stopped sending to a master because it did not answer.", n.BreakerOpened)
-	p.count("redlockd_dials_total", "Connections to masters tried.", n.Dials)
-	p.count("redlockd_admissions_total", "Connections to masters that may vote.", n.Admissions)
-	p.count("redlockd_new_incarnations_total", "Admissions of a master as a new incarnation: its memory was not unbroken.", n.NewIncarnations)
-	p.count("redlockd_incarnations_invalidated_total", "Incarnations invalidated because a clock stepped, acknowledged writes were lost or keys may have been evicted.", n.Invalidated)
-	p.count("redlockd_clock_steps_tolerated_total", "Steps of masters' clocks that were too small to invalidate an incarnation.", n.StepsTolerated)
-	p.count("redlockd_panics_total", "Panics recovered in the lanes; anything but 0 is a bug.", n.Panics)
-}
-
-func (c *collector) clients(p scrape) {
-	n := c.Clients()
-	p.gauge("redlockd_clients_connected", "Open connections of clients.", float64(n.Connected))
-	p.gauge("redlockd_clients_limit", "Limit of open connections (--max-clients).", float64(n.Limit))
-	p.count("redlockd_clients_accepted_total", "Connections accepted.", n.Accepted)
-	p.count("redlockd_clients_rejected_total", "Connections rejected because of a limit.", n.Rejected)
-	p.count("redlockd_clients_output_limit_total", "Connections closed because the client left replies or messages unread (--client-output-limit).", n.Slow)
-	p.count("redlockd_clients_evicted_total", "Connections closed because clients used too much memory together (--max-memory-clients).", n.Evicted)
-	p.gauge("redlockd_clients_memory_bytes", "Memory that counts for --max-memory-clients.", float64(n.Memory))
-	p.count("redlockd_commands_total", "Commands read.", n.Commands)
-	p.count("redlockd_client_panics_total", "Panics recovered on the clients' side, each of which closed a connection; anything but 0 is a bug.", n.Panics)
 }
 
 // states are all states of a master.

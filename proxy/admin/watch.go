@@ -112,11 +112,9 @@ func (w *watch) eventsAfter(number int64) (events []redlock.Event, last, dropped
 }
 
 // poll adds the present state; it returns what the page shows of the masters.
-func (w *watch) poll(locks LockStats, db, quorum int, now time.Time) (h headline, rows []map[string]any) {
+func (w *watch) poll(reports []redlock.MasterReport, undecided int64, quorum int, now time.Time) (h headline, rows []map[string]any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	reports, counts := locks.Reports(db), locks.Counters()
-	undecided := counts.NoQuorum + counts.Expired
 	w.masters.note(reports, now)
 	for i := range reports {
 		rows = append(rows, masterRow(&reports[i], w.masters[reports[i].Name], now))

@@ -13,7 +13,7 @@ import (
 
 // calls are command lines that end by themselves.
 var calls = []string{
-	"help", "lock --help", "hash-password --help",
+	"help", "help check", "help lock", "hash-password --help",
 	"serve", "redis://user:secret@host", "help me", "version now", "--nonsense", "--max-ttl", "-x", "word --embedded 3",
 	"bootstrap", "bootstrap --fence-above", "bootstrap --fence-above=0", "bootstrap --fence-above 9000000000000000000 --masters a,b,c",
 	"check", "reconfigure", "reconfigure --force", "quarantine", "quarantine a", "quarantine a --embedded 3", "hash-password nonsense", "hash-password --sha256",

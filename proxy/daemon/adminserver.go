@@ -47,23 +47,15 @@ func (a *adminServer) measure(locks commands.Locks) commands.Locks {
 	return a.grants.Measure(locks)
 }
 
-// measureWaits is measure for operations that block.
-func (a *adminServer) measureWaits(waits commands.Waits) commands.Waits {
-	if a == nil {
-		return waits
-	}
-	return a.grants.MeasureWaits(waits)
-}
-
 // listen opens the address; requests are served only after serve.
 func (a *adminServer) listen(masters *pool.Pool, locker *redlock.Locker, users *access.Users, table *commands.Table, stats *dropin.Stats,
-	clients func() commands.ClientCounts, traces func() commands.TraceCounts, logger *slog.Logger,
+	snapshot func() commands.Snapshot, logger *slog.Logger,
 ) error {
 	if a == nil {
 		return nil
 	}
 	sources := admin.Sources{
-		Version: cli.Version(), Locks: locker, Reader: locker, Masters: masters, Clients: clients, Latencies: a.grants, Dropin: stats.List, Traces: traces,
+		Version: cli.Version(), Locks: locker, Reader: locker, Masters: masters, Snapshot: snapshot, Latencies: a.grants, Dropin: stats.List,
 		Warning: a.config.BootstrapWarning,
 	}
 	server, err := admin.New(admin.Options{

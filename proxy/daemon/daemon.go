@@ -116,14 +116,15 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	endpoint := newAdminServer(config)
 	defer endpoint.close()
 	stats := new(dropin.Stats)
-	table := newTable(commands.Deps{
-		Locks: traces.Locks(endpoint.measure(locker)), Waits: traces.Waits(endpoint.measureWaits(locker)), IDs: traces.IDs(locker), Works: traces.Works(locker), WorkEnds: traces.WorkEnds(locker), Traces: traces.counts(), Events: locker, Stats: locker, MasterStatus: locker, MasterDrain: locker, Inspect: locker, Databases: config.Databases,
-		RedisCompat: traces.RedisCompat(locker), Scripts: scripts, DropinStats: stats, CompatTest: compat(config, locker), MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
+	deps := commands.Deps{
+		Locks: traces.Locks(endpoint.measure(locker)), Waits: true, IDs: traces.IDs(locker), Works: traces.Works(locker), Traces: traces.counts(), Inspect: locker, Masters: locker, Databases: config.Databases,
+		RedisCompat: traces.RedisCompat(locker), Scripts: scripts, DropinStats: stats, CompatTest: config.CompatTest, MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
 		MaxTTL: config.MaxTTL, KeyPrefix: config.KeyPrefix, MaxKeep: config.MaxKeep, MaxWait: config.MaxWait, MaxSubscriptions: config.MaxSubscriptions, VolatileIDs: volatileIDs(config),
 		Version: cli.Version(), Start: began, Port: port(config), Config: config.Settings,
 		Clients: clients, Users: users, Connections: func() commands.Connections { return server },
-	})
-	if err := endpoint.listen(masters, locker, users, table, stats, clients, traces.counts(), logger); err != nil {
+	}
+	table := newTable(deps)
+	if err := endpoint.listen(masters, locker, users, table, stats, deps.Snapshot, logger); err != nil {
 		return err
 	}
 	// After the last client received its reply, only copies of failed attempts remain

@@ -14,14 +14,6 @@ import (
 	"redlockd/redlock"
 )
 
-// counting are the figures of a Locker and of its lanes.
-type counting struct {
-	*redlock.Locker
-	pool *pool.Pool
-}
-
-func (c counting) MasterCounters() pool.Counters { return c.pool.Counters() }
-
 // observed is a daemon without a port on real masters, and its INFO.
 type observed struct {
 	*redlock.Locker
@@ -54,7 +46,7 @@ func observeWith(t *testing.T, servers []*faulty.Server, timeout time.Duration) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &observed{locker, t, newTable(commands.Deps{Locks: locker, Stats: counting{locker, p}})}
+	return &observed{locker, t, newTable(commands.Deps{Locks: locker, Masters: locker})}
 }
 
 // figures are the integers of INFO masters.

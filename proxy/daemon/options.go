@@ -106,14 +106,6 @@ func proxyOptions(config configs.Config, drain time.Duration, logger *slog.Logge
 	}
 }
 
-// compat serves the test suites of lock libraries; nil unless --compat-test.
-func compat(config configs.Config, locker *redlock.Locker) commands.CompatTest {
-	if !config.CompatTest {
-		return nil
-	}
-	return locker
-}
-
 // clientTLS is the certificate that clients of the port and of the admin endpoint receive.
 func clientTLS(config configs.Config) tlsconf.Files {
 	return tlsconf.Files{

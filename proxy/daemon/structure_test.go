@@ -110,7 +110,7 @@ func readSource() (*source, error) {
 
 // check adds a package, whose imports have been added.
 func (s *source) check(p exported, foreign types.Importer) error {
-	add := &sourcePackage{lines: map[string]int{}, info: &types.Info{Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}}}
+	add := &sourcePackage{lines: map[string]int{}, info: &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}}}
 	for _, name := range p.GoFiles {
 		name = filepath.Join(p.Dir, name)
 		text, err := os.ReadFile(name)
@@ -293,6 +293,84 @@ func TestStructure_FewTypesAreQueriesToAllMasters(t *testing.T) {
 	if len(found) == 0 || len(found) > mostOperations {
 		t.Errorf("%d types implement pool.Operation, 1 to %d are allowed: %s", len(found), mostOperations, strings.Join(found, " "))
 	}
+}
+
+// mostInterfaces is how many interfaces of the commands are implemented by redlock. It only
+// ever shrinks.
+const mostInterfaces = 6
+
+// An interface without a name, or inside a function, counts, too.
+func TestStructure_CommandsNeedFewInterfacesOfRedlock(t *testing.T) {
+	s := product(t)
+	locker := types.NewPointer(s.packages["redlock"].types.Scope().Lookup("Locker").Type())
+	var found []string
+	for path, p := range s.packages {
+		if path != "commands" && !strings.HasPrefix(path, "commands/") {
+			continue
+		}
+		for expression, of := range p.info.Types {
+			one, ok := of.Type.(*types.Interface)
+			if _, literal := expression.(*ast.InterfaceType); !ok || !literal || one.NumMethods() == 0 {
+				continue
+			}
+			if types.Implements(locker, one) || hasMethodWithTypesOf(one, "redlock", "pool") {
+				position := s.files.Position(expression.Pos())
+				found = append(found, fmt.Sprintf("%s:%d", s.path(expression.Pos()), position.Line))
+			}
+		}
+	}
+	slices.Sort(found)
+	if len(found) == 0 || len(found) > mostInterfaces {
+		t.Errorf("%d interfaces of the commands are implemented by redlock, 1 to %d are allowed: %s", len(found), mostInterfaces, strings.Join(found, " "))
+	}
+}
+
+// hasMethodWithTypesOf reports whether a parameter or a result of a method, its own or one
+// of an embedded interface, has a type of the packages or of those below them.
+func hasMethodWithTypesOf(one *types.Interface, packages ...string) bool {
+	for method := range one.Methods() {
+		if mentions(method.Signature(), packages) {
+			return true
+		}
+	}
+	return false
+}
+
+// mentions reports whether a type is made of a named type of the packages.
+func mentions(of types.Type, packages []string) bool {
+	switch of := types.Unalias(of).(type) {
+	case *types.Named:
+		pkg := of.Obj().Pkg()
+		for arg := range of.TypeArgs().Types() {
+			if mentions(arg, packages) {
+				return true
+			}
+		}
+		return pkg != nil && slices.ContainsFunc(packages, func(name string) bool {
+			return pkg.Path() == module+"/"+name || strings.HasPrefix(pkg.Path(), module+"/"+name+"/")
+		})
+	case *types.Signature:
+		return mentions(of.Params(), packages) || mentions(of.Results(), packages)
+	case *types.Tuple:
+		for part := range of.Variables() {
+			if mentions(part.Type(), packages) {
+				return true
+			}
+		}
+	case *types.Map:
+		return mentions(of.Key(), packages) || mentions(of.Elem(), packages)
+	case interface{ Elem() types.Type }: // a pointer, slice, array or channel
+		return mentions(of.Elem(), packages)
+	case *types.Struct:
+		for field := range of.Fields() {
+			if mentions(field.Type(), packages) {
+				return true
+			}
+		}
+	case *types.Interface:
+		return hasMethodWithTypesOf(of, packages...)
+	}
+	return false
 }
 
 // walkFile is a file of the README's walk through one DLOCK.

@@ -159,9 +159,9 @@ async function pollLocks() {
 }
 
 function showLocks(list, next) {
-  shown = match;
+  for (const [id, page] of seen) if (page === at) seen.delete(id); // it may be on a later page by now
   for (const row of list.sort((a, b) => (a.key < b.key ? -1 : 1))) seen.set(row.id, at);
-  if (next !== "0") cursors[at + 1] = next;
+  [shown, cursors[at + 1]] = [match, next];
   rows(byId("locks"), list, (k) => k.id, ["key wide", "cut wide", "mode", "number", "number", "number", "number fence key"], fillLock, byId("search"));
   byId("earlier").disabled = at === 0;
   byId("later").disabled = next === "0";

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Ports below the range the kernel gives to outgoing connections: a daemon has
@@ -133,4 +134,15 @@ func startMaster(dir string, number int) (*process, string, error) {
 	return nil, "", err
 }
 
-func anyPort() string { return strconv.Itoa(lowestPort + rand.IntN(highestPort-lowestPort+1)) }
+// usedPorts are never given twice: a daemon that is about to end, because another one of
+// this driver has its port, would seem to be ready while that one answers for it.
+var usedPorts sync.Map
+
+func anyPort() string {
+	for {
+		port := lowestPort + rand.IntN(highestPort-lowestPort+1)
+		if _, used := usedPorts.LoadOrStore(port, true); !used {
+			return strconv.Itoa(port)
+		}
+	}
+}

@@ -1,0 +1,171 @@
+// Figures: what INFO and /metrics show of the daemon's counters, with their names in both.
+
+package commands
+
+import (
+	"fmt"
+
+	"redlockd/pool"
+	"redlockd/redlock"
+)
+
+// Snapshot holds all counters at about one moment.
+type Snapshot struct {
+	Clients                  ClientCounts
+	Locks                    redlock.Counters
+	Lanes                    pool.Counters
+	Events                   *redlock.EventCounts // nil: there are no masters
+	Traces                   *TraceCounts         // nil: nothing is traced
+	InFlight, Waiters, Holds int
+	RefusedLogins            int64
+	UncheckedLogins          int64 // refused without a look at the password
+	VolatileIDs              bool
+}
+
+// Snapshot reads all counters.
+func (e *Deps) Snapshot() (s Snapshot) {
+	if e.Clients != nil {
+		s.Clients = e.Clients()
+	}
+	if e.Traces != nil {
+		n := e.Traces()
+		s.Traces = &n
+	}
+	if e.Users != nil {
+		s.RefusedLogins, s.UncheckedLogins = e.Users.RefusedLogins()
+	}
+	s.VolatileIDs = e.VolatileIDs
+	if m := e.Masters; m != nil {
+		events := m.EventCounts()
+		s.Locks, s.Lanes, s.Events = m.Counters(), m.MasterCounters(), &events
+		s.InFlight, s.Waiters, s.Holds = m.InFlight(), m.Waiters(), m.Holds()
+	}
+	return s
+}
+
+// Section is where INFO shows figures.
+type Section string
+
+// Sections of INFO with figures.
+const (
+	SectionClients Section = "Clients"
+	SectionStats   Section = "Stats"
+	SectionLocks   Section = "Locks"
+	SectionMasters Section = "Masters"
+)
+
+// Figure is one row of Figures.
+type Figure struct {
+	Section Section             // of INFO
+	Info    string              // field of INFO; "" = not shown there
+	Metric  string              // name in /metrics; "" = not shown there
+	Gauge   bool                // false: it only grows
+	Help    string              // of the metric
+	Value   func(*Snapshot) any // an int, an int64, a text that has no metric; nil = nothing to show
+}
+
+// Number is the value as a metric; ok is false if there is none.
+func (f *Figure) Number(s *Snapshot) (n float64, ok bool) {
+	switch n := f.Value(s).(type) {
+	case int:
+		return float64(n), f.Metric != ""
+	case int64:
+		return float64(n), f.Metric != ""
+	}
+	return 0, false
+}
+
+func count(section Section, info, metric, help string, value func(*Snapshot) int64) Figure {
+	return Figure{section, info, metric, false, help, func(s *Snapshot) any { return value(s) }}
+}
+
+func gauge(section Section, info, metric, help string, value func(*Snapshot) int) Figure {
+	return Figure{section, info, metric, true, help, func(s *Snapshot) any { return value(s) }}
+}
+
+func ofEvents(info, metric, help string, value func(*redlock.EventCounts) int64) Figure {
+	return Figure{SectionStats, info, metric, false, help, func(s *Snapshot) any {
+		if s.Events == nil {
+			return nil
+		}
+		return value(s.Events)
+	}}
+}
+
+func ofTraces(info, metric, help string, value func(*TraceCounts) int64) Figure {
+	return Figure{SectionStats, info, metric, false, help, func(s *Snapshot) any {
+		if s.Traces == nil {
+			return nil
+		}
+		return value(s.Traces)
+	}}
+}
+
+// Figures are all figures, in the order of INFO. Figures with labels, and those of single
+// masters and lock libraries, are not in the table.
+var Figures = []Figure{
+	gauge(SectionClients, "connected_clients", "redlockd_clients_connected", "Open connections of clients.", func(s *Snapshot) int { return s.Clients.Connected }),
+	gauge(SectionClients, "maxclients", "redlockd_clients_limit", "Limit of open connections (--max-clients).", func(s *Snapshot) int { return s.Clients.Limit }),
+	gauge(SectionClients, "blocked_clients", "", "", func(s *Snapshot) int { return s.Waiters }),
+
+	count(SectionStats, "total_connections_received", "redlockd_clients_accepted_total", "Connections accepted.", func(s *Snapshot) int64 { return s.Clients.Accepted }),
+	count(SectionStats, "total_commands_processed", "redlockd_commands_total", "Commands read.", func(s *Snapshot) int64 { return s.Clients.Commands }),
+	count(SectionStats, "rejected_connections", "redlockd_clients_rejected_total", "Connections rejected because of a limit.", func(s *Snapshot) int64 { return s.Clients.Rejected }),
+	count(SectionStats, "recovered_panics", "redlockd_client_panics_total", "Panics recovered on the clients' side, each of which closed a connection; anything but 0 is a bug.", func(s *Snapshot) int64 { return s.Clients.Panics }),
+	count(SectionStats, "acl_access_denied_auth", "redlockd_logins_refused_total", "Logins refused.", func(s *Snapshot) int64 { return s.RefusedLogins }),
+	count(SectionStats, "throttled_auths", "redlockd_logins_throttled_total", "Logins refused without a look at the password, after too many wrong ones.", func(s *Snapshot) int64 { return s.UncheckedLogins }),
+	count(SectionStats, "client_output_buffer_limit_disconnections", "redlockd_clients_output_limit_total", "Connections closed because the client left replies or messages unread (--client-output-limit).", func(s *Snapshot) int64 { return s.Clients.Slow }),
+	count(SectionStats, "evicted_clients", "redlockd_clients_evicted_total", "Connections closed because clients used too much memory together (--max-memory-clients).", func(s *Snapshot) int64 { return s.Clients.Evicted }),
+	ofEvents("events_delivered", "redlockd_events_delivered_total", "Events of locks delivered to subscribers.", func(n *redlock.EventCounts) int64 { return n.Delivered }),
+	ofEvents("events_dropped", "redlockd_events_dropped_total", "Events not delivered because a subscriber was too slow.", func(n *redlock.EventCounts) int64 { return n.Dropped }),
+	ofEvents("events_sent", "redlockd_events_sent_total", "Events sent to other daemons.", func(n *redlock.EventCounts) int64 { return n.Sent }),
+	ofEvents("events_received", "redlockd_events_received_total", "Events received from other daemons.", func(n *redlock.EventCounts) int64 { return n.Received }),
+	ofEvents("events_missed", "redlockd_events_missed_total", "Events of other daemons that did not arrive.", func(n *redlock.EventCounts) int64 { return n.Missed }),
+	ofTraces("traces_sent", "redlockd_traces_sent_total", "Spans of operations that the collector accepted.", func(n *TraceCounts) int64 { return n.Sent }),
+	ofTraces("traces_dropped", "redlockd_traces_dropped_total", "Spans that were lost because the collector did not accept them.", func(n *TraceCounts) int64 { return n.Dropped }),
+	gauge(SectionStats, "", "redlockd_clients_memory_bytes", "Memory that counts for --max-memory-clients.", func(s *Snapshot) int { return s.Clients.Memory }),
+
+	count(SectionLocks, "locks_acquired", "redlockd_locks_acquired_total", "Grants.", func(s *Snapshot) int64 { return s.Locks.Acquired }),
+	count(SectionLocks, "locks_refused", "redlockd_locks_refused_total", "Lock requests answered nil: another client held the key.", func(s *Snapshot) int64 { return s.Locks.Refused }),
+	count(SectionLocks, "locks_no_quorum", "redlockd_no_quorum_total", "Operations that could not be decided (NOQUORUM).", func(s *Snapshot) int64 { return s.Locks.NoQuorum }),
+	count(SectionLocks, "locks_expired", "redlockd_locks_expired_total", "Quorums reached too late (EXPIRED).", func(s *Snapshot) int64 { return s.Locks.Expired }),
+	count(SectionLocks, "locks_split", "redlockd_locks_split_total", "Ballots without a quorum for any client.", func(s *Snapshot) int64 { return s.Locks.Split }),
+	count(SectionLocks, "locks_released", "redlockd_locks_released_total", "Releases.", func(s *Snapshot) int64 { return s.Locks.Released }),
+	count(SectionLocks, "locks_extended", "redlockd_locks_extended_total", "Extensions.", func(s *Snapshot) int64 { return s.Locks.Extended }),
+	count(SectionLocks, "locks_given_back", "redlockd_locks_given_back_total", "Grants released because the client had gone.", func(s *Snapshot) int64 { return s.Locks.GivenBack }),
+	gauge(SectionLocks, "waiters", "redlockd_waiters", "Requests that wait for a lock.", func(s *Snapshot) int { return s.Waiters }),
+	gauge(SectionLocks, "holds", "redlockd_holds", "Leases that the daemon renews (HOLD).", func(s *Snapshot) int { return s.Holds }),
+	count(SectionLocks, "holds_lost", "redlockd_holds_lost_total", "Leases under renewal that were lost.", func(s *Snapshot) int64 { return s.Locks.HoldsLost }),
+	count(SectionLocks, "copies_undone", "redlockd_copies_undone_total", "Copies of failed attempts released on single masters.", func(s *Snapshot) int64 { return s.Locks.Undone }),
+	count(SectionLocks, "copies_late", "redlockd_copies_late_total", "Copies made after the decision and released.", func(s *Snapshot) int64 { return s.Locks.LateGrants }),
+	count(SectionLocks, "copies_repaired", "redlockd_copies_repaired_total", "Copies made again on masters that had lost an extended lease.", func(s *Snapshot) int64 { return s.Locks.Repaired }),
+	count(SectionLocks, "second_seals", "redlockd_fence_second_seals_total", "Grants that needed one more seal for their fence.", func(s *Snapshot) int64 { return s.Locks.SecondSeals }),
+	count(SectionLocks, "third_seals", "redlockd_fence_third_seals_total", "Grants that needed yet another seal.", func(s *Snapshot) int64 { return s.Locks.ThirdSeals }),
+	count(SectionLocks, "ids", "redlockd_ids_total", "Ids issued.", func(s *Snapshot) int64 { return s.Locks.IDs }),
+	count(SectionLocks, "id_rounds", "redlockd_id_rounds_total", "Proposals to the masters for ids.", func(s *Snapshot) int64 { return s.Locks.IDRounds }),
+	{SectionLocks, "ids_durability", "", true, "", func(s *Snapshot) any { // on: a crash of the masters repeats no id
+		if s.VolatileIDs {
+			return "off"
+		}
+		return "on"
+	}},
+	count(SectionLocks, "work_started", "redlockd_work_started_total", "Attempts at work granted.", func(s *Snapshot) int64 { return s.Locks.WorkStarted }),
+	count(SectionLocks, "work_done", "redlockd_work_done_total", "Pieces of work marked done.", func(s *Snapshot) int64 { return s.Locks.WorkDone }),
+	gauge(SectionLocks, "", "redlockd_operations_in_flight", "Operations that have not been answered yet.", func(s *Snapshot) int { return s.InFlight }),
+
+	count(SectionMasters, "flushes", "redlockd_flushes_total", "Round trips to masters.", func(s *Snapshot) int64 { return s.Lanes.Flushes }),
+	count(SectionMasters, "flushed_operations", "redlockd_flushed_operations_total", "Operations in them.", func(s *Snapshot) int64 { return s.Lanes.Commands }),
+	{SectionMasters, "operations_per_flush", "", true, "", func(s *Snapshot) any {
+		return fmt.Sprintf("%.2f", float64(s.Lanes.Commands)/float64(max(1, s.Lanes.Flushes)))
+	}},
+	count(SectionMasters, "seals", "redlockd_seals_total", "Seals sent.", func(s *Snapshot) int64 { return s.Lanes.Seals }),
+	count(SectionMasters, "void_seals", "", "", func(s *Snapshot) int64 { return s.Lanes.VoidSeals }), // by reason in /metrics
+	count(SectionMasters, "late_flushes", "redlockd_late_flushes_total", "Flushes answered after the master timeout.", func(s *Snapshot) int64 { return s.Lanes.LateFlushes }),
+	count(SectionMasters, "breakers_opened", "redlockd_breaker_opened_total", "Times the daemon stopped sending to a master because it did not answer.", func(s *Snapshot) int64 { return s.Lanes.BreakerOpened }),
+	count(SectionMasters, "dials", "redlockd_dials_total", "Connections to masters tried.", func(s *Snapshot) int64 { return s.Lanes.Dials }),
+	count(SectionMasters, "admissions", "redlockd_admissions_total", "Connections to masters that may vote.", func(s *Snapshot) int64 { return s.Lanes.Admissions }),
+	count(SectionMasters, "new_incarnations", "redlockd_new_incarnations_total", "Admissions of a master as a new incarnation: its memory was not unbroken.", func(s *Snapshot) int64 { return s.Lanes.NewIncarnations }),
+	count(SectionMasters, "incarnations_invalidated", "redlockd_incarnations_invalidated_total", "Incarnations invalidated because a clock stepped, acknowledged writes were lost or keys may have been evicted.", func(s *Snapshot) int64 { return s.Lanes.Invalidated }),
+	count(SectionMasters, "clock_steps_tolerated", "redlockd_clock_steps_tolerated_total", "Steps of masters' clocks that were too small to invalidate an incarnation.", func(s *Snapshot) int64 { return s.Lanes.StepsTolerated }),
+	count(SectionMasters, "lane_panics", "redlockd_panics_total", "Panics recovered in the lanes; anything but 0 is a bug.", func(s *Snapshot) int64 { return s.Lanes.Panics }),
+}
