@@ -33,7 +33,7 @@ func (s *waiters) cycleLocked(w *waiter) []Key {
 	visited := map[lease.Owner]bool{w.request.Owner: true}
 	steps := 0
 	for at := 0; at < len(queue); at++ {
-		for _, lease := range queue[at].owner.Holds(s.locker.Runs) {
+		for _, lease := range queue[at].owner.Holds(s.leases.Runs) {
 			if steps++; steps > maxCycleSteps {
 				return nil
 			}
@@ -89,6 +89,6 @@ func cycleKeys(goal Key, queue []visitedOwner, at int) []Key {
 // own token does not. A reader that requests the write lock waits for the other readers;
 // if one of them requests it, too, neither will ever release.
 func (s *waiters) blockedBy(w *waiter, l Lease) bool {
-	together := w.request.Mode != lease.Exclusive && w.request.Mode == s.locker.ModeOf(l)
+	together := w.request.Mode != lease.Exclusive && w.request.Mode == s.leases.ModeOf(l)
 	return l.Token != w.request.Token && !together
 }

@@ -76,14 +76,14 @@ func (s *waiters) enqueue(b *Batch, w *waiter) {
 	s.enqueued++
 	w.request.Ticket = &lease.Ticket{ID: s.name + "/" + strconv.FormatInt(s.enqueued, 36)}
 	s.count.Add(1)
-	w.timer = s.locker.engine.Clock.AfterFunc(max(w.end-s.locker.engine.Clock.Now(), 0), w.onTimeout)
+	w.timer = s.engine.Clock.AfterFunc(max(w.end-s.engine.Clock.Now(), 0), w.onTimeout)
 	s.mu.Unlock()
 	s.propose(b, w)
 }
 
 func (s *waiters) propose(b *Batch, w *waiter) {
-	e := &enqueueCall{w: w, keys: s.locker.QueueKeys(&w.request)}
-	e.ballot.Ask(s.locker.engine, b, s.locker.engine.Pool.Group(w.request.DB), nil, e)
+	e := &enqueueCall{w: w, keys: s.leases.QueueKeys(&w.request)}
+	e.ballot.Ask(s.engine, b, s.engine.Pool.Group(w.request.DB), nil, e)
 }
 
 func (e *enqueueCall) Props() pool.Props {
@@ -93,11 +93,11 @@ func (e *enqueueCall) Props() pool.Props {
 // Command proposes the fence of the ballot as the ticket's number, so it rises over all daemons
 // that have received one another's.
 func (e *enqueueCall) Command(m *pool.SendContext, c *pool.Command) bool {
-	l, r := e.w.waits.locker, &e.w.request
+	l, r := e.w.waits, &e.w.request
 	c.Set("EVALSHA", l.engine.Scripts.Enlist, strconv.Itoa(len(e.keys)))
 	c.Args = append(c.Args, e.keys...)
 	c.Args = append(c.Args, strconv.FormatInt(e.ballot.Proposal, 10), r.Ticket.ID,
-		strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10), engine.Flag(r.Mode != lease.Shared), strconv.Itoa(l.options.MaxWaitersPerKey))
+		strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10), engine.Flag(r.Mode != lease.Shared), strconv.Itoa(l.maxPerKey))
 	return true
 }
 
@@ -124,12 +124,12 @@ func (e *enqueueCall) Decide(t *quorum.Tally) quorum.Result {
 }
 
 func (e *enqueueCall) Decided(r quorum.Result) {
-	l, t := e.w.waits.locker, &e.ballot.Tally
+	l, t := e.w.waits, &e.ballot.Tally
 	switch {
 	case r == quorum.Granted:
 		e.w.waits.established(e.w, e.ballot.Proposal)
 	case e.full > t.N-t.Quorum:
-		e.w.rejectEnqueue(&Busy{What: "waiters for this key in all daemons", Limit: l.options.MaxWaitersPerKey, Option: "--max-waiters-per-key"})
+		e.w.rejectEnqueue(&Busy{What: "waiters for this key in all daemons", Limit: l.maxPerKey, Option: "--max-waiters-per-key"})
 	default:
 		delay := 2 * time.Millisecond // another waiter was faster
 		var trouble error
@@ -198,12 +198,12 @@ func (s *waiters) established(w *waiter, ticket int64) {
 		w.rejectEnqueue(ErrShutdown)
 		return
 	}
-	w.request.Ticket.Number, w.request.Ticket.Since = ticket, s.locker.engine.Clock.Now()
+	w.request.Ticket.Number, w.request.Ticket.Since = ticket, s.engine.Clock.Now()
 	w.firstErr = nil
 	ln := s.queueLocked(w)
 	ln.insertLocked(w)
 	if ln.refreshTimer == nil {
-		ln.refreshTimer = s.locker.engine.Clock.AfterFunc(refreshInterval, ln.refreshTickets)
+		ln.refreshTimer = s.engine.Clock.AfterFunc(refreshInterval, ln.refreshTickets)
 		db := ln.db
 		ln.group.OnReconnect(func() []pool.Operation { return s.refreshAfterReconnect(db) })
 	}
@@ -223,8 +223,8 @@ func (w *waiter) leaveQueue() {
 	if w.request.Ticket == nil {
 		return
 	}
-	l := w.waits.locker
-	keys, id := l.QueueKeys(&w.request), w.request.Ticket.ID
+	l := w.waits
+	keys, id := l.leases.QueueKeys(&w.request), w.request.Ticket.ID
 	l.engine.Submit(nil, l.engine.Pool.Group(w.request.DB), &engine.Message{
 		Plan: pool.Props{Key: keys[0], Rest: keys[1:]},
 		Write: func(_ *pool.SendContext, c *pool.Command) bool {
@@ -247,7 +247,7 @@ func (ln *waitQueue) refreshTickets() {
 	ln.refreshTimer.Reset(refreshInterval)
 	parts, request := ln.partsLocked(), ln.head.request
 	s.mu.Unlock()
-	keys := s.locker.QueueKeys(&request)
+	keys := s.leases.QueueKeys(&request)
 	var b Batch
 	for part := range parts {
 		b.Add(ln.group, ln.ticketRefresh(keys, part))
@@ -275,7 +275,7 @@ func (s *waiters) refreshAfterReconnect(db int) (again []pool.Operation) {
 		return cmp.Or(cmp.Compare(a.queueID.keys, b.queueID.keys), cmp.Compare(engine.Flag(a.peekOnly), engine.Flag(b.peekOnly)))
 	})
 	for _, ln := range lines {
-		keys := s.locker.QueueKeys(&ln.head.request)
+		keys := s.leases.QueueKeys(&ln.head.request)
 		for part := range ln.partsLocked() {
 			again = append(again, ln.ticketRefresh(keys, part))
 		}
@@ -297,7 +297,7 @@ func (ln *waitQueue) writeRefresh(m *pool.SendContext, c *pool.Command, keys []s
 	s := ln.waits
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.Set("EVALSHA", s.locker.engine.Scripts.Keep, strconv.Itoa(len(keys)))
+	c.Set("EVALSHA", s.engine.Scripts.Keep, strconv.Itoa(len(keys)))
 	c.Args = append(append(c.Args, keys...), strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10))
 	at, kept := 0, 0
 	for w := ln.head; w != nil; w = w.next {

@@ -62,8 +62,8 @@ func TestWait_IsServedInOrderByReleasesThroughThisDaemon(t *testing.T) {
 		}
 		fence = held.Fence
 	}
-	if len(out) > 0 || d.Waiters() != 0 || len(d.waits.queues) != 0 {
-		t.Errorf("%d answers, %d waiters, %d lines too many", len(out), d.Waiters(), len(d.waits.queues))
+	if len(out) > 0 || d.Waiters() != 0 || len(d.waiters.queues) != 0 {
+		t.Errorf("%d answers, %d waiters, %d lines too many", len(out), d.Waiters(), len(d.waiters.queues))
 	}
 }
 
@@ -107,8 +107,8 @@ func TestWait_EndsWithNilWhenItsTimeIsOver(t *testing.T) {
 			t.Errorf("%s: %v, want ErrHeld", w.name, w.err)
 		}
 	}
-	if d.Waiters() != 0 || len(d.waits.queues) != 0 {
-		t.Errorf("%d waiters, %d lines left", d.Waiters(), len(d.waits.queues))
+	if d.Waiters() != 0 || len(d.waiters.queues) != 0 {
+		t.Errorf("%d waiters, %d lines left", d.Waiters(), len(d.waiters.queues))
 	}
 }
 
@@ -298,8 +298,8 @@ func TestWait_StormOfWaitersLeaversAndReleases(t *testing.T) {
 	}
 	all.Wait()
 	d.quiet()
-	if breaches > 0 || d.Waiters() != 0 || len(d.waits.queues) != 0 {
-		t.Errorf("%d breaches, %d waiters, %d lines left", breaches, d.Waiters(), len(d.waits.queues))
+	if breaches > 0 || d.Waiters() != 0 || len(d.waiters.queues) != 0 {
+		t.Errorf("%d breaches, %d waiters, %d lines left", breaches, d.Waiters(), len(d.waiters.queues))
 	}
 	d.take(LockRequest{Key: "k"})
 }
@@ -386,8 +386,8 @@ func TestWait_BehindAWaiterInACycleIsInIt(t *testing.T) {
 func TestWait_RemembersThatADowngradeHasBegun(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
-	w := &waiter{waits: &d.waits, request: LockRequest{Key: "k", Mode: Shared}, end: forever}
-	w.queue = &waitQueue{waits: &d.waits}
+	w := &waiter{waits: d.waiters, request: LockRequest{Key: "k", Mode: Shared}, end: forever}
+	w.queue = &waitQueue{waits: d.waiters}
 	begun := &NoQuorum{Downgrading: true}
 	for _, c := range []struct{ said, want error }{
 		{ErrHeld, ErrHeld}, {&NoQuorum{}, nil}, {ErrHeld, ErrHeld}, {begun, begun}, {ErrHeld, begun},

@@ -43,10 +43,9 @@ type Locker struct {
 	*events.Events
 	*ids.IDs
 	*work.Works
-	engine  *engine.Engine
-	options Options
+	engine *engine.Engine
 
-	waits waiters
+	*waiters
 	holds *holds
 }
 
@@ -77,14 +76,13 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Locker{IDs: ids.New(e, o.VolatileIDs), Events: events.New(e), engine: e, options: o}
+	l := &Locker{IDs: ids.New(e, o.VolatileIDs), Events: events.New(e), engine: e}
 	l.Leases = lease.New(e, l.Events, o.Tokens, o.LockInfo)
-	l.Works = work.New(e, &l.waits)
+	l.waiters = &waiters{engine: e, leases: l.Leases, maxWaiters: o.MaxWaiters, maxPerKey: o.MaxWaitersPerKey, name: string(NewToken())[:8]}
+	l.Works = work.New(e, l.waiters)
 	l.holds = &holds{engine: e, events: l.Events, leases: l.Leases, log: holdLog{clock: p.Clock(), logger: o.Logger}}
-	l.waits.locker = l
-	l.Inspector = inspect.New(e, l.Leases, o.Logger, l.waits.countAt)
-	l.waits.name = string(NewToken())[:8]
-	l.Connect(l.waits.onRelease, l.holds)
+	l.Inspector = inspect.New(e, l.Leases, o.Logger, l.waiters.countAt)
+	l.Connect(l.waiters.onRelease, l.holds)
 	p.Start(texts...)
 	return l, nil
 }
@@ -96,6 +94,14 @@ func (l *Locker) Masters(db int) []MasterStatus { return l.engine.Pool.Group(db)
 // pool.Pool.Drain.
 func (l *Locker) DrainMaster(name string) error   { return l.engine.Pool.Drain(name) }
 func (l *Locker) UndrainMaster(name string) error { return l.engine.Pool.Undrain(name) }
+
+// EndWaits begins the end of this daemon. It answers every waiter with ErrShutdown and
+// admits no new ones. Holds that end from here on are not released.
+func (l *Locker) EndWaits() {
+	l.holds.draining.Store(true)
+	l.waiters.end()
+	l.Works.EndWaits()
+}
 
 // Holds is how many leases are being renewed.
 func (l *Locker) Holds() int { return int(l.holds.count.Load()) }

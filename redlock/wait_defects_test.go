@@ -19,15 +19,15 @@ func TestFair_AQueueThatWasEmptyForAMomentIsKept(t *testing.T) {
 	}
 	out, leave := d.stands("k", LockRequest{})
 	d.relays[1].Pause()
-	d.waits.onRelease(nil, 0, "k") // its head contends, and gets no answer
+	d.waiters.onRelease(nil, 0, "k") // its head contends, and gets no answer
 	leave()
 	<-out
-	d.waits.mu.Lock()
+	d.waiters.mu.Lock()
 	var ln *waitQueue
-	for _, one := range d.waits.queues {
+	for _, one := range d.waiters.queues {
 		ln = one
 	}
-	d.waits.mu.Unlock()
+	d.waiters.mu.Unlock()
 	if ln == nil || ln.refreshTimer == nil {
 		t.Fatal("there is no queue with a ballot under way")
 	}
@@ -97,15 +97,15 @@ func TestWait_TheHeadContendsForTheKeyAfterALongStreak(t *testing.T) {
 	defer leave()
 	var ln *waitQueue
 	eventually(t, "it stands in line", func() bool {
-		d.waits.mu.Lock()
-		defer d.waits.mu.Unlock()
-		for _, one := range d.waits.queues {
+		d.waiters.mu.Lock()
+		defer d.waiters.mu.Unlock()
+		for _, one := range d.waiters.queues {
 			ln = one
 		}
 		return ln != nil && ln.length == 1 && ln.contender == nil
 	})
-	d.waits.mu.Lock()
-	defer d.waits.mu.Unlock()
+	d.waiters.mu.Lock()
+	defer d.waiters.mu.Unlock()
 	ln.watch.due, ln.streak = true, maxStreak
 	if next := ln.handOverLocked(); next != nil || ln.watch.due {
 		t.Errorf("next %v, asks for news %v", next, ln.watch.due)

@@ -24,8 +24,8 @@ type Waiting struct {
 // Waiting lists the requests that wait for a wanted key of a database, at most limit of
 // them, those that have waited longest first. all is how many there are. It walks over
 // all wait queues once; wanted must be quick.
-func (l *Locker) Waiting(db int, wanted func(Key) bool, limit int) (list []Waiting, all int) {
-	s, now := &l.waits, l.engine.Clock.Now()
+func (l *waiters) Waiting(db int, wanted func(Key) bool, limit int) (list []Waiting, all int) {
+	s, now := l, l.engine.Clock.Now()
 	if s.count.Load() == 0 {
 		return nil, 0
 	}

@@ -120,9 +120,9 @@ func (ln *waitQueue) setContenderLocked(w *waiter) {
 
 // contend sends the waiter's request to the masters; b may be nil.
 func (ln *waitQueue) contend(b *Batch, w *waiter) {
-	lock := ln.waits.locker.Lock
+	lock := ln.waits.leases.Lock
 	if ln.peekOnly {
-		lock = ln.waits.locker.peek
+		lock = ln.waits.peek
 	}
 	lock(b, w.request, func(g lease.Grant, err error) { ln.decided(w, g, err) })
 }
@@ -153,7 +153,7 @@ func (ln *waitQueue) decided(w *waiter, g lease.Grant, err error) {
 	ln.contender = nil
 	left := w.over
 	w.noteDowngrade(err)
-	stays := !left && (errors.Is(err, ErrHeld) || isUndecided(err)) && s.locker.engine.Clock.Now() < w.end && !s.closed
+	stays := !left && (errors.Is(err, ErrHeld) || isUndecided(err)) && s.engine.Clock.Now() < w.end && !s.closed
 	if stays {
 		w.firstErr = nil // from here on the wait queue has it
 		if errors.Is(err, ErrHeld) {
@@ -176,7 +176,7 @@ func (ln *waitQueue) decided(w *waiter, g lease.Grant, err error) {
 	case !left:
 		w.done(g, err)
 	case err == nil:
-		s.locker.Undelivered(g) // and its release hands over to the next
+		s.leases.Undelivered(g) // and its release hands over to the next
 	}
 	if next != nil {
 		ln.contend(nil, next)
@@ -221,7 +221,7 @@ func (ln *waitQueue) nextLocked(g lease.Grant, err error) *waiter {
 
 // setTimerLocked sets the timer.
 func (ln *waitQueue) setTimerLocked(delay time.Duration) {
-	clock := ln.waits.locker.engine.Clock
+	clock := ln.waits.engine.Clock
 	ln.wakeAt = clock.Now() + delay
 	if ln.timer == nil {
 		ln.timer = clock.AfterFunc(delay, ln.onTimer)
@@ -238,7 +238,7 @@ func (ln *waitQueue) onTimer() {
 		s.mu.Unlock()
 		return
 	}
-	if early := ln.wakeAt - s.locker.engine.Clock.Now(); early > 0 { // the timer was set anew while it fired, or its clock runs fast
+	if early := ln.wakeAt - s.engine.Clock.Now(); early > 0 { // the timer was set anew while it fired, or its clock runs fast
 		ln.timer.Reset(early)
 		s.mu.Unlock()
 		return

@@ -73,9 +73,10 @@ var testSupport = []string{"proxy/resp", "pool/faulty", "pool/embedded", "pool/s
 
 // testArrows lists what only the tests of a package import: what they talk to.
 var testArrows = map[string][]string{
-	"proxy":       {"commands/access", "commands/conn"},
-	"proxy/admin": {"commands/inspect"},
-	"commands":    {"commands/conn", "commands/counter", "commands/inspect", "commands/lock", "commands/rediscompat", "commands/work"},
+	"redlock/inspect": {"redlock/events"},
+	"proxy":           {"commands/access", "commands/conn"},
+	"proxy/admin":     {"commands/inspect"},
+	"commands":        {"commands/conn", "commands/counter", "commands/inspect", "commands/lock", "commands/rediscompat", "commands/work"},
 }
 
 // listed is one package as `go list -json` describes it.

@@ -142,3 +142,19 @@ func (s *Script) existed(before string, key engine.Key) bool {
 func isWrongType(r pool.Reply) bool {
 	return r.Err != nil && strings.Contains(r.Err.Error(), "WRONGTYPE")
 }
+
+// ScriptAnswers are a script's own answers to an acquire, from masters whose vote
+// counted. They may be read once the outcome is known.
+type ScriptAnswers struct {
+	Yes, No       pool.Reply
+	HasYes, HasNo bool
+}
+
+func (s *ScriptAnswers) note(vote ScriptVote, r pool.Reply) {
+	switch vote {
+	case ScriptYes:
+		s.Yes, s.HasYes = r, true
+	case ScriptNo:
+		s.No, s.HasNo = r, true
+	}
+}

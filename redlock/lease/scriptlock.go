@@ -153,19 +153,3 @@ func (f *scriptMode) takeBack(a *lockBallot, lane int, c copyState) {
 func (f *scriptMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 	return retrySplit(&scriptMode{script: f.script}, a, v)
 }
-
-// ScriptAnswers are a script's own answers to an acquire, from masters whose vote
-// counted. They may be read once the outcome is known.
-type ScriptAnswers struct {
-	Yes, No       pool.Reply
-	HasYes, HasNo bool
-}
-
-func (s *ScriptAnswers) note(vote ScriptVote, r pool.Reply) {
-	switch vote {
-	case ScriptYes:
-		s.Yes, s.HasYes = r, true
-	case ScriptNo:
-		s.No, s.HasNo = r, true
-	}
-}
