@@ -57,7 +57,7 @@ func brokenFences() []Mutant {
 			Change{"redlock/quorum/fence.go", "\t\tlows[n] = v.Low\n", "\t\tif lows[n] = v.Low; pool.Broken(\"low-end\") {\n\t\t\tlows[n] = 0\n\t\t}\n"},
 			Change{"redlock/quorum/fence.go", "return v.Low < fence &&", "return (v.Low < fence || pool.Broken(\"low-end\")) &&"}),
 		patched("fence-vote", "masters that refused the lock own fences",
-			Change{"redlock/lease/acquire.go", "\tcase v.no && seal.Good:\n", "\tcase v.no && seal.Good:\n\t\tif pool.Broken(\"fence-vote\") {\n\t\t\ta.fencing.Voted(engine.IntervalOf(answer.Lane, seal))\n\t\t}\n"}).in("again-3"),
+			Change{"redlock/lease/acquire.go", "\tcase v.no && seal.Good:\n", "\tcase v.no && seal.Good:\n\t\tif pool.Broken(\"fence-vote\") {\n\t\t\ta.fencing.Voted(engine.IntervalOf(answer.Lane, seal))\n\t\t}\n"}).in("slow-3"),
 		patched("one-seal", "overlapping holders choose fences as if they followed one another",
 			Change{"redlock/lease/acquire.go", "if c.request.Mode != Exclusive {", "if c.request.Mode != Exclusive && !pool.Broken(\"one-seal\") {"},
 			Change{"redlock/lease/acquire.go", "if a.call.request.Mode != Exclusive {", "if a.call.request.Mode != Exclusive && !pool.Broken(\"one-seal\") {"},

@@ -4,7 +4,9 @@
 // register before its flush and up to the register after it. Two grants of one key share a
 // master. There the later lock came after all raises of the earlier one. So a fence that lies
 // in the intervals of a quorum is larger than every fence granted before its request, whatever
-// clocks do.
+// clocks do. With exclusion, it is also larger than that of a lock which came and went while the
+// request was under way. A master that refused the request before that lock came proves nothing
+// about it, so a refusal lends no interval.
 //
 // The masters and the daemons remember the registers. If all of them forget at once, the
 // registers begin anew at the masters' clocks, or at pool.Options.FenceAbove.

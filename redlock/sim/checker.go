@@ -13,7 +13,8 @@ import (
 //
 //	exclusion   of one key, no two tokens have validity at the same moment, except
 //	            readers together, and as many permits as there are
-//	fences      unique among tokens; answered before requested means smaller
+//	fences      unique among tokens; answered before requested means smaller; so does
+//	            granted earlier, of two grants that exclude one another
 //	continuity  an extension by the daemon that granted: no other client was in between
 //	release     1: no other client was given it since; 0: it was not valid any more
 //	leftovers   once faults and clients have ended, no copy of a lock that was
@@ -104,7 +105,8 @@ func (j *checker) token(key, token string) *tokenState {
 func (j *checker) tick() int64 { j.serial++; return j.serial }
 
 // beforeAcquire is called when an acquire leaves its client; what it returns goes to
-// granted. Holders that may overlap are ordered against those that they exclude.
+// granted. That adds the grants since then: an acquire may be under way while another lock
+// comes and goes. Holders that may overlap are ordered against those that they exclude.
 func (j *checker) beforeAcquire(key string, mode redlock.Mode) (before int64) {
 	if mode == redlock.Exclusive {
 		return j.lock(key).answered
@@ -131,6 +133,9 @@ func (j *checker) granted(d *daemon, key, token string, fence, before int64, unt
 	j.checked++
 	w.trace.note(key, "client holds %q by %s, fence %d, until %.3fms", key, abbreviate(token), fence, ms(until))
 	j.exclusive(r, t, until)
+	if until > w.now && !w.Scenario.Wiped {
+		before = max(before, j.beforeAcquire(key, t.mode)) // grants that came while this request was under way
+	}
 	if fence != 0 {
 		if other := r.fences[fence]; other != "" && other != token {
 			w.violate("fences", key, fmt.Sprintf("fence %d was given to %s and to %s", fence, abbreviate(other), abbreviate(token)))
