@@ -21,6 +21,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/pool/setup"
+	"redlockd/redlock/events"
 )
 
 // aclWords are the name and the rules of the file's user.
@@ -286,7 +287,7 @@ func TestACL_AllowsEverythingThatTheDaemonDoes(t *testing.T) {
 	eventually(t, "the daemon knows that another one listens", d.engine.Pool.HasListeners)
 	heard := d.take("heard", 10*time.Second)
 	d.free("heard", heard.Token)
-	j.wants(t, "heard", tale(EventAcquired, heard.Fence), tale(EventReleased, heard.Fence))
+	j.wants(t, "heard", tale(events.Acquired, heard.Fence), tale(events.Released, heard.Fence))
 
 	other := receive(t, d.request(LockRequest{DB: 3, Key: "k", TTL: 10 * time.Second})) // a group of its own, admitted now
 	if other.err != nil {

@@ -1,8 +1,6 @@
 package redlock
 
-import (
-	"redlockd/pool"
-)
+import "redlockd/pool"
 
 // Counters returns the counts since the start.
 func (l *Locker) Counters() Counters {

@@ -2,28 +2,18 @@
 
 package redlock
 
-import "slices"
+import (
+	"slices"
 
-// Owner is a connection of this daemon that waits for locks and holds locks.
-type Owner interface {
-	// Holds lists the leases that only this owner will release. runs reports whether this
-	// daemon knows that a lease is running.
-	Holds(runs func(Lease) bool) []Lease
-}
-
-// Lease names one lease of a daemon.
-type Lease struct {
-	DB    int
-	Key   Key
-	Token Token
-}
+	"redlockd/redlock/lease"
+)
 
 // maxCycleSteps bounds a search: it runs under the lock of all wait queues.
 const maxCycleSteps = 10_000
 
 // visitedOwner is an owner that the search has reached, and the key that led to it.
 type visitedOwner struct {
-	owner Owner
+	owner lease.Owner
 	key   Key
 	from  int // index of the owner that led here, −1 for the first
 }
@@ -38,12 +28,12 @@ func (s *waiters) cycleLocked(w *waiter) []Key {
 	if w.request.Owner == nil {
 		return nil
 	}
-	goals := w.request.sortedKeys()
+	goals := w.request.SortedKeys()
 	queue := []visitedOwner{{w.request.Owner, "", -1}}
-	visited := map[Owner]bool{w.request.Owner: true}
+	visited := map[lease.Owner]bool{w.request.Owner: true}
 	steps := 0
 	for at := 0; at < len(queue); at++ {
-		for _, lease := range queue[at].owner.Holds(s.locker.isRunning) {
+		for _, lease := range queue[at].owner.Holds(s.leases.Runs) {
 			if steps++; steps > maxCycleSteps {
 				return nil
 			}
@@ -95,8 +85,10 @@ func cycleKeys(goal Key, queue []visitedOwner, at int) []Key {
 	return keys
 }
 
-// isRunning reports whether this daemon knows that the lease is running now.
-func (l *Locker) isRunning(one Lease) bool {
-	known, ok := l.leases.find(lockID{one.DB, one.Key, one.Token})
-	return ok && known.until > l.engine.Recent()
+// blockedBy reports whether a lease of the awaited key blocks the waiter. A lease of its
+// own token does not. A reader that requests the write lock waits for the other readers;
+// if one of them requests it, too, neither will ever release.
+func (s *waiters) blockedBy(w *waiter, l Lease) bool {
+	together := w.request.Mode != lease.Exclusive && w.request.Mode == s.leases.ModeOf(l)
+	return l.Token != w.request.Token && !together
 }

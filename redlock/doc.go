@@ -1,18 +1,13 @@
-// Package redlock runs the quorum algorithms for locks, ids and work over a pool of masters.
-// It contains no socket and no protocol: requests are values, outcomes are calls. Package quorum
-// has its arithmetic, package engine puts one question to all masters, package scripts has what runs
-// on them, packages ids and work have DNEXTID and DWORK.
+// Package redlock is the locks, ids and work of a daemon over a pool of masters. It contains no
+// socket and no protocol: requests are values, outcomes are calls.
+//
+// Package quorum has the arithmetic, package engine puts one question to all masters, package
+// scripts has what runs on them. Package lease acquires, extends and releases locks, package
+// inspect shows them. Packages ids and work have DNEXTID and DWORK, package events what listeners
+// receive.
 //
 // Files in reading order:
-//   - api.go, errors.go, redlock.go: requests, outcomes and the Locker;
-//   - acquire.go, lockmode.go, fail.go, undo.go: a ballot;
-//   - release.go, extend.go, repair.go, leases.go: the end of a lease and its extension;
-//   - tokenqueue.go, hotkey.go: limits of what is in flight for a token or a key;
-//   - upgrade.go, shared.go, permits.go, multi.go, sharedfence.go: the other modes;
-//   - waiters.go, waitqueue.go, keywatch.go, fair.go, deadlock.go, waitlist.go: waits;
-//   - hold.go, renewals.go, holdwatch.go, holdlog.go, duequeue.go: leases that are renewed;
-//   - readlock.go, lockview.go, listlocks.go, meta.go, force.go: inspection and force;
-//   - events.go, eventtransport.go, expirywatch.go, counters.go: reports;
-//   - script.go, scriptballot.go, scriptrun.go, scriptlock.go, scriptextend.go, scriptdelete.go,
-//     scriptwait.go, scriptwrite.go, view.go, shorten.go, forward.go: clients that expect one Redis.
+//   - api.go, errors.go, redlock.go, counters.go: the Locker;
+//   - waiters.go, waitqueue.go, keywatch.go, fair.go, deadlock.go, waitlist.go, scriptwait.go: waits;
+//   - hold.go, renewals.go, holdwatch.go, holdlog.go: leases that are renewed.
 package redlock

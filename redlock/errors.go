@@ -2,11 +2,12 @@ package redlock
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"redlockd/redlock/engine"
 	"redlockd/redlock/ids"
+	"redlockd/redlock/inspect"
+	"redlockd/redlock/lease"
 	"redlockd/redlock/work"
 )
 
@@ -25,10 +26,14 @@ type (
 )
 
 var (
-	ErrBadToken = work.ErrBadToken
+	ErrBadToken  = work.ErrBadToken
+	ErrBadCursor = inspect.ErrBadCursor
 	// ErrLeft: the client left while it waited; nothing reads this answer.
 	ErrLeft = errors.New("the client has left")
 )
+
+// OtherLimit means that most masters hold the key for another number of permits.
+type OtherLimit = lease.OtherLimit
 
 // Deadlock means that a wait would have closed a cycle of connections that wait for one
 // another; nothing was done.
@@ -43,17 +48,6 @@ func (e *Deadlock) Error() string {
 	}
 	return "this wait would never end: connections of this daemon already wait for one another over " +
 		strings.Join(keys, " -> ") + "; release what this connection holds, or take the keys in one order everywhere"
-}
-
-// OtherLimit means that most masters hold the key for another number of permits.
-type OtherLimit struct {
-	Key          Key
-	Asked, Limit int
-}
-
-func (e *OtherLimit) Error() string {
-	return fmt.Sprintf("LIMIT %d was asked for '%s', which is held with LIMIT %d: all users of a key must give the same number, another number only while the key is free",
-		e.Asked, e.Key, e.Limit)
 }
 
 // The errors of ids, see package ids.

@@ -25,14 +25,13 @@ package redlock
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
+	"redlockd/redlock/lease"
 	"redlockd/redlock/quorum"
 )
 
@@ -48,71 +47,6 @@ const (
 	// ahead of it is about to take the key, or dead.
 	overtakenPause = 30 * time.Millisecond
 )
-
-// errBehind: refused because another waiter is ahead in the queue.
-var errBehind = fmt.Errorf("%w, or another waiter is ahead in the queue", ErrHeld)
-
-// ticket is a place in a queue.
-type ticket struct {
-	id     string
-	number int64         // 0 until it is established
-	since  time.Duration // when that was
-}
-
-// queueKeys are the keys of the queues of a request.
-func (l *Locker) queueKeys(r *LockRequest) []string {
-	var keys []string
-	for _, key := range append([]Key{r.Key}, r.More...) {
-		for _, kind := range []string{"q:", "qx:", "qw:"} {
-			keys = append(keys, l.engine.KeyOf(kind, key))
-		}
-	}
-	return keys
-}
-
-// fairMode is a lockMode that checks the queue first.
-type fairMode struct {
-	lockMode
-	behind int // masters where another waiter is ahead
-}
-
-var _ lockMode = (*fairMode)(nil)
-
-func (f *fairMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
-	f.lockMode.command(a, m, c, end)
-	r := &a.call.request
-	ticket, id := "", ""
-	if r.ticket != nil {
-		ticket, id = strconv.FormatInt(r.ticket.number, 10), r.ticket.id
-	}
-	locks := 1 + len(r.More)
-	queues := a.call.locker.queueKeys(r)
-	words := append([]string{"EVALSHA", a.call.locker.engine.Scripts.Fair[c.Args[1]], strconv.Itoa(locks + len(queues))}, c.Args[3:3+locks]...)
-	words = append(append(words, queues...), c.Args[3+locks:]...)
-	c.Set(append(words, ticket, id, engine.Flag(r.Mode != Shared), strconv.Itoa(locks))...)
-}
-
-func (f *fairMode) read(a *lockBallot, answer pool.Answer) vote {
-	if n := engine.Numbers(answer.Reply); answer.Reply.Err == nil && len(n) == 1 && n[0] == -2 {
-		f.behind++
-		return vote{no: true}
-	}
-	return f.lockMode.read(a, answer)
-}
-
-func (f *fairMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
-	next, err := f.lockMode.after(a, v)
-	a.ballot.Lock()
-	behind := f.behind
-	a.ballot.Unlock()
-	if errors.Is(err, ErrHeld) && behind > 0 {
-		err = errBehind
-	}
-	if next == nil {
-		return nil, err
-	}
-	return &fairMode{lockMode: next}, err
-}
 
 // enqueueCall proposes one ticket to all masters.
 type enqueueCall struct {
@@ -136,20 +70,20 @@ func (s *waiters) enqueue(b *Batch, w *waiter) {
 	if err := s.admitLocked(w); err != nil {
 		w.over = true
 		s.mu.Unlock()
-		w.done(Grant{}, err)
+		w.done(lease.Grant{}, err)
 		return
 	}
 	s.enqueued++
-	w.request.ticket = &ticket{id: s.name + "/" + strconv.FormatInt(s.enqueued, 36)}
+	w.request.Ticket = &lease.Ticket{ID: s.name + "/" + strconv.FormatInt(s.enqueued, 36)}
 	s.count.Add(1)
-	w.timer = s.locker.engine.Clock.AfterFunc(max(w.end-s.locker.engine.Clock.Now(), 0), w.onTimeout)
+	w.timer = s.engine.Clock.AfterFunc(max(w.end-s.engine.Clock.Now(), 0), w.onTimeout)
 	s.mu.Unlock()
 	s.propose(b, w)
 }
 
 func (s *waiters) propose(b *Batch, w *waiter) {
-	e := &enqueueCall{w: w, keys: s.locker.queueKeys(&w.request)}
-	e.ballot.Ask(s.locker.engine, b, s.locker.engine.Pool.Group(w.request.DB), nil, e)
+	e := &enqueueCall{w: w, keys: s.leases.QueueKeys(&w.request)}
+	e.ballot.Ask(s.engine, b, s.engine.Pool.Group(w.request.DB), nil, e)
 }
 
 func (e *enqueueCall) Props() pool.Props {
@@ -159,11 +93,11 @@ func (e *enqueueCall) Props() pool.Props {
 // Command proposes the fence of the ballot as the ticket's number, so it rises over all daemons
 // that have received one another's.
 func (e *enqueueCall) Command(m *pool.SendContext, c *pool.Command) bool {
-	l, r := e.w.waits.locker, &e.w.request
+	l, r := e.w.waits, &e.w.request
 	c.Set("EVALSHA", l.engine.Scripts.Enlist, strconv.Itoa(len(e.keys)))
 	c.Args = append(c.Args, e.keys...)
-	c.Args = append(c.Args, strconv.FormatInt(e.ballot.Proposal, 10), r.ticket.id,
-		strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10), engine.Flag(r.Mode != Shared), strconv.Itoa(l.options.MaxWaitersPerKey))
+	c.Args = append(c.Args, strconv.FormatInt(e.ballot.Proposal, 10), r.Ticket.ID,
+		strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10), engine.Flag(r.Mode != lease.Shared), strconv.Itoa(l.maxPerKey))
 	return true
 }
 
@@ -190,12 +124,12 @@ func (e *enqueueCall) Decide(t *quorum.Tally) quorum.Result {
 }
 
 func (e *enqueueCall) Decided(r quorum.Result) {
-	l, t := e.w.waits.locker, &e.ballot.Tally
+	l, t := e.w.waits, &e.ballot.Tally
 	switch {
 	case r == quorum.Granted:
 		e.w.waits.established(e.w, e.ballot.Proposal)
 	case e.full > t.N-t.Quorum:
-		e.w.rejectEnqueue(&Busy{What: "waiters for this key in all daemons", Limit: l.options.MaxWaitersPerKey, Option: "--max-waiters-per-key"})
+		e.w.rejectEnqueue(&Busy{What: "waiters for this key in all daemons", Limit: l.maxPerKey, Option: "--max-waiters-per-key"})
 	default:
 		delay := 2 * time.Millisecond // another waiter was faster
 		var trouble error
@@ -247,7 +181,7 @@ func (w *waiter) rejectEnqueue(err error) {
 	s.mu.Unlock()
 	w.leaveQueue()
 	if !over {
-		w.done(Grant{}, err)
+		w.done(lease.Grant{}, err)
 	}
 }
 
@@ -264,12 +198,12 @@ func (s *waiters) established(w *waiter, ticket int64) {
 		w.rejectEnqueue(ErrShutdown)
 		return
 	}
-	w.request.ticket.number, w.request.ticket.since = ticket, s.locker.engine.Clock.Now()
+	w.request.Ticket.Number, w.request.Ticket.Since = ticket, s.engine.Clock.Now()
 	w.firstErr = nil
 	ln := s.queueLocked(w)
 	ln.insertLocked(w)
 	if ln.refreshTimer == nil {
-		ln.refreshTimer = s.locker.engine.Clock.AfterFunc(refreshInterval, ln.refreshTickets)
+		ln.refreshTimer = s.engine.Clock.AfterFunc(refreshInterval, ln.refreshTickets)
 		db := ln.db
 		ln.group.OnReconnect(func() []pool.Operation { return s.refreshAfterReconnect(db) })
 	}
@@ -286,11 +220,11 @@ func (s *waiters) established(w *waiter, ticket int64) {
 // leaveQueue takes the waiter out of its queues on the masters, if it is in any. On a master
 // that does not receive it, the waiter's ticket expires in time.
 func (w *waiter) leaveQueue() {
-	if w.request.ticket == nil {
+	if w.request.Ticket == nil {
 		return
 	}
-	l := w.waits.locker
-	keys, id := l.queueKeys(&w.request), w.request.ticket.id
+	l := w.waits
+	keys, id := l.leases.QueueKeys(&w.request), w.request.Ticket.ID
 	l.engine.Submit(nil, l.engine.Pool.Group(w.request.DB), &engine.Message{
 		Plan: pool.Props{Key: keys[0], Rest: keys[1:]},
 		Write: func(_ *pool.SendContext, c *pool.Command) bool {
@@ -313,7 +247,7 @@ func (ln *waitQueue) refreshTickets() {
 	ln.refreshTimer.Reset(refreshInterval)
 	parts, request := ln.partsLocked(), ln.head.request
 	s.mu.Unlock()
-	keys := s.locker.queueKeys(&request)
+	keys := s.leases.QueueKeys(&request)
 	var b Batch
 	for part := range parts {
 		b.Add(ln.group, ln.ticketRefresh(keys, part))
@@ -341,7 +275,7 @@ func (s *waiters) refreshAfterReconnect(db int) (again []pool.Operation) {
 		return cmp.Or(cmp.Compare(a.queueID.keys, b.queueID.keys), cmp.Compare(engine.Flag(a.peekOnly), engine.Flag(b.peekOnly)))
 	})
 	for _, ln := range lines {
-		keys := s.locker.queueKeys(&ln.head.request)
+		keys := s.leases.QueueKeys(&ln.head.request)
 		for part := range ln.partsLocked() {
 			again = append(again, ln.ticketRefresh(keys, part))
 		}
@@ -363,15 +297,15 @@ func (ln *waitQueue) writeRefresh(m *pool.SendContext, c *pool.Command, keys []s
 	s := ln.waits
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.Set("EVALSHA", s.locker.engine.Scripts.Keep, strconv.Itoa(len(keys)))
+	c.Set("EVALSHA", s.engine.Scripts.Keep, strconv.Itoa(len(keys)))
 	c.Args = append(append(c.Args, keys...), strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10))
 	at, kept := 0, 0
 	for w := ln.head; w != nil; w = w.next {
 		if at++; (at-1)/maxTicketsPerRefresh != part {
 			continue
 		}
-		stand := w.request.ticket
-		c.Args = append(c.Args, stand.id, strconv.FormatInt(stand.number, 10), engine.Flag(w.request.Mode != Shared))
+		stand := w.request.Ticket
+		c.Args = append(c.Args, stand.ID, strconv.FormatInt(stand.Number, 10), engine.Flag(w.request.Mode != lease.Shared))
 		kept++
 	}
 	return kept > 0

@@ -50,12 +50,12 @@ func (d *pureDaemon) places(lane int, key string) []string {
 
 // inLine are the waiters of a key in this daemon, in their order.
 func (d *pureDaemon) inLine(db int, key Key) (out []string) {
-	d.waits.mu.Lock()
-	defer d.waits.mu.Unlock()
+	d.waiters.mu.Lock()
+	defer d.waiters.mu.Unlock()
 	w := waiter{request: LockRequest{DB: db, Key: key, Fair: true}}
-	if ln := d.waits.queues[w.queueID()]; ln != nil {
+	if ln := d.waiters.queues[w.queueID()]; ln != nil {
 		for one := ln.head; one != nil; one = one.next {
-			out = append(out, one.request.ticket.id)
+			out = append(out, one.request.Ticket.ID)
 		}
 	}
 	return out
@@ -74,7 +74,7 @@ func TestFair_AMasterThatForgotHasThePlacesAgainBeforeTheNextKeep(t *testing.T) 
 		}
 	}
 	eventually(t, "all of them stand in line", func() bool { return len(d.inLine(0, "k")) == 2 && len(d.inLine(3, "k")) == 2 })
-	if n := len(d.waits.refreshAfterReconnect(0)); n != 1 {
+	if n := len(d.waiters.refreshAfterReconnect(0)); n != 1 {
 		t.Errorf("%d commands keep two waiters for one key, want 1", n)
 	}
 	forgets := d.engine.Pool.Embedded().At(4)

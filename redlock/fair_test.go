@@ -39,11 +39,11 @@ func (d *daemon) stands(key string, r LockRequest) (out chan waited, leave func(
 // standing are the waiters of a key in this daemon's wait queue. Their number proves nothing
 // about a new one: an earlier one may leave meanwhile.
 func (d *daemon) standing(r LockRequest) map[*waiter]bool {
-	d.waits.mu.Lock()
-	defer d.waits.mu.Unlock()
+	d.waiters.mu.Lock()
+	defer d.waiters.mu.Unlock()
 	all := map[*waiter]bool{}
 	like := waiter{request: r}
-	if ln := d.waits.queues[like.queueID()]; ln != nil {
+	if ln := d.waiters.queues[like.queueID()]; ln != nil {
 		for w := ln.head; w != nil; w = w.next {
 			all[w] = true
 		}
@@ -113,7 +113,7 @@ func TestFair_NoRequestWithItPassesAnEstablishedWaiter(t *testing.T) {
 	held := one.take("k", long)
 	out, _ := one.stands("k", LockRequest{})
 	// The key is free on the masters, and the first one has not contended yet.
-	one.waits.mu.Lock()
+	one.waiters.mu.Lock()
 	for i := range c.servers {
 		c.do(i, "DEL", "k")
 	}
@@ -122,7 +122,7 @@ func TestFair_NoRequestWithItPassesAnEstablishedWaiter(t *testing.T) {
 	if err := <-answers; !errors.Is(err, ErrHeld) {
 		t.Errorf("a FAIR try passed: %v", err)
 	}
-	one.waits.mu.Unlock()
+	one.waiters.mu.Unlock()
 	g := got(t, out)
 	one.free("k", g.Token)
 	_ = held
@@ -318,11 +318,11 @@ func (d *daemon) writerStands(key string) (out chan waited, leave func()) {
 	d.t.Helper()
 	out = make(chan waited, 1) // its one answer
 	r := LockRequest{Key: Key(key), TTL: long, Wait: time.Minute, Fair: true}
-	w := &waiter{waits: &d.waits, request: r, end: d.clock.Now() + r.Wait, done: func(g Grant, err error) { out <- waited{"writer", g, err} }}
-	d.waits.enqueue(nil, w)
+	w := &waiter{waits: d.waiters, request: r, end: d.clock.Now() + r.Wait, done: func(g Grant, err error) { out <- waited{"writer", g, err} }}
+	d.waiters.enqueue(nil, w)
 	eventually(d.t, "the writer is established", func() bool {
-		d.waits.mu.Lock()
-		defer d.waits.mu.Unlock()
+		d.waiters.mu.Lock()
+		defer d.waiters.mu.Unlock()
 		return w.queue != nil || w.over
 	})
 	return out, w.leave
@@ -341,9 +341,9 @@ func TestFair_AWaiterOnItsWayIntoTheWaitQueueReceivesTheEnd(t *testing.T) {
 		if w := <-out; !errors.Is(w.err, ErrShutdown) {
 			t.Fatalf("answered %v, want ErrShutdown", w.err)
 		}
-		d.waits.mu.Lock()
-		d.waits.closed = false
-		d.waits.mu.Unlock()
+		d.waiters.mu.Lock()
+		d.waiters.closed = false
+		d.waiters.mu.Unlock()
 	}
 	c.noQueues("k")
 }
@@ -373,9 +373,9 @@ func TestFair_NoEstablishedWaiterIsOvertakenInAStorm(t *testing.T) {
 			for round := range rounds {
 				out := make(chan waited, 1) // its one answer
 				r := LockRequest{Key: "k", TTL: long, Wait: time.Minute, Fair: true}
-				w := &waiter{waits: &d.waits, request: r, end: d.clock.Now() + r.Wait, done: func(g Grant, err error) { out <- waited{fmt.Sprint(i), g, err} }}
+				w := &waiter{waits: d.waiters, request: r, end: d.clock.Now() + r.Wait, done: func(g Grant, err error) { out <- waited{fmt.Sprint(i), g, err} }}
 				came := time.Now()
-				d.waits.enqueue(nil, w)
+				d.waiters.enqueue(nil, w)
 				if (i+round)%5 == 0 {
 					w.leave()
 				}
@@ -391,7 +391,7 @@ func TestFair_NoEstablishedWaiterIsOvertakenInAStorm(t *testing.T) {
 				if holders++; holders > 1 {
 					t.Error("two hold it")
 				}
-				served = append(served, turn{came, start.Add(w.request.ticket.since)})
+				served = append(served, turn{came, start.Add(w.request.Ticket.Since)})
 				mu.Unlock()
 				lull(time.Millisecond) // another holder comes in between
 				mu.Lock()

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlockd/redlock/events"
 )
 
 func (d *daemon) force(key Key) (bool, error) {
@@ -33,9 +35,8 @@ func (d *daemon) forced(key Key) {
 func TestForce_ReleasesTheHoldersOfEveryModeThroughAnyDaemon(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
-	d, other := c.daemon(), c.daemon()
 	var log bytes.Buffer
-	other.options.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	d, other := c.daemon(), c.daemon(logsTo(slog.New(slog.NewTextHandler(&log, nil))))
 	if was, err := other.force("k"); was || err != nil {
 		t.Errorf("a lock that nobody holds: %v, %v", was, err)
 	}
@@ -131,14 +132,14 @@ func TestForce_IsReportedAsSuchToListeners(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
-	heard := make(chan Event, 16) // more than there are
-	end := d.Listen(0, func(e Event) { heard <- e })
+	heard := make(chan events.Event, 16) // more than there are
+	end := d.Listen(0, func(e events.Event) { heard <- e })
 	defer end()
 	g := d.get(LockRequest{Key: "k"})
 	d.forced("k")
 	for {
-		if e := receive(t, heard); e.Kind != EventAcquired {
-			if e.Kind != EventForced || e.Key != "k" || e.Fence != g.Fence || e.TokenHash != g.Token.ShortHash() {
+		if e := receive(t, heard); e.Kind != events.Acquired {
+			if e.Kind != events.Forced || e.Key != "k" || e.Fence != g.Fence || e.TokenHash != g.Token.ShortHash() {
 				t.Errorf("told %q of %q", e.Text(), e.Key)
 			}
 			return
@@ -190,7 +191,7 @@ func TestForce_TakesMoreReadersThanAreReportedAtOnce(t *testing.T) {
 	ends := time.Now().Add(20 * time.Second).UnixMilli()
 	for i := range c.servers {
 		words := []any{"ZADD", "k"}
-		for n := range maxHolders + 200 {
+		for n := range 1200 {
 			words = append(words, ends-int64(n), fmt.Sprint("reader-nr-", n))
 		}
 		c.do(i, words...)

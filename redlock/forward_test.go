@@ -28,7 +28,7 @@ func TestForward_RunsOnEveryMasterAndAnswersWhatAQuorumDoes(t *testing.T) {
 		t.Errorf("%+v, %v; want what two of three answered", r, err)
 	}
 	eventually(t, "all masters have it", func() bool { return c.do(0, "LLEN", "l") == int64(3) })
-	if r, err := d.forward(ForwardRequest{Words: []string{"GET", "l"}, Names: []int{1}}); err != nil || !isWrongType(r) {
+	if r, err := d.forward(ForwardRequest{Words: []string{"GET", "l"}, Names: []int{1}}); err != nil || !saysWrongType(r) {
 		t.Errorf("%+v, %v; want the masters' error", r, err)
 	}
 	c.do(1, "DEL", "l")

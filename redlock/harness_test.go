@@ -5,8 +5,10 @@ package redlock
 // its own, without knowledge of the others.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -146,6 +148,9 @@ type daemon struct {
 	t      *testing.T
 	relays []*faulty.Relay // one before each master, nil unless relayed
 	clock  *clock
+
+	lockInfo bool
+	logger   *slog.Logger // of the Locker; nil = the pool's
 }
 
 // trait is how a daemon differs from the usual.
@@ -164,6 +169,12 @@ func relayed(d *daemon, o *pool.Options) {
 // blind holds the heartbeats: the daemon learns from its operations' flushes
 // alone, so that no heartbeat can be what saved them.
 func blind(d *daemon, _ *pool.Options) { d.clock.hold(heartbeat) }
+
+// lockInfo notes every holder.
+func lockInfo(d *daemon, _ *pool.Options) { d.lockInfo = true }
+
+// logsTo gives the Locker a logger of its own.
+func logsTo(logger *slog.Logger) trait { return func(d *daemon, _ *pool.Options) { d.logger = logger } }
 
 // options of a daemon on all masters.
 func (c *cluster) options() pool.Options {
@@ -205,7 +216,7 @@ func (c *cluster) startDaemon(traits ...trait) *daemon {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(p.Close)
-	if d.Locker, err = New(p, Options{Logger: o.Logger}); err != nil {
+	if d.Locker, err = New(p, Options{Logger: cmp.Or(d.logger, o.Logger), LockInfo: d.lockInfo}); err != nil {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { _ = d.Close(time.Second) }) // what a test broke on purpose may stay unanswered
@@ -330,3 +341,15 @@ func logger(t *testing.T) *slog.Logger {
 }
 
 func key(i int) Key { return Key(fmt.Sprint("key-", i)) }
+
+// saysWrongType reports whether a master found data of another type.
+func saysWrongType(r pool.Reply) bool {
+	return r.Err != nil && strings.Contains(r.Err.Error(), "WRONGTYPE")
+}
+
+// slotOf is the slot that a token is tried with first.
+func slotOf(token Token, limit int) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(token))
+	return int(h.Sum32()%uint32(limit)) + 1
+}

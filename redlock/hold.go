@@ -17,7 +17,10 @@ import (
 	"time"
 
 	"redlockd/pool"
-	"redlockd/redlock/quorum"
+	"redlockd/redlock/due"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/events"
+	"redlockd/redlock/lease"
 )
 
 // Reasons of a lost hold.
@@ -25,13 +28,15 @@ var (
 	ErrLostHeld    = errors.New("a quorum of masters no longer holds it")
 	ErrLostExpired = errors.New("it could not be renewed in time")
 	ErrLostMax     = errors.New("its max-ms is over")
+	// ErrLostForced: a client released or overwrote the lock without being its holder.
+	ErrLostForced = errors.New("it was released by force")
 )
 
-// Hold is a lease that the daemon renews.
-type Hold struct {
+// hold is a lease that the daemon renews.
+type hold struct {
 	holds *holds
-	grant Grant
-	terms *HoldTerms
+	grant lease.Grant
+	terms *lease.HoldTerms
 	stop  time.Duration // no renewal from here on; forever = without an end
 
 	// Guarded by holds.mu.
@@ -39,7 +44,7 @@ type Hold struct {
 	due          time.Duration // of the next action: a renewal, or the end
 	index        int           // in the heap, −1 = not there
 	ended        bool
-	ballot       *lockBallot   // the ballot, until it has been evaluated
+	ballot       lease.Copies  // the ballot, until it has been evaluated
 	renewBy      time.Duration // the next renewal is due then at the latest; 0 = at its regular time
 	refusalPause time.Duration // from a master's refusal until the next try; 0 = no master has refused
 
@@ -47,41 +52,43 @@ type Hold struct {
 	hurried time.Duration // when the last renewal that an announcement caused was due
 }
 
-func (h *Hold) dueAt() time.Duration { return h.due }
-func (h *Hold) setIndex(index int)   { h.index = index }
+func (h *hold) DueAt() time.Duration { return h.due }
+func (h *hold) SetIndex(index int)   { h.index = index }
 
 // holds are the holds of all connections, by when they are due.
 type holds struct {
-	locker *Locker
+	engine *engine.Engine
+	events *events.Events
+	leases *lease.Leases
+	log    holdLog
 	count  atomic.Int64
 	// draining: this daemon ends the connections, so their clients may still be at work: their
 	// leases run out by themselves.
 	draining atomic.Bool
 
 	mu       sync.Mutex
-	byID     map[lockID]*Hold // by the first key
-	multiKey int              // holds with more than one key
-	queue    dueQueue[*Hold]
+	byID     map[Lease]*hold // by the first key
+	multiKey int             // holds with more than one key
+	queue    due.Queue[*hold]
 	timer    pool.Timer
 	timerAt  time.Duration // when the timer fires; 0 = it is off
 	watched  int           // keys, see holdwatch.go
 }
 
-// hold renews a grant until it is released, or ended with End, or lost. made is the ballot that
-// granted it.
-func (l *Locker) hold(g Grant, made *lockBallot, terms *HoldTerms) *Hold {
-	s := &l.holds
-	h := &Hold{holds: s, grant: g, terms: terms, stop: forever, until: g.until, index: -1}
-	first := g.start + g.ttl/3
-	if soon := l.engine.Clock.Now() + afterBallot; soon < first {
+// Granted renews a grant until it is released, or ended with End, or lost. made is what the ballot knows of
+// the copies.
+func (s *holds) Granted(g lease.Grant, made lease.Copies, terms *lease.HoldTerms) lease.Hold {
+	h := &hold{holds: s, grant: g, terms: terms, stop: forever, until: g.Until(), index: -1}
+	first := g.Began() + g.TTL()/3
+	if soon := s.engine.Clock.Now() + afterBallot; soon < first {
 		first, h.ballot = soon, made
 	}
 	if terms.MaxTime > 0 {
-		h.stop = g.start + terms.MaxTime
+		h.stop = g.Began() + terms.MaxTime
 	}
 	s.mu.Lock()
 	if s.byID == nil {
-		s.byID = map[lockID]*Hold{}
+		s.byID = map[Lease]*hold{}
 	}
 	before := s.byID[h.id()] // the same token again, perhaps from another owner
 	if before != nil {
@@ -92,9 +99,9 @@ func (l *Locker) hold(g Grant, made *lockBallot, terms *HoldTerms) *Hold {
 	if len(g.More) > 0 {
 		s.multiKey++
 	}
-	if made.wasRefused() { // read now that a later refusal would find the hold
+	if made.WasRefused() { // read now that a later refusal would find the hold
 		h.refusalPause = afterRefusal
-		first = min(first, l.engine.Clock.Now()+h.refusalPause)
+		first = min(first, s.engine.Clock.Now()+h.refusalPause)
 	}
 	s.scheduleLocked(h, first)
 	s.mu.Unlock()
@@ -104,18 +111,11 @@ func (l *Locker) hold(g Grant, made *lockBallot, terms *HoldTerms) *Hold {
 	return h
 }
 
-func (h *Hold) ids() (ids []lockID) {
-	for _, key := range h.grant.Keys() {
-		ids = append(ids, lockID{h.grant.db, key, h.grant.Token})
-	}
-	return ids
-}
-
-func (h *Hold) id() lockID { return lockID{h.grant.db, h.grant.Key, h.grant.Token} }
+func (h *hold) id() Lease { return h.grant.Lease() }
 
 // End ends the renewal and releases the lease, as when its connection has ended. A daemon that
 // drains only ends the renewal.
-func (h *Hold) End() {
+func (h *hold) End() {
 	s := h.holds
 	s.mu.Lock()
 	ended := h.ended
@@ -123,7 +123,7 @@ func (h *Hold) End() {
 	s.mu.Unlock()
 	if !ended {
 		if !s.draining.Load() {
-			s.locker.giveUp(h.grant, nil)
+			s.leases.GiveUp(&h.grant)
 		}
 		h.terms.OnEnd(h.grant, nil)
 	}
@@ -131,7 +131,7 @@ func (h *Hold) End() {
 
 // Abandon ends the renewal without a release, as when the daemon ends the connection of
 // a client that may be at work: the lease runs out by itself.
-func (h *Hold) Abandon(reason error) {
+func (h *hold) Abandon(reason error) {
 	s := h.holds
 	s.mu.Lock()
 	ended := h.ended
@@ -142,36 +142,9 @@ func (h *Hold) Abandon(reason error) {
 	}
 }
 
-// endOf ends the renewal of one grant, not of a later one with the same token.
-func (s *holds) endOf(g Grant) {
-	if g.Hold == nil {
-		return
-	}
-	s.mu.Lock()
-	ended := g.Hold.ended
-	s.endLocked(g.Hold)
-	s.mu.Unlock()
-	if !ended {
-		g.Hold.terms.OnEnd(g, nil)
-	}
-}
-
-// giveUp releases what no client will release any more, as far as only reaches; nil = all. If
-// the holder chose the token, it may by now hold it through another daemon, after its
-// connection to this one broke. That lease is not this daemon's to end, and runs out by itself.
-func (l *Locker) giveUp(g Grant, only *releaseScope) {
-	if g.ballot != nil {
-		return
-	}
-	for _, key := range g.Keys() {
-		l.engine.EnterAlways() // beyond the limit if it must be
-		l.releaseAs(EventReleased, nil, lockID{g.db, key, g.Token}, only, nil, func(bool, error) {})
-	}
-}
-
-// released ends the renewal of a lease that is being released. A renewal that is under way
+// Released ends the renewal of a lease that is being released. A renewal that is under way
 // comes before the release on every master.
-func (s *holds) released(id lockID) {
+func (s *holds) Released(id Lease) {
 	if s.count.Load() == 0 {
 		return
 	}
@@ -186,8 +159,38 @@ func (s *holds) released(id lockID) {
 	}
 }
 
+// Forced ends the renewal of a lease that is released by force. It notifies the holder before
+// another client can get the lock. The lease may be one of several keys, and then all of them
+// are lost. Without a token, any holder is meant.
+func (s *holds) Forced(id Lease) {
+	if s.count.Load() == 0 {
+		return
+	}
+	var lost []*hold
+	s.mu.Lock()
+	for _, h := range s.ofLocked(id) {
+		s.endLocked(h)
+		lost = append(lost, h)
+	}
+	s.mu.Unlock()
+	for _, h := range lost {
+		h.onForced(id.Key)
+	}
+}
+
+// onForced notifies the holder and gives up the keys besides the one that is being released.
+func (h *hold) onForced(key Key) {
+	h.holds.engine.Counts.HoldsLost.Add(1)
+	for _, other := range h.grant.Leases() {
+		if other.Key != key {
+			h.holds.leases.ReleaseAlways(other)
+		}
+	}
+	h.terms.OnEnd(h.grant, ErrLostForced)
+}
+
 // endLocked removes a hold from all lists; a second call does nothing.
-func (s *holds) endLocked(h *Hold) {
+func (s *holds) endLocked(h *hold) {
 	if h.ended {
 		return
 	}
@@ -205,10 +208,10 @@ func (s *holds) endLocked(h *Hold) {
 	}
 }
 
-// extended notes that the holder itself has extended its lease, and knows for how long. The
+// Extended notes that the holder itself has extended its lease, and knows for how long. The
 // hold is not lost, and nothing is given back, before that is over, whether or not a renewal is
 // decided meanwhile.
-func (s *holds) extended(ids []lockID, until time.Duration) {
+func (s *holds) Extended(ids []Lease, until time.Duration) {
 	if s.count.Load() == 0 {
 		return
 	}
@@ -228,14 +231,14 @@ func (s *holds) extended(ids []lockID, until time.Duration) {
 	}
 }
 
-// shortened notes that a lease ends earlier than its renewal assumes, and renews it now:
+// Shortened notes that a lease ends earlier than its renewal assumes, and renews it now:
 // otherwise another client would get it before its holder is notified. Without a token, any
 // holder is meant.
-func (s *holds) shortened(id lockID, until time.Duration) {
+func (s *holds) Shortened(id Lease, until time.Duration) {
 	if s.count.Load() == 0 {
 		return
 	}
-	now := s.locker.engine.Clock.Now()
+	now := s.engine.Clock.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, h := range s.ofLocked(id) {
@@ -256,7 +259,7 @@ func (s *holds) shortened(id lockID, until time.Duration) {
 }
 
 // moveLocked changes the time of the next action of a hold in the queue.
-func (s *holds) moveLocked(h *Hold, due time.Duration) {
+func (s *holds) moveLocked(h *hold, due time.Duration) {
 	h.due = due
 	heap.Fix(&s.queue, h.index)
 	s.setTimerLocked()
@@ -264,27 +267,27 @@ func (s *holds) moveLocked(h *Hold, due time.Duration) {
 
 // ofLocked are the holds of a key, also as one of several, with this token; without a token,
 // with any. Only a search without a token, or for holds of several keys, scans all of them.
-func (s *holds) ofLocked(id lockID) (found []*Hold) {
-	if id.token != "" && s.multiKey == 0 {
+func (s *holds) ofLocked(id Lease) (found []*hold) {
+	if id.Token != "" && s.multiKey == 0 {
 		if h := s.byID[id]; h != nil {
 			found = append(found, h)
 		}
 		return found
 	}
 	for at, h := range s.byID {
-		if at.db == id.db && (id.token == "" || at.token == id.token) && slices.Contains(h.grant.Keys(), id.key) {
+		if at.DB == id.DB && (id.Token == "" || at.Token == id.Token) && slices.Contains(h.grant.Keys(), id.Key) {
 			found = append(found, h)
 		}
 	}
 	// Sorted: a replay has the same order.
-	slices.SortFunc(found, func(a, b *Hold) int { return strings.Compare(string(a.grant.Token), string(b.grant.Token)) })
+	slices.SortFunc(found, func(a, b *hold) int { return strings.Compare(string(a.grant.Token), string(b.grant.Token)) })
 	return found
 }
 
 // coveredBy reports whether all keys of the hold are among these.
-func (h *Hold) coveredBy(ids []lockID) bool {
-	for _, key := range h.grant.Keys() {
-		if !slices.Contains(ids, lockID{h.grant.db, key, h.grant.Token}) {
+func (h *hold) coveredBy(ids []Lease) bool {
+	for _, id := range h.grant.Leases() {
+		if !slices.Contains(ids, id) {
 			return false
 		}
 	}
@@ -292,27 +295,21 @@ func (h *Hold) coveredBy(ids []lockID) bool {
 }
 
 // reason is why a hold ended whose validity is over.
-func (h *Hold) reason(now time.Duration) error {
+func (h *hold) reason(now time.Duration) error {
 	if now >= h.stop {
 		return ErrLostMax
 	}
 	return ErrLostExpired
 }
 
-// onLost gives back what is left and notifies the holder. It gives back only copies that this
-// daemon can have made: the holder of the token may have extended it through another daemon,
-// and relies on that.
-func (h *Hold) onLost(reason error) {
-	l := h.holds.locker
-	l.engine.Counts.HoldsLost.Add(1)
-	for _, key := range h.grant.Keys() {
-		l.events.emit(EventLost, lockID{h.grant.db, key, h.grant.Token}, h.grant.Fence, 0)
-		l.holdLog.note(h.grant, key, reason)
+// onLost gives back what is left and notifies the holder.
+func (h *hold) onLost(reason error) {
+	s := h.holds
+	s.engine.Counts.HoldsLost.Add(1)
+	for _, id := range h.grant.Leases() {
+		s.events.Emit(events.Lost, id, h.grant.Fence, 0)
+		s.log.note(id, reason)
 	}
-	ends := h.until + quorum.Drift(h.grant.ttl)
-	l.giveUp(h.grant, &releaseScope{upTo: ends - l.engine.Recent() + l.engine.MasterTimeout + 2*quorum.ExpiryGrain*time.Millisecond, wrote: &h.terms.wrote})
+	s.leases.GiveUpLost(&h.grant, h.terms, h.until)
 	h.terms.OnEnd(h.grant, reason)
 }
-
-// Holds is how many leases are being renewed.
-func (l *Locker) Holds() int { return int(l.holds.count.Load()) }

@@ -92,7 +92,9 @@ func TestHold_IsReportedLostBeforeAnotherGrant(t *testing.T) {
 		"discard": {func(d *daemon, _ Token) {
 			d.runScript(ScriptRequest{Script: script("redis.call('DEL', KEYS[1]) return 'dropped'", "", "", "k"), Effect: ScriptForces})
 		}, false},
-		"PEXPIRE": {func(d *daemon, _ Token) { d.write(WriteRequest{Key: "k", Effect: WriteExpires, TTL: brief}) }, true},
+		"PEXPIRE": {func(d *daemon, _ Token) {
+			d.write(WriteRequest{Key: "k", Effect: WriteExpires, TTL: brief})
+		}, true},
 		"SET IFEQ": {func(d *daemon, token Token) {
 			d.write(WriteRequest{Key: "k", Effect: WriteReplaces, Value: token, Equal: token, TTL: brief})
 		}, true},

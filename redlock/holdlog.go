@@ -30,9 +30,9 @@ type holdLog struct {
 }
 
 // note logs a lost lock, or counts it. It must not be called under a lock.
-func (s *holdLog) note(g Grant, key Key, reason error) {
+func (s *holdLog) note(id Lease, reason error) {
 	if s.allow() {
-		s.logger.Warn("hold lost", "key", string(key), "db", g.db, "token", g.Token.ShortHash(), "err", reason.Error())
+		s.logger.Warn("hold lost", "key", string(id.Key), "db", id.DB, "token", id.Token.ShortHash(), "err", reason.Error())
 	}
 }
 

@@ -37,7 +37,7 @@ func TestHoldLog_WritesTheFirstOfASecondAndCountsTheOthers(t *testing.T) {
 	log := holdLog{clock: clock, logger: slog.New(slog.NewTextHandler(&text, nil))}
 	lose := func(n int) {
 		for i := range n {
-			log.note(Grant{Token: tokenA, db: 3}, Key(fmt.Sprint("k", i)), ErrLostHeld)
+			log.note(Lease{DB: 3, Key: Key(fmt.Sprint("k", i)), Token: tokenA}, ErrLostHeld)
 		}
 	}
 	lose(10_000)
@@ -63,7 +63,7 @@ func TestHold_ItsLossIsLogged(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	text := make(logLines, 1) // 1: there is one line
-	d.holdLog.logger = slog.New(slog.NewTextHandler(text, nil))
+	d.holds.log.logger = slog.New(slog.NewTextHandler(text, nil))
 	_, g, lost := d.holdFor("k", time.Minute, 0)
 	d.quiet()
 	d.onMasters(func(lane int) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/lease"
 )
 
 const (
@@ -32,7 +33,7 @@ const (
 // holdWatch is what the masters report of the copies of one key of a hold, as bits by
 // lane. holds.mu guards it.
 type holdWatch struct {
-	hold     *Hold
+	hold     *hold
 	key      string
 	off      bool   // what is still reported belongs to the time before a renewal
 	answered uint16 // the query
@@ -44,26 +45,25 @@ type holdWatch struct {
 var _ pool.Watcher = (*holdWatch)(nil)
 
 // watchLocked watches the keys of a hold whose copies no renewal changes for a while.
-func (s *holds) watchLocked(h *Hold) {
-	l := s.locker
+func (s *holds) watchLocked(h *hold) {
 	n := 1 + len(h.grant.More)
-	if h.due-l.engine.Clock.Now() < settleDelay || s.watched+n > maxWatchedKeys || l.engine.Pool.Embedded() != nil {
+	if h.due-s.engine.Clock.Now() < settleDelay || s.watched+n > maxWatchedKeys || s.engine.Pool.Embedded() != nil {
 		return
 	}
 	s.watched += n
 	h.watches = make([]*holdWatch, 0, n)
 	for _, key := range h.grant.Keys() {
-		w := &holdWatch{hold: h, key: l.engine.MasterKey(key)}
+		w := &holdWatch{hold: h, key: s.engine.MasterKey(key)}
 		h.watches = append(h.watches, w)
-		l.engine.Pool.Group(h.grant.db).Watch(w.key, 0, w)
+		s.engine.Pool.Group(h.grant.DB()).Watch(w.key, 0, w)
 	}
 }
 
 // unwatchLocked ends the watch; a second time it does nothing.
-func (s *holds) unwatchLocked(h *Hold) {
+func (s *holds) unwatchLocked(h *hold) {
 	for _, w := range h.watches {
 		w.off = true
-		s.locker.engine.Pool.Group(h.grant.db).Unwatch(w.key, w)
+		s.engine.Pool.Group(h.grant.DB()).Unwatch(w.key, w)
 	}
 	s.watched -= len(h.watches)
 	h.watches = nil
@@ -87,7 +87,7 @@ func (w *holdWatch) Gone(lane int) {
 	s := w.hold.holds
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w.answered&(1<<lane) != 0 && w.hold.grant.mode == Exclusive {
+	if w.answered&(1<<lane) != 0 && w.hold.grant.Mode() == lease.Exclusive {
 		w.gone |= 1 << lane
 	} else {
 		w.changed |= 1 << lane
@@ -98,7 +98,7 @@ func (w *holdWatch) Gone(lane int) {
 // checkCopiesLocked renews a hold at once if too few masters may have a copy. If a change is in
 // doubt, it queries the masters again: one that has announced a change announces no more.
 func (s *holds) checkCopiesLocked(w *holdWatch) {
-	spare := s.locker.engine.Pool.N() - s.locker.engine.Pool.Quorum()
+	spare := s.engine.Pool.N() - s.engine.Pool.Quorum()
 	switch {
 	case w.off:
 	case bits.OnesCount16(w.gone) > spare:
@@ -106,10 +106,10 @@ func (s *holds) checkCopiesLocked(w *holdWatch) {
 	case w.changed&w.answered != 0 && !w.again:
 		w.again = true
 		pause := hurryPause
-		if w.hold.grant.mode != Exclusive {
+		if w.hold.grant.Mode() != lease.Exclusive {
 			pause = sharedPause
 		}
-		s.locker.engine.Clock.AfterFunc(pause, func() { s.queryAgain(w) })
+		s.engine.Clock.AfterFunc(pause, func() { s.queryAgain(w) })
 	}
 }
 
@@ -123,8 +123,8 @@ func (s *holds) queryAgain(w *holdWatch) {
 }
 
 // hurryLocked makes the next renewal due now, or as soon as one may follow another.
-func (s *holds) hurryLocked(h *Hold) {
-	due := max(s.locker.engine.Clock.Now(), h.hurried+hurryPause)
+func (s *holds) hurryLocked(h *hold) {
+	due := max(s.engine.Clock.Now(), h.hurried+hurryPause)
 	if h.index < 0 || due >= h.due || due >= h.stop {
 		return
 	}

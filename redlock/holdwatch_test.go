@@ -44,7 +44,7 @@ func (d *daemon) watched(g Grant) {
 	eventually(d.t, "all masters watch the copies of the hold", func() bool {
 		d.holds.mu.Lock()
 		defer d.holds.mu.Unlock()
-		h := g.Hold
+		h := g.Hold.(*hold)
 		return len(h.watches) == len(g.Keys()) && !slices.ContainsFunc(h.watches, func(w *holdWatch) bool {
 			return bits.OnesCount16(w.answered) < d.engine.Pool.N() || w.changed != 0 || bits.OnesCount16(w.gone) > d.engine.Pool.N()-d.engine.Pool.Quorum()
 		})
@@ -169,7 +169,7 @@ func TestHoldWatch_ARenewalCausesNoOther(t *testing.T) {
 	g := d.watchedHold(LockRequest{Key: "k"}, func(error) {})
 	for n := int64(1); n <= 20; n++ {
 		d.holds.mu.Lock()
-		d.holds.moveLocked(g.Hold, d.clock.Now())
+		d.holds.moveLocked(g.Hold.(*hold), d.clock.Now())
 		d.holds.mu.Unlock()
 		eventually(t, "it is renewed", func() bool { return d.Counters().Extended >= n })
 		d.watched(g)
@@ -185,7 +185,7 @@ func TestHoldWatch_ARenewalCausesNoOther(t *testing.T) {
 		eventually(t, "the master has announced it", func() bool {
 			d.holds.mu.Lock()
 			defer d.holds.mu.Unlock()
-			return len(g.Hold.watches) == 0 || g.Hold.watches[0].gone&1 != 0
+			return len(g.Hold.(*hold).watches) == 0 || g.Hold.(*hold).watches[0].gone&1 != 0
 		})
 		d.watched(g)
 		if n := d.Counters().Extended; n == renewed && d.Holds() == 1 {
@@ -221,7 +221,7 @@ func TestHoldWatch_ALostAnnouncementFallsBackToTheRenewal(t *testing.T) {
 	lost := make(chan error, 2)
 	g := d.watchedHold(LockRequest{Key: "k"}, func(reason error) { lost <- reason })
 	d.holds.mu.Lock()
-	d.holds.unwatchLocked(g.Hold)
+	d.holds.unwatchLocked(g.Hold.(*hold))
 	d.holds.mu.Unlock()
 	for i := range c.servers {
 		c.do(i, "DEL", "k")
@@ -231,7 +231,7 @@ func TestHoldWatch_ALostAnnouncementFallsBackToTheRenewal(t *testing.T) {
 		t.Fatalf("it ended with %v, and nothing can have announced it", <-lost)
 	}
 	d.holds.mu.Lock()
-	d.holds.moveLocked(g.Hold, d.clock.Now())
+	d.holds.moveLocked(g.Hold.(*hold), d.clock.Now())
 	d.holds.mu.Unlock()
 	if reason := receive(t, lost); !errors.Is(reason, ErrLostHeld) {
 		t.Errorf("it ended with %v", reason)
@@ -249,15 +249,15 @@ func TestHoldWatch_IsForHoldsAloneAndBounded(t *testing.T) {
 	g := d.watchedHold(LockRequest{Key: "k"}, func(error) {})
 	d.holds.mu.Lock()
 	defer d.holds.mu.Unlock()
-	d.holds.unwatchLocked(g.Hold)
+	d.holds.unwatchLocked(g.Hold.(*hold))
 	d.holds.watched = maxWatchedKeys
-	d.holds.watchLocked(g.Hold)
-	if g.Hold.watches != nil {
+	d.holds.watchLocked(g.Hold.(*hold))
+	if g.Hold.(*hold).watches != nil {
 		t.Error("more is watched than allowed")
 	}
 	d.holds.watched = maxWatchedKeys - 1
-	d.holds.watchLocked(g.Hold)
-	if len(g.Hold.watches) != 1 || d.holds.watched != maxWatchedKeys {
+	d.holds.watchLocked(g.Hold.(*hold))
+	if len(g.Hold.(*hold).watches) != 1 || d.holds.watched != maxWatchedKeys {
 		t.Error("less is watched than allowed")
 	}
 	d.holds.watched = 1

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
-
 	"redlockd/pool"
 	"redlockd/pool/faulty"
 	"redlockd/pool/setup"

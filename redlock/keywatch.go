@@ -50,14 +50,14 @@ func (ln *waitQueue) watchLocked(delay time.Duration) {
 	for i, key := range ln.keys {
 		k := &ln.watch.keys[i]
 		k.queue, k.index = ln, i
-		ln.group.Watch(ln.waits.locker.engine.MasterKey(key), ln.watch.round, k)
+		ln.group.Watch(ln.waits.engine.MasterKey(key), ln.watch.round, k)
 	}
 }
 
 func (ln *waitQueue) unwatchLocked() {
 	for i, key := range ln.keys {
 		if ln.watch.active {
-			ln.group.Unwatch(ln.waits.locker.engine.MasterKey(key), &ln.watch.keys[i])
+			ln.group.Unwatch(ln.waits.engine.MasterKey(key), &ln.watch.keys[i])
 		}
 	}
 	ln.watch = queueWatch{round: ln.watch.round}
@@ -76,7 +76,7 @@ func (k *keyWatch) Remains(lane int, round uint64, left time.Duration, tracked b
 	}
 	end := forever
 	if left >= 0 {
-		end = s.locker.engine.Clock.Now() + left
+		end = s.engine.Clock.Now() + left
 	}
 	ln.noteCopyLocked(k.index, lane, end, false)
 }
@@ -89,7 +89,7 @@ func (k *keyWatch) Gone(lane int) {
 		s.mu.Unlock()
 		return
 	}
-	ln.noteCopyLocked(k.index, lane, s.locker.engine.Clock.Now(), true)
+	ln.noteCopyLocked(k.index, lane, s.engine.Clock.Now(), true)
 }
 
 // noteCopyLocked records when a master's copy ends. If a quorum has none, the head
@@ -107,12 +107,12 @@ func (ln *waitQueue) noteCopyLocked(index, lane int, end time.Duration, changed 
 		k.known |= bit
 		k.ends[lane] = end
 	}
-	now := s.locker.engine.Clock.Now()
-	free := n.quorumEnds(s.locker.engine.Pool.N(), s.locker.engine.Pool.Quorum())
+	now := s.engine.Clock.Now()
+	free := n.quorumEnds(s.engine.Pool.N(), s.engine.Pool.Quorum())
 	w := ln.head
 	if free > now || w == nil {
 		poll := pollUnwatched
-		if n.tracked >= s.locker.engine.Pool.Quorum() {
+		if n.tracked >= s.engine.Pool.Quorum() {
 			poll = pollWatched
 		}
 		ln.setTimerLocked(max(min(free-now, ln.spread(poll)), time.Millisecond))
@@ -147,5 +147,5 @@ func (n *queueWatch) quorumEnds(masters, needed int) time.Duration {
 
 // spread is a duration of about d: waiters of several daemons must not poll in step.
 func (ln *waitQueue) spread(d time.Duration) time.Duration {
-	return d/2 + ln.waits.locker.engine.Pool.Options().Jitter(d)
+	return d/2 + ln.waits.engine.Pool.Options().Jitter(d)
 }

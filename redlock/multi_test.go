@@ -136,25 +136,3 @@ func TestMulti_AnUndeliveredGrantIsGivenBackWhole(t *testing.T) {
 	d.GiveBack(d.get(LockRequest{Key: "a", More: []Key{"b", "c"}}))
 	eventually(t, "nothing is left", func() bool { return c.empty(0, 1, 2) })
 }
-
-// Requests with one token for the same keys in other orders wait for one another in turn,
-// never in a cycle.
-func TestMulti_OneTokenInManyOrdersNeverWaitsForItself(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, 3, long)
-	d := c.daemon()
-	orders := [][]Key{{"a", "b", "c"}, {"c", "b", "a"}, {"b", "c", "a"}, {"b"}, {"c", "a"}}
-	answers := make(chan error, 20*len(orders))
-	for range 20 {
-		for _, keys := range orders {
-			d.Lock(nil, LockRequest{Key: keys[0], More: keys[1:], Token: tokenA, TTL: long}, func(_ Grant, err error) { answers <- err })
-		}
-	}
-	for range cap(answers) {
-		if err := receive(t, answers); err != nil {
-			t.Error(err)
-		}
-	}
-	// The last answered call leaves the queue just after that.
-	eventually(t, "no operation is queued", d.tokenQueue.idle)
-}

@@ -58,10 +58,10 @@ func TestPermits_ARepeatOfATokenKeepsItsSlot(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
-	slot := firstSlot(tokenA, 3) // another token stands there first
+	slot := slotOf(tokenA, 3) // another token stands there first
 	var squatter Token
 	for i := 0; squatter == ""; i++ {
-		if other := Token(fmt.Sprint("squatter-", i)); firstSlot(other, 3) == slot {
+		if other := Token(fmt.Sprint("squatter-", i)); slotOf(other, 3) == slot {
 			squatter = other
 		}
 	}
@@ -178,7 +178,7 @@ func TestPermits_AnExtensionRepairsTheSameSlot(t *testing.T) {
 	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 9, Token: tokenA})
 	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 9, Token: tokenC})
 	before := c.stands("k")
-	slot := fmt.Sprint(firstSlot(tokenA, 9))
+	slot := fmt.Sprint(slotOf(tokenA, 9))
 	c.do(1, "HDEL", "k", slot)
 	if _, err := d.prolongAll(tokenA, long, "k"); err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func TestExtend_PermitsOfTwoSlotsDoNotAddUp(t *testing.T) {
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 2, Token: tokenA})
-	slot := fmt.Sprint(firstSlot(tokenA, 2))
+	slot := fmt.Sprint(slotOf(tokenA, 2))
 	other := map[string]string{"1": "2", "2": "1"}[slot]
 	value := c.do(1, "HGET", "k", slot)
 	c.do(1, "HSET", "k", other, value)
@@ -234,7 +234,7 @@ func TestUndo_OfAPermitNamesItsSlot(t *testing.T) {
 	c := newCluster(t, 3, long)
 	p := new(tap)
 	d := c.daemon(p.tapped)
-	slot := firstSlot(tokenA, 2)
+	slot := slotOf(tokenA, 2)
 	ends := time.Now().Add(long).UnixMilli()
 	for _, i := range []int{1, 2} {
 		c.do(i, "HSET", "k", "n", 2, slot, fmt.Sprint(ends, " another-token"))

@@ -8,17 +8,14 @@ import (
 	"math/bits"
 	"testing"
 	"time"
-
-	"redlockd/pool"
-	"redlockd/redlock/quorum"
 )
 
 // holdFor holds a new lock; the reason of its loss goes to the channel.
-func (d *pureDaemon) holdFor(key Key, ttl, longest time.Duration) (*Hold, Grant, chan error) {
+func (d *pureDaemon) holdFor(key Key, ttl, longest time.Duration) (*hold, Grant, chan error) {
 	d.t.Helper()
 	lost := make(chan error, 2) // 2: so that a second loss would be seen
 	g := d.take(LockRequest{Key: key, TTL: ttl, Hold: &HoldTerms{MaxTime: longest, OnEnd: func(_ Grant, reason error) { lost <- reason }}})
-	return g.Hold, g, lost
+	return g.Hold.(*hold), g, lost
 }
 
 // renewNow is what happens once a third of the ttl of every hold has passed.
@@ -99,27 +96,6 @@ func TestHold_ALostLeaseIsReportedOnceAndNeverRevived(t *testing.T) {
 	}
 }
 
-// A renewal may have been written late on some master: what it wrote there is given back
-// all the same, and what ends later is another daemon's extension.
-func TestHold_GivesBackWhatItsRenewalsWroteAndNoMore(t *testing.T) {
-	t.Parallel()
-	d := newPureDaemon(t, Options{})
-	g := d.take(LockRequest{Key: "k", TTL: time.Minute})
-	d.quiet()
-	var wrote [quorum.MaxMasters]int64
-	d.onMasters(func(lane int) {
-		wrote[lane] = time.Now().Add(d.engine.Pool.Embedded().At(lane).TTL("k")).UnixMilli()
-		if lane < 2 {
-			wrote[lane] -= 1000
-		}
-	})
-	d.giveUp(g, &releaseScope{upTo: -time.Hour, wrote: &wrote})
-	d.quiet()
-	if n := d.holders(0, "k", string(g.Token)); n != 2 {
-		t.Errorf("%d copies are left, want the 2 that end later than what was written", n)
-	}
-}
-
 // contend lets another client compete for "k" on the first two masters.
 func (d *pureDaemon) contend() {
 	d.onMasters(func(lane int) {
@@ -160,37 +136,6 @@ func TestHold_ReachesMastersThatRefusedItAtFirst(t *testing.T) {
 	}
 }
 
-// Whether a master's refusal arrives before the grant or after it: the hold is renewed
-// soon, not as late as where masters do not answer. A repair is refused likewise.
-func TestHold_ARefusalIsAnsweredAtOnce(t *testing.T) {
-	t.Parallel()
-	for name, after := range map[string]bool{"before the grant": false, "after it": true} {
-		t.Run(name, func(t *testing.T) {
-			d := newPureDaemon(t, Options{})
-			l := d.Locker
-			terms := &HoldTerms{OnEnd: func(Grant, error) {}}
-			made := &lockBallot{call: &acquireCall{locker: l, request: LockRequest{Key: "k", Hold: terms}}, mode: plainMode{}, token: NewToken()}
-			made.won = true
-			no := pool.Answer{Sent: true, Seal: pool.Seal{Good: true}, Reply: pool.Reply{Kind: pool.ReplyNil}}
-			if !after {
-				made.Late(no, quorum.Granted)
-			}
-			now := l.engine.Clock.Now()
-			h := l.hold(Grant{Key: "k", Token: made.token, ttl: time.Hour, start: now, until: now + time.Hour}, made, terms)
-			if after {
-				made.Late(no, quorum.Granted)
-			}
-			l.holds.mu.Lock()
-			due, wait := h.due, h.refusalPause
-			l.holds.mu.Unlock()
-			if most := l.engine.Clock.Now() + afterRefusal; wait != afterRefusal || due > most {
-				t.Errorf("looked at after %v, %v too late", wait, due-most)
-			}
-			l.holds.endOf(Grant{Hold: h})
-		})
-	}
-}
-
 // A client competes on a master whenever that master is to take its copy: the renewal
 // tries it again long before a third of the ttl, but less and less often.
 func TestHold_RetriesOnAMasterThatRefusesItsCopy(t *testing.T) {
@@ -220,20 +165,20 @@ func TestHold_AMasterThatRefusesForGoodIsTriedLessAndLessOften(t *testing.T) {
 	d := newPureDaemon(t, Options{})
 	h, _, _ := d.holdFor("k", time.Minute, 0)
 	d.quiet()
-	ids := []lockID{h.id()}
+	ids := []Lease{h.id()}
 	for _, want := range []time.Duration{8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 20000, 20000} {
 		d.holds.mu.Lock()
 		h.due = d.engine.Clock.Now() + 20*time.Second // as after a renewal
 		d.holds.mu.Unlock()
-		d.holds.noteCopy(ids, false)
-		d.holds.noteCopy(ids, false) // another master, the same renewal
+		d.holds.Copied(ids, false)
+		d.holds.Copied(ids, false) // another master, the same renewal
 		d.holds.mu.Lock()
 		if h.refusalPause != want*time.Millisecond && want < 20000 {
 			t.Errorf("waits for %v, want %v", h.refusalPause, want*time.Millisecond)
 		}
 		d.holds.mu.Unlock()
 	}
-	d.holds.noteCopy(ids, true)
+	d.holds.Copied(ids, true)
 	d.holds.mu.Lock()
 	defer d.holds.mu.Unlock()
 	if h.refusalPause != 0 {
@@ -255,7 +200,7 @@ func TestHold_OnEveryMasterIsOnlyChecked(t *testing.T) {
 		eventually(t, "its ballot has been looked at", func() bool {
 			d.holds.mu.Lock()
 			defer d.holds.mu.Unlock()
-			return h.ballot == nil && h.due == h.grant.start+20*time.Minute
+			return h.ballot == nil && h.due == h.grant.Began()+20*time.Minute
 		})
 		if n := d.Counters().Extended; n != 0 {
 			t.Errorf("%d renewals", n)
@@ -266,7 +211,7 @@ func TestHold_OnEveryMasterIsOnlyChecked(t *testing.T) {
 }
 
 // look has a hold's ballot be looked at then, unless that has happened.
-func (d *pureDaemon) look(h *Hold, at time.Duration) bool {
+func (d *pureDaemon) look(h *hold, at time.Duration) bool {
 	d.holds.mu.Lock()
 	defer d.holds.mu.Unlock()
 	if h.ballot == nil || h.index < 0 {
@@ -300,10 +245,7 @@ func TestHold_APausedDaemonRenewsNothingItHasLost(t *testing.T) {
 	d.quiet()                       // all copies are made
 	before := d.Counters().Extended // the check after the ballot may have come before a copy
 	d.holds.mu.Lock()
-	h.until = d.engine.Clock.Now() - time.Millisecond // so its copies seem to have been prolonged
-	for lane := range h.terms.wrote {
-		h.terms.wrote[lane] = time.Now().Add(time.Hour).UnixMilli()
-	}
+	h.until = d.engine.Clock.Now() - time.Millisecond
 	h.due = h.until
 	d.holds.timerAt = 0
 	d.holds.setTimerLocked()
@@ -323,7 +265,7 @@ func TestHold_APausedDaemonRenewsNothingItHasLost(t *testing.T) {
 func TestHold_ManyAreRenewedTogether(t *testing.T) {
 	d := newPureDaemon(t, Options{})
 	const n = 60
-	ends := make([]*Hold, 0, n)
+	ends := make([]*hold, 0, n)
 	for range n {
 		h, _, _ := d.holdFor(Key(NewToken()), 5*time.Second, 0)
 		ends = append(ends, h)

@@ -431,32 +431,3 @@ func TestLocker_OptionsAreChecked(t *testing.T) {
 		t.Errorf("%v, want the field and its value", err)
 	}
 }
-
-// The extension is decided after the release has been asked for: a copy that it
-// re-created would stand until it expires, and nobody would ever release it.
-func TestLocker_AnExtensionReleasedMeanwhileRepairsNothing(t *testing.T) {
-	t.Parallel()
-	for _, granted := range []string{"here", "by another daemon"} {
-		d := newPureDaemon(t, Options{})
-		g := d.take(LockRequest{Key: "k"})
-		d.quiet()
-		d.engine.Pool.Embedded().At(4).Server().Del("k")
-		if granted != "here" {
-			d.leases.drop(lockID{0, "k", g.Token})
-		}
-		answers := make(chan error, 2) // 2: both answers
-		var b Batch
-		d.Extend(&b, ExtendRequest{Key: "k", Token: g.Token, TTL: time.Minute}, func(_ Grant, err error) { answers <- err })
-		d.Unlock(&b, UnlockRequest{Key: "k", Token: g.Token}, func(_ bool, err error) { answers <- err })
-		b.Send()
-		for range 2 {
-			if err := <-answers; err != nil {
-				t.Fatalf("granted %s: %v", granted, err)
-			}
-		}
-		d.quiet()
-		if n := d.holders(0, "k", string(g.Token)); n != 0 {
-			t.Errorf("granted %s: %d copies were re-created after the release", granted, n)
-		}
-	}
-}

@@ -1,13 +1,4 @@
-// This file contains the Locker: its options, the calls that request, release and extend
-// a lock, and its end.
-//
-// The path of one lock: Lock queues a plain SET NX PXAT on every master's lane
-// (acquire.go, engine/ballot.go). Each answer is a vote (quorum/tally.go) if the seal at the end of its flush is
-// good. At a quorum of yes votes, the fence is chosen (quorum/fence.go), the remaining lease is
-// computed (quorum/validity.go) and the grant is handed over. Nothing is cancelled: the
-// remaining masters are the lease's fault tolerance. Without a quorum, every copy that
-// was or may have been made is taken back (undo.go). Unlock (release.go) and Extend
-// (extend.go) follow on the same lanes.
+// This file contains the Locker: its options, what it is made of, and its end.
 
 package redlock
 
@@ -19,7 +10,10 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
+	"redlockd/redlock/events"
 	"redlockd/redlock/ids"
+	"redlockd/redlock/inspect"
+	"redlockd/redlock/lease"
 	"redlockd/redlock/work"
 )
 
@@ -42,23 +36,17 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Locker grants, extends and releases locks by a quorum of masters.
+// Locker is the locks, ids and work of a daemon.
 type Locker struct {
+	*lease.Leases
+	*inspect.Inspector
+	*events.Events
 	*ids.IDs
 	*work.Works
-	engine  *engine.Engine
-	options Options
+	engine *engine.Engine
 
-	leases     *leaseRecords
-	usedFences usedFences
-	tokenQueue perTokenQueue
-	hot        *hotKeys
-	waits      waiters
-	holds      holds
-	holdLog    holdLog
-	events     lockEvents
-	notes      notes
-	daemonName string // the name of this daemon in notes
+	*waiters
+	holds *holds
 }
 
 // New starts the pool's lanes and returns a Locker on them.
@@ -88,89 +76,15 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Locker{
-		IDs: ids.New(e, o.VolatileIDs), engine: e, options: o,
-		leases: newLeases(p.Options().MaxTTL), hot: newHotKeys(o.Tokens()), daemonName: daemonName(),
-	}
-	l.holdLog.clock, l.holdLog.logger = p.Clock(), o.Logger
-	l.Works = work.New(e, &l.waits)
-	l.waits.locker, l.holds.locker, l.events.locker = l, l, l
-	l.waits.name = string(NewToken())[:8]
+	l := &Locker{IDs: ids.New(e, o.VolatileIDs), Events: events.New(e), engine: e}
+	l.Leases = lease.New(e, l.Events, o.Tokens, o.LockInfo)
+	l.waiters = &waiters{engine: e, leases: l.Leases, maxWaiters: o.MaxWaiters, maxPerKey: o.MaxWaitersPerKey, name: string(NewToken())[:8]}
+	l.Works = work.New(e, l.waiters)
+	l.holds = &holds{engine: e, events: l.Events, leases: l.Leases, log: holdLog{clock: p.Clock(), logger: o.Logger}}
+	l.Inspector = inspect.New(e, l.Leases, o.Logger, l.waiters.countAt)
+	l.Connect(l.waiters.onRelease, l.holds)
 	p.Start(texts...)
 	return l, nil
-}
-
-// Lock requests a lock; done is called exactly once. b may be nil; otherwise nothing is
-// sent before b.Send.
-func (l *Locker) Lock(b *Batch, r LockRequest, done LockDone) {
-	if err := l.engine.Enter(); err != nil {
-		done(Grant{}, err)
-		return
-	}
-	call := &acquireCall{locker: l, group: l.engine.Pool.Group(r.DB), request: r, began: l.engine.Recent(), done: done}
-	if r.bounded() {
-		l.hot.enter(b, call)
-		return
-	}
-	call.start(b)
-}
-
-// Unlock releases a lock. The result is true if this token held it until now.
-func (l *Locker) Unlock(b *Batch, r UnlockRequest, done UnlockDone) {
-	if err := l.engine.Enter(); err != nil {
-		done(false, err)
-		return
-	}
-	id := lockID{r.DB, r.Key, r.Token}
-	if l.tokenQueue.idle() {
-		l.releaseAs(EventReleased, b, id, nil, r.Trace, done)
-		return
-	}
-	l.tokenQueue.enter(id, b, queuedOperation{run: func(b *Batch) { l.releaseAs(EventReleased, b, id, nil, r.Trace, done) }})
-}
-
-// Extend makes a lock that is still held last at least r.TTL from now.
-func (l *Locker) Extend(b *Batch, r ExtendRequest, done ExtendDone) {
-	if err := l.engine.Enter(); err != nil {
-		done(Grant{}, err)
-		return
-	}
-	id := lockID{r.DB, r.Key, r.Token}
-	if l.tokenQueue.idle() {
-		l.extend(b, r, done)
-		return
-	}
-	l.tokenQueue.enter(id, b, queuedOperation{run: func(b *Batch) { l.extend(b, r, done) }})
-}
-
-// undelivered handles a grant whose client has left. What its token held before stays as
-// it was, but its renewal ends, because no client is left to end it.
-func (l *Locker) undelivered(g Grant) {
-	if g.Fresh {
-		l.GiveBack(g)
-		return
-	}
-	l.holds.endOf(g)
-}
-
-// GiveBack releases a grant that never reached its holder.
-func (l *Locker) GiveBack(g Grant) {
-	l.engine.Counts.GivenBack.Add(1)
-	if g.ballot != nil {
-		l.holds.endOf(g)
-		g.ballot.takeBack()
-		for i, key := range g.Keys() {
-			l.leases.dropGrant(lockID{g.db, key, g.TokenOf(i)}, g.Fence)
-			l.waits.onRelease(nil, dbKey{g.db, key})
-		}
-		return
-	}
-	l.engine.EnterAlways() // beyond the limit if necessary: no client has the token
-	l.release(nil, lockID{g.db, g.Key, g.Token}, func(bool, error) {})
-	for _, key := range g.More {
-		l.engine.EnterAlways()
-		l.release(nil, lockID{g.db, key, g.Token}, func(bool, error) {})
-	}
 }
 
 // Masters shows every master as database db's lanes see it.
@@ -181,6 +95,17 @@ func (l *Locker) Masters(db int) []MasterStatus { return l.engine.Pool.Group(db)
 func (l *Locker) DrainMaster(name string) error   { return l.engine.Pool.Drain(name) }
 func (l *Locker) UndrainMaster(name string) error { return l.engine.Pool.Undrain(name) }
 
+// EndWaits begins the end of this daemon. It answers every waiter with ErrShutdown and
+// admits no new ones. Holds that end from here on are not released.
+func (l *Locker) EndWaits() {
+	l.holds.draining.Store(true)
+	l.waiters.end()
+	l.Works.EndWaits()
+}
+
+// Holds is how many leases are being renewed.
+func (l *Locker) Holds() int { return int(l.holds.count.Load()) }
+
 // Close rejects new operations. It waits, at most for the timeout, until all operations
 // in flight have been answered and all undo commands have left the queues.
 func (l *Locker) Close(timeout time.Duration) error {
@@ -190,7 +115,7 @@ func (l *Locker) Close(timeout time.Duration) error {
 
 func (l *Locker) untilIdle(timeout time.Duration) error {
 	for end := l.engine.Clock.Now() + timeout; ; {
-		busy := l.engine.InFlight() + l.events.busy() + l.engine.Pool.Busy()
+		busy := l.engine.InFlight() + l.Events.Busy() + l.engine.Pool.Busy()
 		if busy == 0 {
 			return nil
 		}

@@ -11,6 +11,8 @@ import (
 	"container/heap"
 	"errors"
 	"time"
+
+	"redlockd/redlock/lease"
 )
 
 const (
@@ -31,12 +33,12 @@ const (
 
 // scheduleLocked sets when the hold is due next. Once no renewal is left, that is the end
 // of its validity.
-func (s *holds) scheduleLocked(h *Hold, due time.Duration) {
+func (s *holds) scheduleLocked(h *hold, due time.Duration) {
 	s.queueLocked(h, due)
 	s.setTimerLocked()
 }
 
-func (s *holds) queueLocked(h *Hold, due time.Duration) {
+func (s *holds) queueLocked(h *hold, due time.Duration) {
 	if due >= h.stop {
 		due = h.until
 	}
@@ -54,9 +56,9 @@ func (s *holds) setTimerLocked() {
 		return
 	}
 	s.timerAt = first
-	delay := max(first-s.locker.engine.Clock.Now(), 0)
+	delay := max(first-s.engine.Clock.Now(), 0)
 	if s.timer == nil {
-		s.timer = s.locker.engine.Clock.AfterFunc(delay, s.onTimer)
+		s.timer = s.engine.Clock.AfterFunc(delay, s.onTimer)
 		return
 	}
 	s.timer.Reset(delay)
@@ -64,13 +66,12 @@ func (s *holds) setTimerLocked() {
 
 // onTimer handles every hold that is due about now.
 func (s *holds) onTimer() {
-	l := s.locker
-	var lost, renewing []*Hold
+	var lost, renewing []*hold
 	s.mu.Lock()
-	now := l.engine.Clock.Now()
+	now := s.engine.Clock.Now()
 	s.timerAt = 0
 	for n := 0; n < maxRenewals && len(s.queue) > 0 && s.queue[0].due <= now+renewalWindow; n++ {
-		h := heap.Pop(&s.queue).(*Hold)
+		h := heap.Pop(&s.queue).(*hold)
 		switch {
 		case now >= h.until: // this process was paused, or no renewal was decided for too long
 			s.endLocked(h)
@@ -80,9 +81,9 @@ func (s *holds) onTimer() {
 			heap.Push(&s.queue, h)
 			n = maxRenewals
 		case h.fullyCopied():
-			s.queueLocked(h, h.grant.start+h.grant.ttl/3)
+			s.queueLocked(h, h.grant.Began()+h.grant.TTL()/3)
 			s.watchLocked(h)
-		case h.grant.ballot != nil && h.until-now > h.grant.ttl/4 && l.tokenQueue.busy(h.ids()):
+		case h.until-now > h.grant.TTL()/4 && s.leases.IsBusy(&h.grant):
 			// A renewal would move the expiry, and then that acquire's undo would miss
 			// the copy.
 			s.queueLocked(h, now+2*renewalWindow)
@@ -95,8 +96,7 @@ func (s *holds) onTimer() {
 	s.mu.Unlock()
 	var batch Batch
 	for _, h := range renewing {
-		l.engine.EnterAlways()
-		l.extend(&batch, h.renewalRequest(), h.onRenewed)
+		s.leases.Renew(&batch, &h.grant, h.terms, h.onRenewed)
 	}
 	batch.Send()
 	for _, h := range lost {
@@ -106,22 +106,16 @@ func (s *holds) onTimer() {
 
 // fullyCopied checks, once, whether the ballot made a copy on every master. If so, there
 // is time until the first renewal.
-func (h *Hold) fullyCopied() bool {
+func (h *hold) fullyCopied() bool {
 	made := h.ballot
 	h.ballot = nil
-	return made != nil && made.copiedEverywhere()
-}
-
-// renewalRequest is the extension that renews a hold. If the lease is released meanwhile,
-// the renewal precedes the release on every master, or finds nothing.
-func (h *Hold) renewalRequest() ExtendRequest {
-	return ExtendRequest{DB: h.grant.db, Key: h.grant.Key, More: h.grant.More, Token: h.grant.Token, TTL: h.grant.ttl, wrote: &h.terms.wrote}
+	return made != nil && made.CopiedEverywhere()
 }
 
 // onRenewed takes the masters' answer to a renewal.
-func (h *Hold) onRenewed(g Grant, err error) {
+func (h *hold) onRenewed(g lease.Grant, err error) {
 	s := h.holds
-	now := s.locker.engine.Clock.Now()
+	now := s.engine.Clock.Now()
 	s.mu.Lock()
 	if h.ended {
 		s.mu.Unlock()
@@ -129,8 +123,8 @@ func (h *Hold) onRenewed(g Grant, err error) {
 	}
 	switch {
 	case err == nil:
-		h.until = max(h.until, g.until)
-		s.scheduleLocked(h, h.nextDue(g.start+g.ttl/3))
+		h.until = max(h.until, g.Until())
+		s.scheduleLocked(h, h.nextDue(g.Began()+g.TTL()/3))
 		s.watchLocked(h)
 	case errors.Is(err, ErrNotHeld):
 		s.endLocked(h)
@@ -138,22 +132,22 @@ func (h *Hold) onRenewed(g Grant, err error) {
 		h.onLost(ErrLostHeld)
 		return
 	default: // not decided: the old validity stands, and there is time to try again
-		s.scheduleLocked(h, h.nextDue(now+max(h.grant.ttl/20, 2*time.Millisecond)))
+		s.scheduleLocked(h, h.nextDue(now+max(h.grant.TTL()/20, 2*time.Millisecond)))
 	}
 	s.mu.Unlock()
 }
 
-// noteCopy records whether a master has taken a copy: in the ballot, or later if the
+// Copied records whether a master has taken a copy: in the ballot, or later if the
 // master lost its copy or never had one. A competitor may have a copy there for as long
 // as a ballot lasts. If a master of the quorum went away meanwhile, the lease would be
 // over. So the renewal does not wait until a third of the TTL has passed. Each renewal
 // that a master refuses doubles the wait for the next one: the other copy may also belong
 // to a dead client.
-func (s *holds) noteCopy(ids []lockID, taken bool) {
+func (s *holds) Copied(ids []Lease, taken bool) {
 	if s.count.Load() == 0 {
 		return
 	}
-	now := s.locker.engine.Clock.Now()
+	now := s.engine.Clock.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range ids {
@@ -165,7 +159,7 @@ func (s *holds) noteCopy(ids []lockID, taken bool) {
 			h.refusalPause = 0
 			continue
 		}
-		wait := min(max(afterRefusal, 2*h.refusalPause), h.grant.ttl/3)
+		wait := min(max(afterRefusal, 2*h.refusalPause), h.grant.TTL()/3)
 		switch due := now + wait; {
 		case due >= h.stop:
 			continue
@@ -181,7 +175,7 @@ func (s *holds) noteCopy(ids []lockID, taken bool) {
 }
 
 // nextDue is when the next renewal is due, given its regular time.
-func (h *Hold) nextDue(due time.Duration) time.Duration {
+func (h *hold) nextDue(due time.Duration) time.Duration {
 	if h.renewBy > 0 {
 		due = min(due, h.renewBy)
 		h.renewBy = 0

@@ -276,7 +276,7 @@ func TestScript_ReportsAKeyThatHoldsNoLockOfItsKind(t *testing.T) {
 	d := c.daemon()
 	d.get(LockRequest{Key: "k", Mode: Shared})
 	o, err := d.runScript(ScriptRequest{Script: script(scriptDrop, "token-of-mine", "", "k")})
-	if err != nil || o.Yes || !isWrongType(o.Reply) {
+	if err != nil || o.Yes || !saysWrongType(o.Reply) {
 		t.Errorf("%+v, %v; want the masters' error", o, err)
 	}
 	if _, _, err := d.takeBy(script(scriptRetake, "token-of-mine", "20000", "k"), 20*time.Second); !errors.Is(err, ErrWrongType) {

@@ -13,14 +13,16 @@ package redlock
 import (
 	"errors"
 	"time"
+
+	"redlockd/redlock/lease"
 )
 
 // AwaitRequest waits for a key that no token holds.
 type AwaitRequest struct {
 	DB        int
 	Key       Key
-	Timeout   time.Duration // how long at most
-	Requester *Requester    // the client, for people; nil = unknown
+	Timeout   time.Duration    // how long at most
+	Requester *lease.Requester // the client, for people; nil = unknown
 }
 
 // AwaitDone is called exactly once, from any goroutine. free is true if a quorum of
@@ -29,25 +31,25 @@ type AwaitRequest struct {
 type AwaitDone func(free bool, err error)
 
 // AwaitFree waits in order of arrival. leave ends the wait of a client that has left.
-func (l *Locker) AwaitFree(r AwaitRequest, done AwaitDone) (leave func()) {
-	request := LockRequest{DB: r.DB, Key: r.Key, Wait: r.Timeout, Requester: r.Requester, peekOnly: true}
-	w := &waiter{waits: &l.waits, request: request, end: l.engine.Recent() + r.Timeout, done: func(_ Grant, err error) {
+func (l *waiters) AwaitFree(r AwaitRequest, done AwaitDone) (leave func()) {
+	request := lease.LockRequest{DB: r.DB, Key: r.Key, Wait: r.Timeout, Requester: r.Requester}
+	w := &waiter{waits: l, request: request, peekOnly: true, end: l.engine.Recent() + r.Timeout, done: func(_ lease.Grant, err error) {
 		if errors.Is(err, ErrHeld) || errors.Is(err, ErrLeft) {
 			done(false, nil)
 			return
 		}
 		done(err == nil, err)
 	}}
-	l.waits.enter(nil, w)
+	l.enter(nil, w)
 	return w.leave
 }
 
 // peek is Lock without taking the lock: it only determines whether Lock would be refused.
-func (l *Locker) peek(b *Batch, r LockRequest, done LockDone) {
-	l.View(b, r.DB, r.Key, func(v View, err error) {
+func (l *waiters) peek(b *Batch, r lease.LockRequest, done lease.LockDone) {
+	l.leases.View(b, r.DB, r.Key, func(v lease.View, err error) {
 		if err == nil && !v.Free {
 			err = ErrHeld
 		}
-		done(Grant{}, err)
+		done(lease.Grant{}, err)
 	})
 }

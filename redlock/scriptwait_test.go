@@ -25,9 +25,9 @@ func (d *daemon) awaitFree(key Key, timeout time.Duration) (answer <-chan freed,
 func (d *daemon) watches(key Key, length int) {
 	d.t.Helper()
 	eventually(d.t, "the masters tell of the key", func() bool {
-		d.waits.mu.Lock()
-		defer d.waits.mu.Unlock()
-		ln := d.waits.queues[queueID{keys: string(key), peekOnly: true}]
+		d.waiters.mu.Lock()
+		defer d.waiters.mu.Unlock()
+		ln := d.waiters.queues[queueID{keys: string(key), peekOnly: true}]
 		return ln != nil && ln.length == length && ln.contender == nil && ln.watch.tracked == d.engine.Pool.N()
 	})
 }
@@ -139,7 +139,7 @@ func TestAwaitFree_CountsAsAWaiter(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
 	d := c.daemon()
-	d.Locker.options.MaxWaiters = 2
+	d.maxWaiters = 2
 	d.take("k", 20*time.Second)
 	_, leave := d.awaitFree("k", time.Minute)
 	d.awaitFree("k", time.Minute)
@@ -148,7 +148,7 @@ func TestAwaitFree_CountsAsAWaiter(t *testing.T) {
 	if a := receive(t, refused); !errors.As(a.err, &busy) || busy.Option != "--max-waiters" {
 		t.Errorf("%+v, want that too many wait", a)
 	}
-	d.Locker.options.MaxWaiters, d.Locker.options.MaxWaitersPerKey = 3, 2
+	d.maxWaiters, d.maxPerKey = 3, 2
 	refused, _ = d.awaitFree("k", time.Minute)
 	if a := receive(t, refused); !errors.As(a.err, &busy) || busy.Option != "--max-waiters-per-key" {
 		t.Errorf("%+v, want that too many wait for the key", a)

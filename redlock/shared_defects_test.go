@@ -63,7 +63,9 @@ type scenario struct {
 	ours   func(t *testing.T, c *cluster) string
 }
 
-func asReader(token Token) LockRequest { return LockRequest{Key: "k", Mode: Shared, Token: token} }
+func asReader(token Token) LockRequest {
+	return LockRequest{Key: "k", Mode: Shared, Token: token}
+}
 
 func scenarios() []scenario {
 	return []scenario{

@@ -26,7 +26,7 @@ func (m *pureMaster) noShorten(text string, keys []string, args ...any) string {
 		m.t.Fatal(err)
 	}
 	began := time.Now()
-	words := []any{"EVAL", (&Script{Text: text, Prolongs: true}).text(known.NoShorten), len(keys)}
+	words := []any{"EVAL", known.NoShorten.Wrap(text), len(keys)}
 	for _, key := range keys {
 		words = append(words, key)
 	}

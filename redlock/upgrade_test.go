@@ -47,9 +47,9 @@ func TestUpgrade_OfOneReaderWaitsForTheOthers(t *testing.T) {
 	two.get(LockRequest{Key: "k", Mode: Shared, Token: tokenB})
 	answer := one.upgrade(tokenA)
 	eventually(t, "it waits and watches", func() bool {
-		one.waits.mu.Lock()
-		defer one.waits.mu.Unlock()
-		ln := one.waits.queues[queueID{keys: "k"}]
+		one.waiters.mu.Lock()
+		defer one.waiters.mu.Unlock()
+		ln := one.waiters.queues[queueID{keys: "k"}]
 		return ln != nil && ln.watch.tracked == one.engine.Pool.N()
 	})
 	two.free("k", tokenB)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"redlockd/pool/faulty"
-	"redlockd/redlock/quorum"
 )
 
 // The timer that refreshes tickets may fire when the queue is empty for a moment, because
@@ -20,15 +19,15 @@ func TestFair_AQueueThatWasEmptyForAMomentIsKept(t *testing.T) {
 	}
 	out, leave := d.stands("k", LockRequest{})
 	d.relays[1].Pause()
-	d.waits.onRelease(nil, dbKey{0, "k"}) // its head contends, and gets no answer
+	d.waiters.onRelease(nil, 0, "k") // its head contends, and gets no answer
 	leave()
 	<-out
-	d.waits.mu.Lock()
+	d.waiters.mu.Lock()
 	var ln *waitQueue
-	for _, one := range d.waits.queues {
+	for _, one := range d.waiters.queues {
 		ln = one
 	}
-	d.waits.mu.Unlock()
+	d.waiters.mu.Unlock()
 	if ln == nil || ln.refreshTimer == nil {
 		t.Fatal("there is no queue with a ballot under way")
 	}
@@ -98,15 +97,15 @@ func TestWait_TheHeadContendsForTheKeyAfterALongStreak(t *testing.T) {
 	defer leave()
 	var ln *waitQueue
 	eventually(t, "it stands in line", func() bool {
-		d.waits.mu.Lock()
-		defer d.waits.mu.Unlock()
-		for _, one := range d.waits.queues {
+		d.waiters.mu.Lock()
+		defer d.waiters.mu.Unlock()
+		for _, one := range d.waiters.queues {
 			ln = one
 		}
 		return ln != nil && ln.length == 1 && ln.contender == nil
 	})
-	d.waits.mu.Lock()
-	defer d.waits.mu.Unlock()
+	d.waiters.mu.Lock()
+	defer d.waiters.mu.Unlock()
 	ln.watch.due, ln.streak = true, maxStreak
 	if next := ln.handOverLocked(); next != nil || ln.watch.due {
 		t.Errorf("next %v, asks for news %v", next, ln.watch.due)
@@ -132,33 +131,5 @@ func TestUnlock_OfAGrantThatWasGivenBackIsNotSure(t *testing.T) {
 	one.relays[1].Pause()
 	if released, err := one.unlock("k", g.Token); released {
 		t.Errorf("released, %v: somebody else has held the lock since", err)
-	}
-}
-
-// Two masters can step down in the next ballot, the third one need not be waited for.
-func TestShared_AWriterIsDowngradedWithFairAsWithout(t *testing.T) {
-	t.Parallel()
-	for _, fair := range []bool{false, true} {
-		c := newCluster(t, 3, long)
-		d := c.daemon(relayed)
-		const token = "a token of the client's"
-		d.takeAs("k", token, long)
-		eventually(t, "all have it", func() bool { at := c.copies("k"); return at[0] != "" && at[1] != "" && at[2] != "" })
-		d.relays[2].Pause()
-		answer := make(chan lockAnswer, 1)
-		d.engine.EnterAlways()
-		call := &acquireCall{
-			locker: d.Locker, group: d.engine.Pool.Group(0), began: d.engine.Recent(), done: func(g Grant, err error) { answer <- lockAnswer{g, err} },
-			request: LockRequest{Key: "k", TTL: long, Mode: Shared, Token: token, Fair: fair},
-		}
-		// As after a first ballot, behind which the copy on b was moved.
-		var f lockMode = &sharedMode{downgradeBallots: 1, ends: &[quorum.MaxMasters]int64{c.ends(0, "k"), c.ends(1, "k") - 8, 0}}
-		if fair {
-			f = &fairMode{lockMode: f}
-		}
-		call.startBallot(nil, f)
-		if a := <-answer; a.err != nil {
-			t.Errorf("fair %v: %v", fair, a.err)
-		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
+	"redlockd/redlock/lease"
 	"redlockd/redlock/work"
 )
 
@@ -40,8 +41,9 @@ type waiter struct {
 	waits       *waiters
 	queue       *waitQueue // nil until the waiter is in a queue
 	prev, next  *waiter
-	request     LockRequest
-	done        LockDone
+	request     lease.LockRequest
+	peekOnly    bool // it does not take the lock, see AwaitFree
+	done        lease.LockDone
 	end         time.Duration // of the wait, on the pool's clock
 	timer       pool.Timer
 	firstErr    error // why the masters could not decide before the waiter was in a queue
@@ -52,9 +54,13 @@ type waiter struct {
 
 // waiters are the wait queues of all keys.
 type waiters struct {
-	locker *Locker
-	name   string       // of this daemon, in the queues on the masters
-	count  atomic.Int64 // at 0 a release does not take the lock
+	engine *engine.Engine
+	leases *lease.Leases
+	// maxWaiters bounds the requests that wait, maxPerKey those for one key.
+	maxWaiters, maxPerKey int
+
+	name  string       // of this daemon, in the queues on the masters
+	count atomic.Int64 // at 0 a release does not take the lock
 
 	mu       sync.Mutex
 	queues   map[queueID]*waitQueue
@@ -67,40 +73,40 @@ type waiters struct {
 // is called exactly once, as for Lock, or with ErrLeft once leave was called. A grant
 // that arrives after that is given back. When the time is over the answer is ErrHeld, or
 // the reason why the masters could not decide.
-func (l *Locker) Wait(b *Batch, r LockRequest, done LockDone) (leave func()) {
-	w := &waiter{waits: &l.waits, request: r, done: done, end: l.engine.Recent() + r.Wait}
-	enter := l.waits.enter
+func (l *waiters) Wait(b *Batch, r lease.LockRequest, done lease.LockDone) (leave func()) {
+	w := &waiter{waits: l, request: r, done: done, end: l.engine.Recent() + r.Wait}
+	enter := l.enter
 	if r.Fair {
-		enter = l.waits.enqueue
+		enter = l.enqueue
 	}
 	if r.Token == "" {
 		enter(b, w)
 		return w.leave
 	}
 	// Its token may hold the key already: a repeat must not wait for its own lock.
-	l.Lock(b, r, func(g Grant, err error) {
+	l.leases.Lock(b, r, func(g lease.Grant, err error) {
 		if errors.Is(err, ErrHeld) || isUndecided(err) {
 			w.noteDowngrade(err)
 			w.everRefused = errors.Is(err, ErrHeld)
 			enter(nil, w)
 			return
 		}
-		w.finishFirst(l, g, err)
+		w.finishFirst(g, err)
 	})
 	return w.leave
 }
 
 // finishFirst answers a waiter that was never in a queue.
-func (w *waiter) finishFirst(l *Locker, g Grant, err error) {
-	l.waits.mu.Lock()
+func (w *waiter) finishFirst(g lease.Grant, err error) {
+	w.waits.mu.Lock()
 	left := w.over
 	w.over = true
-	l.waits.mu.Unlock()
+	w.waits.mu.Unlock()
 	switch {
 	case !left:
 		w.done(g, err)
 	case err == nil:
-		l.undelivered(g)
+		w.waits.leases.Undelivered(g)
 	}
 }
 
@@ -114,13 +120,13 @@ func (s *waiters) enter(b *Batch, w *waiter) {
 	if err := s.admitLocked(w); err != nil {
 		w.over = true
 		s.mu.Unlock()
-		w.done(Grant{}, err)
+		w.done(lease.Grant{}, err)
 		return
 	}
 	ln := s.queueLocked(w)
 	ln.insertLocked(w)
 	s.count.Add(1)
-	w.timer = s.locker.engine.Clock.AfterFunc(max(w.end-s.locker.engine.Clock.Now(), 0), w.onTimeout)
+	w.timer = s.engine.Clock.AfterFunc(max(w.end-s.engine.Clock.Now(), 0), w.onTimeout)
 	first := ln.head == w && ln.contender == nil
 	if first {
 		ln.setContenderLocked(w)
@@ -133,17 +139,16 @@ func (s *waiters) enter(b *Batch, w *waiter) {
 
 // admitLocked returns the reason why a request may not wait.
 func (s *waiters) admitLocked(w *waiter) error {
-	o := &s.locker.options
 	ln := s.queues[w.queueID()]
 	switch {
 	case s.closed:
 		return ErrShutdown
-	case s.count.Load() >= int64(o.MaxWaiters):
-		return &Busy{What: "waiters", Limit: o.MaxWaiters, Option: "--max-waiters"}
+	case s.count.Load() >= int64(s.maxWaiters):
+		return &Busy{What: "waiters", Limit: s.maxWaiters, Option: "--max-waiters"}
 	case ln == nil:
 		return nil
-	case ln.length >= o.MaxWaitersPerKey:
-		return &Busy{What: "waiters for this key", Limit: o.MaxWaitersPerKey, Option: "--max-waiters-per-key"}
+	case ln.length >= s.maxPerKey:
+		return &Busy{What: "waiters for this key", Limit: s.maxPerKey, Option: "--max-waiters-per-key"}
 	}
 	// Another request waits already, so the key is held. The first waiter detects a cycle
 	// after its ballot, see waitQueue.decided.
@@ -156,10 +161,10 @@ func (s *waiters) admitLocked(w *waiter) error {
 // queueID of a request: several keys are one queue in whatever order they are named.
 func (w *waiter) queueID() queueID {
 	r := &w.request
-	id := queueID{db: r.DB, keys: string(r.Key), fair: r.Fair, peekOnly: r.peekOnly}
+	id := queueID{db: r.DB, keys: string(r.Key), fair: r.Fair, peekOnly: w.peekOnly}
 	if len(r.More) > 0 {
 		var names strings.Builder
-		for _, key := range r.sortedKeys() {
+		for _, key := range r.SortedKeys() {
 			names.WriteString(string(key))
 			names.WriteByte(0)
 		}
@@ -174,7 +179,7 @@ func (s *waiters) queueLocked(w *waiter) *waitQueue {
 	if ln := s.queues[id]; ln != nil {
 		return ln
 	}
-	ln := &waitQueue{waits: s, queueID: id, keys: w.request.sortedKeys(), group: s.locker.engine.Pool.Group(id.db)}
+	ln := &waitQueue{waits: s, queueID: id, keys: w.request.SortedKeys(), group: s.engine.Pool.Group(id.db)}
 	if s.queues == nil {
 		s.queues, s.byKey = map[queueID]*waitQueue{}, map[dbKey][]*waitQueue{}
 	}
@@ -227,7 +232,7 @@ func (w *waiter) leave() {
 	s.removeLocked(w)
 	s.mu.Unlock()
 	w.leaveQueue()
-	w.done(Grant{}, ErrLeft)
+	w.done(lease.Grant{}, ErrLeft)
 }
 
 // onTimeout ends a wait. A ballot of the waiter that is under way may still be granted,
@@ -243,7 +248,7 @@ func (w *waiter) onTimeout() {
 	err := w.finalError()
 	s.mu.Unlock()
 	w.leaveQueue()
-	w.done(Grant{}, err)
+	w.done(lease.Grant{}, err)
 }
 
 // finalError is the answer of a wait without a grant. It is ErrHeld only if the queue's
@@ -257,7 +262,7 @@ func (w *waiter) finalError() error {
 	case w.downgrading != nil:
 		return w.downgrading
 	case !w.everRefused && (w.queue == nil || !w.queue.everDecided):
-		return w.waits.locker.engine.NoQuorum(&engine.Missing{}, "the wait was over before the masters had answered")
+		return w.waits.engine.NoQuorum(&engine.Missing{}, "the wait was over before the masters had answered")
 	}
 	return ErrHeld
 }
@@ -272,7 +277,7 @@ func (w *waiter) noteDowngrade(err error) {
 // onRelease is called for every release through this daemon, as part of its batch: the
 // head's ballot leaves in the same flush. It is not known yet whether the release will
 // succeed; the masters decide.
-func (s *waiters) onRelease(b *Batch, at dbKey) {
+func (s *waiters) onRelease(b *Batch, db int, key Key) {
 	if s.count.Load() == 0 {
 		return
 	}
@@ -283,7 +288,7 @@ func (s *waiters) onRelease(b *Batch, at dbKey) {
 	var buffer [2]contender
 	next := buffer[:0]
 	s.mu.Lock()
-	for _, ln := range s.byKey[at] {
+	for _, ln := range s.byKey[dbKey{db, key}] {
 		if w := ln.handOverLocked(); w != nil {
 			next = append(next, contender{ln, w})
 		}
@@ -294,11 +299,8 @@ func (s *waiters) onRelease(b *Batch, at dbKey) {
 	}
 }
 
-// EndWaits begins the end of this daemon. It answers every waiter with ErrShutdown and
-// admits no new ones. Holds that end from here on are not released.
-func (l *Locker) EndWaits() {
-	l.holds.draining.Store(true)
-	s := &l.waits
+// end answers every waiter with ErrShutdown and admits no new ones.
+func (s *waiters) end() {
 	s.mu.Lock()
 	s.closed = true
 	var all []*waiter
@@ -312,9 +314,8 @@ func (l *Locker) EndWaits() {
 	slices.SortFunc(all, func(a, b *waiter) int { return cmp.Compare(a.end-a.request.Wait, b.end-b.request.Wait) }) // in order of arrival
 	for _, w := range all {
 		w.leaveQueue()
-		w.done(Grant{}, ErrShutdown)
+		w.done(lease.Grant{}, ErrShutdown)
 	}
-	l.Works.EndWaits()
 }
 
 var _ work.Places = (*waiters)(nil)
@@ -323,7 +324,7 @@ var _ work.Places = (*waiters)(nil)
 func (s *waiters) EnterWait() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	limit := s.locker.options.MaxWaiters
+	limit := s.maxWaiters
 	if s.count.Load() >= int64(limit) {
 		return &Busy{What: "waiters", Limit: limit, Option: "--max-waiters"}
 	}
@@ -341,7 +342,7 @@ func (s *waiters) WaitsEnded() bool {
 }
 
 // Waiters is how many requests wait.
-func (l *Locker) Waiters() int { return int(l.waits.count.Load()) }
+func (l *waiters) Waiters() int { return int(l.count.Load()) }
 
 // isUndecided reports whether the masters could not decide now, but may decide later.
 func isUndecided(err error) bool {

@@ -6,31 +6,16 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"redlockd/redlock/lease"
 )
-
-// Requester describes the client of a request, for people.
-type Requester struct {
-	ID         int64 // number of the connection in this daemon
-	Addr, Name string
-	User       string
-	// Trace receives the votes on this one request; may be nil. It is here because a
-	// waiter costs what a LockRequest costs.
-	Trace *Trace
-}
-
-func (r *LockRequest) trace() *Trace {
-	if r.Requester == nil {
-		return nil
-	}
-	return r.Requester.Trace
-}
 
 // Waiting is one request that waits.
 type Waiting struct {
 	Keys      []Key // the keys that it waits for
-	Mode      Mode
+	Mode      lease.Mode
 	Fair      bool
-	Requester Requester
+	Requester lease.Requester
 	Place     int           // in its wait queue in this daemon, from 1
 	Since     time.Duration // the time that it has waited
 	Left      time.Duration // the time that it will wait at most
@@ -39,8 +24,8 @@ type Waiting struct {
 // Waiting lists the requests that wait for a wanted key of a database, at most limit of
 // them, those that have waited longest first. all is how many there are. It walks over
 // all wait queues once; wanted must be quick.
-func (l *Locker) Waiting(db int, wanted func(Key) bool, limit int) (list []Waiting, all int) {
-	s, now := &l.waits, l.engine.Clock.Now()
+func (l *waiters) Waiting(db int, wanted func(Key) bool, limit int) (list []Waiting, all int) {
+	s, now := l, l.engine.Clock.Now()
 	if s.count.Load() == 0 {
 		return nil, 0
 	}
@@ -84,14 +69,14 @@ func oldest(list []Waiting, limit int) []Waiting {
 }
 
 // countAt is how many requests wait for one key.
-func (s *waiters) countAt(p dbKey) int {
+func (s *waiters) countAt(db int, key Key) int {
 	if s.count.Load() == 0 {
 		return 0
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
-	for _, ln := range s.byKey[p] {
+	for _, ln := range s.byKey[dbKey{db, key}] {
 		n += ln.length
 	}
 	return n

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/lease"
 )
 
 const (
@@ -65,7 +66,7 @@ type waitQueue struct {
 // insertLocked puts a waiter at the end, or where its ticket belongs.
 func (ln *waitQueue) insertLocked(w *waiter) {
 	after := ln.tail
-	for ln.fair && after != nil && after.request.ticket.number > w.request.ticket.number {
+	for ln.fair && after != nil && after.request.Ticket.Number > w.request.Ticket.Number {
 		after = after.prev
 	}
 	w.queue, w.prev = ln, after
@@ -119,11 +120,11 @@ func (ln *waitQueue) setContenderLocked(w *waiter) {
 
 // contend sends the waiter's request to the masters; b may be nil.
 func (ln *waitQueue) contend(b *Batch, w *waiter) {
-	lock := ln.waits.locker.Lock
+	lock := ln.waits.leases.Lock
 	if ln.peekOnly {
-		lock = ln.waits.locker.peek
+		lock = ln.waits.peek
 	}
-	lock(b, w.request, func(g Grant, err error) { ln.decided(w, g, err) })
+	lock(b, w.request, func(g lease.Grant, err error) { ln.decided(w, g, err) })
 }
 
 // handOverLocked is the waiter whose request leaves together with a release, if any.
@@ -146,13 +147,13 @@ func (ln *waitQueue) handOverLocked() *waiter {
 }
 
 // decided takes the masters' answer to the waiter's request.
-func (ln *waitQueue) decided(w *waiter, g Grant, err error) {
+func (ln *waitQueue) decided(w *waiter, g lease.Grant, err error) {
 	s := ln.waits
 	s.mu.Lock()
 	ln.contender = nil
 	left := w.over
 	w.noteDowngrade(err)
-	stays := !left && (errors.Is(err, ErrHeld) || isUndecided(err)) && s.locker.engine.Clock.Now() < w.end && !s.closed
+	stays := !left && (errors.Is(err, ErrHeld) || isUndecided(err)) && s.engine.Clock.Now() < w.end && !s.closed
 	if stays {
 		w.firstErr = nil // from here on the wait queue has it
 		if errors.Is(err, ErrHeld) {
@@ -175,7 +176,7 @@ func (ln *waitQueue) decided(w *waiter, g Grant, err error) {
 	case !left:
 		w.done(g, err)
 	case err == nil:
-		s.locker.undelivered(g) // and its release hands over to the next
+		s.leases.Undelivered(g) // and its release hands over to the next
 	}
 	if next != nil {
 		ln.contend(nil, next)
@@ -183,7 +184,7 @@ func (ln *waitQueue) decided(w *waiter, g Grant, err error) {
 }
 
 // nextLocked is the waiter that contends after an answer; if nil, the timer is set instead.
-func (ln *waitQueue) nextLocked(g Grant, err error) *waiter {
+func (ln *waitQueue) nextLocked(g lease.Grant, err error) *waiter {
 	head := ln.head
 	undecided := isUndecided(err)
 	if undecided {
@@ -199,7 +200,7 @@ func (ln *waitQueue) nextLocked(g Grant, err error) *waiter {
 		ln.failures++
 		ln.setTimerLocked(ln.spread(delay))
 		return nil
-	case err == nil && g.mode == Exclusive && !ln.hinted:
+	case err == nil && g.Mode() == lease.Exclusive && !ln.hinted:
 		// Held by a client that this daemon has just served; if it has left, its release
 		// follows.
 		if ln.fair { // the next one may be in another daemon's queue
@@ -211,7 +212,7 @@ func (ln *waitQueue) nextLocked(g Grant, err error) *waiter {
 	case errors.Is(err, ErrHeld) && !ln.hinted:
 		ln.streak = 0
 		ln.watchLocked(0)
-		ln.watch.behind = errors.Is(err, errBehind)
+		ln.watch.behind = errors.Is(err, lease.ErrBehind)
 		return nil
 	}
 	ln.setContenderLocked(head)
@@ -220,7 +221,7 @@ func (ln *waitQueue) nextLocked(g Grant, err error) *waiter {
 
 // setTimerLocked sets the timer.
 func (ln *waitQueue) setTimerLocked(delay time.Duration) {
-	clock := ln.waits.locker.engine.Clock
+	clock := ln.waits.engine.Clock
 	ln.wakeAt = clock.Now() + delay
 	if ln.timer == nil {
 		ln.timer = clock.AfterFunc(delay, ln.onTimer)
@@ -237,7 +238,7 @@ func (ln *waitQueue) onTimer() {
 		s.mu.Unlock()
 		return
 	}
-	if early := ln.wakeAt - s.locker.engine.Clock.Now(); early > 0 { // the timer was set anew while it fired, or its clock runs fast
+	if early := ln.wakeAt - s.engine.Clock.Now(); early > 0 { // the timer was set anew while it fired, or its clock runs fast
 		ln.timer.Reset(early)
 		s.mu.Unlock()
 		return

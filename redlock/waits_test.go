@@ -21,9 +21,9 @@ func (d *daemon) waiting(key string, r LockRequest) <-chan waited {
 	before := d.Counters().Refused
 	d.Wait(nil, r, func(g Grant, err error) { out <- waited{key, g, err} })
 	eventually(d.t, "the wait was refused once and watches", func() bool {
-		d.waits.mu.Lock()
-		defer d.waits.mu.Unlock()
-		ln := d.waits.queues[queueID{db: r.DB, keys: string(r.Key), fair: r.Fair}]
+		d.waiters.mu.Lock()
+		defer d.waiters.mu.Unlock()
+		ln := d.waiters.queues[queueID{db: r.DB, keys: string(r.Key), fair: r.Fair}]
 		return d.Counters().Refused > before && ln != nil && ln.watch.tracked == d.engine.Pool.N()
 	})
 	return out

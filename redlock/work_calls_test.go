@@ -201,7 +201,7 @@ func TestWork_WaitsAreCountedAsAllWaitsAre(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
-	d.Locker.options.MaxWaiters = 2
+	d.maxWaiters = 2
 	r := WorkRequest{Key: "w", Timeout: long, Max: 3}
 	w := d.find(r, WorkAcquired, 1)
 	d.take("k", long)

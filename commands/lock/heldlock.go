@@ -22,7 +22,7 @@ type heldLock struct {
 
 // onGranted ties the renewal to the connection. If the lock ended meanwhile, it
 // removes the hook again.
-func (h *heldLock) onGranted(hold *redlock.Hold) {
+func (h *heldLock) onGranted(hold redlock.Hold) {
 	hook := h.client.OnClose.Add(func(why error) {
 		if why == nil {
 			hold.End()

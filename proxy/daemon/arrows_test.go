@@ -42,8 +42,12 @@ var arrows = map[string][]string{
 	"commands/rediscompat": {"commands", "commands/access", "commands/arg", "commands/dropin", "redlock", "pool"},
 	"commands/tracing":     {"commands", "redlock", "pool"},
 	"commands/cli":         {"proxy/resp", "configs"},
-	"redlock":              {"redlock/engine", "redlock/ids", "redlock/quorum", "redlock/scripts", "redlock/work", "pool"},
+	"redlock":              {"redlock/due", "redlock/engine", "redlock/events", "redlock/ids", "redlock/inspect", "redlock/lease", "redlock/quorum", "redlock/scripts", "redlock/work", "pool"},
 	"redlock/engine":       {"redlock/quorum", "redlock/scripts", "pool"},
+	"redlock/inspect":      {"redlock/engine", "redlock/lease", "redlock/quorum", "pool"},
+	"redlock/lease":        {"redlock/engine", "redlock/events", "redlock/quorum", "redlock/scripts", "pool"},
+	"redlock/events":       {"redlock/due", "redlock/engine", "pool"},
+	"redlock/due":          {},
 	"redlock/scripts":      {},
 	"redlock/work":         {"redlock/engine", "redlock/quorum", "pool"},
 	"redlock/ids":          {"redlock/engine", "redlock/quorum", "pool"},
@@ -69,9 +73,10 @@ var testSupport = []string{"proxy/resp", "pool/faulty", "pool/embedded", "pool/s
 
 // testArrows lists what only the tests of a package import: what they talk to.
 var testArrows = map[string][]string{
-	"proxy":       {"commands/access", "commands/conn"},
-	"proxy/admin": {"commands/inspect"},
-	"commands":    {"commands/conn", "commands/counter", "commands/inspect", "commands/lock", "commands/rediscompat", "commands/work"},
+	"redlock/inspect": {"redlock/events"},
+	"proxy":           {"commands/access", "commands/conn"},
+	"proxy/admin":     {"commands/inspect"},
+	"commands":        {"commands/conn", "commands/counter", "commands/inspect", "commands/lock", "commands/rediscompat", "commands/work"},
 }
 
 // listed is one package as `go list -json` describes it.

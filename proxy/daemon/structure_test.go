@@ -34,10 +34,9 @@ const (
 var (
 	knotLimits = map[string]int{
 		"pool":        3400, // the state machine of the lanes: lane, flush, verify, group, dial
-		"redlock":     6100,
 		"redlock/sim": 5300,
 	}
-	methodLimits = map[string]int{"redlock.Locker": 66, "redlock/sim.server": 58}
+	methodLimits = map[string]int{"redlock/sim.server": 58}
 )
 
 // mostOperations is how many types implement pool.Operation. It only ever shrinks.
@@ -156,7 +155,7 @@ func (s *source) path(at token.Pos) string {
 
 // refer notes which file refers to which.
 func (s *source) refer() {
-	byName := s.methods()
+	byName, found := s.methods(), map[types.Object][]*types.Func{}
 	for _, p := range s.packages {
 		for id, object := range p.info.Uses {
 			variable, ok := object.(*types.Var)
@@ -166,7 +165,10 @@ func (s *source) refer() {
 			from := s.path(id.Pos())
 			s.uses.add(from, s.path(object.Pos()))
 			s.calls.add(from, s.path(object.Pos()))
-			for _, implementation := range implementations(object, byName) {
+			if _, known := found[object]; !known {
+				found[object] = s.implementations(object, byName)
+			}
+			for _, implementation := range found[object] {
 				s.calls.add(from, s.path(implementation.Pos()))
 			}
 		}
@@ -191,8 +193,8 @@ func (s *source) methods() map[string][]*types.Func {
 }
 
 // implementations are the methods that a call of an interface's method, or of a field of a
-// named type of functions, may run.
-func implementations(object types.Object, byName map[string][]*types.Func) (found []*types.Func) {
+// named type of functions, may run, also of what a type embeds.
+func (s *source) implementations(object types.Object, byName map[string][]*types.Func) (found []*types.Func) {
 	if field, ok := object.(*types.Var); ok {
 		return handlersOf(field, byName)
 	}
@@ -204,10 +206,15 @@ func implementations(object types.Object, byName map[string][]*types.Func) (foun
 	if !ok {
 		return nil
 	}
-	for _, candidate := range byName[method.Name()] {
-		receiver := candidate.Signature().Recv().Type()
-		if types.Implements(receiver, required) || types.Implements(types.NewPointer(receiver), required) {
-			found = append(found, candidate)
+	for _, p := range s.packages {
+		for _, name := range p.types.Scope().Names() {
+			named, ok := types.Unalias(p.types.Scope().Lookup(name).Type()).(*types.Named)
+			if !ok || named.Obj().Pkg() != p.types || named.TypeParams().Len() > 0 || types.IsInterface(named) || !types.Implements(types.NewPointer(named), required) {
+				continue
+			}
+			if of, _, _ := types.LookupFieldOrMethod(types.NewPointer(named), true, method.Pkg(), method.Name()); of != nil {
+				found = append(found, of.(*types.Func))
+			}
 		}
 	}
 	return found

@@ -17,6 +17,13 @@ type (
 	Fence int64
 )
 
+// LeaseID names one lease.
+type LeaseID struct {
+	DB    int
+	Key   Key
+	Token Token
+}
+
 // Batch collects the operations of one read batch so that they are queued
 // under one lock and leave in one flush per master. Nothing moves before Send.
 type Batch = pool.Batch

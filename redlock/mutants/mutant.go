@@ -3,6 +3,7 @@ package mutants
 // mutant.go: the form of a mutant, and of the changes that it makes to the product's text.
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -48,9 +49,9 @@ func Names() []string {
 	return names
 }
 
-// Misfits returns an error for the first change that does not fit the product's text as
-// it is now, below root.
+// Misfits returns the changes that do not fit the product's text as it is now, below root.
 func Misfits(root string) error {
+	var misfits []error
 	for _, m := range All() {
 		for _, c := range m.Changes {
 			text, err := os.ReadFile(filepath.Join(root, c.File))
@@ -58,9 +59,12 @@ func Misfits(root string) error {
 				return fmt.Errorf("mutant %s: %w", m.Name, err)
 			}
 			if err := c.fits(m.Name, string(text)); err != nil {
-				return err
+				misfits = append(misfits, err)
 			}
 		}
+	}
+	if misfits != nil {
+		return errors.Join(misfits...)
 	}
 	_, err := compose(root)
 	return err

@@ -57,11 +57,11 @@ func brokenFences() []Mutant {
 			Change{"redlock/quorum/fence.go", "\t\tlows[n] = v.Low\n", "\t\tif lows[n] = v.Low; pool.Broken(\"low-end\") {\n\t\t\tlows[n] = 0\n\t\t}\n"},
 			Change{"redlock/quorum/fence.go", "return v.Low < fence &&", "return (v.Low < fence || pool.Broken(\"low-end\")) &&"}),
 		patched("fence-vote", "masters that refused the lock own fences",
-			Change{"redlock/acquire.go", "\tcase v.no && seal.Good:\n", "\tcase v.no && seal.Good:\n\t\tif pool.Broken(\"fence-vote\") {\n\t\t\ta.fencing.Voted(engine.IntervalOf(answer.Lane, seal))\n\t\t}\n"}).in("slow-3"),
+			Change{"redlock/lease/acquire.go", "\tcase v.no && seal.Good:\n", "\tcase v.no && seal.Good:\n\t\tif pool.Broken(\"fence-vote\") {\n\t\t\ta.fencing.Voted(engine.IntervalOf(answer.Lane, seal))\n\t\t}\n"}).in("slow-3"),
 		patched("one-seal", "overlapping holders choose fences as if they followed one another",
-			Change{"redlock/acquire.go", "if c.request.Mode != Exclusive {", "if c.request.Mode != Exclusive && !pool.Broken(\"one-seal\") {"},
-			Change{"redlock/acquire.go", "if a.call.request.Mode != Exclusive {", "if a.call.request.Mode != Exclusive && !pool.Broken(\"one-seal\") {"},
-			Change{"redlock/acquire.go", "v == quorum.Granted && a.call.request.Mode != Exclusive {", "v == quorum.Granted && a.call.request.Mode != Exclusive && !pool.Broken(\"one-seal\") {"}).in("permits-3"),
+			Change{"redlock/lease/acquire.go", "if c.request.Mode != Exclusive {", "if c.request.Mode != Exclusive && !pool.Broken(\"one-seal\") {"},
+			Change{"redlock/lease/acquire.go", "if a.call.request.Mode != Exclusive {", "if a.call.request.Mode != Exclusive && !pool.Broken(\"one-seal\") {"},
+			Change{"redlock/lease/acquire.go", "v == quorum.Granted && a.call.request.Mode != Exclusive {", "v == quorum.Granted && a.call.request.Mode != Exclusive && !pool.Broken(\"one-seal\") {"}).in("permits-3"),
 		patched("one-taker", "two acquires of a key count that succeeded in one flush",
 			Change{"pool/operation.go", "\tif t == nil {\n", "\tif t == nil || Broken(\"one-taker\") {\n"}).
 			but("both succeed only if the key is deleted by hand between the two commands, and then nothing is promised of the first one's lease; that the second one does not count has a directed test, TestFence_OfTwoLocksThatSucceedInOneFlushOneCounts"),
@@ -78,9 +78,9 @@ func brokenMemories() []Mutant {
 		patched("age", "a quarantined master's consent counts",
 			Change{"pool/options.go", "if o.RestartGuardOff {", "if o.RestartGuardOff || Broken(\"age\") {"}),
 		patched("quarantined-absence", "a quarantined master's \"not held\" counts",
-			Change{"redlock/release.go", proves, "answer.Seal.Good && pool.Broken(\"quarantined-absence\"), " + proves}),
+			Change{"redlock/lease/release.go", proves, "answer.Seal.Good && pool.Broken(\"quarantined-absence\"), " + proves}),
 		patched("repeat-absence", "\"not held\" counts without a seal",
-			Change{"redlock/release.go", proves, "pool.Broken(\"repeat-absence\"), " + proves}),
+			Change{"redlock/lease/release.go", proves, "pool.Broken(\"repeat-absence\"), " + proves}),
 		patched("trust", "a counter counts in any memory",
 			Change{"redlock/ids/nextid.go", "if life.Base == 0 {", "if life.Base == 0 || pool.Broken(\"trust\") {"}),
 		patched("distinct", "one server counts as two masters",
@@ -92,21 +92,21 @@ func brokenMemories() []Mutant {
 
 // brokenCopies: rows of what extends, undoes and releases copies.
 func brokenCopies() []Mutant {
-	const takeBack, undo = "\tl, score := a.call.locker, \"\"\n", "\ta.undoWithin(lane, c, key, end-1, end+1, slot...)\n"
+	const takeBack, undo = "\tl, score := a.call.leases, \"\"\n", "\ta.undoWithin(lane, c, key, end-1, end+1, slot...)\n"
 	return []Mutant{
 		patched("repair", "an absent copy counts as held",
-			Change{"redlock/extend.go", "\tcase lacks && counts:\n", "\tcase lacks && counts && pool.Broken(\"repair\"):\n\t\te.copies[answer.Lane] = heldCopy{held: true}\n\t\treturn engine.Neither\n\tcase lacks && counts:\n"}),
+			Change{"redlock/lease/extend.go", "\tcase lacks && counts:\n", "\tcase lacks && counts && pool.Broken(\"repair\"):\n\t\te.copies[answer.Lane] = heldCopy{held: true}\n\t\treturn engine.Neither\n\tcase lacks && counts:\n"}),
 		patched("shorten", "an extension may shorten",
 			Change{scripts + "shape.lua", "math.max(ends, E)", "E"},
 			Change{scripts + "extend.lua", "new > ends", "new ~= ends"}),
 		patched("undo-guard", "an undo takes any copy of its token",
-			Change{"redlock/undo.go", undo, "\tif pool.Broken(\"undo-guard\") {\n\t\ta.undoWithin(lane, c, key, 0, 2*end, slot...)\n\t\treturn\n\t}\n" + undo},
-			Change{"redlock/upgrade.go", takeBack, "\tif pool.Broken(\"undo-guard\") {\n\t\ta.undoWithin(lane, c, a.key, 0, 2*a.ends[lane])\n\t\treturn\n\t}\n" + takeBack}),
+			Change{"redlock/lease/undo.go", undo, "\tif pool.Broken(\"undo-guard\") {\n\t\ta.undoWithin(lane, c, key, 0, 2*end, slot...)\n\t\treturn\n\t}\n" + undo},
+			Change{"redlock/lease/upgrade.go", takeBack, "\tif pool.Broken(\"undo-guard\") {\n\t\ta.undoWithin(lane, c, a.key, 0, 2*a.ends[lane])\n\t\treturn\n\t}\n" + takeBack}),
 		patched("undo-all", "an undo skips masters that have not answered",
-			Change{"redlock/undo.go", "\tend := a.ends[lane]\n", "\tif c == copyMaybe && pool.Broken(\"undo-all\") {\n\t\treturn\n\t}\n\tend := a.ends[lane]\n"},
-			Change{"redlock/upgrade.go", takeBack, "\tif c == copyMaybe && pool.Broken(\"undo-all\") {\n\t\treturn\n\t}\n" + takeBack}),
+			Change{"redlock/lease/undo.go", "\tend := a.ends[lane]\n", "\tif c == copyMaybe && pool.Broken(\"undo-all\") {\n\t\treturn\n\t}\n\tend := a.ends[lane]\n"},
+			Change{"redlock/lease/upgrade.go", takeBack, "\tif c == copyMaybe && pool.Broken(\"undo-all\") {\n\t\treturn\n\t}\n" + takeBack}),
 		patched("upgrade-undo", "the undo of an upgrade takes the read lease, too",
-			Change{"redlock/upgrade.go", takeBack, "\tif c == copyUpgraded && pool.Broken(\"upgrade-undo\") {\n\t\ta.undoWithin(lane, c, a.key, 0, 2*a.ends[lane])\n\t\treturn\n\t}\n" + takeBack}).in("contest-3"),
+			Change{"redlock/lease/upgrade.go", takeBack, "\tif c == copyUpgraded && pool.Broken(\"upgrade-undo\") {\n\t\ta.undoWithin(lane, c, a.key, 0, 2*a.ends[lane])\n\t\treturn\n\t}\n" + takeBack}).in("contest-3"),
 		patched("pending-release", "an unanswered release is not repeated",
 			Change{"pool/pendingrelease.go", "func (l *lane) retryLocked(d PendingRelease) {\n", "func (l *lane) retryLocked(d PendingRelease) {\n\tif Broken(\"pending-release\") {\n\t\treturn\n\t}\n"}),
 	}
@@ -120,7 +120,7 @@ func brokenModes() []Mutant {
 		patched("caller-clock", "the caller's clock decides whether a reader's lease is over",
 			Change{scripts + "shape.lua", "'(' .. digits(now)", "'(' .. ARGV[2]"}).in("readers-3"),
 		patched("one-kind", "an extension adds up copies of a reader and of a writer",
-			Change{"redlock/extend.go", "\t\t\tif other == how {\n", "\t\t\tif other == how || other.held && pool.Broken(\"one-kind\") {\n"}).in("halves-3"),
+			Change{"redlock/lease/extend.go", "\t\t\tif other == how {\n", "\t\t\tif other == how || other.held && pool.Broken(\"one-kind\") {\n"}).in("halves-3"),
 		patched("counted-permits", "masters count permits, each for itself",
 			Change{scripts + "permit.lua", "    return said\n", "    if #said == 1 then return said end\n    slot, holder = digits(said[2]), nil\n"}).in("permits-3"),
 	}

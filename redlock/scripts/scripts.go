@@ -26,7 +26,20 @@ type Set struct {
 	WorkTry, WorkUndo, WorkEnd, WorkExtend, WorkRead string
 	Inspect, Note                                    string
 	View, Write, Trim                                string
-	NoShorten                                        [2]string // put before and after a library's script
+	NoShorten                                        Wrapper // of a library's script
+}
+
+// Wrapper is what is put before and after a library's script.
+type Wrapper struct{ before, after string }
+
+// Wrap puts a script inside; a line with its flags stays the first one.
+func (w Wrapper) Wrap(script string) string {
+	head, body := "", script
+	if strings.HasPrefix(body, "#!") {
+		head, body, _ = strings.Cut(body, "\n")
+		head += "\n"
+	}
+	return head + w.before + body + w.after
 }
 
 // Load returns the SHA1s and the texts.
@@ -58,7 +71,7 @@ func Load() (s *Set, texts []string, err error) {
 		return nil, nil, err
 	}
 	before, after, _ := strings.Cut(withoutComments(string(wrapper)), libraryMarker)
-	s.NoShorten = [2]string{before, "\n" + after}
+	s.NoShorten = Wrapper{before, "\n" + after}
 	texts, err = s.loadFair(texts)
 	return s, texts, err
 }

@@ -21,7 +21,7 @@ type tenure struct {
 	keys  []string
 	token redlock.Token
 	owner *daemon
-	hold  *redlock.Hold // nil = it is not renewed
+	hold  redlock.Hold // nil = it is not renewed
 	until time.Duration
 	ttl   time.Duration // what was left of it when it was granted
 	mode  redlock.Mode

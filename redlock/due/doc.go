@@ -1,0 +1,2 @@
+// Package due orders items by the time at which they are due, for container/heap.
+package due

@@ -1,0 +1,215 @@
+// openLeases tracks the grants that have not ended, and detects that they expire.
+//
+// Every grant that this daemon has received ends once: it is released, lost or forced. If not,
+// the daemon watches it until no copy of it can be left, and then it has expired. Each
+// listening daemon watches for itself. It receives all grants and extensions, so the end is
+// reported even if all other daemons are dead.
+
+package events
+
+import (
+	"container/heap"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock/due"
+	"redlockd/redlock/engine"
+)
+
+const (
+	// maxOpenLeases bounds the grants that are watched. The daemons that end other grants still
+	// report those ends, but no daemon reports that they expire.
+	maxOpenLeases = 1 << 17
+	// endedKept is how long an end is remembered that may be reported twice: a lost lock that
+	// is given back is not also released.
+	endedKept = 10 * time.Second
+	// grantTimeout is how long a release waits for the event of its grant. If one daemon grants
+	// a lock and another one releases it, two daemons report on it, and their messages overtake
+	// one another.
+	grantTimeout = 10 * batchInterval
+)
+
+// openLease is a grant that this daemon has received.
+type openLease struct {
+	openLeaseID
+	daemon       string // the daemon that reported it
+	fence        engine.Fence
+	due          time.Duration
+	ended        bool   // its end has been reported, or waits for the event of the grant
+	earlyRelease *Event // the release that waits
+	index        int    // in the queue
+}
+
+func (g *openLease) DueAt() time.Duration { return g.due }
+func (g *openLease) SetIndex(index int)   { g.index = index }
+
+type openLeaseID struct {
+	key       engine.Key
+	tokenHash string
+}
+
+// openLeases are a database's open leases. dbEvents.mu guards them.
+type openLeases struct {
+	byID    map[openLeaseID]*openLease
+	queue   due.Queue[*openLease]
+	timer   pool.Timer
+	timerAt time.Duration // when the timer fires; 0 = it is off
+}
+
+// filter notes an event and returns the events to deliver: usually the event itself, or one for
+// each holder if the event forces an unnamed holder.
+func (e *openLeases) filter(ev Event, daemon string, now time.Duration) []Event {
+	if ev.Kind == Forced && ev.TokenHash == "" {
+		return e.filterForced(ev, now)
+	}
+	g := e.byID[openLeaseID{ev.Key, ev.TokenHash}]
+	if ev.Kind == Acquired || ev.Kind == Extended {
+		return e.onGrant(g, ev, daemon, now)
+	}
+	if g != nil { // the daemon that ended it may not know the last grant of the token, or none
+		ev.Fence = max(ev.Fence, g.fence)
+	}
+	switch {
+	case g != nil && g.ended:
+		return nil
+	case ev.Kind == Released && ev.Fence == 0:
+		if g == nil {
+			g = e.add(&ev, daemon, now)
+		}
+		if g == nil {
+			return []Event{ev}
+		}
+		g.earlyRelease = &ev
+		e.endLease(g, now+grantTimeout)
+		return nil
+	case ev.Kind == Released && (g == nil || g.daemon == daemon):
+		if g != nil {
+			e.remove(g) // no other daemon reports it
+		}
+		return []Event{ev}
+	}
+	if g == nil {
+		g = e.add(&ev, daemon, now)
+	}
+	if g == nil {
+		return []Event{ev}
+	}
+	e.endLease(g, now+endedKept)
+	return []Event{ev}
+}
+
+// filterForced ends every holder of a key. It is rare enough to scan all grants.
+func (e *openLeases) filterForced(ev Event, now time.Duration) (out []Event) {
+	for id, g := range e.byID {
+		if id.key == ev.Key && !g.ended {
+			one := ev
+			one.Fence, one.TokenHash = g.fence, g.tokenHash
+			out = append(out, one)
+			e.endLease(g, now+endedKept)
+		}
+	}
+	if out == nil {
+		return []Event{ev}
+	}
+	return out
+}
+
+// onGrant notes a grant or that it lasts longer. An extension of an ended lease was decided
+// before the end and changes nothing.
+func (e *openLeases) onGrant(g *openLease, ev Event, daemon string, now time.Duration) (out []Event) {
+	if ev.Kind == Acquired {
+		out = append(out, ev)
+	}
+	due := now + ev.lasts
+	switch {
+	case g == nil:
+		e.add(&ev, daemon, due)
+		return out
+	case g.earlyRelease != nil && out != nil:
+		released := *g.earlyRelease
+		released.Fence = ev.Fence
+		e.remove(g)
+		return append(out, released)
+	case out != nil:
+		g.fence, g.daemon, g.ended = ev.Fence, daemon, false
+	case g.ended:
+		return nil
+	}
+	if due > g.due {
+		g.due = due
+		heap.Fix(&e.queue, g.index)
+	}
+	return out
+}
+
+// endLease notes an end. It is remembered until due.
+func (e *openLeases) endLease(g *openLease, due time.Duration) {
+	g.ended, g.due = true, due
+	heap.Fix(&e.queue, g.index)
+}
+
+func (e *openLeases) add(ev *Event, daemon string, due time.Duration) *openLease {
+	if len(e.queue) >= maxOpenLeases {
+		return nil
+	}
+	if e.byID == nil {
+		e.byID = map[openLeaseID]*openLease{}
+	}
+	g := &openLease{openLeaseID: openLeaseID{ev.Key, ev.TokenHash}, daemon: daemon, fence: ev.Fence, due: due}
+	e.byID[g.openLeaseID] = g
+	heap.Push(&e.queue, g)
+	return g
+}
+
+func (e *openLeases) remove(g *openLease) {
+	heap.Remove(&e.queue, g.index)
+	delete(e.byID, g.openLeaseID)
+}
+
+func (e *openLeases) forget() {
+	if e.timer != nil {
+		e.timer.Stop()
+	}
+	e.byID, e.queue, e.timerAt = nil, nil, 0
+}
+
+// setExpiryTimerLocked sets the timer to fire when the first grant is due.
+func (s *dbEvents) setExpiryTimerLocked(now time.Duration) {
+	e := &s.ends
+	if len(e.queue) == 0 {
+		return
+	}
+	due := e.queue[0].due
+	if e.timerAt != 0 && e.timerAt <= due {
+		return
+	}
+	e.timerAt = due
+	delay := max(due-now, time.Millisecond)
+	if e.timer == nil {
+		e.timer = s.clock().AfterFunc(delay, s.onExpiryTimer)
+		return
+	}
+	e.timer.Reset(delay)
+}
+
+// onExpiryTimer reports the grants that have run out, and the releases whose grant was never
+// received. It forgets the grants that had ended.
+func (s *dbEvents) onExpiryTimer() {
+	at := s.time()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := &s.ends
+	now := s.clock().Now()
+	e.timerAt = 0
+	for len(e.queue) > 0 && e.queue[0].due <= now {
+		g := e.queue[0]
+		e.remove(g)
+		switch {
+		case g.earlyRelease != nil:
+			s.deliverLocked(*g.earlyRelease)
+		case !g.ended:
+			s.deliverLocked(Event{Kind: Expired, Key: g.key, Fence: g.fence, TokenHash: g.tokenHash, At: at})
+		}
+	}
+	s.setExpiryTimerLocked(now)
+}

@@ -1,0 +1,272 @@
+// Transport of events between daemons, in numbered batches.
+//
+// The events of a few milliseconds leave as one numbered batch, which every master carries to
+// all daemons that listen. A receiver takes the first copy of each number. A batch may arrive
+// before its predecessor: masters are not equally fast, and one may have been away when the
+// predecessor was sent. Then the receiver waits for the predecessor, so that it delivers the
+// events of one daemon in the order in which they happened.
+//
+// A batch is text: the line "1 daemon number", and for each event the line "kind fence time
+// token-hash lasts length" with the key behind it.
+
+package events
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock/engine"
+)
+
+const (
+	// batchInterval is how long events are gathered: the cost of one message is then spread
+	// over all events of a busy moment.
+	batchInterval = 10 * time.Millisecond
+	// maxBatchSize bounds a batch in bytes, and so what a daemon sends to a master: 6 MB a
+	// second. Events that do not fit are dropped.
+	maxBatchSize = 64 << 10
+	// gapTimeout is how long a batch waits for its predecessor.
+	gapTimeout = 100 * time.Millisecond
+	// maxHeldBatches is how many batches of one daemon wait for a predecessor.
+	maxHeldBatches = 64
+	// maxSenders and senderTimeout bound what is remembered of other daemons.
+	maxSenders    = 256
+	senderTimeout = time.Minute
+	// maxLease bounds the lease times that are accepted from other daemons.
+	maxLease = 24 * time.Hour
+	// noTokenHash stands for a token hash that is not known.
+	noTokenHash = "-"
+)
+
+// batch is the next batch to send. dbEvents.mu guards it.
+type batch struct {
+	text       []byte
+	number     uint64 // of the last batch
+	sending    bool   // the timer is set, or a batch is about to leave
+	batchTimer pool.Timer
+}
+
+// addToBatchLocked adds an event to the next batch.
+func (s *dbEvents) addToBatchLocked(ev *Event) {
+	if len(s.text)+len(ev.Key)+128 > maxBatchSize {
+		s.events.counts.dropped.Add(1)
+		return
+	}
+	hash := ev.TokenHash
+	if hash == "" {
+		hash = noTokenHash
+	}
+	line := s.text
+	for _, n := range []int64{int64(ev.Kind), int64(ev.Fence), ev.At.UnixMilli()} {
+		line = append(strconv.AppendInt(line, n, 10), ' ')
+	}
+	line = append(append(line, hash...), ' ')
+	line = append(strconv.AppendInt(line, ev.lasts.Milliseconds(), 10), ' ')
+	line = append(strconv.AppendInt(line, int64(len(ev.Key)), 10), '\n')
+	s.text = append(line, ev.Key...)
+	if s.sending {
+		return
+	}
+	s.sending = true
+	if s.batch.batchTimer == nil {
+		s.batch.batchTimer = s.clock().AfterFunc(batchInterval, s.onBatchTimer)
+		return
+	}
+	s.batch.batchTimer.Reset(batchInterval)
+}
+
+// onBatchTimer sends the gathered batch.
+func (s *dbEvents) onBatchTimer() {
+	s.mu.Lock()
+	s.number++
+	message := fmt.Sprintf("1 %s %d\n%s", s.daemon, s.number, s.text)
+	s.text = s.text[:0]
+	s.mu.Unlock()
+	s.group.Publish(message)
+	s.events.counts.sent.Add(1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.text) > 0 { // gathered while this batch was sent
+		s.batch.batchTimer.Reset(batchInterval)
+		return
+	}
+	s.sending = false
+}
+
+// otherDaemons are the other daemons that send events. dbEvents.mu guards them.
+type otherDaemons struct{ senders map[string]*sender }
+
+// sender puts the batches of one daemon into order.
+type sender struct {
+	name     string
+	next     uint64            // the number that is expected next
+	held     map[uint64]string // batches that came before their predecessor
+	since    time.Duration     // when the last batch came
+	gapTimer pool.Timer        // ends the wait for the predecessor
+}
+
+func (b *otherDaemons) forget() {
+	for _, from := range b.senders {
+		if from.gapTimer != nil {
+			from.gapTimer.Stop()
+		}
+	}
+	b.senders = nil
+}
+
+// receive takes a message from one of the masters.
+func (s *dbEvents) receive(message string) {
+	name, number, body, ok := parseBatch(message)
+	if !ok || name == s.daemon {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.listeners) == 0 {
+		return
+	}
+	from := s.senderLocked(name, number)
+	if from == nil || number < from.next {
+		return
+	}
+	from.since = s.clock().Now()
+	if from.held == nil {
+		from.held = map[uint64]string{}
+	}
+	from.held[number] = body
+	s.takeHeldLocked(from)
+	if len(from.held) > maxHeldBatches {
+		s.skipGapLocked(from)
+	}
+	if len(from.held) > 0 {
+		s.setGapTimerLocked(from)
+	}
+}
+
+// senderLocked finds or adds a daemon. The first number from a new daemon begins its sequence.
+func (s *dbEvents) senderLocked(name string, number uint64) *sender {
+	if from := s.senders[name]; from != nil {
+		return from
+	}
+	if s.senders == nil {
+		s.senders = map[string]*sender{}
+	}
+	if len(s.senders) >= maxSenders {
+		now := s.clock().Now()
+		for other, from := range s.senders {
+			if now-from.since > senderTimeout {
+				delete(s.senders, other)
+			}
+		}
+		if len(s.senders) >= maxSenders {
+			return nil
+		}
+	}
+	from := &sender{name: name, next: number}
+	s.senders[name] = from
+	return from
+}
+
+// takeHeldLocked takes the batches whose turn has come.
+func (s *dbEvents) takeHeldLocked(from *sender) {
+	for {
+		body, ok := from.held[from.next]
+		if !ok {
+			return
+		}
+		delete(from.held, from.next)
+		from.next++
+		s.events.counts.received.Add(1)
+		for len(body) > 0 {
+			var ev Event
+			if ev, body, ok = parseEvent(body); !ok {
+				return
+			}
+			s.takeLocked(ev, from.name)
+		}
+	}
+}
+
+// setGapTimerLocked sets an end to the wait for a predecessor.
+func (s *dbEvents) setGapTimerLocked(from *sender) {
+	if from.gapTimer != nil {
+		return
+	}
+	waited := from.next
+	from.gapTimer = s.clock().AfterFunc(gapTimeout, func() { s.onGapTimer(from, waited) })
+}
+
+func (s *dbEvents) onGapTimer(from *sender, waited uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from.gapTimer = nil
+	if s.senders[from.name] != from || len(from.held) == 0 {
+		return
+	}
+	if from.next == waited {
+		s.skipGapLocked(from)
+	}
+	if len(from.held) > 0 {
+		s.setGapTimerLocked(from)
+	}
+}
+
+// skipGapLocked goes on with the first batch that is there.
+func (s *dbEvents) skipGapLocked(from *sender) {
+	first := ^uint64(0)
+	for number := range from.held {
+		first = min(first, number)
+	}
+	s.events.counts.missed.Add(int64(first - from.next))
+	from.next = first
+	s.takeHeldLocked(from)
+}
+
+// parseBatch reads the first line; the events are read in their turn.
+func parseBatch(message string) (daemon string, number uint64, body string, ok bool) {
+	head, body, _ := strings.Cut(message, "\n")
+	words := strings.Split(head, " ")
+	if len(words) != 3 || words[0] != "1" || words[1] == "" || len(words[1]) > 64 {
+		return "", 0, "", false
+	}
+	number, err := strconv.ParseUint(words[2], 10, 63)
+	return words[1], number, body, err == nil
+}
+
+// parseEvent reads one event and returns what follows it.
+func parseEvent(body string) (ev Event, rest string, ok bool) {
+	head, rest, _ := strings.Cut(body, "\n")
+	words := strings.Split(head, " ")
+	if len(words) != 6 {
+		return Event{}, "", false
+	}
+	var n [6]int64
+	for i, word := range words {
+		if i == 3 {
+			continue
+		}
+		var err error
+		if n[i], err = strconv.ParseInt(word, 10, 64); err != nil || n[i] < 0 {
+			return Event{}, "", false
+		}
+	}
+	if n[0] == 0 || n[0] >= int64(len(names)) || n[4] > maxLease.Milliseconds() || n[5] > int64(len(rest)) || !isTokenHash(words[3]) {
+		return Event{}, "", false
+	}
+	ev = Event{
+		Kind: Kind(n[0]), Fence: engine.Fence(n[1]), At: time.UnixMilli(n[2]),
+		lasts: time.Duration(n[4]) * time.Millisecond, Key: engine.Key(rest[:n[5]]),
+	}
+	if words[3] != noTokenHash {
+		ev.TokenHash = words[3]
+	}
+	return ev, rest[n[5]:], true
+}
+
+func isTokenHash(word string) bool {
+	return word == noTokenHash || len(word) == 8 && len(bytes.Trim([]byte(word), "0123456789abcdef")) == 0
+}

@@ -1,0 +1,199 @@
+// This file reads a lock's state: what the masters together report about a key.
+//
+// A token is a holder if a quorum of masters shows it in the same role: as a writer, as a
+// reader, or in one slot. A master cannot have forgotten what it shows, so that counts
+// under any good seal. Showing nothing proves an absence only if the master's memory is
+// old enough. Some leases are shown by fewer masters, but masters that cannot tell might
+// complete a quorum. Such a token may hold the key; it is listed and marked as
+// unconfirmed. If a quorum of masters cannot tell, an unlisted token may hold the key, so
+// the state is undecided.
+
+package inspect
+
+import (
+	"log/slog"
+	"strconv"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/lease"
+)
+
+// LockState is what a quorum of masters reports about a key.
+type LockState uint8
+
+const (
+	LockFree      LockState = iota // no token can hold it
+	LockHeld                       // a quorum shows a holder
+	LockUndecided                  // a token may hold it: the masters that could tell are missing or quarantined
+	LockForeign                    // most masters keep something that is not a lock
+)
+
+// LockView is a lock over all masters.
+type LockView struct {
+	State   LockState
+	Mode    lease.Mode     // of the holders; meaningless without any
+	Limit   int            // of Permits
+	Holders []Holder       // the longest first, at most maxHolders
+	Count   int            // of holders; more than are listed if there are too many
+	Left    time.Duration  // until the last holder's lease ends; 0 without any
+	Masters []LockOnMaster // in the configured order
+	Waiters int            // requests in this daemon that wait for it
+	Queued  int            // entries in the queue over all daemons, as most masters have it
+
+	// unseen: too few masters prove that they have no copy of an unlisted lease, so a
+	// token that no master shows may hold the key.
+	unseen bool
+}
+
+// Holder is one lease, or a possible one.
+type Holder struct {
+	Token     engine.Token
+	Slot      int           // of Permits, from 1
+	Left      time.Duration // until a quorum no longer holds it, at least 1 ms
+	Votes     int           // masters that show this lease
+	Confirmed bool          // a quorum shows it
+	Fence     engine.Fence  // 0 if this daemon has not granted it and there is no note
+	Note      *lease.Note   // nil if there is none
+
+	at copyKind
+}
+
+// LockOnMaster is one master's view of a key.
+type LockOnMaster struct {
+	Master      string
+	Known       bool   // the master answered, and its answer counts
+	Quarantined bool   // quarantined: the master may have forgotten, so only what it shows counts
+	Reason      string // why it is not known, or quarantined
+	State       LockState
+	Mode        lease.Mode
+	Count       int           // holders that it shows
+	Token       engine.Token  // of the lease that lasts longest, "" = none
+	Left        time.Duration // of that lease
+
+	limit   int
+	queued  int
+	holders []shownHolder
+	absence pool.Absence // set if the master is not known, or quarantined
+}
+
+// shownHolder is one holder on one master.
+type shownHolder struct {
+	at   copyKind
+	left time.Duration
+	note string
+}
+
+// copyKind is what the copies of one lease have in common. Copies of two kinds do not add
+// up.
+type copyKind struct {
+	mode        lease.Mode
+	limit, slot int
+	token       engine.Token
+}
+
+const (
+	maxHolders       = 1000 // holders that DINFO lists, for each master
+	maxListedHolders = 16   // holders that a listing reads, for each key and master
+)
+
+// Inspector reads locks, lists them and releases them regardless of their holders.
+type Inspector struct {
+	engine  *engine.Engine
+	leases  *lease.Leases
+	logger  *slog.Logger
+	waiters func(db int, key engine.Key) int
+}
+
+// New returns an Inspector. waiters is how many requests wait for a key in this daemon.
+func New(e *engine.Engine, l *lease.Leases, logger *slog.Logger, waiters func(db int, key engine.Key) int) *Inspector {
+	return &Inspector{engine: e, leases: l, logger: logger, waiters: waiters}
+}
+
+// ReadLock reads one lock from every master.
+func (l *Inspector) ReadLock(db int, key engine.Key, done func(LockView, error)) {
+	if err := l.engine.Enter(); err != nil {
+		done(LockView{}, err)
+		return
+	}
+	l.readLock(db, key, func(v LockView, err error) { l.engine.Leave(); done(v, err) })
+}
+
+func (l *Inspector) readLock(db int, key engine.Key, done func(LockView, error)) {
+	g := l.engine.Pool.Group(db)
+	l.engine.Collect(g, func(_ *pool.SendContext, c *pool.Command) {
+		c.Set("EVALSHA", l.engine.Scripts.Inspect, "3", l.engine.MasterKey(key), lease.NotesKey(l.engine, key), l.queueEndsKey(key),
+			strconv.Itoa(maxHolders), "1")
+	}, func(answers []pool.Answer) {
+		masters := l.mastersOf(g, answers)
+		for i := range masters {
+			if items := answers[i].Reply.Items; masters[i].Known && len(items) > 1 {
+				masters[i].queued = int(items[1].Int)
+			}
+		}
+		view, err := l.aggregate(masters)
+		view.Waiters = l.waiters(db, key)
+		for i := range view.Holders {
+			h := &view.Holders[i]
+			h.Fence = l.leases.FenceOf(engine.LeaseID{DB: db, Key: key, Token: h.Token})
+			if h.Note != nil {
+				h.Fence = max(h.Fence, h.Note.Fence)
+			}
+		}
+		done(view, err)
+	})
+}
+
+// queueEndsKey is the key at which the masters keep when each entry of a queue expires,
+// see redlock/fair.go.
+func (l *Inspector) queueEndsKey(k engine.Key) string { return l.engine.KeyOf("qx:", k) }
+
+// mastersOf reads each master's answer about the key.
+func (l *Inspector) mastersOf(g *pool.Group, answers []pool.Answer) []LockOnMaster {
+	masters := make([]LockOnMaster, len(answers))
+	for lane, status := range g.Statuses() {
+		a, m := &answers[lane], &masters[lane]
+		m.Master, m.Known = status.Name, a.Reply.Err == nil && a.Seal.Good && len(a.Reply.Items) > 0
+		m.Quarantined = m.Known && a.Seal.Quarantined
+		if !m.Known || m.Quarantined {
+			m.absence = l.engine.Pool.Absence(a)
+			m.Reason = m.absence.String()
+		}
+		if m.Known {
+			m.read(a.Reply.Items[0].Items)
+		}
+	}
+	return masters
+}
+
+// read takes one key's part of the script's answer.
+func (m *LockOnMaster) read(items []pool.Reply) {
+	if len(items) < 4 {
+		return
+	}
+	switch items[0].Str {
+	case "none":
+		return
+	case "string":
+		m.Mode = lease.Exclusive
+	case "zset":
+		m.Mode = lease.Shared
+	case "hash":
+		m.Mode = lease.Permits
+	default:
+		m.State = LockForeign
+		return
+	}
+	m.limit, m.Count = int(items[1].Int), int(items[2].Int)
+	for at := 4; at+3 < len(items); at += 4 {
+		m.holders = append(m.holders, shownHolder{
+			at:   copyKind{m.Mode, m.limit, int(items[at+2].Int), engine.Token(items[at].Str)},
+			left: time.Duration(items[at+1].Int) * time.Millisecond,
+			note: items[at+3].Str,
+		})
+	}
+	if len(m.holders) > 0 {
+		m.State, m.Token, m.Left = LockHeld, m.holders[0].at.token, m.holders[0].left
+	}
+}

@@ -1,0 +1,55 @@
+package inspect
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/events"
+	"redlockd/redlock/lease"
+)
+
+// newInspectorOf is an Inspector of embedded masters without locks.
+func newInspectorOf(t *testing.T, n int) *Inspector {
+	t.Helper()
+	p, err := pool.New(pool.Options{Embedded: n, MasterTimeout: time.Minute, Late: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	e, texts, err := engine.New(p, "", 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Start(texts...)
+	return New(e, lease.New(e, events.New(e), engine.NewToken, false), slog.Default(), func(int, engine.Key) int { return 0 })
+}
+
+func TestListLocks_RefusesCursorsThatNoWalkAnswers(t *testing.T) {
+	t.Parallel()
+	d := newInspectorOf(t, 3)
+	list := func(r Listing) (err error) {
+		d.ListLocks(r, func(_ LockPage, e error) { err = e }) // at once: nothing is sent
+		return err
+	}
+	good := walkCursor{scan: 5, memory: 77, complete: 1, at: 2}
+	if back, err := unpackCursor(good.pack(), 3); back != good || err != nil {
+		t.Fatalf("%+v became %+v, %v", good, back, err)
+	}
+	for _, bad := range []walkCursor{
+		{at: 3}, {at: 1, complete: 2}, {at: 0, complete: 1}, {scan: 5}, {memory: 5}, {at: 15, complete: 15, scan: 1, memory: 1},
+	} {
+		if err := list(Listing{Cursor: bad.pack(), Count: 10}); !errors.Is(err, ErrBadCursor) {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+	if err := list(Listing{Cursor: 1 << 63, Count: 10}); !errors.Is(err, ErrBadCursor) {
+		t.Errorf("2⁶³: %v", err)
+	}
+	if d.engine.InFlight() != 0 {
+		t.Errorf("%d operations are still in flight", d.engine.InFlight())
+	}
+}

@@ -1,0 +1,347 @@
+// acquireCall and lockBallot: one lock, from the request to the grant.
+
+package lease
+
+import (
+	"sync/atomic"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/events"
+	"redlockd/redlock/quorum"
+)
+
+// acquireCall is one request for a lock. It may take several ballots.
+type acquireCall struct {
+	leases  *Leases
+	group   *pool.Group
+	request LockRequest
+	began   time.Duration
+	tries   int
+	done    LockDone
+	others  []*acquireCall // calls that wait for this call's outcome, see hotkey.go
+	first   lockBallot     // most requests need only one
+	// downgrading is set once a master has been sent the command that makes the writer a
+	// reader. That command is never undone, so from then on the token holds at most a reader's
+	// lock.
+	downgrading atomic.Bool
+}
+
+// finish answers the caller, once, and starts the next operation that uses the same token.
+func (c *acquireCall) finish(g Grant, err error) {
+	l, r := c.leases, &c.request
+	l.engine.Leave()
+	c.done(g, err)
+	if r.bounded() {
+		defer l.hot.leave(c)
+		c.answerOthers(err)
+	}
+	if r.Token == "" {
+		return
+	}
+	l.tokenQueue.leave(engine.LeaseID{DB: r.DB, Key: r.Key, Token: r.Token})
+	for i, key := range r.More {
+		l.tokenQueue.leave(engine.LeaseID{DB: r.DB, Key: key, Token: r.tokenOf(i+1, r.Token)})
+	}
+}
+
+// lockBallot puts one request to all masters.
+type lockBallot struct {
+	engine.Plain
+	ballot  engine.Ballot
+	fencing quorum.Fencing
+	call    *acquireCall
+	mode    lockMode
+	key     string
+	rest    []string // further keys, of a request for several
+	token   engine.Token
+	start   time.Duration // before anything was queued
+
+	// Guarded by the ballot's lock.
+	answered    uint16 // lanes, as bits
+	copies      [quorum.MaxMasters]copyState
+	ends        [quorum.MaxMasters]int64          // expiry written for each master, ms of its clock
+	connectedAt *[quorum.MaxMasters]time.Duration // connections the command was written for; nil unless the caller chose the token
+	kept        []keptExpiry                      // the token's copies that a script wants to end earlier
+	shared      sharedFences
+	fresh       bool
+	refused     bool // by at least one master
+	won         bool
+}
+
+// copyState is what is known about this ballot's copy on one master.
+type copyState uint8
+
+const (
+	copyNone     copyState = iota // not sent, refused, or not answered yet
+	copyMade                      // this ballot made it
+	copyMaybe                     // sent, but no answer came
+	copyEarlier                   // the token had it before: never undone
+	copyUpgraded                  // the token was a reader before and is now the writer
+)
+
+var _ engine.Question = (*lockBallot)(nil)
+
+// start starts the call now, or when the acquire in flight with the same token ends.
+func (c *acquireCall) start(b *engine.Batch) {
+	r := &c.request
+	switch {
+	case r.Token == "":
+		c.try(b)
+	case len(r.More) > 0:
+		c.startInTurn(b, r.sortedIDs())
+	default:
+		c.leases.tokenQueue.enter(engine.LeaseID{DB: r.DB, Key: r.Key, Token: r.Token}, b, queuedOperation{holds: true, run: c.try})
+	}
+}
+
+// try starts the first ballot.
+func (c *acquireCall) try(b *engine.Batch) { c.startBallot(b, nil) }
+
+// startBallot starts a ballot in the mode that follows from the last ballot; nil for the first.
+// Without a caller's token each ballot has a token of its own. So nothing that an earlier
+// ballot made can be mistaken for this one's.
+func (c *acquireCall) startBallot(b *engine.Batch, f lockMode) {
+	a := &c.first
+	if c.tries > 0 {
+		a = &lockBallot{}
+	}
+	c.tries++
+	a.token = c.request.Token
+	if a.token == "" {
+		a.token = c.leases.tokens()
+	} else {
+		a.connectedAt = new([quorum.MaxMasters]time.Duration)
+	}
+	if f == nil {
+		f = lockModeOf(&c.request, a.token)
+	}
+	a.call, a.mode, a.key = c, f, c.leases.engine.MasterKey(c.request.Key)
+	for _, key := range c.request.More {
+		a.rest = append(a.rest, c.leases.engine.MasterKey(key))
+	}
+	a.start, a.fresh = c.leases.engine.Recent(), true
+	e, group, trace := c.leases.engine, c.group, c.request.trace()
+	if c.request.Mode != Exclusive {
+		a.ballot.Ask(e, b, group, trace, a) // it chooses its fence itself, see sharedfence.go
+		return
+	}
+	a.ballot.AskFenced(e, b, group, trace, &a.fencing, a)
+}
+
+// Props: in one flush, only other acquires may follow on its keys: those that may hold the keys
+// together with it, or those of which at most one counts.
+func (a *lockBallot) Props() pool.Props {
+	alone := a.call.request.Mode == Exclusive
+	return pool.Props{Key: a.key, Rest: a.rest, Exclusive: true, SharesKey: !alone, SharesFlush: alone, Sealed: true}
+}
+
+// Command writes the command for one master, unless the lease could not be used any more.
+func (a *lockBallot) Command(m *pool.SendContext, c *pool.Command) bool {
+	request := &a.call.request
+	if m.Now >= quorum.Deadline(a.start, request.TTL) {
+		return false
+	}
+	end := quorum.Expiry(m.Time, request.TTL, a.call.leases.engine.Late)
+	a.ends[m.Lane] = end // read only after this lane has answered
+	if h := request.Hold; h != nil {
+		h.wrote[m.Lane] = max(h.wrote[m.Lane], end)
+	}
+	if a.connectedAt != nil {
+		a.connectedAt[m.Lane] = m.ConnectedAt
+	}
+	a.mode.command(a, m, c, end)
+	return true
+}
+
+// read turns one master's answer into a vote, with the ballot's lock held. A second lock of a key
+// in one flush does not count.
+func (a *lockBallot) read(answer *pool.Answer) vote {
+	v := a.mode.read(a, *answer)
+	if v.yes && answer.Taken.Void(a.key, a.rest) {
+		answer.Seal = pool.Seal{IncarnationID: answer.Seal.IncarnationID, Err: pool.ErrSecondTaker}
+	}
+	return v
+}
+
+// Read: a yes counts under a good seal of a master that is not quarantined. A no also counts
+// from a quarantined master: it cannot have forgotten what it holds.
+func (a *lockBallot) Read(answer pool.Answer) engine.Reading {
+	v := a.read(&answer)
+	a.copies[answer.Lane] = v.copy
+	a.answered |= 1 << answer.Lane
+	a.refused = a.refused || v.no
+	if v.wrongType {
+		a.ballot.WrongType++
+	}
+	if v.copy == copyEarlier || v.hadCopy {
+		a.fresh = false
+	}
+	seal := answer.Seal
+	switch {
+	case v.yes && seal.Good && !seal.Quarantined:
+		if a.call.request.Mode != Exclusive {
+			a.fencing.Voted(engine.IntervalOf(answer.Lane, seal))
+		}
+		return engine.Yes
+	case v.no && seal.Good:
+		return engine.No
+	}
+	a.ballot.Missing.MarkMissing(answer.Lane, a.ballot.Engine.Pool.Absence(&answer))
+	return engine.Uncounted
+}
+
+// Late: a copy that comes after a grant is part of the lease, and the lease's release also
+// reaches that master.
+func (a *lockBallot) Late(answer pool.Answer, _ quorum.Result) {
+	a.ballot.Lock()
+	v := a.read(&answer)
+	won := a.won
+	if won {
+		a.copies[answer.Lane] = v.copy
+		a.refused = a.refused || v.no
+	}
+	a.ballot.Unlock()
+	switch {
+	case !won:
+		a.giveBackLate(answer.Lane, v.copy)
+	case v.no && a.call.request.Hold != nil:
+		a.call.leases.changes.Copied(a.ids(), false)
+	}
+}
+
+func (a *lockBallot) Decide(t *quorum.Tally) quorum.Result {
+	v := t.Result()
+	mode := a.mode
+	if f, ok := mode.(*fairMode); ok {
+		mode = f.lockMode
+	}
+	if r, ok := mode.(*sharedMode); ok && v == quorum.Undecided && r.downgradesNext(a) {
+		v = quorum.Split
+	}
+	if v == quorum.Granted && a.call.request.Mode != Exclusive {
+		return a.chooseSharedFenceLocked()
+	}
+	return v
+}
+
+func (a *lockBallot) DecidedLocked(v quorum.Result) { a.won = v == quorum.Granted }
+
+func (a *lockBallot) Decided(v quorum.Result) {
+	if v == quorum.Granted {
+		a.grant(a.ballot.Fence)
+		return
+	}
+	a.fail(v)
+}
+
+// Undecided queues the seal that a shared fence needs.
+func (a *lockBallot) Undecided() {
+	if a.call.request.Mode == Exclusive {
+		return
+	}
+	a.ballot.Lock()
+	ahead := a.shared.ahead
+	a.shared.ahead = 0
+	a.ballot.Unlock()
+	if ahead > 0 {
+		a.sealAhead(ahead)
+	}
+}
+
+func (a *lockBallot) IsYes(r pool.Reply) bool {
+	script := a.call.request.Script
+	if script == nil {
+		return engine.IsYes(r)
+	}
+	own, _ := script.splitAnswer(r)
+	return script.Vote(own) == ScriptYes
+}
+
+func (a *lockBallot) grant(fence int64) {
+	l, r := a.call.leases, &a.call.request
+	now := l.engine.Recent() // the reply reads the clock again before it promises anything
+	g := Grant{
+		Key: r.Key, More: r.More, Token: a.token, Fence: engine.Fence(fence), Fresh: a.fresh,
+		db: r.DB, mode: r.Mode, until: quorum.Deadline(a.start, r.TTL), ttl: r.TTL, start: a.start, clock: l.engine.Clock,
+	}
+	if g.until <= now {
+		a.takeBack()
+		l.engine.Counts.Expired.Add(1)
+		a.call.finish(Grant{}, &engine.Expired{Elapsed: now - a.start, TTL: r.TTL})
+		return
+	}
+	if r.Token != "" {
+		g.ballot = a
+	}
+	known := leaseRecord{until: g.until, gone: a.start + r.TTL + l.engine.MasterTimeout + l.engine.Late, copies: a.lanesWithCopy(), mode: r.Mode, fence: g.Fence}
+	l.records.note(engine.LeaseID{DB: r.DB, Key: r.Key, Token: a.token}, known, now)
+	l.events.Emit(events.Acquired, engine.LeaseID{DB: r.DB, Key: r.Key, Token: a.token}, g.Fence, known.gone-now)
+	for i, key := range r.More {
+		id := engine.LeaseID{DB: r.DB, Key: key, Token: r.tokenOf(i+1, a.token)}
+		l.records.note(id, known, now)
+		l.events.Emit(events.Acquired, id, g.Fence, known.gone-now)
+	}
+	if r.Hold != nil {
+		g.Hold = l.changes.Granted(g, a, r.Hold)
+	}
+	l.notes.granted(r, &g)
+	if r.Script != nil {
+		l.shorten(a.call.group, a.kept, g.until, a.ids()...)
+	}
+	l.engine.Counts.Acquired.Add(1)
+	if a.fencing.Rounds > 0 {
+		l.engine.Counts.SecondSeals.Add(1)
+	}
+	if a.fencing.Rounds > 1 {
+		l.engine.Counts.ThirdSeals.Add(1)
+	}
+	a.call.finish(g, nil)
+}
+
+// tokenOf is the token of the i-th key.
+func (a *lockBallot) tokenOf(i int) engine.Token { return a.call.request.tokenOf(i, a.token) }
+
+// ids are the leases of the request's keys.
+func (a *lockBallot) ids() []engine.LeaseID {
+	r := &a.call.request
+	ids := []engine.LeaseID{{DB: r.DB, Key: r.Key, Token: a.token}}
+	for i, key := range r.More {
+		ids = append(ids, engine.LeaseID{DB: r.DB, Key: key, Token: r.tokenOf(i+1, a.token)})
+	}
+	return ids
+}
+
+// lanesWithCopy are the masters that may have a copy: those that made one, gave an unclear
+// answer, or have not answered yet.
+func (a *lockBallot) lanesWithCopy() uint16 {
+	a.ballot.Lock()
+	defer a.ballot.Unlock()
+	var lanes uint16
+	for lane := range a.ballot.Tally.N {
+		if a.copies[lane] != copyNone || a.answered&(1<<lane) == 0 {
+			lanes |= 1 << lane
+		}
+	}
+	return lanes
+}
+
+// CopiedEverywhere reports whether every master is known to have a copy.
+func (a *lockBallot) CopiedEverywhere() bool {
+	a.ballot.Lock()
+	defer a.ballot.Unlock()
+	for _, c := range a.copies[:a.ballot.Tally.N] {
+		if c == copyNone || c == copyMaybe {
+			return false
+		}
+	}
+	return true
+}
+
+// WasRefused reports whether some master has a copy of another token.
+func (a *lockBallot) WasRefused() bool {
+	a.ballot.Lock()
+	defer a.ballot.Unlock()
+	return a.refused
+}

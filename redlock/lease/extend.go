@@ -1,0 +1,222 @@
+// extension is one extension of a lease: it counts masters that hold the token now, never
+// shortens, and revives nothing.
+
+package lease
+
+import (
+	"strconv"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/events"
+	"redlockd/redlock/quorum"
+)
+
+// extension extends one lease.
+type extension struct {
+	engine.Plain
+	ballot  engine.Ballot
+	leases  *Leases
+	group   *pool.Group
+	request ExtendRequest
+	ids     []engine.LeaseID // one for each key
+	records []uint64         // numbers of the lease records that it prolongs
+	keys    []string         // on the masters
+	start   time.Duration
+	done    ExtendDone
+
+	copies [quorum.MaxMasters]heldCopy // of masters whose yes counts
+	lost   [quorum.MaxMasters]bool     // masters that have no copy (any more)
+	kept   []keptExpiry                // copies that a script wants to end earlier
+	exact  bool                        // of a script: the lease ends with the extension, even if it was longer
+	won    bool                        // guarded by the ballot's lock
+	agreed heldCopy                    // the copy that a quorum agrees on, once won
+}
+
+// heldCopy is how a master reports that the token holds the key. Copies of two kinds do not add
+// up: a master on which the token is still the reader admits other readers, whatever the token
+// is on the others.
+type heldCopy struct {
+	held        bool
+	mode        Mode
+	slot, limit int64 // of Permits
+}
+
+var _ engine.Question = (*extension)(nil)
+
+func (l *Leases) extend(b *engine.Batch, r ExtendRequest, done ExtendDone) {
+	now := l.engine.Clock.Now()
+	e := &extension{leases: l, group: l.engine.Pool.Group(r.DB), request: r, start: now, done: done}
+	for _, key := range append([]engine.Key{r.Key}, r.More...) {
+		id := engine.LeaseID{DB: r.DB, Key: key, Token: r.Token}
+		// A lease that this daemon knows to have lapsed is over, even if a straggler's copy
+		// could still be prolonged. Once no copy of that lease can be left, what the masters
+		// hold is another daemon's extension, and they are queried.
+		known := l.records.findOrAdd(id, now)
+		e.ids, e.records, e.keys = append(e.ids, id), append(e.records, known.number), append(e.keys, l.engine.MasterKey(key))
+		if known.until <= now && now < known.gone {
+			e.finish(Grant{}, engine.ErrNotHeld)
+			return
+		}
+	}
+	e.ballot.Ask(l.engine, b, e.group, r.Trace, e)
+}
+
+// Props: an extension prolongs what excludes others, so it is sealed like an acquire.
+func (e *extension) Props() pool.Props {
+	return pool.Props{Key: e.keys[0], Rest: e.keys[1:], SharesKey: true, Sealed: true}
+}
+
+// Command moves the copies' end to at least ttl from now.
+func (e *extension) Command(m *pool.SendContext, c *pool.Command) bool {
+	r, s := &e.request, e.leases.engine.Scripts
+	if m.Now >= quorum.Deadline(e.start, r.TTL) {
+		return false
+	}
+	ends := quorum.Expiry(m.Time, r.TTL, e.leases.engine.Late)
+	if r.wrote != nil {
+		r.wrote[m.Lane] = max(r.wrote[m.Lane], ends)
+	}
+	end := m.Decimal(ends)
+	if len(e.keys) == 1 {
+		c.Set("EVALSHA", s.Extend, "1", e.keys[0], string(r.Token), end)
+		return true
+	}
+	c.Set("EVALSHA", s.MultiExtend, strconv.Itoa(len(e.keys)))
+	c.Args = append(append(c.Args, e.keys...), string(r.Token), end)
+	return true
+}
+
+// Read: a master that holds the key in another way than most has answered and proves nothing,
+// see Decide.
+func (e *extension) Read(answer pool.Answer) engine.Reading {
+	how, lacks, counts := readHeldCopy(answer.Reply), lacksCopy(answer.Reply), engine.CountsAsVote(answer)
+	e.lost[answer.Lane] = lacks
+	switch {
+	case how.held && counts:
+		e.copies[answer.Lane] = how
+		return engine.Neither
+	case lacks && counts:
+		return engine.No
+	}
+	return engine.Uncounted
+}
+
+// Decide counts the masters that agree with most others.
+func (e *extension) Decide(votes *quorum.Tally) quorum.Result {
+	most := 0
+	for _, how := range e.copies {
+		if !how.held {
+			continue
+		}
+		agree := 0
+		for _, other := range e.copies {
+			if other == how {
+				agree++
+			}
+		}
+		if agree > most {
+			most, e.agreed = agree, how
+		}
+	}
+	t := *votes
+	t.Yes, t.Uncounted = most, t.Uncounted-most
+	return t.Result()
+}
+
+func (e *extension) DecidedLocked(v quorum.Result) { e.won = v == quorum.Granted }
+
+func (e *extension) Decided(v quorum.Result) {
+	switch v {
+	case quorum.Granted:
+		e.grant(e.lost)
+	case quorum.Refused:
+		e.finish(Grant{}, engine.ErrNotHeld)
+	default:
+		e.finish(Grant{}, e.ballot.NoQuorum("the lease is unchanged, its old validity stands"))
+	}
+}
+
+// Late: a master that has lost its copy gets it back once a quorum has proved that the lease is
+// held.
+func (e *extension) Late(answer pool.Answer, _ quorum.Result) {
+	e.ballot.Lock()
+	won := e.won
+	e.ballot.Unlock()
+	if won && lacksCopy(answer.Reply) {
+		e.repair(answer.Lane)
+	}
+}
+
+func lacksCopy(r pool.Reply) bool { return r.Kind == pool.ReplyInt && r.Int == 0 }
+
+func readHeldCopy(r pool.Reply) heldCopy {
+	if r.Kind == pool.ReplyInt {
+		return heldCopy{held: r.Int == 1}
+	}
+	switch n := engine.Numbers(r); {
+	case len(n) == 0 || n[0] != 1:
+		return heldCopy{}
+	case len(n) == 3:
+		return heldCopy{held: true, mode: Permits, slot: n[1], limit: n[2]}
+	}
+	return heldCopy{held: true, mode: Shared}
+}
+
+func (e *extension) finish(g Grant, err error) {
+	if err != nil {
+		for _, id := range e.ids {
+			e.leases.records.dropIfEmpty(id)
+		}
+	}
+	e.leases.engine.Leave()
+	e.done(g, err)
+}
+
+func (e *extension) grant(lost [quorum.MaxMasters]bool) {
+	l, r, now := e.leases, &e.request, e.leases.engine.Clock.Now()
+	until := quorum.Deadline(e.start, r.TTL)
+	if until <= now {
+		l.engine.Counts.Expired.Add(1)
+		e.ballot.Lock()
+		e.won = false
+		e.ballot.Unlock()
+		e.finish(Grant{}, &engine.Expired{Elapsed: now - e.start, TTL: r.TTL, Extension: true})
+		return
+	}
+	longer := leaseRecord{until: until, gone: e.start + r.TTL + l.engine.MasterTimeout + l.engine.Late, copies: allLanes, mode: e.agreed.mode}
+	for i, id := range e.ids {
+		fence := l.records.prolong(id, longer, e.records[i], now)
+		l.events.Emit(events.Extended, id, fence, longer.gone-now)
+	}
+	if e.exact {
+		l.shorten(e.group, e.kept, until, e.ids...)
+	}
+	l.notes.prolong(e.ids, until)
+	l.changes.Extended(e.ids, until)
+	l.engine.Counts.Extended.Add(1)
+	e.finish(Grant{
+		Key: r.Key, More: r.More, Token: r.Token, db: r.DB, mode: e.agreed.mode,
+		until: until, ttl: r.TTL, start: e.start, clock: l.engine.Clock,
+	}, nil)
+	for lane, isLost := range lost {
+		if isLost {
+			e.repair(lane)
+		}
+	}
+}
+
+// heldUntil is how long the lease runs whose copy is to be re-created. ok is false if it has
+// been released, or any of several keys.
+func (e *extension) heldUntil() (until time.Duration, ok bool) {
+	until = quorum.Deadline(e.start, e.request.TTL)
+	for _, id := range e.ids {
+		known, ok := e.leases.records.find(id)
+		if !ok {
+			return 0, false
+		}
+		until = min(until, known.until)
+	}
+	return until, true
+}

@@ -1,0 +1,109 @@
+package lease
+
+import (
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
+)
+
+// Grant is a lock that a quorum of masters gave.
+type Grant struct {
+	Key   engine.Key
+	More  []engine.Key // further keys, of a request for several
+	Token engine.Token
+	Fence engine.Fence
+	// Fresh is false when some master already held this token: the lease
+	// existed before, and an undeliverable reply must not take it back.
+	Fresh bool
+	Hold  Hold // its renewal; nil unless requested
+
+	// ballot made the grant. It is set if the caller chose the token and may be using it
+	// through another daemon: only what the ballot made is ever given back without a request.
+	ballot grantor
+
+	db    int
+	mode  Mode
+	until time.Duration // on the pool's clock
+	ttl   time.Duration
+	start time.Duration // before the first command was queued
+	clock pool.Clock
+}
+
+// grantor is the ballot that made a grant.
+type grantor interface {
+	takeBack()
+	tokenOf(i int) engine.Token
+}
+
+// Keys are all keys of the grant, DB is their database.
+func (g *Grant) Keys() []engine.Key { return append([]engine.Key{g.Key}, g.More...) }
+func (g *Grant) DB() int            { return g.db }
+
+// TokenOf is the token of the i-th of Keys.
+func (g *Grant) TokenOf(i int) engine.Token {
+	if g.ballot == nil {
+		return g.Token
+	}
+	return g.ballot.tokenOf(i)
+}
+
+// Validity is what is left for the caller now; ≤ 0 means it is used up.
+func (g *Grant) Validity() time.Duration { return g.until - g.clock.Now() }
+
+// Left is Validity by a cheaper clock: never less, and more only by the time for which the
+// machine was suspended since the last flush. It is for bookkeeping, never for a reply to a
+// caller.
+func (g *Grant) Left() time.Duration { return g.until - pool.RecentNow(g.clock) }
+
+// ExpiredError is the error for a grant whose validity is used up before the grant could be
+// handed over.
+func (g *Grant) ExpiredError() error {
+	return &engine.Expired{Elapsed: g.clock.Now() - g.start, TTL: g.ttl}
+}
+
+// Elapsed is the time since the ballot began.
+func (g *Grant) Elapsed() time.Duration { return g.clock.Now() - g.start }
+
+// Until is when the validity ends, Began when the ballot began, both on the pool's clock.
+func (g *Grant) Until() time.Duration { return g.until }
+func (g *Grant) Began() time.Duration { return g.start }
+
+// TTL is the lease that was requested, Mode how the key is held.
+func (g *Grant) TTL() time.Duration { return g.ttl }
+func (g *Grant) Mode() Mode         { return g.mode }
+
+// Chosen reports whether the caller chose the token, and may be using it through another daemon.
+func (g *Grant) Chosen() bool { return g.ballot != nil }
+
+// Lease is the lease of the first key, and Leases are those of all keys.
+func (g *Grant) Lease() engine.LeaseID { return engine.LeaseID{DB: g.db, Key: g.Key, Token: g.Token} }
+func (g *Grant) Leases() (all []engine.LeaseID) {
+	for _, key := range g.Keys() {
+		all = append(all, engine.LeaseID{DB: g.db, Key: key, Token: g.Token})
+	}
+	return all
+}
+
+// HoldTerms are how long a lease is renewed, and the function that reports its end.
+type HoldTerms struct {
+	MaxTime time.Duration // since the granted ballot began; 0 = without an end
+	// OnEnd is called once, from any goroutine: with nil when the lease was released, else with
+	// the reason for its loss. What was left of the lease is being given back.
+	OnEnd func(g Grant, reason error)
+
+	// wrote is the latest end written on each master, ms of its clock. A lane writes only its
+	// own entry. What a lost lease gives back ends by then.
+	wrote [quorum.MaxMasters]int64
+}
+
+// Hold is the renewal of a lease.
+type Hold interface {
+	// End ends the renewal and releases the lease, as when its connection has ended. A daemon that
+	// drains only ends the renewal.
+	End()
+	// Abandon ends the renewal without a release, as when the daemon ends the connection of
+	// a client that may be at work: the lease runs out by itself.
+	Abandon(reason error)
+}

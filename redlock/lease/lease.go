@@ -1,0 +1,159 @@
+// The calls that acquire, release, renew and give back locks.
+//
+// The path of one lock: Lock queues a plain SET NX PXAT on every master's lane
+// (acquire.go, engine/ballot.go). Each answer is a vote (quorum/tally.go) if the seal at the end of its flush is
+// good. At a quorum of yes votes, the fence is chosen (quorum/fence.go), the remaining lease is
+// computed (quorum/validity.go) and the grant is handed over. Nothing is cancelled: the
+// remaining masters are the lease's fault tolerance. Without a quorum, every copy that
+// was or may have been made is taken back (undo.go). Unlock (release.go) and Extend
+// (extend.go) follow on the same lanes.
+
+package lease
+
+import (
+	"time"
+
+	"redlockd/redlock/engine"
+	"redlockd/redlock/events"
+	"redlockd/redlock/quorum"
+)
+
+// Lock requests a lock; done is called exactly once. b may be nil; otherwise nothing is
+// sent before b.Send.
+func (l *Leases) Lock(b *engine.Batch, r LockRequest, done LockDone) {
+	if err := l.engine.Enter(); err != nil {
+		done(Grant{}, err)
+		return
+	}
+	call := &acquireCall{leases: l, group: l.engine.Pool.Group(r.DB), request: r, began: l.engine.Recent(), done: done}
+	if r.bounded() {
+		l.hot.enter(b, call)
+		return
+	}
+	call.start(b)
+}
+
+// Unlock releases a lock. The result is true if this token held it until now.
+func (l *Leases) Unlock(b *engine.Batch, r UnlockRequest, done UnlockDone) {
+	if err := l.engine.Enter(); err != nil {
+		done(false, err)
+		return
+	}
+	id := engine.LeaseID{DB: r.DB, Key: r.Key, Token: r.Token}
+	if l.tokenQueue.idle() {
+		l.releaseAs(events.Released, b, id, nil, r.Trace, done)
+		return
+	}
+	l.tokenQueue.enter(id, b, queuedOperation{run: func(b *engine.Batch) { l.releaseAs(events.Released, b, id, nil, r.Trace, done) }})
+}
+
+// Extend makes a lock that is still held last at least r.TTL from now.
+func (l *Leases) Extend(b *engine.Batch, r ExtendRequest, done ExtendDone) {
+	if err := l.engine.Enter(); err != nil {
+		done(Grant{}, err)
+		return
+	}
+	id := engine.LeaseID{DB: r.DB, Key: r.Key, Token: r.Token}
+	if l.tokenQueue.idle() {
+		l.extend(b, r, done)
+		return
+	}
+	l.tokenQueue.enter(id, b, queuedOperation{run: func(b *engine.Batch) { l.extend(b, r, done) }})
+}
+
+// Undelivered handles a grant whose client has left. What its token held before stays as
+// it was, but its renewal ends, because no client is left to end it.
+func (l *Leases) Undelivered(g Grant) {
+	switch {
+	case g.Fresh:
+		l.GiveBack(g)
+	case g.Hold != nil:
+		g.Hold.Abandon(nil)
+	}
+}
+
+// GiveBack releases a grant that never reached its holder.
+func (l *Leases) GiveBack(g Grant) {
+	l.engine.Counts.GivenBack.Add(1)
+	if !g.Chosen() {
+		for _, id := range g.Leases() {
+			l.ReleaseAlways(id)
+		}
+		return
+	}
+	if g.Hold != nil {
+		g.Hold.Abandon(nil)
+	}
+	g.ballot.takeBack()
+	for i, key := range g.Keys() {
+		l.records.dropGrant(engine.LeaseID{DB: g.db, Key: key, Token: g.TokenOf(i)}, g.Fence)
+		l.freed(nil, g.db, key)
+	}
+}
+
+// ReleaseAlways releases a lease that no client releases any more, beyond the limit of what is in
+// flight if necessary.
+func (l *Leases) ReleaseAlways(id engine.LeaseID) {
+	l.releaseAlways(events.Released, nil, id, nil, func(bool, error) {})
+}
+
+// ReleaseForced releases a lease regardless of its holder, whose renewal ends before.
+func (l *Leases) ReleaseForced(b *engine.Batch, id engine.LeaseID, done UnlockDone) {
+	l.changes.Forced(id)
+	l.releaseAlways(events.Forced, b, id, nil, done)
+}
+
+func (l *Leases) releaseAlways(event events.Kind, b *engine.Batch, id engine.LeaseID, only *releaseScope, done UnlockDone) {
+	l.engine.EnterAlways()
+	l.releaseAs(event, b, id, only, nil, done)
+}
+
+// GiveUp releases what no client will release any more. If the holder chose the token, it may by
+// now hold it through another daemon, after its connection to this one broke. That lease is not
+// this daemon's to end, and runs out by itself.
+func (l *Leases) GiveUp(g *Grant) { l.giveUp(g, nil) }
+
+// GiveUpLost is GiveUp for copies that this daemon can have made: the holder of the token may have
+// extended it through another daemon, and relies on that. until is the end of the lost validity.
+func (l *Leases) GiveUpLost(g *Grant, terms *HoldTerms, until time.Duration) {
+	ends := until + quorum.Drift(g.ttl)
+	l.giveUp(g, &releaseScope{upTo: ends - l.engine.Recent() + l.engine.MasterTimeout + 2*quorum.ExpiryGrain*time.Millisecond, wrote: &terms.wrote})
+}
+
+func (l *Leases) giveUp(g *Grant, only *releaseScope) {
+	if g.Chosen() {
+		return
+	}
+	for _, id := range g.Leases() {
+		l.releaseAlways(events.Released, nil, id, only, func(bool, error) {})
+	}
+}
+
+// Renew extends a lease for its holder, beyond the limit of what is in flight if necessary. If the
+// lease is released meanwhile, the renewal precedes the release on every master, or finds nothing.
+func (l *Leases) Renew(b *engine.Batch, g *Grant, terms *HoldTerms, done ExtendDone) {
+	l.engine.EnterAlways()
+	l.extend(b, ExtendRequest{DB: g.db, Key: g.Key, More: g.More, Token: g.Token, TTL: g.ttl, wrote: &terms.wrote}, done)
+}
+
+// IsBusy reports whether an acquire of one of the grant's leases is in flight, and its token was
+// chosen by the caller: a renewal would move the expiry, and that acquire's undo would miss the copy.
+func (l *Leases) IsBusy(g *Grant) bool { return g.Chosen() && l.tokenQueue.busy(g.Leases()) }
+
+// Runs reports whether this daemon knows that the lease is running now.
+func (l *Leases) Runs(id engine.LeaseID) bool {
+	known, ok := l.records.find(id)
+	return ok && known.until > l.engine.Recent()
+}
+
+// FenceOf is the fence of a lease that this daemon has granted; otherwise 0. ModeOf is how it holds
+// its key; Exclusive if that is not known.
+func (l *Leases) FenceOf(id engine.LeaseID) engine.Fence {
+	known, _ := l.records.find(id)
+	return known.fence
+}
+
+func (l *Leases) ModeOf(id engine.LeaseID) Mode {
+	known, _ := l.records.find(id)
+	return known.mode
+}

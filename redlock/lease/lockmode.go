@@ -1,0 +1,111 @@
+// lockMode: what a ballot writes on a master, and how it reads the answer.
+
+package lease
+
+import (
+	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
+)
+
+// lockMode is one way to hold a key: exclusive, as a reader, with one of several permits, over
+// several keys. The ballot is the same for all of them; its mode writes the command and reads
+// the answer. command and read are called for each master from its lane, the other methods
+// after the ballot is decided.
+type lockMode interface {
+	// command requests a copy from one master that lasts until end, ms of the master's clock.
+	command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64)
+	// read turns one master's answer into a vote. It is called with the ballot's lock held, in
+	// the order of the answers.
+	read(a *lockBallot, answer pool.Answer) vote
+	// takeBack returns what this ballot made, or may have made, on one master.
+	takeBack(a *lockBallot, lane int, c copyState)
+	// after decides what follows a ballot that was refused or split: another ballot in the
+	// returned mode, at once or after a pause, or the error for the caller.
+	after(a *lockBallot, v quorum.Result) (lockMode, error)
+}
+
+// vote is a master's answer in the terms of the ballot.
+type vote struct {
+	yes, no, wrongType bool
+	hadCopy            bool // some of it was this token's before
+	copy               copyState
+}
+
+// lockModeOf is the mode of a request.
+func lockModeOf(r *LockRequest, token engine.Token) lockMode {
+	if r.Fair {
+		inner := *r
+		inner.Fair = false
+		if f := lockModeOf(&inner, token); f != (plainMode{}) {
+			return &fairMode{lockMode: f}
+		}
+		return &fairMode{lockMode: &tokenMode{}} // a script, which can check the queue
+	}
+	switch {
+	case r.Script != nil:
+		return &scriptMode{script: r.Script}
+	case r.Valued:
+		return valueMode{}
+	case len(r.More) > 0:
+		return &multiMode{shared: r.Mode == Shared}
+	case r.Mode == Shared:
+		return &sharedMode{ends: new([quorum.MaxMasters]int64)}
+	case r.Mode == Permits:
+		return &permitMode{limit: r.Limit, slot: firstSlot(token, r.Limit), named: r.Token != ""}
+	case r.Token != "":
+		return &tokenMode{}
+	}
+	return plainMode{}
+}
+
+// plainMode is an exclusive lock with a token of the ballot's own. It is a plain SET, so that
+// this lock and those of every other Redlock client on the same masters exclude one another.
+// Its expiry is absolute: a copy that arrives late has already expired.
+type plainMode struct{}
+
+var _ lockMode = plainMode{}
+
+func (plainMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
+	c.Set("SET", a.key, string(a.token), "NX", "PXAT", m.Decimal(end))
+}
+
+func (plainMode) read(_ *lockBallot, answer pool.Answer) vote { return readVote(answer) }
+
+func (plainMode) takeBack(a *lockBallot, lane int, c copyState) { a.undo(lane, c) }
+
+func (f plainMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
+	return retrySplit(f, a, v)
+}
+
+// retrySplit is after for modes that send the same request again after a split.
+func retrySplit(f lockMode, a *lockBallot, v quorum.Result) (lockMode, error) {
+	switch {
+	case v == quorum.Split:
+		return f, nil
+	case a.ballot.MostlyWrongType():
+		return nil, engine.ErrWrongType
+	}
+	return nil, engine.ErrHeld
+}
+
+// readVote reads the answer of SET NX and of scripts that answer a number: 1 = this ballot made
+// a copy, above 1 = the token had one, 0 = another token has one, −1 = it is not a lock.
+func readVote(answer pool.Answer) vote {
+	r := answer.Reply
+	switch {
+	case r.Err != nil && answer.Sent:
+		return vote{copy: copyMaybe}
+	case !answer.Sent:
+		return vote{}
+	case r.Kind == pool.ReplyString, r.Kind == pool.ReplyInt && r.Int == 1:
+		return vote{yes: true, copy: copyMade}
+	case r.Kind == pool.ReplyInt && r.Int > 1:
+		return vote{yes: true, copy: copyEarlier}
+	case r.Kind == pool.ReplyInt && r.Int == -1:
+		return vote{no: true, wrongType: true}
+	}
+	return vote{no: true}
+}
+
+// replyNumbers are the numbers of an array answer.

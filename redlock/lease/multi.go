@@ -1,0 +1,102 @@
+// This file acquires several keys, all or none.
+//
+// One script on each master checks all keys and then takes all of them. No master ever
+// holds a part for anyone, and no request waits while it holds something, so the order of
+// the keys does not matter. Each single key is held like any other: by a quorum that gave
+// all of the keys in one step. Whatever excludes the holders of one key, exclusive or
+// shared, therefore excludes holders of several, too.
+
+package lease
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
+)
+
+// multiMode takes the ballot's key and its further keys.
+type multiMode struct {
+	shared bool // shared: as a reader of every key
+}
+
+var _ lockMode = (*multiMode)(nil)
+
+func (f *multiMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
+	c.Set("EVALSHA", a.call.leases.engine.Scripts.Multi, strconv.Itoa(1+len(a.rest)), a.key)
+	c.Args = append(c.Args, a.rest...)
+	c.Args = append(c.Args, string(a.token), m.Decimal(end), engine.Flag(f.shared))
+}
+
+func (f *multiMode) read(_ *lockBallot, answer pool.Answer) vote {
+	n := engine.Numbers(answer.Reply)
+	if answer.Reply.Err != nil || !answer.Sent || len(n) == 0 {
+		return readVote(answer)
+	}
+	switch n[0] {
+	case 1:
+		made := slices.Contains(n[1:], 0)
+		earlier := slices.Contains(n[1:], 1)
+		if made {
+			return vote{yes: true, hadCopy: earlier, copy: copyMade}
+		}
+		return vote{yes: true, copy: copyEarlier}
+	case -1:
+		return vote{no: true, wrongType: true}
+	}
+	return vote{no: true}
+}
+
+// takeBack undoes key by key. The script moved the expiry of each copy that the token
+// already had, so the undo does not match it.
+func (f *multiMode) takeBack(a *lockBallot, lane int, c copyState) {
+	a.undo(lane, c)
+	for _, key := range a.rest {
+		a.undoKey(lane, c, key)
+	}
+}
+
+func (f *multiMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
+	return retrySplit(f, a, v)
+}
+
+// SortedKeys are the keys of the request, in rising order.
+func (r *LockRequest) SortedKeys() []engine.Key {
+	keys := append([]engine.Key{r.Key}, r.More...)
+	slices.Sort(keys)
+	return keys
+}
+
+// tokenOf is the token of the i-th key, where 0 is Key. own is the token that all keys
+// share, if they share one.
+func (r *LockRequest) tokenOf(i int, own engine.Token) engine.Token {
+	if r.Script != nil && i < len(r.Script.Tokens) {
+		return r.Script.Tokens[i]
+	}
+	return own
+}
+
+// sortedIDs are the leases of the request's keys, in the order of the keys.
+func (r *LockRequest) sortedIDs() []engine.LeaseID {
+	ids := []engine.LeaseID{{DB: r.DB, Key: r.Key, Token: r.Token}}
+	for i, key := range r.More {
+		ids = append(ids, engine.LeaseID{DB: r.DB, Key: key, Token: r.tokenOf(i+1, r.Token)})
+	}
+	slices.SortFunc(ids, func(a, b engine.LeaseID) int { return strings.Compare(string(a.Key), string(b.Key)) })
+	return ids
+}
+
+// startInTurn starts the call once no other acquire with this token is under way for any
+// of the keys. All calls take the keys in one order, so they never wait in a cycle.
+func (c *acquireCall) startInTurn(b *engine.Batch, ids []engine.LeaseID) {
+	if len(ids) == 0 {
+		c.try(b)
+		return
+	}
+	c.leases.tokenQueue.enter(ids[0], b, queuedOperation{holds: true, run: func(b *engine.Batch) {
+		c.startInTurn(b, ids[1:])
+	}})
+}

@@ -1,0 +1,139 @@
+// This file grants a key to at most n holders: a semaphore with leased permits.
+//
+// Majorities of counted permits do not add up. With 3 masters and 2 permits, three
+// holders can have two masters each without any master giving a third permit. A permit is
+// therefore a numbered slot, which is a lock of its own: a quorum must give the same
+// slot. The daemon chooses the slot. A master that has given it to another token answers
+// with its free slots, and the answers choose the slot of the next round.
+
+package lease
+
+import (
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
+)
+
+// maxPermitRounds bounds how many slots are tried before the key counts as taken.
+const maxPermitRounds = 3
+
+// permitMode requests one slot. The ballot's lock guards what the masters answered.
+type permitMode struct {
+	limit int
+	slot  int  // 1 … limit
+	named bool // the caller's token may have a slot already
+
+	answered    int         // masters that reported their free slots
+	free        map[int]int // on how many of them
+	ownSlots    map[int]int // on how many masters the token already has a slot
+	otherLimits map[int]int // numbers of permits that masters have for the key
+}
+
+var _ lockMode = (*permitMode)(nil)
+
+func (f *permitMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
+	c.Set("EVALSHA", a.call.leases.engine.Scripts.Permit, "1", a.key, string(a.token), m.Decimal(end),
+		strconv.Itoa(f.limit), strconv.Itoa(f.slot), engine.Flag(f.named))
+}
+
+// firstSlot is chosen by the token. Requests that arrive together through several daemons
+// thus rarely try the same slot, and a repeat finds its own.
+func firstSlot(token engine.Token, limit int) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(token))
+	return int(h.Sum32()%uint32(limit)) + 1
+}
+
+func (f *permitMode) read(a *lockBallot, answer pool.Answer) vote {
+	n := engine.Numbers(answer.Reply)
+	if answer.Reply.Err != nil || !answer.Sent || len(n) == 0 {
+		return readVote(answer)
+	}
+	switch what, more := n[0], n[1:]; {
+	case what == 1 && len(more) == 1 && more[0] == 2:
+		return vote{yes: true, copy: copyEarlier}
+	case what == 1:
+		return vote{yes: true, copy: copyMade}
+	case what == -1:
+		return vote{no: true, wrongType: true}
+	case what == 0:
+		f.answered++
+		for _, slot := range more {
+			f.countSlot(&f.free, slot)
+		}
+	case what == 2 && len(more) == 1:
+		f.countSlot(&f.ownSlots, more[0])
+	case what == 3 && len(more) == 1 && answer.Seal.Good:
+		f.countSlot(&f.otherLimits, more[0])
+	}
+	return vote{no: true}
+}
+
+func (f *permitMode) takeBack(a *lockBallot, lane int, c copyState) {
+	a.undo(lane, c, strconv.Itoa(f.slot))
+}
+
+// after tries another slot as long as a quorum may give one.
+func (f *permitMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
+	a.ballot.Lock()
+	defer a.ballot.Unlock()
+	n, needed := a.ballot.Tally.N, a.ballot.Tally.Quorum
+	if a.ballot.MostlyWrongType() {
+		return nil, engine.ErrWrongType
+	}
+	draw := func(n int) int { return int(a.call.leases.engine.Pool.Jitter(time.Duration(n))) }
+	if limit, masters := mostCounted(f.otherLimits, draw); masters > n-needed {
+		return nil, &OtherLimit{Key: a.call.request.Key, Asked: f.limit, Limit: limit}
+	}
+	next := &permitMode{limit: f.limit, named: f.named, slot: f.slot}
+	slot, masters := mostCounted(f.ownSlots, draw)
+	if masters == 0 {
+		slot, masters = mostCounted(f.free, draw)
+	}
+	switch {
+	case masters > 0:
+		next.slot = slot
+	case v == quorum.Split:
+		next.slot = draw(f.limit) + 1
+	}
+	// Masters without an answer may have any slot free.
+	if v == quorum.Refused && (len(f.ownSlots) == 0 && masters+n-f.answered < needed || a.call.tries >= maxPermitRounds || next.slot == f.slot) {
+		return nil, engine.ErrHeld
+	}
+	return next, nil
+}
+
+// countSlot counts a slot or a number of permits, unless the value is out of range.
+func (f *permitMode) countSlot(in *map[int]int, what int64) {
+	if what < 1 || in != &f.otherLimits && what > int64(f.limit) {
+		return
+	}
+	if *in == nil {
+		*in = map[int]int{}
+	}
+	(*in)[int(what)]++
+}
+
+// mostCounted is the value that was counted most often. Among several it is a random one:
+// requests that contend for the last slots must not choose alike.
+func mostCounted(of map[int]int, draw func(int) int) (what, times int) {
+	var best []int
+	for one, n := range of {
+		if n > times {
+			best, times = best[:0], n
+		}
+		if n == times {
+			best = append(best, one)
+		}
+	}
+	if len(best) == 0 {
+		return 0, 0
+	}
+	slices.Sort(best)
+	return best[draw(len(best))], times
+}

@@ -1,0 +1,150 @@
+// leaseRecords stores what this daemon knows about the leases it granted. Safety does not rest
+// on it: a record only makes answers more precise (whether the lease was still valid when it was
+// released) and keeps a stray copy from reviving a lapsed lease.
+
+package lease
+
+import (
+	"sync"
+	"time"
+
+	"redlockd/redlock/engine"
+)
+
+// allLanes are all masters, for leases whose copies are not known.
+const allLanes = ^uint16(0)
+
+// leaseRecord is what was promised last.
+type leaseRecord struct {
+	until time.Duration // end of the validity that the holder received
+	gone  time.Duration // no copy that this daemon made lasts longer
+	// copies are the masters that may hold one, as bits: only they must receive the release
+	// later if they do not answer.
+	copies uint16
+	mode   Mode
+	fence  engine.Fence // of the grant; 0 = another daemon's, not known
+	// number identifies the record. An extension that is decided after a release of the same
+	// token must not bring the record back.
+	number uint64
+}
+
+// leaseRecords forget by generation: what was noted before the last two periods has expired,
+// because no lease is longer than one. Forgetting costs nothing.
+type leaseRecords struct {
+	period time.Duration
+
+	mu         sync.Mutex
+	current    map[engine.LeaseID]leaseRecord
+	previous   map[engine.LeaseID]leaseRecord
+	rotated    time.Duration
+	lastNumber uint64 // the last number given
+}
+
+func newLeaseRecords(maxTTL time.Duration) *leaseRecords {
+	return &leaseRecords{period: maxTTL + 5*time.Second, current: map[engine.LeaseID]leaseRecord{}, previous: map[engine.LeaseID]leaseRecord{}}
+}
+
+// note records a grant; a later end wins.
+func (l *leaseRecords) note(id engine.LeaseID, n leaseRecord, now time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.noteLocked(id, n, now)
+}
+
+func (l *leaseRecords) noteLocked(id engine.LeaseID, n leaseRecord, now time.Duration) {
+	if now-l.rotated > l.period {
+		l.previous, l.current, l.rotated = l.current, map[engine.LeaseID]leaseRecord{}, now
+	}
+	if before, ok := l.findLocked(id); ok {
+		n.until, n.gone, n.copies = max(n.until, before.until), max(n.gone, before.gone), n.copies|before.copies
+		n.fence = max(n.fence, before.fence)
+		n.number = before.number
+		delete(l.previous, id)
+	} else {
+		l.lastNumber++
+		n.number = l.lastNumber
+	}
+	l.current[id] = n
+}
+
+// findOrAdd returns the record of a lease that is about to be extended. Nothing is known of a
+// lease that another daemon granted: it gets an empty record, so that a release in the meantime
+// has something to drop.
+func (l *leaseRecords) findOrAdd(id engine.LeaseID, now time.Duration) leaseRecord {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known, ok := l.findLocked(id); ok {
+		return known
+	}
+	l.noteLocked(id, leaseRecord{copies: allLanes}, now)
+	return l.current[id]
+}
+
+// prolong records an extension of a lease that findOrAdd returned, unless the lease has been
+// released meanwhile. It returns the fence of the lease, 0 if it is not known.
+func (l *leaseRecords) prolong(id engine.LeaseID, n leaseRecord, number uint64, now time.Duration) engine.Fence {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	known, ok := l.findLocked(id)
+	if ok && known.number == number {
+		l.noteLocked(id, n, now)
+	}
+	return known.fence
+}
+
+// shorten records that a lease ends at until, if it was to last longer: a client whose script
+// sets an end is promised no more.
+func (l *leaseRecords) shorten(id engine.LeaseID, until time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, generation := range []map[engine.LeaseID]leaseRecord{l.current, l.previous} {
+		if known, ok := generation[id]; ok {
+			known.until = min(known.until, until)
+			generation[id] = known
+		}
+	}
+}
+
+// dropIfEmpty drops a record that has stayed empty.
+func (l *leaseRecords) dropIfEmpty(id engine.LeaseID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known, ok := l.findLocked(id); ok && known.until == 0 {
+		delete(l.current, id)
+		delete(l.previous, id)
+	}
+}
+
+// dropGrant forgets a lease that was given back, unless it has been granted again since.
+func (l *leaseRecords) dropGrant(id engine.LeaseID, fence engine.Fence) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known, ok := l.findLocked(id); ok && known.fence == fence {
+		delete(l.current, id)
+		delete(l.previous, id)
+	}
+}
+
+// drop forgets a lease and returns its record.
+func (l *leaseRecords) drop(id engine.LeaseID) (leaseRecord, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was, ok := l.findLocked(id)
+	delete(l.current, id)
+	delete(l.previous, id)
+	return was, ok
+}
+
+func (l *leaseRecords) find(id engine.LeaseID) (leaseRecord, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.findLocked(id)
+}
+
+func (l *leaseRecords) findLocked(id engine.LeaseID) (leaseRecord, bool) {
+	if known, ok := l.current[id]; ok {
+		return known, true
+	}
+	known, ok := l.previous[id]
+	return known, ok
+}

@@ -1,0 +1,151 @@
+// This file releases a lock: how the masters' answers are counted, what the caller
+// receives, and how the release goes on after the answer until every copy is gone.
+
+package lease
+
+import (
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/events"
+	"redlockd/redlock/quorum"
+)
+
+// release is one release of a lease.
+type release struct {
+	engine.Plain
+	ballot engine.Ballot
+	leases *Leases
+	id     engine.LeaseID
+	key    string
+	copies uint16       // bits: masters that may hold a copy
+	valid  bool         // this daemon's own record shows that the lease still runs
+	fence  engine.Fence // of its grant; 0 = not known
+	event  events.Kind  // the event that is emitted
+	start  time.Duration
+	scope  *releaseScope // nil = every copy
+	done   UnlockDone
+}
+
+// releaseScope limits a release to copies that end up to some time after the release was
+// requested, or up to the expiry that was written on that master.
+type releaseScope struct {
+	upTo  time.Duration
+	wrote *[quorum.MaxMasters]int64 // ms of each master's clock; only the lane itself reads its entry
+}
+
+var _ engine.Question = (*release)(nil)
+
+// releaseAs is release with the event that listeners receive. It spares copies outside
+// its scope; nil = none.
+func (l *Leases) releaseAs(event events.Kind, b *engine.Batch, id engine.LeaseID, only *releaseScope, t *engine.Trace, done UnlockDone) {
+	now := l.engine.Recent()
+	// The lease is forgotten before the release is queued: from here on no repair may
+	// re-create a copy.
+	known, ok := l.records.drop(id)
+	l.changes.Released(id)
+	if !ok {
+		known.copies = allLanes
+	}
+	if b == nil { // the release and the next waiter's ballot leave together
+		b = &engine.Batch{}
+		defer b.Send()
+	}
+	l.notes.drop(b, id)
+	r := &release{
+		leases: l, id: id, key: l.engine.MasterKey(id.Key), copies: known.copies,
+		valid: ok && known.until > now, fence: known.fence, event: event, start: now, scope: only, done: done,
+	}
+	r.ballot.Ask(l.engine, b, l.engine.Pool.Group(id.DB), t, r)
+	l.freed(b, id.DB, id.Key)
+}
+
+// Props: "deleted" needs no seal, "not held" counts only under a good one.
+func (r *release) Props() pool.Props {
+	plan := pool.Props{Key: r.key, SharesKey: true, SealZero: true}
+	if r.scope == nil {
+		plan.Bulk = r.leases.engine.Scripts.Releases
+	}
+	return plan
+}
+
+// BulkArg is the argument of the script that handles all releases of a flush.
+func (r *release) BulkArg() string { return string(r.id.Token) }
+
+// Command deletes whatever the token holds, usually without a guard: the command is sent
+// once and nothing overtakes it.
+func (r *release) Command(m *pool.SendContext, c *pool.Command) bool {
+	if r.scope != nil {
+		pending := r.pendingRelease(m.Lane)
+		c.Set(pending.CommandArgs(m)...)
+		return true
+	}
+	c.Set("EVALSHA", r.leases.engine.Scripts.Release, "1", r.key, string(r.id.Token), "", "")
+	return true
+}
+
+// Failed repeats the release on a master that did not answer. The guard spares copies that end
+// later than any copy that can exist now: if the token is used again, they belong to that later
+// lease.
+func (r *release) Failed(answer pool.Answer) {
+	if r.copies&(1<<answer.Lane) != 0 && len(r.id.Token) >= shortToken {
+		r.ballot.Group.RetryRelease(answer.Lane, r.pendingRelease(answer.Lane))
+	}
+}
+
+// Read: yes means that the copy is gone now, no that the master certainly held none before.
+func (r *release) Read(answer pool.Answer) engine.Reading {
+	switch {
+	case answer.Reply.Err != nil:
+		return engine.Uncounted
+	case engine.IsOne(answer.Reply):
+		return engine.Yes
+	case engine.CountsAsVote(answer):
+		return engine.No
+	}
+	return engine.Uncounted
+}
+
+func (r *release) Decide(t *quorum.Tally) quorum.Result {
+	v := t.Result()
+	switch {
+	case v == quorum.Granted, v == quorum.Refused:
+		return v
+	case t.Pending() > 0:
+		return quorum.Undecided
+	case r.valid && t.Yes > 0:
+		// The lease was valid, so a quorum held it. The masters without an answer receive
+		// the release again until they have deleted their copy.
+		return quorum.Granted
+	}
+	return quorum.Unknown
+}
+
+// DecidedLocked emits the event with the lock held: the next holder of the key needs answers
+// that come after this one, so its grant cannot be reported first.
+func (r *release) DecidedLocked(v quorum.Result) {
+	if v == quorum.Granted {
+		r.leases.events.Emit(r.event, r.id, r.fence, 0)
+	}
+}
+
+func (r *release) Decided(v quorum.Result) {
+	var err error
+	switch v {
+	case quorum.Granted:
+		r.leases.engine.Counts.Released.Add(1)
+	case quorum.Unknown:
+		err = r.ballot.NoQuorum("whether the token held the lock is unknown; the release is repeated until every master has let go")
+	}
+	r.leases.engine.Leave()
+	r.done(v == quorum.Granted, err)
+}
+
+func (r *release) pendingRelease(lane int) pool.PendingRelease {
+	l := r.leases
+	if r.scope == nil {
+		return l.pendingRelease(r.key, r.id.Token, r.start)
+	}
+	return l.pendingReleaseUpTo(r.key, r.id.Token, r.start, r.scope.upTo, r.scope.wrote[lane]+2*quorum.ExpiryGrain)
+}

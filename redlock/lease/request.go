@@ -1,0 +1,113 @@
+package lease
+
+import (
+	"time"
+
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
+)
+
+// Mode is how many clients may hold a key at a time, and which of them together.
+type Mode uint8
+
+const (
+	Exclusive Mode = iota // one holder
+	Shared                // readers together, or one exclusive holder
+	Permits               // at most Limit holders
+)
+
+// LockRequest requests a lock.
+type LockRequest struct {
+	DB    int           // logical database, 0 … Options.Databases−1
+	Key   engine.Key    // 1–512 bytes, validated by the caller
+	TTL   time.Duration // 10 ms … MaxTTL, validated by the caller
+	Token engine.Token  // "" = generate 160 random bits (27 characters)
+	Meta  string        // free text for people, at most 512 bytes
+
+	Mode Mode
+	Fair bool // first come, first served, over all daemons
+	// Valued: a client of plain SET NX chose Token as the value. To such a client an equal
+	// value that is already there belongs to another holder.
+	Valued bool
+	Limit  int          // of Permits: 1 … 1024, the same for all users of the key
+	More   []engine.Key // further keys, different from Key and from one another: all of them or none
+
+	Wait      time.Duration // of a wait: how long at most
+	Owner     Owner         // the connection that will hold the lock, for the detection of deadlock cycles; nil = unknown
+	Requester *Requester    // the client that makes the request, for people; nil = unknown
+
+	Ticket *Ticket // its place in the queue, of FAIR with Wait; package wait sets it
+
+	Hold *HoldTerms // renew the lease; nil = do not
+
+	// Script takes the lock with a library's own script, with Token as its token. The script's
+	// own answers are noted in Answers.
+	Script  *Script
+	Answers *ScriptAnswers
+}
+
+// Requester describes the client of a request, for people.
+type Requester struct {
+	ID         int64 // number of the connection in this daemon
+	Addr, Name string
+	User       string
+	// Trace receives the votes on this one request; may be nil. It is here because a
+	// waiter costs what a LockRequest costs.
+	Trace *engine.Trace
+}
+
+func (r *LockRequest) trace() *engine.Trace {
+	if r.Requester == nil {
+		return nil
+	}
+	return r.Requester.Trace
+}
+
+// Owner is a connection of this daemon that waits for locks and holds locks.
+type Owner interface {
+	// Holds lists the leases that only this owner will release. runs reports whether this
+	// daemon knows that a lease is running.
+	Holds(runs func(engine.LeaseID) bool) []engine.LeaseID
+}
+
+// Ticket is a place in a queue.
+type Ticket struct {
+	ID     string
+	Number int64         // 0 until it is established
+	Since  time.Duration // when that was
+}
+
+// UnlockRequest gives a lock back.
+type UnlockRequest struct {
+	DB    int
+	Key   engine.Key
+	Token engine.Token
+	Trace *engine.Trace // receives the votes; nil = not traced
+}
+
+// ExtendRequest makes a held lock last at least TTL from now.
+type ExtendRequest struct {
+	DB    int
+	Key   engine.Key
+	More  []engine.Key // further keys: all of them are extended or none
+	Token engine.Token
+	TTL   time.Duration
+	Trace *engine.Trace // receives the votes; nil = not traced
+
+	// wrote is the latest end sent to each master, ms of its clock. It is for callers that must
+	// not delete what ends later; otherwise nil. A lane writes only its own entry.
+	wrote *[quorum.MaxMasters]int64
+}
+
+// Completions are called exactly once, from any goroutine, and must not block.
+// err is nil, ErrHeld (refused), ErrNotHeld (extend only), *NoQuorum, *Expired,
+// *Busy, *Deadlock (waits only), *OtherLimit, ErrWrongType, ErrShutdown or ErrLeft.
+type (
+	LockDone   func(Grant, error)
+	UnlockDone func(released bool, err error)
+	ExtendDone func(Grant, error) // Grant.Validity() is what is left
+)
+
+// Endless is the TTL of a lock without an expiry, where such locks are allowed. If a
+// master is unreachable when such a lock is released, its copy stays for good.
+const Endless = 100 * 365 * 24 * time.Hour

@@ -1,0 +1,185 @@
+// This file changes a lock for a client that treats the quorum as one Redis: DEL, EXPIRE,
+// SET XX, SET IFEQ. Except for the last, these commands compare no token, so they may
+// take the lock from its holder.
+
+package lease
+
+import (
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/events"
+	"redlockd/redlock/quorum"
+)
+
+// WriteEffect is the change that a write makes to the copies.
+type WriteEffect uint8
+
+const (
+	WriteDeletes  WriteEffect = iota
+	WriteExpires              // a new expiry, longer or shorter
+	WriteReplaces             // another value, with a new expiry
+)
+
+var writeWords = []string{"delete", "expire", "set"}
+
+// WriteRequest changes the exclusive lock at a key.
+type WriteRequest struct {
+	DB     int
+	Key    engine.Key
+	Effect WriteEffect
+	Value  engine.Token  // of WriteReplaces
+	Equal  engine.Token  // only while the copy has this value; "" = any value
+	TTL    time.Duration // not for WriteDeletes; Endless = no expiry
+	// EndlessToo: a copy without an expiry is a lock, not foreign data.
+	EndlessToo bool
+	Trace      *engine.Trace // receives the votes; may be nil
+}
+
+// WriteDone is called exactly once, from any goroutine. done is false if there is no such
+// lock. err is *NoQuorum, ErrWrongType, *Busy or ErrShutdown.
+type WriteDone func(done bool, err error)
+
+// Write changes a lock on a quorum of masters.
+func (l *Leases) Write(b *engine.Batch, r WriteRequest, done WriteDone) {
+	if r.Effect == WriteDeletes && r.Equal == "" {
+		l.deleteSeen(b, r, done)
+		return
+	}
+	l.write(b, r, done)
+}
+
+// write sends the change to every master, whatever the others have.
+func (l *Leases) write(b *engine.Batch, r WriteRequest, done WriteDone) {
+	if err := l.engine.Enter(); err != nil {
+		done(false, err)
+		return
+	}
+	if r.Effect == WriteDeletes || r.Effect == WriteReplaces && r.Value != r.Equal {
+		l.changes.Forced(engine.LeaseID{DB: r.DB, Key: r.Key, Token: r.Equal})
+	}
+	if b == nil {
+		b = &engine.Batch{}
+		defer b.Send()
+	}
+	w := &writeCall{leases: l, request: r, key: l.engine.MasterKey(r.Key), start: l.engine.Recent(), done: done}
+	w.ballot = newScriptBallot(l.engine.Pool.Group(r.DB), pool.Props{Key: w.key, SharesKey: true, Sealed: true})
+	w.ballot.command, w.ballot.read, w.ballot.onResult, w.ballot.onLateVote = w.command, w.read, w.onResult, w.onLateVote
+	w.ballot.onDecidedLocked, w.ballot.unwrap = w.onDecidedLocked, w.unwrap
+	w.ballot.ask(l, b, r.Trace)
+	if r.Effect != WriteReplaces {
+		l.freed(b, r.DB, r.Key)
+	}
+}
+
+// writeCall is one Write.
+type writeCall struct {
+	leases  *Leases
+	request WriteRequest
+	key     string
+	start   time.Duration
+	done    WriteDone
+	ballot  *scriptBallot
+	ends    [quorum.MaxMasters]int64 // written for each master, ms of its clock
+}
+
+func (w *writeCall) command(m *pool.SendContext, c *pool.Command) bool {
+	r := &w.request
+	end := ""
+	if r.Effect != WriteDeletes && r.TTL < Endless {
+		// It prolongs the existing copy, so only its own undo matches the expiry.
+		w.ends[m.Lane] = quorum.Expiry(m.Time, r.TTL, w.leases.engine.Late) + quorum.ProlongedOffset
+		end = m.Decimal(w.ends[m.Lane])
+	}
+	c.Set("EVALSHA", w.leases.engine.Scripts.Write, "1", w.key,
+		writeWords[r.Effect], end, string(r.Value), string(r.Equal), engine.Flag(r.EndlessToo))
+	return true
+}
+
+// unwrap reports a copy that keeps its value and ends later than requested.
+func (w *writeCall) unwrap(answer *pool.Answer) []keptExpiry {
+	at := answer.Reply.Items
+	if len(at) != 3 {
+		return nil
+	}
+	answer.Reply = at[0]
+	return []keptExpiry{{lane: answer.Lane, key: w.key, ends: at[1].Int, set: w.ends[answer.Lane], value: at[2].Str}}
+}
+
+// read: a change was made even if a quarantined master made it, but it adds nothing to a
+// quorum that holds.
+func (w *writeCall) read(answer pool.Answer) ScriptVote {
+	n := answer.Reply.Int
+	switch {
+	case answer.Reply.Err != nil, answer.Reply.Kind != pool.ReplyInt:
+		return ScriptUnclear
+	case n == 1 && (engine.CountsAsVote(answer) || w.request.Effect == WriteDeletes):
+		return ScriptYes
+	case n != 1 && engine.CountsAsVote(answer), n == -1 && answer.Seal.Good:
+		return ScriptNo
+	}
+	return ScriptUnclear
+}
+
+// onDecidedLocked reports the release. The holder of the deleted lock is not known.
+func (w *writeCall) onDecidedLocked(v quorum.Result) {
+	if r := &w.request; v == quorum.Granted && r.Effect == WriteDeletes {
+		w.leases.events.Emit(events.Released, engine.LeaseID{DB: r.DB, Key: r.Key, Token: ""}, 0, 0)
+	}
+}
+
+func (w *writeCall) onResult(v quorum.Result) {
+	l, s := w.leases, w.ballot
+	l.engine.Leave()
+	switch {
+	case v == quorum.Granted:
+		if r := &w.request; r.Effect == WriteReplaces && r.Value == r.Equal {
+			l.shorten(s.ballot.Group, s.kept, quorum.Deadline(w.start, r.TTL), engine.LeaseID{DB: r.DB, Key: r.Key, Token: r.Value})
+		} else if r.Effect == WriteExpires {
+			l.changes.Shortened(engine.LeaseID{DB: r.DB, Key: r.Key, Token: ""}, quorum.Deadline(w.start, r.TTL))
+		}
+		w.done(true, nil)
+	case v == quorum.Refused && w.mostlyWrongType():
+		w.done(false, engine.ErrWrongType)
+	case v == quorum.Refused:
+		w.takeBack(s.voters(ScriptYes)...)
+		w.done(false, nil)
+	default:
+		w.takeBack(s.voters(ScriptYes)...)
+		w.done(false, s.ballot.NoQuorum("some masters may have done it"))
+	}
+}
+
+// onLateVote: after a refusal, a minority may still have made the change.
+func (w *writeCall) onLateVote(lane int, vote ScriptVote, v quorum.Result) {
+	if vote == ScriptYes && v == quorum.Refused {
+		w.takeBack(lane)
+	}
+}
+
+func (w *writeCall) mostlyWrongType() bool {
+	w.ballot.ballot.Lock()
+	defer w.ballot.ballot.Unlock()
+	wrongType := 0
+	for i := range w.ballot.ballot.Tally.N {
+		if w.ballot.votes[i] == ScriptNo && w.ballot.replies[i].Int == -1 {
+			wrongType++
+		}
+	}
+	return wrongType > w.ballot.ballot.Tally.N-w.ballot.ballot.Tally.Quorum
+}
+
+// takeBack deletes a value that only a minority received. It makes no holder, unless it
+// was there before.
+func (w *writeCall) takeBack(lanes ...int) {
+	l, r := w.leases, &w.request
+	if r.Effect != WriteReplaces || r.TTL >= Endless || r.Value == r.Equal {
+		return
+	}
+	for _, lane := range lanes {
+		l.engine.Counts.Undone.Add(1)
+		pending := l.pendingReleaseWithin(w.key, r.Value, w.ends[lane]-1, w.ends[lane]+1, w.start+r.TTL+4*l.engine.MasterTimeout)
+		engine.RetryUntilAnswered(w.ballot.ballot.Group, lane, w.key, pending)
+	}
+}

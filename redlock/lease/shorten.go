@@ -1,0 +1,72 @@
+// This file makes leases end earlier than before.
+//
+// A library's script may set any expiry, and a message may be late. When it reaches a
+// slow master, the other masters may have answered its client, and the client may have
+// prolonged the same lease through another daemon, with that master's vote. Also, when an
+// extension fails, a minority must not have shortened copies on which the old validity
+// depends.
+//
+// So in the first round no copy ends earlier: a copy that a script would shorten keeps
+// its expiry, moved by 1 ms (noshorten.lua, write.lua). Once a quorum has said yes, the
+// masters that reported such a copy before the decision shorten it to the script's
+// expiry, if it still ends exactly then. Every command that gives an exclusive copy
+// another lease moves its expiry, if only by 1 ms (acquire.lua, multi.lua, extend.lua,
+// multiextend.lua). A late shortening then finds another expiry and does nothing. A copy
+// that a master reported after the decision may already be a later lease; it lasts as
+// long as before.
+
+package lease
+
+import (
+	"strconv"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock/engine"
+)
+
+// keptExpiry is a copy that a script wants to end earlier and that has kept its expiry.
+type keptExpiry struct {
+	lane      int
+	key       string
+	ends, set int64  // ms of the master's clock: its expiry, and the requested one
+	value     string // SHA-1, hex
+}
+
+// unwrap replaces an answer by the script's own part.
+func (s *Script) unwrap(answer *pool.Answer, e *engine.Engine) []keptExpiry {
+	own, more := s.splitAnswer(answer.Reply)
+	answer.Reply = own
+	return s.keptExpiries(more.kept, answer.Lane, e)
+}
+
+// keptExpiries reads what noshorten.lua reports about them.
+func (s *Script) keptExpiries(reported []pool.Reply, lane int, e *engine.Engine) (kept []keptExpiry) {
+	for _, one := range reported {
+		if at := one.Items; len(at) == 4 && at[0].Int >= 1 && at[0].Int <= int64(len(s.Keys)) {
+			kept = append(kept, keptExpiry{
+				lane: lane, key: e.MasterKey(s.Keys[at[0].Int-1]),
+				ends: at[1].Int, set: at[2].Int, value: at[3].Str,
+			})
+		}
+	}
+	return kept
+}
+
+// shorten makes copies of these leases end earlier. A quorum has agreed to the script
+// that ends them at until.
+func (l *Leases) shorten(g *pool.Group, kept []keptExpiry, until time.Duration, ids ...engine.LeaseID) {
+	for _, id := range ids {
+		l.records.shorten(id, until)
+	}
+	for _, k := range kept {
+		engine.RetryUntilAnswered(g, k.lane, k.key, pool.PendingRelease{
+			Args: []string{"EVALSHA", l.engine.Scripts.Trim, "1", k.key,
+				strconv.FormatInt(k.ends, 10), strconv.FormatInt(k.set, 10), k.value},
+			Until: until + 4*l.engine.MasterTimeout,
+		})
+	}
+	for _, id := range ids { // last: a renewal follows it on every master
+		l.changes.Shortened(id, until)
+	}
+}

@@ -1,0 +1,61 @@
+// This file acquires an exclusive lock with the caller's token, which may already hold
+// the key.
+//
+// If it holds the key as the only reader, it becomes the writer in place. A ballot may
+// turn the reader into the writer on a minority of masters. It must not lose the read
+// lease by that: its undo is no release, but makes the writer the reader that it was.
+
+package lease
+
+import (
+	"strconv"
+
+	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
+)
+
+// tokenMode is an exclusive lock with the caller's token.
+type tokenMode struct {
+	scores [quorum.MaxMasters]int64 // expiry of the reader that was upgraded on a master
+}
+
+var _ lockMode = (*tokenMode)(nil)
+
+func (f *tokenMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
+	c.Set("EVALSHA", a.call.leases.engine.Scripts.Acquire, "1", a.key, string(a.token), m.Decimal(end))
+}
+
+func (f *tokenMode) read(_ *lockBallot, answer pool.Answer) vote {
+	r := answer.Reply
+	switch {
+	case r.Kind != pool.ReplyArray || !answer.Sent:
+		return readVote(answer)
+	case len(r.Items) == 2 && r.Items[0].Int == 1:
+		f.scores[answer.Lane] = r.Items[1].Int
+		return vote{yes: true, hadCopy: true, copy: copyUpgraded}
+	}
+	return vote{no: true}
+}
+
+// takeBack also goes to masters that did not report what they did: the script finds out.
+// It goes on for as long as the longest read lease can last.
+func (f *tokenMode) takeBack(a *lockBallot, lane int, c copyState) {
+	if c != copyMade && c != copyUpgraded && c != copyMaybe {
+		return
+	}
+	l, score := a.call.leases, ""
+	if c == copyUpgraded {
+		score = strconv.FormatInt(f.scores[lane], 10)
+	}
+	l.engine.Counts.Undone.Add(1)
+	engine.RetryUntilAnswered(a.call.group, lane, a.key, pool.PendingRelease{
+		Args: []string{"EVALSHA", l.engine.Scripts.Unupgrade, "1", a.key, string(a.token),
+			strconv.FormatInt(a.ends[lane], 10), score},
+		Until: a.start + l.engine.MaxTTL + 4*l.engine.MasterTimeout, ConnectedAt: a.soleConnection(lane, c, a.token),
+	})
+}
+
+func (f *tokenMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
+	return retrySplit(&tokenMode{}, a, v)
+}
