@@ -30,13 +30,14 @@ const (
 	mostWalkFiles = 16   // of the README's walk
 )
 
-// knotLimits and methodLimits are what packages have beyond that. They only ever shrink.
+// knotLimits and methodLimits are limits of their own, which packages and types have. They
+// only ever shrink.
 var (
 	knotLimits = map[string]int{
 		"pool":        3400, // the state machine of the lanes: lane, flush, verify, group, dial
 		"redlock/sim": 5300,
 	}
-	methodLimits = map[string]int{"redlock/sim.server": 58}
+	methodLimits = map[string]int{"commands.Table": 29, "redlock.Locker": 29, "redlock/sim.server": 58}
 )
 
 // mostOperations is how many types implement pool.Operation. It only ever shrinks.
@@ -272,7 +273,11 @@ func TestStructure_NoTypeDoesEverything(t *testing.T) {
 				continue
 			}
 			id := path + "." + name
-			if limit := max(methodLimits[id], mostMethods); named.NumMethods() > limit {
+			limit, own := methodLimits[id]
+			if !own {
+				limit = mostMethods
+			}
+			if named.NumMethods() > limit {
 				t.Errorf("%s has %d methods, at most %d are allowed", id, named.NumMethods(), limit)
 			}
 		}
