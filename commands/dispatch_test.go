@@ -30,7 +30,7 @@ func TestDispatch_ProposesTheCommandForNamesThatAreTried(t *testing.T) {
 		> drelease invoices
 		< -ERR unknown command 'drelease', with args beginning with: 'invoices' (did you mean DUNLOCK key [token]?)
 		> DLOCK invoices 30s
-		< -ERR ttl '30s' is not an integer or out of range, allowed are 10 to 60000 ms; times are milliseconds: 30000, not 30s; syntax: DLOCK key ttl [SHARED | LIMIT n] [FAIR] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]
+		< -ERR ttl '30s' is not an integer or out of range, allowed are 10 to 60000 ms; times are milliseconds: 30000, not '30s'; syntax: DLOCK key ttl [SHARED | LIMIT n] [FAIR] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]
 		> DLOCK 30000 invoices
 		< -ERR ttl 'invoices' is not an integer or out of range, allowed are 10 to 60000 ms; the key stands before the ttl; syntax: DLOCK key ttl [SHARED | LIMIT n] [FAIR] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]
 		> DLOCK invoices PX 30000

@@ -45,7 +45,7 @@ func timeHint(s string) string {
 	d, err := time.ParseDuration(s)
 	switch {
 	case err == nil && d >= time.Millisecond:
-		return fmt.Sprintf("; times are milliseconds: %d, not %s", d.Milliseconds(), s)
+		return fmt.Sprintf("; times are milliseconds: %d, not %s", d.Milliseconds(), Quoted(s))
 	case IsWord(s, "PX"), IsWord(s, "EX"):
 		return "; the time stands without " + s + ", in milliseconds"
 	}

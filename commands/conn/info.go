@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"strings"
+	"sync"
 	"time"
 
 	"redlockd/commands"
@@ -46,7 +47,7 @@ func (h *handlers) sections() []section {
 // info answers the named sections in any case, or all of them. Unknown names
 // are passed over, as Redis does.
 func (h *handlers) info(c *commands.Call) error {
-	var page infoPage
+	page := infoPage{snapshot: sync.OnceValue(h.deps.Snapshot)}
 	for _, s := range h.sections() {
 		if wantsSection(c.Args[1:], strings.ToUpper(s.name)) {
 			page.heading(s.name)
@@ -67,7 +68,10 @@ func wantsSection(names []string, name string) bool {
 }
 
 // infoPage is text in lines that end with CR and LF.
-type infoPage struct{ text strings.Builder }
+type infoPage struct {
+	text     strings.Builder
+	snapshot func() commands.Snapshot // one for all sections
+}
 
 func (p *infoPage) heading(name string) {
 	if p.text.Len() > 0 {
@@ -81,10 +85,13 @@ func (p *infoPage) line(field string, value any) {
 }
 
 // figures writes the figures of a section.
-func (p *infoPage) figures(t *handlers, section commands.Section) {
-	snapshot := t.deps.Snapshot()
+func (p *infoPage) figures(section commands.Section) {
+	snapshot := p.snapshot()
 	for _, f := range commands.Figures {
-		if value := f.Value(&snapshot); f.Section == section && f.Info != "" && value != nil {
+		if f.Section != section || f.Info == "" {
+			continue
+		}
+		if value := f.Value(&snapshot); value != nil {
 			p.line(f.Info, value)
 		}
 	}
@@ -111,8 +118,8 @@ func infoServer(p *infoPage, t *handlers, _ *commands.Call) {
 	p.line("uptime_in_days", up/86400)
 }
 
-func infoClients(p *infoPage, t *handlers, _ *commands.Call) {
-	p.figures(t, commands.SectionClients)
+func infoClients(p *infoPage, _ *handlers, _ *commands.Call) {
+	p.figures(commands.SectionClients)
 }
 
 // infoMemory reads one counter of the runtime; runtime.ReadMemStats would stop
@@ -132,7 +139,7 @@ func infoPersistence(p *infoPage, _ *handlers, _ *commands.Call) {
 	p.line("aof_enabled", 0)
 }
 
-func infoStats(p *infoPage, t *handlers, _ *commands.Call) { p.figures(t, commands.SectionStats) }
+func infoStats(p *infoPage, _ *handlers, _ *commands.Call) { p.figures(commands.SectionStats) }
 
 func infoReplication(p *infoPage, _ *handlers, _ *commands.Call) {
 	p.line("role", "master")
@@ -155,7 +162,7 @@ func infoDropin(p *infoPage, t *handlers, _ *commands.Call) {
 	}
 }
 
-func infoLocks(p *infoPage, t *handlers, _ *commands.Call) { p.figures(t, commands.SectionLocks) }
+func infoLocks(p *infoPage, _ *handlers, _ *commands.Call) { p.figures(commands.SectionLocks) }
 
 // infoMasters shows the masters as the lanes of this client's database see them.
 func infoMasters(p *infoPage, t *handlers, c *commands.Call) {
@@ -167,7 +174,7 @@ func infoMasters(p *infoPage, t *handlers, c *commands.Call) {
 	}
 	p.line("masters", len(masters))
 	p.line("masters_voting", voting)
-	p.figures(t, commands.SectionMasters)
+	p.figures(commands.SectionMasters)
 	for i := range masters {
 		p.line(fmt.Sprintf("master%d", i), masterFields(&masters[i].Status))
 	}
