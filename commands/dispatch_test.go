@@ -38,6 +38,14 @@ func TestDispatch_ProposesTheCommandForNamesThatAreTried(t *testing.T) {
 	`)
 }
 
+// Many times 0s is a duration.
+func TestDispatch_RepeatsNoLongTime(t *testing.T) {
+	c := newConversation(t)
+	if text := c.start("DLOCK", "invoices", strings.Repeat("0s", 1<<16)+"1s").read(t).Text; len(text) > 1000 {
+		t.Errorf("an error of %d bytes", len(text))
+	}
+}
+
 func TestDispatch_ReportsUnknownCommandsAsRedisDoes(t *testing.T) {
 	c := newConversation(t)
 	c.transcript(`

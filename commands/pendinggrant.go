@@ -75,8 +75,8 @@ func (p *PendingGrant) Grant(grant redlock.Grant, counts time.Duration) {
 	p.completer.CompleteDeferred(p)
 }
 
-// Granted is the grant.
-func (p *PendingGrant) Granted() *redlock.Grant { return &p.grant }
+// Outcome is the grant.
+func (p *PendingGrant) Outcome() *redlock.Grant { return &p.grant }
 
 // DB is the database of the locks, and Keys are their keys.
 func (p *PendingGrant) DB() int             { return p.db }

@@ -26,7 +26,7 @@ func (a *lockAnswer) decided(grant redlock.Grant, err error) {
 
 // Granted remembers the locks for DUNLOCK without a token.
 func (a *lockAnswer) Granted(validity time.Duration) commands.Reply {
-	grant := a.PendingGrant.Granted()
+	grant := a.Outcome()
 	for _, key := range a.Keys() {
 		a.lastAcquired.Remember(a.DB(), key, grant.Token, lasting(grant))
 	}

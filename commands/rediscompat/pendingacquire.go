@@ -52,7 +52,7 @@ func (a *pendingAcquire) decided(grant redlock.Grant, err error) {
 // does not learn how much is left. The copies outlast the lease by the master
 // timeout, so a reply that is no later than that promises nothing false.
 func (a *pendingAcquire) Granted(time.Duration) commands.Reply {
-	grant := a.PendingGrant.Granted()
+	grant := a.Outcome()
 	if late, limit := grant.Elapsed(), a.handlers.deps.MasterTimeout; late > limit {
 		a.GiveBack()
 		return commands.Error("EXPIRED", fmt.Sprintf("the reply could be written only after %d ms, and no copy outlasts its lease by more than %d ms (--master-timeout); %s, try again",
