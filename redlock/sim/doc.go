@@ -11,5 +11,5 @@
 // Reading order: scenario.go, scenarios.go, waitscenarios.go, dropinscenarios.go (what is
 // played); checker.go, waitchecker.go, holdchecker.go, dropinchecker.go, cycles.go, drain.go,
 // leftovers.go (what is promised); world.go, run.go, task.go, daemon.go, link.go, server.go
-// (the machinery); the other files are one kind of client, of command or of fault each.
+// (the machinery; fake has a master's memory, commands and scripts); the other files are one kind of client or of fault each.
 package sim

@@ -97,11 +97,11 @@ func deny(w *World) {
 	}
 	for _, s := range some {
 		w.trace.note("", "master %s denies ZADD", s.name)
-		s.denied = true
+		s.Denied = "ZADD"
 	}
 	w.after(w.between(time.Millisecond, 300*time.Millisecond), nil, func() {
 		for _, s := range some {
-			s.denied = false
+			s.Denied = ""
 		}
 		w.trace.note("", "ZADD is allowed again")
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/sim/fake"
 )
 
 var (
@@ -198,7 +199,7 @@ func (f *flight) execute(n int) {
 		if w.trace.on {
 			w.trace.command(l, c, r)
 		}
-		if r.Kind == replyStatus {
+		if r.Kind == fake.ReplyStatus {
 			r.Kind = pool.ReplyString
 		}
 		if l.severed {
@@ -238,7 +239,7 @@ func (f *flight) check(words []string, r pool.Reply, received bool) {
 	if w.Scenario.MaxWait == 0 || l.daemon == nil || words[0] != "EVALSHA" {
 		return
 	}
-	switch kind := l.server.engine.kinds[words[1]]; {
+	switch kind := w.lab.kind(words[1]); {
 	case kind == scriptEnlist:
 		w.checker.queued(l.daemon, l.server, words, r, received && w.now-f.sent < masterTimeout*4/5)
 	case kind == scriptExtend && !received:

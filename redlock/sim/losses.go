@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"redlockd/redlock/sim/fake"
 )
 
 // flushall empties a master.
@@ -15,7 +17,7 @@ func (s *server) flushall() {
 		return
 	}
 	s.world.trace.note("", "FLUSHALL on master %s", s.name)
-	clear(s.memory)
+	clear(s.Memory)
 }
 
 // flushInside is a FLUSHALL between two commands of a flush.
@@ -65,9 +67,9 @@ func (s *server) evictBeforeInfo(a []string) {
 // evict takes most keys and leaves the seal.
 func (s *server) evict() {
 	w := s.world
-	for _, key := range slices.Sorted(maps.Keys(s.memory)) {
+	for _, key := range slices.Sorted(maps.Keys(s.Memory)) {
 		if !strings.HasSuffix(key, "redlockd:seal") && !w.chance(4) {
-			delete(s.memory, key)
+			delete(s.Memory, key)
 			s.evicted++
 		}
 	}
@@ -127,7 +129,7 @@ func lie(w *World) {
 // save has all masters take a snapshot at one moment.
 func save(w *World) {
 	for _, s := range w.servers {
-		s.snapshot = s.memory.clone()
+		s.snapshot = s.Memory.Clone()
 	}
 }
 
@@ -169,7 +171,7 @@ func backUps(w *World) {
 	}
 	some := w.random.Perm(len(w.servers))[:1+w.random.IntN(len(w.servers)-1)]
 	for _, i := range some {
-		w.servers[i].snapshot = w.servers[i].memory.clone()
+		w.servers[i].snapshot = w.servers[i].Memory.Clone()
 	}
 	wait := w.between(2500*time.Millisecond, 4*time.Second)
 	w.checker.quarantinedUntil += wait
@@ -193,15 +195,15 @@ func (s *server) crash(kind int) {
 	if !s.up {
 		return
 	}
-	next := memory{}
+	next := fake.Memory{}
 	switch kind {
 	case 1, 3:
-		if next = s.snapshot.clone(); next == nil {
-			next = memory{}
+		if next = s.snapshot.Clone(); next == nil {
+			next = fake.Memory{}
 		}
 		w.checker.forgets = true // what was released may be there again
 	case 2:
-		next = s.memory.clone()
+		next = s.Memory.Clone()
 	}
 	w.trace.note("", "master %s is killed, kind %d", s.name, kind)
 	s.up, s.stopped, s.backlog = false, false, nil
@@ -231,5 +233,5 @@ func (s *server) sortedLinks() (all []*simLink) {
 // remember takes the snapshot that a restart may come back with.
 func remember(w *World) {
 	s := w.anyServer()
-	s.snapshot = s.memory.clone()
+	s.snapshot = s.Memory.Clone()
 }

@@ -39,35 +39,6 @@ func (s *server) tracks(l *simLink, command []string) {
 	}
 }
 
-// changed announces what a command has changed.
-func (s *server) changed(a []string, r pool.Reply) {
-	if s.world == nil || s.world.Scenario.MaxWait == 0 {
-		return
-	}
-	keys := a[1:min(2, len(a))]
-	switch a[0] {
-	case "SET":
-		if r.Kind == pool.ReplyNil {
-			return
-		}
-	case "ZADD", "HSET":
-	case "DEL", "UNLINK":
-		keys = a[1:]
-		if r.Int == 0 {
-			return
-		}
-	case "PEXPIREAT", "PEXPIRE", "PERSIST", "ZREM", "ZREMRANGEBYSCORE", "HDEL":
-		if r.Int == 0 {
-			return
-		}
-	default:
-		return
-	}
-	for _, key := range keys {
-		s.announce(key)
-	}
-}
-
 // announce sends once that a key has changed or expired.
 func (s *server) announce(key string) {
 	w := s.world

@@ -215,8 +215,8 @@ func (j *checker) couldHave(r *waitRecord) bool {
 		world := int64(w.now / time.Microsecond)
 		now := (epoch + world + world*s.ppm/1_000_000 + s.offset) / 1000
 		if s.up && !s.stopped && r.daemon.blocked[s] <= w.now && !slices.ContainsFunc(r.keys, func(key string) bool {
-			v := s.memory[key]
-			return v != nil && (v.expires == 0 || v.expires >= now)
+			v := s.Memory[key]
+			return v != nil && (v.Expires == 0 || v.Expires >= now)
 		}) {
 			free++
 		}
@@ -229,15 +229,15 @@ func (j *checker) queues() {
 	for _, s := range j.world.servers {
 		s.readClock(int64(j.world.now / time.Microsecond))
 		for _, key := range slices.Sorted(func(yield func(string) bool) {
-			for key := range s.memory {
+			for key := range s.Memory {
 				if !yield(key) {
 					return
 				}
 			}
 		}) {
-			if strings.HasPrefix(key, "redlockd:q") && s.lookup(key) != nil {
+			if strings.HasPrefix(key, "redlockd:q") && s.Lookup(key) != nil {
 				j.world.violate("queues", key, fmt.Sprintf("master %s keeps %d waiters in the queue %q although no client waits",
-					s.name, len(s.memory[key].scores), key))
+					s.name, len(s.Memory[key].Scores), key))
 			}
 		}
 	}

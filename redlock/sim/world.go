@@ -10,6 +10,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"redlockd/redlock/sim/fake"
 )
 
 // World is one run. Everything in it happens in Play, one event after another.
@@ -22,7 +24,7 @@ type World struct {
 	events       []event
 	serial       uint64
 	steps        int64
-	engine       *engine
+	lab          *Lab
 	servers      []*server
 	daemons      []*daemon
 	clients      []client
@@ -162,15 +164,15 @@ func (w *World) between(low, high time.Duration) time.Duration {
 
 // NewWorld prepares a run; it is a function of scenario and seed alone.
 func NewWorld(s *Scenario, seed uint64, lab *Lab) *World {
-	w := &World{Scenario: s, Seed: seed, random: rand.New(rand.NewPCG(seed, 0x5eed)), engine: lab.engine}
+	w := &World{Scenario: s, Seed: seed, random: rand.New(rand.NewPCG(seed, 0x5eed)), lab: lab}
 	w.trace = &trace{world: w, out: io.Discard}
 	w.checker = newChecker(w)
 	for i := range s.Masters {
-		m := &server{world: w, engine: w.engine, name: string(rune('a' + i)), durable: s.Durable}
+		m := newServer(w, string(rune('a'+i)))
 		m.offset = int64(w.between(-s.ClockSpread, s.ClockSpread) / time.Microsecond)
 		m.home = m.offset
 		m.ppm = int64(w.random.IntN(2*s.RatePPM+1) - s.RatePPM)
-		m.start(memory{})
+		m.start(fake.Memory{})
 		w.servers = append(w.servers, m)
 	}
 	for i := range s.Daemons {
