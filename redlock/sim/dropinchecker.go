@@ -83,7 +83,7 @@ func (c *auditor) act() {
 		}
 	}
 	if w.Scenario.Rests {
-		w.checker.checkCopies()
+		w.checker().checkCopies()
 	}
 	w.soon(c, 5*time.Millisecond, 40*time.Millisecond)
 }
@@ -129,12 +129,12 @@ func (c *auditor) audit() (found, name string) {
 				continue
 			}
 			found, name = key, s.name
-			t := w.checker.token(key, v.Text)
+			t := w.checker().token(key, v.Text)
 			longest := t.atMost()
 			if longest == 0 {
 				longest = w.Scenario.MaxTTL // of DLOCK
 			}
-			w.checker.checked++
+			w.checker().checked++
 			if left := time.Duration(v.Expires-s.Now) * time.Millisecond; v.Expires == 0 || left > longest+masterTimeout+leeway {
 				w.violate("orphans", key, fmt.Sprintf("master %s keeps %q for another %.3f ms (0 = for ever: %d), at most %.3f ms were requested",
 					s.name, v.Text, ms(left), v.Expires, ms(longest)))

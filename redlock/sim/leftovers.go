@@ -22,7 +22,7 @@ func (j *checker) leftovers() {
 			if v.Expires == 0 {
 				j.world.violate("leftovers", key, "a copy that never expires is left on master "+s.name)
 			}
-			if !j.forgets {
+			if !j.world.forgets {
 				j.leftover(s, key, v)
 			}
 		}
@@ -87,4 +87,27 @@ func (j *checker) checkFullCopies() {
 			}
 		}
 	}
+}
+
+// begins implements observer: it starts the checks that run at intervals.
+func (j *checker) begins() {
+	if j.world.Scenario.MaxWait > 0 {
+		j.checkSleep()
+	}
+	if j.world.Scenario.MaxCycle > 0 {
+		j.checkCycles(map[*cycleClient]time.Duration{})
+	}
+}
+
+// rests implements observer.
+func (j *checker) rests() {
+	j.leftovers()
+	w := j.world
+	if w.Scenario.Fair == 0 || w.violation != nil {
+		return
+	}
+	if !w.Scenario.Reliable { // a ticket that is refreshed no more expires
+		w.run(w.now + 4*time.Second)
+	}
+	j.queues()
 }

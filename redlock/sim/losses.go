@@ -1,13 +1,6 @@
 package sim
 
-import (
-	"maps"
-	"slices"
-	"strings"
-	"time"
-
-	"redlockd/redlock/sim/fake"
-)
+import "time"
 
 // flushall empties a master.
 func flushall(w *World) { w.anyServer().flushall() }
@@ -25,16 +18,6 @@ func flushInside(_ *World, s *server) {
 	if s.world.overAge() {
 		s.flushall()
 	}
-}
-
-// overAge: a fault that quarantines a master is followed by another only when the
-// group has had time to recover. With every master quarantined nothing is tested.
-func (w *World) overAge() bool {
-	if w.now < w.checker.quarantinedUntil {
-		return false
-	}
-	w.checker.quarantinedUntil = w.now + w.between(w.Scenario.age()/3, w.Scenario.age()*5/4)
-	return true
 }
 
 // flushSometimes is flushall, not too often.
@@ -55,25 +38,6 @@ func evictUnseen(w *World) {
 	for _, l := range s.sortedLinks() {
 		l.sever()
 	}
-}
-
-// evictBeforeInfo takes keys just before a daemon reads the statistics.
-func (s *server) evictBeforeInfo(a []string) {
-	if w := s.world; w != nil && w.Scenario.Evicts && len(a) > 1 && a[1] == "stats" && !w.calm && w.overAge() {
-		s.evict()
-	}
-}
-
-// evict takes most keys and leaves the seal.
-func (s *server) evict() {
-	w := s.world
-	for _, key := range slices.Sorted(maps.Keys(s.Memory)) {
-		if !strings.HasSuffix(key, "redlockd:seal") && !w.chance(4) {
-			delete(s.Memory, key)
-			s.evicted++
-		}
-	}
-	w.trace.note("", "master %s has evicted %d keys", s.name, s.evicted)
 }
 
 // restart kills a master; what comes back may have forgotten.
@@ -174,7 +138,7 @@ func backUps(w *World) {
 		w.servers[i].snapshot = w.servers[i].Memory.Clone()
 	}
 	wait := w.between(2500*time.Millisecond, 4*time.Second)
-	w.checker.quarantinedUntil += wait
+	w.quarantinedUntil += wait
 	w.after(wait, nil, func() {
 		if w.calm {
 			return
@@ -186,48 +150,6 @@ func backUps(w *World) {
 			kill(w, d)
 		}
 	})
-}
-
-// crash ends a process and starts the next: 0 empty, 1 with an older memory,
-// 2 with all of it, 3 as a replica that was promoted.
-func (s *server) crash(kind int) {
-	w := s.world
-	if !s.up {
-		return
-	}
-	next := fake.Memory{}
-	switch kind {
-	case 1, 3:
-		if next = s.snapshot.Clone(); next == nil {
-			next = fake.Memory{}
-		}
-		w.checker.forgets = true // what was released may be there again
-	case 2:
-		next = s.Memory.Clone()
-	}
-	w.trace.note("", "master %s is killed, kind %d", s.name, kind)
-	s.up, s.stopped, s.backlog = false, false, nil
-	for _, l := range s.sortedLinks() {
-		l.sever()
-	}
-	process := s.process
-	w.after(w.between(time.Millisecond, 300*time.Millisecond), nil, func() {
-		if s.process != process {
-			return
-		}
-		s.promoted = kind == 3
-		s.start(next)
-		w.trace.note("", "master %s is there again with %d keys", s.name, len(next))
-	})
-}
-
-func (s *server) sortedLinks() (all []*simLink) {
-	for id := int64(1); id <= s.lastID; id++ {
-		if l := s.links[id]; l != nil {
-			all = append(all, l)
-		}
-	}
-	return all
 }
 
 // remember takes the snapshot that a restart may come back with.

@@ -87,15 +87,20 @@ func (s *Scenario) latency(w *World) time.Duration {
 	return 30*time.Microsecond + time.Duration(w.random.IntN(170))*time.Microsecond
 }
 
-// base is what scenarios have in common.
-func base(name string, change func(*Scenario)) *Scenario {
-	s := &Scenario{
-		Name: name, Masters: 3, Daemons: 3, Keys: 4, Length: 6 * time.Second,
-		Clients: []ClientGroup{{8, newLocking}},
-		MinTTL:  60 * time.Millisecond, MaxTTL: time.Second, MaxKeep: 4 * time.Second,
-		Split: 10, Stall: 400, Slow: 60, Named: 6, Undelivered: 100,
-		RatePPM: 100, ClockSpread: 5 * time.Millisecond,
+// fault is a failure that happens again and again until the world is calm.
+type fault struct {
+	every time.Duration // on average
+	do    func(w *World)
+}
+
+func (f fault) start(w *World) {
+	var again func()
+	again = func() {
+		if w.calm {
+			return
+		}
+		f.do(w)
+		w.after(w.between(f.every/4, f.every*7/4), nil, again)
 	}
-	change(s)
-	return s
+	w.after(w.between(0, f.every), nil, again)
 }

@@ -280,3 +280,16 @@ func modeScenarios() []*Scenario {
 		}),
 	}
 }
+
+// base is what scenarios have in common.
+func base(name string, change func(*Scenario)) *Scenario {
+	s := &Scenario{
+		Name: name, Masters: 3, Daemons: 3, Keys: 4, Length: 6 * time.Second,
+		Clients: []ClientGroup{{8, newLocking}},
+		MinTTL:  60 * time.Millisecond, MaxTTL: time.Second, MaxKeep: 4 * time.Second,
+		Split: 10, Stall: 400, Slow: 60, Named: 6, Undelivered: 100,
+		RatePPM: 100, ClockSpread: 5 * time.Millisecond,
+	}
+	change(s)
+	return s
+}

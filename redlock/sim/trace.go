@@ -105,3 +105,5 @@ func (t *trace) about(key string) []string {
 	slices.Reverse(out)
 	return out
 }
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -42,7 +42,7 @@ func (s *server) tracks(l *simLink, command []string) {
 // announce sends once that a key has changed or expired.
 func (s *server) announce(key string) {
 	w := s.world
-	w.checker.waiting.touched[key] = w.now
+	w.observer.touched(key)
 	for _, l := range s.tracked[key] {
 		if l.severed || l.broken != nil || w.chance(w.Scenario.AnnouncementsLost) {
 			continue

@@ -242,3 +242,20 @@ func (j *checker) queues() {
 		}
 	}
 }
+
+// executed implements observer: of commands, it checks those of waits.
+func (j *checker) executed(f *flight, words []string, r pool.Reply, received bool) {
+	w, l := j.world, f.link
+	if w.Scenario.MaxWait == 0 || l.daemon == nil || words[0] != "EVALSHA" {
+		return
+	}
+	switch kind := w.lab.kind(words[1]); {
+	case kind == scriptEnlist:
+		j.queued(l.daemon, l.server, words, r, received && w.now-f.sent < masterTimeout*4/5)
+	case kind == scriptExtend && !received:
+		j.renewing(l.daemon, words, f.sent)
+	}
+}
+
+// touched implements observer.
+func (j *checker) touched(key string) { j.waiting.touched[key] = j.world.now }
