@@ -1,6 +1,10 @@
 package sim
 
-import "time"
+import (
+	"time"
+
+	"redlockd/pool"
+)
 
 // cut ends one daemon's connection to one master. Some are seen by the daemon
 // first, and what it has sent is executed later.
@@ -99,4 +103,18 @@ func kill(w *World, d *daemon) {
 		c.lost(d)
 	}
 	w.after(w.between(time.Millisecond, 200*time.Millisecond), nil, func() { d.replace() })
+}
+
+// wipe deletes a lock on all masters, as an operator does by hand with a lock that seems
+// to be stuck.
+func wipe(w *World) {
+	key := w.anyKey()
+	w.trace.note(key, "an operator deletes %q", key)
+	for _, s := range w.servers {
+		if s.up {
+			f := &flight{link: s.accept(nil), commands: []pool.Command{{Args: []string{"DEL", key}}}, sent: w.now}
+			f.listener = func([]pool.Reply) {}
+			w.after(w.Scenario.latency(w), nil, f.arrive)
+		}
+	}
 }

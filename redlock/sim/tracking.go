@@ -70,17 +70,3 @@ func (l *simLink) stopTracking() {
 		l.world.after(0, l.daemon, func() { l.onKeys(slices.Clone(l.trackedKeys)) })
 	}
 }
-
-// wipe deletes a lock on all masters, as an operator does by hand with a lock that seems
-// to be stuck.
-func wipe(w *World) {
-	key := w.anyKey()
-	w.trace.note(key, "an operator deletes %q", key)
-	for _, s := range w.servers {
-		if s.up {
-			f := &flight{link: s.accept(nil), commands: []pool.Command{{Args: []string{"DEL", key}}}, sent: w.now}
-			f.listener = func([]pool.Reply) {}
-			w.after(w.Scenario.latency(w), nil, f.arrive)
-		}
-	}
-}

@@ -183,7 +183,7 @@ func (j *checker) checkSleep() {
 		if r.over || r.daemon.dead || !r.waits {
 			continue
 		}
-		if r.daemon.resumed+every > w.now || !j.couldHave(r) {
+		if r.daemon.resumed+every > w.now || !r.couldBeGranted(j) {
 			r.free = 0
 			continue
 		}
@@ -201,10 +201,10 @@ func (j *checker) checkSleep() {
 	w.after(every, nil, j.checkSleep)
 }
 
-// couldHave reports whether a quorum of masters that can be reached keeps nothing
+// couldBeGranted reports whether a quorum of masters that can be reached keeps nothing
 // at the keys of a request. It does not change what it reads. A request in a queue behind
 // one that waits for another key, too, has to leave the key free.
-func (j *checker) couldHave(r *waitRecord) bool {
+func (r *waitRecord) couldBeGranted(j *checker) bool {
 	w, free := j.world, 0
 	if r.fair && slices.ContainsFunc(j.waiting.all, func(other *waitRecord) bool {
 		return other.fair && !other.over && other.keySet != r.keySet && shares(other.keys, r.keys)

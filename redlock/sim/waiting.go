@@ -276,9 +276,6 @@ func (c *waiting) release(d *daemon) {
 	})
 }
 
-// anyKey is one of the keys that all clients use.
-func (w *World) anyKey() string { return fmt.Sprint("k", w.random.IntN(w.Scenario.Keys)) }
-
 // shares reports whether two requests have a key in common.
 func shares(a, b []string) bool {
 	return slices.ContainsFunc(a, func(key string) bool { return slices.Contains(b, key) })

@@ -340,3 +340,6 @@ func (w *World) overAge() bool {
 	w.quarantinedUntil = w.now + w.between(w.Scenario.age()/3, w.Scenario.age()*5/4)
 	return true
 }
+
+// anyKey is one of the keys that all clients use.
+func (w *World) anyKey() string { return fmt.Sprint("k", w.random.IntN(w.Scenario.Keys)) }
