@@ -6,6 +6,7 @@
 -- ARGV 1 the group's clock, us   2 largest clock error, us   3 durable now: 0 | 1
 --      4 a random incarnation id 5 fingerprint               6 identity to invalidate, or ''
 --      7 bootstrap: 0 | 1 if no earlier incarnation matters  8 floor for a new register
+--      9 0 | 1 if this daemon may begin an incarnation where none of its settings stands
 -- Returns {'OK', identity, clock us, register} or {reason, detail}. Writes
 -- nothing with a wrong clock, except that an identity to invalidate is replaced.
 local seal = KEYS[1]
@@ -46,6 +47,7 @@ end
 local was, lineage, base, durable, print
 if old then was, lineage, base, durable, print = string.match(old, '^(%x+:%d+) (%x+) (%d+) ([01]) (.+)$') end
 if print and print ~= ARGV[5] then return {'FINGERPRINT', print} end
+if not print and ARGV[9] ~= '1' then return {'BLANK', ''} end
 
 -- An eviction removes locks and leaves the seal. A count that differs from the one
 -- in the seal, also after CONFIG RESETSTAT, ends the incarnation. A new

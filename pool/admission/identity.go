@@ -38,6 +38,12 @@ func ParseIdentity(identity string) (*Incarnation, error) {
 	return &Incarnation{Identity: identity, RunID: run, Evicted: evicted, ID: f[1], Base: base, Durable: f[3] == "1"}, nil
 }
 
+// OfOther reports whether the text is an identity of daemons with other settings.
+func OfOther(identity, fingerprint string) bool {
+	f := strings.SplitN(identity, " ", 5)
+	return len(f) == 5 && f[4] != fingerprint
+}
+
 // MayVote reports whether a memory that began at Base is old enough when the
 // master's clock shows us: until then it may have forgotten a lease that still runs.
 func (l *Incarnation) MayVote(us int64, age time.Duration) bool {

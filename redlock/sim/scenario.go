@@ -57,6 +57,7 @@ type Scenario struct {
 	NotBootstrapped bool   // without a bootstrap, the masters are quarantined first
 	Evicts          bool   // masters evict keys just before a daemon reads their statistics
 	Durable         bool   // masters report that they keep what they answered
+	Replaces        bool   // one of the masters is replaced by another, and the first daemon misses it
 	Alias           bool   // one daemon reaches one server under two names
 	HighIDs         bool   // counters begin where doubles end
 	Private         bool   // no two clients use the same key

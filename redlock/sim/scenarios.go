@@ -9,7 +9,7 @@ import (
 // Scenarios is everything that is played. Each is played with 3 and with 5 masters.
 func Scenarios() []*Scenario {
 	var out []*Scenario
-	for _, some := range []func() []*Scenario{quietScenarios, linkScenarios, memoryScenarios, clockScenarios, modeScenarios, kindScenarios, tokenScenarios, waitScenarios, cycleScenarios, dropInScenarios} {
+	for _, some := range []func() []*Scenario{quietScenarios, linkScenarios, memoryScenarios, clockScenarios, modeScenarios, kindScenarios, tokenScenarios, waitScenarios, cycleScenarios, dropInScenarios, replaceScenarios} {
 		for _, s := range some() {
 			five := *s
 			five.Name, five.Masters = s.Name+"-5", 5

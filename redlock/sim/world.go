@@ -27,6 +27,7 @@ type World struct {
 	steps            int64
 	lab              *Lab
 	servers          []*server
+	list             []*server // the masters that the next daemon process is configured with
 	daemons          []*daemon
 	clients          []client
 	observer         observer
@@ -190,7 +191,11 @@ func (w *World) between(low, high time.Duration) time.Duration {
 func newWorld(s *Scenario, seed uint64, lab *Lab) *World {
 	w := &World{Scenario: s, Seed: seed, random: rand.New(rand.NewPCG(seed, 0x5eed)), lab: lab}
 	w.trace = &trace{world: w, out: io.Discard}
-	for i := range s.Masters {
+	servers := s.Masters
+	if s.Replaces {
+		servers++
+	}
+	for i := range servers {
 		m := newServer(w, string(rune('a'+i)))
 		m.offset = int64(w.between(-s.ClockSpread, s.ClockSpread) / time.Microsecond)
 		m.home = m.offset
@@ -198,6 +203,7 @@ func newWorld(s *Scenario, seed uint64, lab *Lab) *World {
 		m.start(fake.Memory{})
 		w.servers = append(w.servers, m)
 	}
+	w.list = w.servers[:s.Masters]
 	for i := range s.Daemons {
 		w.daemons = append(w.daemons, newDaemon(w, i))
 	}
@@ -271,8 +277,8 @@ func (w *World) settle() {
 		d.heal()
 	}
 	w.run(w.now + time.Second)
-	if w.Scenario.Alias {
-		return // that daemon never gets to one of its masters
+	if w.Scenario.Alias || w.Scenario.Replaces {
+		return // a daemon never gets to one of its masters
 	}
 	for limit := w.now + w.Scenario.settleTimeout(); w.now < limit && w.violation == nil; {
 		if w.quiet() {
