@@ -98,8 +98,11 @@ func (d *attempt) look() error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	seal := replies[len(o.Masters)].Items
-	l.stranger = len(seal) > 0 && admission.OfOther(seal[0].Str, forMaster(g.fingerprint, l.master.Name))
+	if seal := replies[len(o.Masters)].Items; len(seal) > 0 {
+		l.noteIdentityLocked(seal[0].Str)
+	} else {
+		l.stranger = false
+	}
 	l.mergeRecordsLocked(replies)
 	l.recordsWritten = make([]int64, len(g.lanes))
 	for i := range l.recordsWritten {
@@ -133,7 +136,7 @@ func (d *attempt) admitOnce() (admission.Admission, error) {
 	for range maxAdmissions {
 		g.mu.Lock()
 		least := l.minRegisterLocked()
-		r := admission.Request{Clock: g.medianLocked(g.now()), Durable: d.durable(), Invalidate: l.invalidated, Floor: max(g.hybrid.Seen, least), Strangers: g.strangersLocked()}
+		r := admission.Request{Clock: g.medianLocked(g.now()), Durable: d.durable(), Invalidate: l.invalidated, Floor: max(g.hybrid.Seen, least), Strangers: g.strangersLocked(), LeastBase: g.leastBaseLocked()}
 		g.mu.Unlock()
 		a, err := d.admit(r)
 		if err != nil {
@@ -150,6 +153,25 @@ func (d *attempt) admitOnce() (admission.Admission, error) {
 			"master", l.master.Name, "register", a.Score, "acknowledged", least)
 	}
 	return admission.Admission{}, admission.Unfitf("every new incarnation of it begins with too low a register, %d times: its register is damaged; stop all daemons, delete %s on this master, start again", maxAdmissions, g.sealKey)
+}
+
+// noteIdentityLocked stores what counts of the identity that the master carries, also if
+// it is not admitted.
+func (l *lane) noteIdentityLocked(identity string) {
+	incarnation, err := admission.ParseIdentity(identity)
+	l.stranger = err == nil && incarnation.Fingerprint != forMaster(l.group.fingerprint, l.master.Name)
+	if err == nil && !l.stranger {
+		l.base = incarnation.Base
+	}
+}
+
+// leastBaseLocked is the latest base that is known of any master. It lies ahead of the
+// clocks while leases of longer, former limits may last.
+func (g *Group) leastBaseLocked() (base int64) {
+	for _, l := range g.lanes {
+		base = max(base, l.base)
+	}
+	return base
 }
 
 // strangersLocked names the masters that serve daemons with other settings, if they may

@@ -40,6 +40,7 @@ type Request struct {
 	Invalidate string
 	Bootstrap  bool
 	Floor      int64
+	LeastBase  int64    // µs; what other masters demand of their memory holds for a new one, too
 	Strangers  []string // masters that serve daemons with other settings; with one, a blank master is refused
 }
 
@@ -48,7 +49,7 @@ func Admit(link wire.Link, r Request) (Admission, error) {
 	replies := link.Exchange([]wire.Command{{Args: []string{
 		"EVAL", admitScript, "1", r.SealKey,
 		strconv.FormatInt(r.Clock, 10), strconv.FormatInt(clock.Micros(MaxSkew), 10), Bit(r.Durable),
-		NewIncarnationID(), r.Fingerprint, r.Invalidate, Bit(r.Bootstrap), strconv.FormatInt(r.Floor, 10), Bit(len(r.Strangers) == 0),
+		NewIncarnationID(), r.Fingerprint, r.Invalidate, Bit(r.Bootstrap), strconv.FormatInt(r.Floor, 10), Bit(len(r.Strangers) == 0), strconv.FormatInt(r.LeastBase, 10),
 	}}}, nil)
 	if err := wire.ExchangeErr(replies, 1); err != nil {
 		return Admission{}, err

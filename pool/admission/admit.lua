@@ -7,6 +7,7 @@
 --      4 a random incarnation id 5 fingerprint               6 identity to invalidate, or ''
 --      7 bootstrap: 0 | 1 if no earlier incarnation matters  8 floor for a new register
 --      9 0 | 1 if this daemon may begin an incarnation where none of its settings stands
+--      10 the least base of a new incarnation: a change of the limits lays it ahead
 -- Returns {'OK', identity, clock us, register} or {reason, detail}. Writes
 -- nothing with a wrong clock, except that an identity to invalidate is replaced.
 local seal = KEYS[1]
@@ -58,7 +59,7 @@ if keeps then
   if ARGV[3] ~= '1' then durable = '0' end
 else
   lineage, durable = ARGV[4], ARGV[3]
-  base = string.format('%.0f', us)
+  base = string.format('%.0f', math.max(us, tonumber(ARGV[10])))
   local floor = us + 500000
   if ARGV[7] == '1' then base, floor = '0', us end
   for _, other in ipairs({score, ARGV[8]}) do
