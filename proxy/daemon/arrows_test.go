@@ -65,7 +65,7 @@ var arrows = map[string][]string{
 	"redlock/checker":      {},
 	"redlock/mutants":      {},
 	"redlock/sim":          {"redlock", "redlock/sim/fake", "pool", "pool/setup"},
-	"redlock/sim/fake":     {"pool"},
+	"redlock/sim/fake":     {"pool/wire"},
 	"redlock/chaos":        {},
 }
 

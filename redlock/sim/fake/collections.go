@@ -6,12 +6,12 @@ import (
 	"strconv"
 	"strings"
 
-	"redlockd/pool"
+	"redlockd/pool/wire"
 )
 
 // The commands of sorted sets and hashes.
 
-func (m *Master) zadd(a []string) pool.Reply {
+func (m *Master) zadd(a []string) wire.Reply {
 	v, fits := m.typed(a[1], Zset)
 	if !fits {
 		return wrongType
@@ -62,7 +62,7 @@ func (m *Master) zadd(a []string) pool.Reply {
 	return Number(added)
 }
 
-func (m *Master) zscore(a []string) pool.Reply {
+func (m *Master) zscore(a []string) wire.Reply {
 	v, fits := m.typed(a[1], Zset)
 	if !fits {
 		return wrongType
@@ -75,7 +75,7 @@ func (m *Master) zscore(a []string) pool.Reply {
 	return null
 }
 
-func (m *Master) zrem(a []string) pool.Reply {
+func (m *Master) zrem(a []string) wire.Reply {
 	v, fits := m.typed(a[1], Zset)
 	switch {
 	case !fits:
@@ -89,14 +89,14 @@ func (m *Master) zrem(a []string) pool.Reply {
 }
 
 // shrunk removes a collection that has become empty.
-func (m *Master) shrunk(key string, before, after int) pool.Reply {
+func (m *Master) shrunk(key string, before, after int) wire.Reply {
 	if after == 0 {
 		delete(m.Memory, key)
 	}
 	return Number(int64(before - after))
 }
 
-func (m *Master) zcard(a []string) pool.Reply {
+func (m *Master) zcard(a []string) wire.Reply {
 	v, fits := m.typed(a[1], Zset)
 	switch {
 	case !fits:
@@ -107,7 +107,7 @@ func (m *Master) zcard(a []string) pool.Reply {
 	return Number(int64(len(v.Scores)))
 }
 
-func (m *Master) zrange(a []string) pool.Reply {
+func (m *Master) zrange(a []string) wire.Reply {
 	if len(a) > 4 && strings.EqualFold(a[4], "BYSCORE") {
 		return m.zrangeByScore(a)
 	}
@@ -142,7 +142,7 @@ func (m *Master) zrange(a []string) pool.Reply {
 
 // zrangeByScore accepts the one form that the product sends: BYSCORE REV
 // LIMIT 0 count WITHSCORES.
-func (m *Master) zrangeByScore(a []string) pool.Reply {
+func (m *Master) zrangeByScore(a []string) wire.Reply {
 	if len(a) != 10 || !strings.EqualFold(a[5], "REV") || !strings.EqualFold(a[6], "LIMIT") || a[7] != "0" || !strings.EqualFold(a[9], "WITHSCORES") {
 		return syntaxError
 	}
@@ -165,7 +165,7 @@ func (m *Master) zrangeByScore(a []string) pool.Reply {
 }
 
 // within reads a range of scores; refused is the reply if there is no such zset.
-func (m *Master) within(key, from, to string) (v *Value, in func(float64) bool, refused pool.Reply) {
+func (m *Master) within(key, from, to string) (v *Value, in func(float64) bool, refused wire.Reply) {
 	v, fits := m.typed(key, Zset)
 	low, above, err1 := bound(from)
 	high, below, err2 := bound(to)
@@ -179,10 +179,10 @@ func (m *Master) within(key, from, to string) (v *Value, in func(float64) bool, 
 	}
 	return v, func(score float64) bool {
 		return (score > low || score == low && !above) && (score < high || score == high && !below)
-	}, pool.Reply{}
+	}, wire.Reply{}
 }
 
-func (m *Master) zcount(a []string) pool.Reply {
+func (m *Master) zcount(a []string) wire.Reply {
 	v, within, refused := m.within(a[1], a[2], a[3])
 	switch {
 	case v == nil && refused.Err == nil:
@@ -212,7 +212,7 @@ func bound(word string) (score float64, exclusive bool, err error) {
 	return score, exclusive, err
 }
 
-func (m *Master) zremrangebyscore(a []string) pool.Reply {
+func (m *Master) zremrangebyscore(a []string) wire.Reply {
 	v, within, refused := m.within(a[1], a[2], a[3])
 	switch {
 	case v == nil && refused.Err == nil:
@@ -226,7 +226,7 @@ func (m *Master) zremrangebyscore(a []string) pool.Reply {
 }
 
 // zrangebyscore accepts LIMIT from the first one on.
-func (m *Master) zrangebyscore(a []string) pool.Reply {
+func (m *Master) zrangebyscore(a []string) wire.Reply {
 	v, within, refused := m.within(a[1], a[2], a[3])
 	if refused.Err != nil {
 		return refused
@@ -253,7 +253,7 @@ func (m *Master) zrangebyscore(a []string) pool.Reply {
 	return out
 }
 
-func (m *Master) hset(a []string) pool.Reply {
+func (m *Master) hset(a []string) wire.Reply {
 	v, fits := m.typed(a[1], Hash)
 	switch {
 	case !fits:
@@ -273,7 +273,7 @@ func (m *Master) hset(a []string) pool.Reply {
 	return Number(added)
 }
 
-func (m *Master) hget(a []string) pool.Reply {
+func (m *Master) hget(a []string) wire.Reply {
 	r := m.hmget(a)
 	if r.Err != nil {
 		return r
@@ -281,7 +281,7 @@ func (m *Master) hget(a []string) pool.Reply {
 	return r.Items[0]
 }
 
-func (m *Master) hmget(a []string) pool.Reply {
+func (m *Master) hmget(a []string) wire.Reply {
 	v, fits := m.typed(a[1], Hash)
 	if !fits {
 		return wrongType
@@ -299,7 +299,7 @@ func (m *Master) hmget(a []string) pool.Reply {
 	return out
 }
 
-func (m *Master) hgetall(a []string) pool.Reply {
+func (m *Master) hgetall(a []string) wire.Reply {
 	v, fits := m.typed(a[1], Hash)
 	if !fits {
 		return wrongType
@@ -313,7 +313,7 @@ func (m *Master) hgetall(a []string) pool.Reply {
 	return out
 }
 
-func (m *Master) hdel(a []string) pool.Reply {
+func (m *Master) hdel(a []string) wire.Reply {
 	v, fits := m.typed(a[1], Hash)
 	switch {
 	case !fits:
@@ -326,7 +326,7 @@ func (m *Master) hdel(a []string) pool.Reply {
 	return m.shrunk(a[1], n, len(v.Fields))
 }
 
-func (m *Master) hlen(a []string) pool.Reply {
+func (m *Master) hlen(a []string) wire.Reply {
 	v, fits := m.typed(a[1], Hash)
 	switch {
 	case !fits:

@@ -4,11 +4,11 @@ import (
 	"strconv"
 	"strings"
 
-	"redlockd/pool"
+	"redlockd/pool/wire"
 )
 
 // handlers are the commands on the memory.
-var handlers = map[string]func(m *Master, a []string) pool.Reply{
+var handlers = map[string]func(m *Master, a []string) wire.Reply{
 	"SET": (*Master).set, "GET": (*Master).get, "STRLEN": (*Master).strlen, "DEL": (*Master).del, "UNLINK": (*Master).del,
 	"EXISTS": (*Master).exists, "TYPE": (*Master).kindOf,
 	"PTTL": (*Master).pttl, "PEXPIRETIME": (*Master).pexpiretime,
@@ -19,18 +19,18 @@ var handlers = map[string]func(m *Master, a []string) pool.Reply{
 	"HSET":   (*Master).hset, "HGET": (*Master).hget, "HMGET": (*Master).hmget, "HGETALL": (*Master).hgetall,
 	"HDEL": (*Master).hdel, "HLEN": (*Master).hlen,
 	"TIME":     (*Master).time,
-	"PING":     func(*Master, []string) pool.Reply { return status("PONG") },
+	"PING":     func(*Master, []string) wire.Reply { return status("PONG") },
 	"SELECT":   (*Master).choose,
-	"PUBLISH":  func(*Master, []string) pool.Reply { return Number(0) },
-	"FLUSHALL": func(m *Master, _ []string) pool.Reply { clear(m.Memory); return OK },
+	"PUBLISH":  func(*Master, []string) wire.Reply { return Number(0) },
+	"FLUSHALL": func(m *Master, _ []string) wire.Reply { clear(m.Memory); return OK },
 }
 
-func (m *Master) time([]string) pool.Reply {
+func (m *Master) time([]string) wire.Reply {
 	return List(Text(strconv.FormatInt(m.Micros/1_000_000, 10)), Text(strconv.FormatInt(m.Micros%1_000_000, 10)))
 }
 
 // choose accepts one database only.
-func (m *Master) choose(a []string) pool.Reply {
+func (m *Master) choose(a []string) wire.Reply {
 	if a[1] != "0" {
 		return refusal("ERR DB index is out of range")
 	}
@@ -56,7 +56,7 @@ func (m *Master) typed(key string, k Kind) (*Value, bool) {
 	return v, v == nil || v.Kind == k
 }
 
-func (m *Master) set(a []string) pool.Reply {
+func (m *Master) set(a []string) wire.Reply {
 	if len(a) < 3 {
 		return syntaxError
 	}
@@ -94,7 +94,7 @@ func (m *Master) set(a []string) pool.Reply {
 	return OK
 }
 
-func (m *Master) get(a []string) pool.Reply {
+func (m *Master) get(a []string) wire.Reply {
 	v, fits := m.typed(a[1], String)
 	switch {
 	case !fits:
@@ -105,7 +105,7 @@ func (m *Master) get(a []string) pool.Reply {
 	return Text(v.Text)
 }
 
-func (m *Master) strlen(a []string) pool.Reply {
+func (m *Master) strlen(a []string) wire.Reply {
 	r := m.get(a)
 	if r.Err != nil {
 		return r
@@ -113,7 +113,7 @@ func (m *Master) strlen(a []string) pool.Reply {
 	return Number(int64(len(r.Str)))
 }
 
-func (m *Master) del(a []string) pool.Reply {
+func (m *Master) del(a []string) wire.Reply {
 	n := int64(0)
 	for _, key := range a[1:] {
 		if m.Lookup(key) != nil {
@@ -124,7 +124,7 @@ func (m *Master) del(a []string) pool.Reply {
 	return Number(n)
 }
 
-func (m *Master) exists(a []string) pool.Reply {
+func (m *Master) exists(a []string) wire.Reply {
 	n := int64(0)
 	for _, key := range a[1:] {
 		if m.Lookup(key) != nil {
@@ -134,14 +134,14 @@ func (m *Master) exists(a []string) pool.Reply {
 	return Number(n)
 }
 
-func (m *Master) kindOf(a []string) pool.Reply {
+func (m *Master) kindOf(a []string) wire.Reply {
 	if v := m.Lookup(a[1]); v != nil {
 		return status(v.Kind.String())
 	}
 	return status("none")
 }
 
-func (m *Master) pexpiretime(a []string) pool.Reply {
+func (m *Master) pexpiretime(a []string) wire.Reply {
 	v := m.Lookup(a[1])
 	switch {
 	case v == nil:
@@ -152,7 +152,7 @@ func (m *Master) pexpiretime(a []string) pool.Reply {
 	return Number(v.Expires)
 }
 
-func (m *Master) pttl(a []string) pool.Reply {
+func (m *Master) pttl(a []string) wire.Reply {
 	at := m.pexpiretime(a)
 	if at.Int > 0 {
 		at.Int = max(0, at.Int-m.Now)
@@ -160,7 +160,7 @@ func (m *Master) pttl(a []string) pool.Reply {
 	return at
 }
 
-func (m *Master) pexpire(a []string) pool.Reply {
+func (m *Master) pexpire(a []string) wire.Reply {
 	n, err := strconv.ParseInt(a[2], 10, 64)
 	if err != nil {
 		return notInteger
@@ -168,7 +168,7 @@ func (m *Master) pexpire(a []string) pool.Reply {
 	return m.expireAt(a[1], m.Now+n, a[3:])
 }
 
-func (m *Master) pexpireat(a []string) pool.Reply {
+func (m *Master) pexpireat(a []string) wire.Reply {
 	n, err := strconv.ParseInt(a[2], 10, 64)
 	if err != nil {
 		return notInteger
@@ -176,7 +176,7 @@ func (m *Master) pexpireat(a []string) pool.Reply {
 	return m.expireAt(a[1], n, a[3:])
 }
 
-func (m *Master) expireAt(key string, at int64, flags []string) pool.Reply {
+func (m *Master) expireAt(key string, at int64, flags []string) wire.Reply {
 	v := m.Lookup(key)
 	if v == nil {
 		return Number(0)
@@ -205,7 +205,7 @@ func (m *Master) expireAt(key string, at int64, flags []string) pool.Reply {
 	return Number(1)
 }
 
-func (m *Master) persist(a []string) pool.Reply {
+func (m *Master) persist(a []string) wire.Reply {
 	v := m.Lookup(a[1])
 	if v == nil || v.Expires == 0 {
 		return Number(0)

@@ -8,7 +8,7 @@ package fake
 import (
 	"strings"
 
-	"redlockd/pool"
+	"redlockd/pool/wire"
 )
 
 // Master is one master. It belongs to one goroutine.
@@ -23,7 +23,7 @@ type Master struct {
 	Denied   string // a command that the user may not send; "" = none
 
 	// Own are the commands of the process, such as INFO; they win over those on the memory.
-	Own map[string]func(a []string) pool.Reply
+	Own map[string]func(a []string) wire.Reply
 	// Changed is called when a key has changed or expired, unless nil.
 	Changed func(key string)
 	// Missing is called for a command that the master does not have, so that a new script
@@ -32,7 +32,7 @@ type Master struct {
 }
 
 // Execute runs one command.
-func (m *Master) Execute(a []string) pool.Reply {
+func (m *Master) Execute(a []string) wire.Reply {
 	m.Executed++
 	if m.Denied == a[0] {
 		return refusal("NOPERM this user has no permissions to run the '" + strings.ToLower(a[0]) + "' command")
@@ -61,7 +61,7 @@ func (m *Master) Execute(a []string) pool.Reply {
 }
 
 // loadAndRun serves SCRIPT LOAD, which only loads, and EVAL.
-func (m *Master) loadAndRun(a []string) pool.Reply {
+func (m *Master) loadAndRun(a []string) wire.Reply {
 	script := a[1]
 	if a[0] == "SCRIPT" {
 		script = a[2]
@@ -78,14 +78,14 @@ func (m *Master) loadAndRun(a []string) pool.Reply {
 }
 
 // notify reports the keys that a command has changed.
-func (m *Master) notify(a []string, r pool.Reply) {
+func (m *Master) notify(a []string, r wire.Reply) {
 	if m.Changed == nil {
 		return
 	}
 	keys := a[1:min(2, len(a))]
 	switch a[0] {
 	case "SET":
-		if r.Kind == pool.ReplyNil {
+		if r.Kind == wire.ReplyNil {
 			return
 		}
 	case "ZADD", "HSET":

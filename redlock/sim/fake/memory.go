@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"redlockd/pool"
+	"redlockd/pool/wire"
 )
 
 // Memory is what a master stores and may lose.
@@ -80,26 +80,26 @@ func (v *Value) setField(name, text string) (added bool) {
 }
 
 // ReplyStatus is the kind of a status reply. It differs from a string in scripts only.
-const ReplyStatus pool.ReplyKind = 100
+const ReplyStatus wire.ReplyKind = 100
 
 // Replies of the commands here, and of those that Own adds.
 var (
-	OK          = pool.Reply{Kind: ReplyStatus, Str: "OK"}
-	null        = pool.Reply{}
+	OK          = wire.Reply{Kind: ReplyStatus, Str: "OK"}
+	null        = wire.Reply{}
 	wrongType   = refusal("WRONGTYPE Operation against a key holding the wrong kind of value")
 	syntaxError = refusal("ERR syntax error")
 	notInteger  = refusal("ERR value is not an integer or out of range")
 	notFloat    = refusal("ERR value is not a valid float")
 )
 
-func refusal(text string) pool.Reply {
-	return pool.Reply{Kind: pool.ReplyError, Err: pool.MasterError(text)}
+func refusal(text string) wire.Reply {
+	return wire.Reply{Kind: wire.ReplyError, Err: wire.MasterError(text)}
 }
 
-func Number(n int64) pool.Reply           { return pool.Reply{Kind: pool.ReplyInt, Int: n} }
-func Text(s string) pool.Reply            { return pool.Reply{Kind: pool.ReplyString, Str: s} }
-func status(s string) pool.Reply          { return pool.Reply{Kind: ReplyStatus, Str: s} }
-func List(items ...pool.Reply) pool.Reply { return pool.Reply{Kind: pool.ReplyArray, Items: items} }
+func Number(n int64) wire.Reply           { return wire.Reply{Kind: wire.ReplyInt, Int: n} }
+func Text(s string) wire.Reply            { return wire.Reply{Kind: wire.ReplyString, Str: s} }
+func status(s string) wire.Reply          { return wire.Reply{Kind: ReplyStatus, Str: s} }
+func List(items ...wire.Reply) wire.Reply { return wire.Reply{Kind: wire.ReplyArray, Items: items} }
 
 // decimal writes a score as Redis does: integers without an exponent.
 func decimal(f float64) string {

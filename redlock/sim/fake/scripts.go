@@ -10,7 +10,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/parse"
 
-	"redlockd/pool"
+	"redlockd/pool/wire"
 )
 
 // Scripts are compiled scripts. Masters of one goroutine share them: scripts keep nothing
@@ -71,7 +71,7 @@ func (e *Scripts) load(script string) (sha string, err error) {
 }
 
 // run executes a script as EVALSHA does: words[2] keys, then the other arguments.
-func (e *Scripts) run(m *Master, sha string, words []string) pool.Reply {
+func (e *Scripts) run(m *Master, sha string, words []string) wire.Reply {
 	n, err := strconv.Atoi(words[2])
 	if err != nil || len(words) < 3+n {
 		return refusal("ERR Number of keys can't be greater than number of args")
@@ -127,17 +127,17 @@ func luaNumber(f float64) string {
 	return fmt.Sprintf("%.17g", f)
 }
 
-func (e *Scripts) toLua(r pool.Reply) lua.LValue {
+func (e *Scripts) toLua(r wire.Reply) lua.LValue {
 	switch r.Kind {
-	case pool.ReplyInt:
+	case wire.ReplyInt:
 		return lua.LNumber(r.Int)
-	case pool.ReplyString:
+	case wire.ReplyString:
 		return lua.LString(r.Str)
 	case ReplyStatus:
 		return e.tagged("ok", r.Str)
-	case pool.ReplyError:
+	case wire.ReplyError:
 		return e.tagged("err", r.Err.Error())
-	case pool.ReplyArray:
+	case wire.ReplyArray:
 		t := e.state.CreateTable(len(r.Items), 0)
 		for i := range r.Items {
 			t.RawSetInt(i+1, e.toLua(r.Items[i]))
@@ -153,7 +153,7 @@ func (e *Scripts) tagged(name, value string) *lua.LTable {
 	return t
 }
 
-func fromLua(v lua.LValue) pool.Reply {
+func fromLua(v lua.LValue) wire.Reply {
 	switch v := v.(type) {
 	case lua.LNumber:
 		return Number(int64(v))
