@@ -69,7 +69,7 @@ func TestAdmission_ADaemonThatMissedAChangeRemembersWhatRefusedIt(t *testing.T) 
 func TestAdmission_AQuorumOfAdmittedMastersMayBeginBesideAStranger(t *testing.T) {
 	servers, o := bootstrapped(t, 5)
 	wipe(t, servers[4])
-	other := renamed(optionsOf(servers[4]), "of-others")
+	other := renamed(optionsOf(servers[4], faulty.Start(t), faulty.Start(t)), "e", "f", "g")
 	seen(t, other, 0, "quarantined")
 	wipe(t, servers[1])
 	seen(t, o, 1, "voting")
