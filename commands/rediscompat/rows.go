@@ -7,6 +7,8 @@ import (
 	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/commands/arg"
+
+	"golang.org/x/time/rate"
 )
 
 // Rows are the commands of this package.
@@ -29,6 +31,7 @@ func newHandlers(deps commands.Deps) *handlers {
 	return &handlers{
 		deps: deps, leases: newLeasePolicy(deps), compat: newCompatTest(deps),
 		scripts: scriptCache{stats: deps.DropinStats},
+		probes:  prober{limiter: rate.NewLimiter(probesPerSecond, probesPerSecond)},
 	}
 }
 
