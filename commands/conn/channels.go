@@ -23,7 +23,7 @@ const channelPrefix = "dlock:"
 // channelSubscriber is one connection with subscriptions. Its registry guards it.
 type channelSubscriber struct {
 	client   *commands.Client
-	hook     *commands.CloseHook
+	unhook   func()         // removes the hook of the connection's end
 	user     string         // at the latest subscription
 	channels map[string]int // by name: the database
 	patterns map[string]int
@@ -88,9 +88,9 @@ func (r *channels) subscribe(c *commands.Client, names []string, patterns []glob
 		return
 	}
 	// If the connection has ended meanwhile, the hook runs at once.
-	hook := c.OnClose.Add(func(error) { r.unsubscribeAll(c) })
+	unhook := c.OnClose.Add(func(error) { r.unsubscribeAll(c) })
 	r.mu.Lock()
-	s.hook = hook
+	s.unhook = unhook
 	r.mu.Unlock()
 }
 
@@ -127,10 +127,10 @@ func (r *channels) unsubscribeAll(c *commands.Client) {
 		r.dropLocked(s, pattern, s.patterns, (*dbSubscriptions).ofPatterns)
 	}
 	r.sweepLocked()
-	hook := s.hook
+	unhook := s.unhook
 	r.mu.Unlock()
-	if hook != nil {
-		c.OnClose.Remove(hook)
+	if unhook != nil {
+		unhook()
 	}
 }
 
