@@ -33,12 +33,14 @@ func (c *Call) signIn(name, password string) error {
 		}
 		return access.ErrWrongPassword
 	}
+	if client.member.Expel == nil {
+		client.member.Expel = client.expel // before a reload can find the member
+	}
 	name, err := users.SignIn(&client.member, client.Host, name, password)
 	if err != nil {
 		client.loginFailed()
 		return err
 	}
-	client.member.Expel = client.expel
 	if client.keepMember != nil { // the hook of an earlier login
 		client.keepMember()
 	}
