@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/metrics"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -63,12 +64,9 @@ func (h *handlers) info(c *commands.Call) error {
 }
 
 func wantsSection(names []string, name string) bool {
-	for _, a := range names {
-		if arg.IsWord(a, name) || arg.IsWord(a, "DEFAULT") || arg.IsWord(a, "ALL") || arg.IsWord(a, "EVERYTHING") {
-			return true
-		}
-	}
-	return len(names) == 0
+	return len(names) == 0 || slices.ContainsFunc(names, func(a string) bool {
+		return arg.IsWord(a, name) || arg.IsWord(a, "DEFAULT") || arg.IsWord(a, "ALL") || arg.IsWord(a, "EVERYTHING")
+	})
 }
 
 // infoPage is text in lines that end with CR and LF.

@@ -50,12 +50,13 @@ func (h *handlers) withoutExpiry() (time.Duration, error) {
 // endlessToo reports whether keys without an expiry are locks: where such locks are allowed.
 func (h *handlers) endlessToo() bool { return h.deps.NoTTL == commands.PolicyAllow }
 
-// parseValue checks the value of a lock. It is a secret as tokens are.
-func parseValue(s string) (redlock.Token, error) {
-	if len(s) < 1 || len(s) > maxValueBytes {
-		return "", fmt.Errorf("a lock's value of %d bytes is refused, allowed are 1 to %d", len(s), maxValueBytes)
+// valuedRequest is a request for a lock whose token is a value, which is a secret as tokens are.
+func valuedRequest(c *commands.Call, name, value string) (redlock.LockRequest, error) {
+	key, err := arg.ParseKey(name)
+	if err == nil && (len(value) < 1 || len(value) > maxValueBytes) {
+		err = fmt.Errorf("a lock's value of %d bytes is refused, allowed are 1 to %d", len(value), maxValueBytes)
 	}
-	return redlock.Token(s), nil
+	return redlock.LockRequest{DB: c.Client.DB, Key: key, Token: redlock.Token(value), Valued: true}, err
 }
 
 // mayForce reports whether the client may take locks from others, and refuses if not.

@@ -9,7 +9,6 @@ import (
 
 	"redlockd/commands"
 	"redlockd/commands/access"
-	"redlockd/commands/arg"
 	"redlockd/commands/dropin"
 	"redlockd/redlock"
 )
@@ -28,15 +27,10 @@ func (h *handlers) set(c *commands.Call) error {
 		}
 		return errNoDatabase
 	}
-	key, err := arg.ParseKey(r.Key)
+	request, err := valuedRequest(c, r.Key, r.Value)
 	if err != nil {
 		return err
 	}
-	value, err := parseValue(r.Value)
-	if err != nil {
-		return err
-	}
-	request := redlock.LockRequest{DB: c.Client.DB, Key: key, Token: value, Valued: true}
 	switch r.Expiry.Kind {
 	case dropin.After:
 		request.TTL, err = h.lease(r.Expiry.MS)
@@ -68,12 +62,8 @@ func (h *handlers) set(c *commands.Call) error {
 // setnx is SET NX without an expiry, answered by a number.
 func (h *handlers) setnx(c *commands.Call) error {
 	watch := h.deps.DropinStats.Timed("setnx")
-	key, err := arg.ParseKey(c.Args[1])
+	request, err := valuedRequest(c, c.Args[1], c.Args[2])
 	if err != nil {
-		return err
-	}
-	request := redlock.LockRequest{DB: c.Client.DB, Key: key, Valued: true}
-	if request.Token, err = parseValue(c.Args[2]); err != nil {
 		return err
 	}
 	if request.TTL, err = h.withoutExpiry(); err != nil {
