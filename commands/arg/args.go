@@ -124,21 +124,27 @@ func (w *Words) Meta() string {
 	return s
 }
 
-// Int is an integer, Time a time in milliseconds; what names the argument.
+// Int is an integer; what names the argument.
 func (w *Words) Int(what string, b Bounds) int64 {
-	n, err := b.Parse(what, w.Next())
-	w.Fail(err)
-	return n
+	s := w.Next()
+	n, ok := ParseCount(s)
+	if ok && b.Min <= n && n <= b.Max {
+		return n
+	}
+	hint := ""
+	if b.unit != "" {
+		hint = timeHint(s)
+	}
+	w.Fail(fmt.Errorf("%s %s is not an integer or out of range, allowed are %s%s", what, Quoted(s), b, hint))
+	return 0
 }
 
+// Time is a time in milliseconds. They are compared before they become a time.Duration,
+// which cannot hold all that a client may send: clients do send 9·10¹⁵ of them.
 func (w *Words) Time(what string, b Bounds) time.Duration {
-	d, err := b.ParseTime(what, w.Next())
-	w.Fail(err)
-	return d
+	return time.Duration(w.Int(what, b)) * time.Millisecond
 }
 
-// TTL is the lease of a lock in milliseconds, compared as Time does: clients do send
-// 9·10¹⁵ of them.
 func (w *Words) TTL(longest time.Duration) time.Duration {
 	s, least, most := w.Next(), MinTTL.Milliseconds(), longest.Milliseconds()
 	ms, ok := ParseCount(s)

@@ -72,3 +72,10 @@ func TestWords_KeepTheFirstMistakeAndReadNothingBehindIt(t *testing.T) {
 		}
 	}
 }
+
+func TestWords_RefuseAHugeNumberOfKeys(t *testing.T) {
+	words := wordsOf("9223372036854775807", "a")
+	if keys := words.Keys(); len(keys) > 0 || words.Err() == nil {
+		t.Errorf("%q, %v", keys, words.Err())
+	}
+}

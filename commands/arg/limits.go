@@ -36,25 +36,6 @@ func Milliseconds(least, most time.Duration, option string) Bounds {
 	return Bounds{least.Milliseconds(), most.Milliseconds(), " ms", option}
 }
 
-// Parse reads an integer as ParseCount does; what names the argument.
-func (b Bounds) Parse(what, s string) (int64, error) {
-	n, ok := ParseCount(s)
-	if !ok || n < b.Min || n > b.Max {
-		return 0, fmt.Errorf("%s %s is not an integer or out of range, allowed are %s", what, Quoted(s), b)
-	}
-	return n, nil
-}
-
-// ParseTime reads milliseconds. They are compared before they become a
-// time.Duration, which cannot hold all that a client may send.
-func (b Bounds) ParseTime(what, s string) (time.Duration, error) {
-	ms, err := b.Parse(what, s)
-	if err != nil {
-		return 0, fmt.Errorf("%w%s", err, timeHint(s))
-	}
-	return time.Duration(ms) * time.Millisecond, nil
-}
-
 // timeHint completes the error for a time with a unit, or with the word that SET has before it.
 func timeHint(s string) string {
 	d, err := time.ParseDuration(s)
