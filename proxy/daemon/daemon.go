@@ -21,6 +21,7 @@ import (
 	"redlockd/commands/inspect"
 	"redlockd/commands/lock"
 	"redlockd/commands/rediscompat"
+	"redlockd/commands/tracing"
 	"redlockd/commands/work"
 	"redlockd/configs"
 	"redlockd/pool"
@@ -106,22 +107,26 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	if err != nil {
 		return err
 	}
-	traces, err := newTraces(config, logger)
+	tracer, err := newTracer(config, logger)
 	if err != nil {
 		return err
 	}
-	defer traces.close()
+	defer closeTracer(tracer, config)
 	var server *proxy.Server // set before the first client can request its figures
 	clients := func() commands.ClientCounts { return clientCounts(server.Stats(), config.MaxClients) }
 	endpoint := newAdminServer(config)
 	defer endpoint.close()
 	stats := new(dropin.Stats)
+	engine := tracer.Wrap(tracing.Engine{Locks: endpoint.measure(locker), IDs: locker, Works: locker, RedisCompat: locker})
 	deps := commands.Deps{
-		Locks: traces.Locks(endpoint.measure(locker)), Waits: true, IDs: traces.IDs(locker), Works: traces.Works(locker), Traces: traces.counts(), Inspect: locker, Masters: locker, Databases: config.Databases,
-		RedisCompat: traces.RedisCompat(locker), Scripts: scripts, DropinStats: stats, CompatTest: config.CompatTest, MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
+		Locks: engine.Locks, Waits: true, IDs: engine.IDs, Works: engine.Works, Inspect: locker, Masters: locker, Databases: config.Databases,
+		RedisCompat: engine.RedisCompat, Scripts: scripts, DropinStats: stats, CompatTest: config.CompatTest, MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
 		MaxTTL: config.MaxTTL, KeyPrefix: config.KeyPrefix, MaxKeep: config.MaxKeep, MaxWait: config.MaxWait, MaxSubscriptions: config.MaxSubscriptions, VolatileIDs: volatileIDs(config),
 		Version: cli.Version(), Start: began, Port: port(config), Config: config.Settings,
 		Clients: clients, Users: users, Connections: func() commands.Connections { return server },
+	}
+	if tracer != nil {
+		deps.Traces = tracer.Counts
 	}
 	table := newTable(deps)
 	if err := endpoint.listen(masters, locker, users, table, stats, deps.Snapshot, logger); err != nil {
@@ -130,7 +135,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	// After the last client received its reply, only copies of failed attempts remain
 	// to be given back: the flush in flight and one more.
 	last := min(2*config.MasterTimeout, config.DrainTimeout/2)
-	server, err = proxy.New(proxyOptions(config, config.DrainTimeout-last-traces.closeTimeout, logger), table)
+	server, err = proxy.New(proxyOptions(config, config.DrainTimeout-last-spanTimeout(config), logger), table)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package daemon
 // What each part of the daemon receives of the configuration.
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,8 +15,10 @@ import (
 
 	"redlockd/commands"
 	"redlockd/commands/access"
+	"redlockd/commands/cli"
 	"redlockd/commands/dropin"
 	"redlockd/commands/rediscompat"
+	"redlockd/commands/tracing"
 	"redlockd/configs"
 	"redlockd/pool"
 	"redlockd/pool/setup"
@@ -206,6 +209,33 @@ func newLogger(config configs.Config, out io.Writer) *slog.Logger {
 		return slog.New(slog.NewJSONHandler(out, options))
 	}
 	return slog.New(slog.NewTextHandler(out, options))
+}
+
+// newTracer sends spans of operations to --otlp-endpoint; nil without it.
+func newTracer(config configs.Config, logger *slog.Logger) (*tracing.Tracer, error) {
+	if config.OTLPEndpoint == "" {
+		return nil, nil
+	}
+	tracer, err := tracing.New(tracing.Options{Endpoint: config.OTLPEndpoint, Sample: config.OTLPSample, Version: cli.Version(), Logger: logger})
+	if err != nil {
+		return nil, &configs.FieldError{Field: "otlp-endpoint", Problem: err.Error()}
+	}
+	return tracer, nil
+}
+
+// closeTracer sends the spans that have not been sent.
+func closeTracer(tracer *tracing.Tracer, config configs.Config) {
+	ctx, cancel := context.WithTimeout(context.Background(), spanTimeout(config))
+	defer cancel()
+	tracer.Close(ctx)
+}
+
+// spanTimeout is the share of --drain-timeout for spans that have not been sent.
+func spanTimeout(config configs.Config) time.Duration {
+	if config.OTLPEndpoint == "" {
+		return 0
+	}
+	return min(time.Second, config.DrainTimeout/4)
 }
 
 // port is the TCP port in INFO: that of the first address with one, else 0.
