@@ -3,12 +3,17 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	mrand "math/rand/v2"
+	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -51,11 +56,15 @@ func newToken() string {
 	return base64.RawURLEncoding.EncodeToString(random[:])
 }
 
-// take requests the lock until it is granted or the time to wait is over.
-func (l *clientLease) take(ctx context.Context, wait time.Duration) error {
+// take requests the lock until it is granted or the time to wait is over. The first try does
+// not wait, so that log receives a line where the lock is waited for.
+func (l *clientLease) take(ctx context.Context, wait time.Duration, log io.Writer) error {
 	end := time.Now().Add(wait)
 	for tries := 0; ; tries++ {
 		left := max(time.Until(end), 0)
+		if tries == 0 {
+			left = 0
+		}
 		granted, err := l.request(ctx, left)
 		switch {
 		case granted:
@@ -68,10 +77,9 @@ func (l *clientLease) take(ctx context.Context, wait time.Duration) error {
 			return ctx.Err()
 		case time.Until(end) <= 0:
 			l.release()
-			if err == nil {
-				err = errHeld
-			}
-			return err
+			return cmp.Or(err, errHeld)
+		case tries == 0:
+			fmt.Fprintf(log, "redlockd lock: waits up to %s for %s%s\n", wait, l.key, l.waitReason(ctx, err))
 		}
 		pause := min(maxPause, minPause<<min(tries, 8))
 		pause = min(pause/2+mrand.N(pause), time.Until(end))
@@ -82,17 +90,52 @@ func (l *clientLease) take(ctx context.Context, wait time.Duration) error {
 	}
 }
 
+// waitReason is why the first try did not get the lock: err, or the first holder as far as
+// DINFO shows it. Names and notes are other clients' texts and therefore quoted.
+func (l *clientLease) waitReason(ctx context.Context, err error) string {
+	if err != nil {
+		return ": " + err.Error()
+	}
+	reply, _ := l.daemons.do(ctx, dialTimeout, "DINFO", l.key) // an error reply shows nothing
+	holders, _ := field(reply, "holders").([]any)
+	if len(holders) == 0 {
+		return ", " + errHeld.Error()
+	}
+	reason := ", held by"
+	for _, name := range []string{"name", "client", "meta", "daemon", "token"} {
+		if text, ok := field(holders[0], name).(string); ok {
+			reason += fmt.Sprintf(" %s %q", name, text)
+		}
+	}
+	if more := len(holders) - 1; more > 0 {
+		reason += fmt.Sprintf(" and %d more", more)
+	}
+	if left, ok := field(holders[0], "ttl").(int64); ok {
+		reason += fmt.Sprintf(", for %s unless it is extended", time.Duration(left)*time.Millisecond)
+	}
+	return reason
+}
+
+// field is a value of a map in RESP2, nil without it.
+func field(reply any, name string) any {
+	items, _ := reply.([]any)
+	for i := 0; i+1 < len(items); i += 2 {
+		if items[i] == name {
+			return items[i+1]
+		}
+	}
+	return nil
+}
+
 // retryable reports whether the next try may succeed.
 func retryable(err error) bool {
 	var refused resp.Error
-	if !errors.As(err, &refused) {
-		return true
+	var address *net.AddrError
+	var certificate *tls.CertificateVerificationError
+	if errors.As(err, &address) || errors.As(err, &certificate) {
+		return false
 	}
-	switch refused.Code() {
-	case "NOQUORUM", "EXPIRED", "TRYLATER", "SHUTDOWN":
-		return true
-	}
-	return false
+	return !errors.As(err, &refused) || slices.Contains([]string{"NOQUORUM", "EXPIRED", "TRYLATER", "SHUTDOWN"}, refused.Code())
 }
 
 // request is one DLOCK, with WAIT where the daemon has it: it wakes the first waiter in

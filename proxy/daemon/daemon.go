@@ -57,22 +57,24 @@ func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stde
 	app.Serve = func(ctx context.Context, config configs.Config) error {
 		return serve(ctx, config, stdout, newLogger(config, stderr))
 	}
-	app.Bootstrap = func(ctx context.Context, config configs.Config, force bool, fenceAbove int64, out io.Writer) error {
-		if err := checkFenceAbove(fenceAbove); err != nil {
-			return err
-		}
-		return withMasters(config, stderr, func(o pool.Options) error {
-			return setup.Bootstrap(ctx, o, setup.BootstrapTerms{Force: force, FenceAbove: fenceAbove}, out)
-		})
-	}
-	app.Check = func(ctx context.Context, config configs.Config, out io.Writer) error {
-		return withMasters(config, stderr, func(o pool.Options) error { return setup.Check(ctx, o, out) })
-	}
-	app.Reconfigure = func(ctx context.Context, config configs.Config, force bool, out io.Writer) error {
-		return withMasters(config, stderr, func(o pool.Options) error { return setup.Reconfigure(ctx, o, force, out) })
-	}
-	app.Quarantine = func(ctx context.Context, config configs.Config, master string, out io.Writer) error {
-		return withMasters(config, stderr, func(o pool.Options) error { return setup.Quarantine(ctx, o, master, out) })
+	app.Jobs = map[string]cli.Job{
+		"bootstrap": func(ctx context.Context, config configs.Config, c cli.CommandLine, out io.Writer) error {
+			if err := checkFenceAbove(c.FenceAbove); err != nil {
+				return err
+			}
+			return withMasters(config, stderr, func(o pool.Options) error {
+				return setup.Bootstrap(ctx, o, setup.BootstrapTerms{Force: c.Force, FenceAbove: c.FenceAbove}, out)
+			})
+		},
+		"check": func(ctx context.Context, config configs.Config, _ cli.CommandLine, out io.Writer) error {
+			return withMasters(config, stderr, func(o pool.Options) error { return setup.Check(ctx, o, out) })
+		},
+		"reconfigure": func(ctx context.Context, config configs.Config, c cli.CommandLine, out io.Writer) error {
+			return withMasters(config, stderr, func(o pool.Options) error { return setup.Reconfigure(ctx, o, c.Force, out) })
+		},
+		"quarantine": func(ctx context.Context, config configs.Config, c cli.CommandLine, out io.Writer) error {
+			return withMasters(config, stderr, func(o pool.Options) error { return setup.Quarantine(ctx, o, c.Master, out) })
+		},
 	}
 	return app.Run(ctx, args)
 }
