@@ -116,7 +116,7 @@ func Default() Config {
 		if o.preset == "" {
 			continue
 		}
-		if err := o.Set(o.preset); err != nil {
+		if err := o.set(o.preset); err != nil {
 			panic(fmt.Sprintf("configs: the default of %s: %v", o.name, err))
 		}
 	}

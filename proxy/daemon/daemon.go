@@ -58,23 +58,21 @@ func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stde
 		return serve(ctx, config, stdout, newLogger(config, stderr))
 	}
 	app.Jobs = map[string]cli.Job{
-		"bootstrap": func(ctx context.Context, config configs.Config, c cli.CommandLine, out io.Writer) error {
+		"bootstrap": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
 			if err := checkFenceAbove(c.FenceAbove); err != nil {
 				return err
 			}
-			return withMasters(config, stderr, func(o pool.Options) error {
-				return setup.Bootstrap(ctx, o, setup.BootstrapTerms{Force: c.Force, FenceAbove: c.FenceAbove}, out)
-			})
-		},
-		"check": func(ctx context.Context, config configs.Config, _ cli.CommandLine, out io.Writer) error {
-			return withMasters(config, stderr, func(o pool.Options) error { return setup.Check(ctx, o, out) })
-		},
-		"reconfigure": func(ctx context.Context, config configs.Config, c cli.CommandLine, out io.Writer) error {
-			return withMasters(config, stderr, func(o pool.Options) error { return setup.Reconfigure(ctx, o, c.Force, out) })
-		},
-		"quarantine": func(ctx context.Context, config configs.Config, c cli.CommandLine, out io.Writer) error {
-			return withMasters(config, stderr, func(o pool.Options) error { return setup.Quarantine(ctx, o, c.Master, out) })
-		},
+			return setup.Bootstrap(ctx, o, setup.BootstrapTerms{Force: c.Force, FenceAbove: c.FenceAbove}, out)
+		}),
+		"check": onMasters(stderr, func(ctx context.Context, o pool.Options, _ cli.CommandLine, out io.Writer) error {
+			return setup.Check(ctx, o, out)
+		}),
+		"reconfigure": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
+			return setup.Reconfigure(ctx, o, c.Force, out)
+		}),
+		"quarantine": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
+			return setup.Quarantine(ctx, o, c.Master, out)
+		}),
 	}
 	return app.Run(ctx, args)
 }

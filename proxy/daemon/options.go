@@ -49,13 +49,15 @@ func poolOptions(config configs.Config, logger *slog.Logger) (pool.Options, erro
 	return options, nil
 }
 
-// withMasters runs do once with the options of the masters, without serving.
-func withMasters(config configs.Config, stderr io.Writer, do func(pool.Options) error) error {
-	options, err := poolOptions(config, newLogger(config, stderr))
-	if err != nil {
-		return err
+// onMasters is a job that runs do once with the options of the masters, without serving.
+func onMasters(stderr io.Writer, do func(context.Context, pool.Options, cli.CommandLine, io.Writer) error) cli.Job {
+	return func(ctx context.Context, config configs.Config, command cli.CommandLine, out io.Writer) error {
+		options, err := poolOptions(config, newLogger(config, stderr))
+		if err != nil {
+			return err
+		}
+		return do(ctx, options, command, out)
 	}
-	return do(options)
 }
 
 // checkFenceAbove rejects a value above which the masters have no space to start.
