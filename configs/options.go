@@ -134,20 +134,20 @@ func (c *Config) Settings(pattern string) (found [][2]string) {
 	return found
 }
 
-// Row is one option, for the manual and the completion of shells; Argument is "" for a switch.
-type Row struct{ Name, Argument, Help string }
+// OptionRow is one option, for the manual and the completion of shells; Argument is "" for a switch.
+type OptionRow struct{ Name, Argument, Help string }
 
 // Rows returns all options of the command line.
-func Rows() (rows []Row) {
+func Rows() (rows []OptionRow) {
 	defaults := Default()
 	for _, o := range options(&defaults) {
 		help := "Allowed: " + o.allowed + ". "
 		if o.show() != "" {
 			help = "Default: " + o.show() + ". " + help
 		}
-		rows = append(rows, Row{o.name, o.argument, help + "Advice: " + o.advice + o.notation})
+		rows = append(rows, OptionRow{o.name, o.argument, help + "Advice: " + o.advice + o.notation})
 	}
-	return append(rows, Row{"version", "", "Print the version"}, Row{"help", "", "Print one screen of help"})
+	return append(rows, OptionRow{"version", "", "Print the version"}, OptionRow{"help", "", "Print one screen of help"})
 }
 
 // Help returns the text of --help: one screen of 24 lines and 100 columns.

@@ -30,27 +30,27 @@ const (
 // errors are made.
 type subcommand struct {
 	word, arguments, help string
-	options               []option // of its own
+	options               []flagRow // of its own
 	// embedded is why it works on --masters alone, and takes the options of the daemon;
 	// "" = it takes none of them.
 	embedded string
 }
 
-// option is one option of a subcommand; Argument is "" for a switch.
-type option struct{ Name, Argument, Help string }
+// flagRow is one option of a subcommand; Argument is "" for a switch.
+type flagRow struct{ Name, Argument, Help string }
 
 var subcommands = []subcommand{
-	{wordBootstrap, "", "prepare blank masters, once: no earlier memory of theirs matters", []option{
+	{wordBootstrap, "", "prepare blank masters, once: no earlier memory of theirs matters", []flagRow{
 		{"force", "", "also masters that carry identities already"},
 		{"fence-above", "N", "every fence is higher than the highest one that the protected resources have seen"},
 	}, "embedded masters are new at every start"},
 	{wordCheck, "", "show whether the masters are fit", nil, "embedded masters are always fit"},
-	{wordReconfigure, "", "put other masters, limits or another version in force", []option{
+	{wordReconfigure, "", "put other masters, limits or another version in force", []flagRow{
 		{"force", "", "no daemon with other settings runs any more"},
 	}, "embedded masters take their settings from every start"},
 	{wordQuarantine, "MASTER", "end the incarnation of a master whose files were replaced", nil, "embedded masters are new at every start"},
 	{wordLock, "[OPTION...] KEY -- COMMAND [ARGUMENT...]", "run COMMAND while the lock on KEY is held", optionsOf(lockFlags(&lockOptions{})), ""},
-	{wordHashPassword, "", "read a password and print its line for the users file", []option{
+	{wordHashPassword, "", "read a password and print its line for the users file", []flagRow{
 		{"sha256", "", "a fast digest, for long random passwords alone"},
 	}, ""},
 	{wordVersion, "", "print the version", nil, ""},

@@ -24,9 +24,9 @@ func (a *App) completion(args []string) error {
 }
 
 // settings are the options of the daemon.
-func settings() (all []option) {
+func settings() (all []flagRow) {
 	for _, row := range configs.Rows() {
-		all = append(all, option(row))
+		all = append(all, flagRow(row))
 	}
 	return all
 }
@@ -43,7 +43,7 @@ func choices(argument string) string {
 // subcommand $1; it prints nothing where a file may follow.
 func wordsScript() string {
 	var values, calls strings.Builder
-	flags := func(options []option) (all string) {
+	flags := func(options []flagRow) (all string) {
 		for _, o := range options {
 			all += " --" + o.Name
 			if o.Argument != "" {

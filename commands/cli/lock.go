@@ -167,10 +167,10 @@ func lockFlags(o *lockOptions) *pflag.FlagSet {
 	return flags
 }
 
-func optionsOf(flags *pflag.FlagSet) (all []option) {
+func optionsOf(flags *pflag.FlagSet) (all []flagRow) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		argument, help, _ := strings.Cut(f.Usage, "\t")
-		all = append(all, option{f.Name, argument, help})
+		all = append(all, flagRow{f.Name, argument, help})
 	})
 	return all
 }

@@ -185,8 +185,8 @@ func await(call func(done func(outcome))) outcome {
 	return <-answers
 }
 
-func (e *testEngine) traced() Engine {
-	return e.tracer.Wrap(Engine{e.Locker, e.Locker, e.Locker, e.Locker})
+func (e *testEngine) traced() Operations {
+	return e.tracer.Wrap(Operations{e.Locker, e.Locker, e.Locker, e.Locker})
 }
 
 func (e *testEngine) lock(r redlock.LockRequest) outcome {

@@ -6,7 +6,7 @@
 //
 // Reading order:
 //   - tracing.go: a Tracer; span.go: the span of one operation;
-//   - engine.go: the traced operations of package commands;
+//   - operations.go: the traced operations of package commands;
 //   - parent.go: which trace an operation belongs to;
 //   - export.go, convert.go: the way to the collector.
 package tracing

@@ -241,7 +241,7 @@ func TestSpan_WaitsForTheLastVoteAndEndsWithTheOutcome(t *testing.T) {
 func TestTracer_ThatIsNilWrapsNothing(t *testing.T) {
 	var tracer *Tracer
 	locker := &redlock.Locker{}
-	if engine := (Engine{locker, locker, locker, locker}); tracer.Wrap(engine) != engine {
+	if engine := (Operations{locker, locker, locker, locker}); tracer.Wrap(engine) != engine {
 		t.Error("something stands in front of the engine")
 	}
 }

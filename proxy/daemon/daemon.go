@@ -117,10 +117,10 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	endpoint := newAdminServer(config)
 	defer endpoint.close()
 	stats := new(dropin.Stats)
-	engine := tracer.Wrap(tracing.Engine{Locks: endpoint.measure(locker), IDs: locker, Works: locker, RedisCompat: locker})
+	operations := tracer.Wrap(tracing.Operations{Locks: endpoint.measure(locker), IDs: locker, Works: locker, RedisCompat: locker})
 	deps := commands.Deps{
-		Locks: engine.Locks, Waits: true, IDs: engine.IDs, Works: engine.Works, Inspect: locker, Masters: locker, Databases: config.Databases,
-		RedisCompat: engine.RedisCompat, Scripts: scripts, DropinStats: stats, CompatTest: config.CompatTest, MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
+		Locks: operations.Locks, Waits: true, IDs: operations.IDs, Works: operations.Works, Inspect: locker, Masters: locker, Databases: config.Databases,
+		RedisCompat: operations.RedisCompat, Scripts: scripts, DropinStats: stats, CompatTest: config.CompatTest, MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
 		MaxTTL: config.MaxTTL, KeyPrefix: config.KeyPrefix, MaxKeep: config.MaxKeep, MaxWait: config.MaxWait, MaxSubscriptions: config.MaxSubscriptions, VolatileIDs: volatileIDs(config),
 		Version: cli.Version(), Start: began, Port: port(config), Config: config.Settings,
 		Clients: clients, Users: users, Connections: func() commands.Connections { return server },

@@ -13,8 +13,8 @@ import (
 	"redlockd/redlock"
 )
 
-// Engine is what the commands work with.
-type Engine struct {
+// Operations is what the commands work with.
+type Operations struct {
 	commands.Locks
 	commands.IDs
 	commands.Works
@@ -22,31 +22,31 @@ type Engine struct {
 }
 
 // Wrap traces the operations of next.
-func (t *Tracer) Wrap(next Engine) Engine {
+func (t *Tracer) Wrap(next Operations) Operations {
 	if t == nil {
 		return next
 	}
-	e := &engine{next, t}
-	return Engine{e, e, e, e}
+	e := &traced{next, t}
+	return Operations{e, e, e, e}
 }
 
-type engine struct {
-	Engine
+type traced struct {
+	Operations
 	tracer *Tracer
 }
 
-func (e *engine) Lock(b *redlock.Batch, r redlock.LockRequest, done redlock.LockDone) {
+func (e *traced) Lock(b *redlock.Batch, r redlock.LockRequest, done redlock.LockDone) {
 	done = e.acquire(&r, done)
 	e.Locks.Lock(b, r, done)
 }
 
-func (e *engine) Wait(b *redlock.Batch, r redlock.LockRequest, done redlock.LockDone) (leave func()) {
+func (e *traced) Wait(b *redlock.Batch, r redlock.LockRequest, done redlock.LockDone) (leave func()) {
 	done = e.acquire(&r, done)
 	return e.Locks.Wait(b, r, done)
 }
 
 // acquire traces a request for a lock.
-func (e *engine) acquire(r *redlock.LockRequest, done redlock.LockDone) redlock.LockDone {
+func (e *traced) acquire(r *redlock.LockRequest, done redlock.LockDone) redlock.LockDone {
 	o := e.tracer.begin("lock.acquire", parentIn(r.Meta))
 	if o == nil {
 		return done
@@ -93,7 +93,7 @@ func leaseAttributes(validity time.Duration, fence redlock.Fence) attributes {
 	return about
 }
 
-func (e *engine) Unlock(b *redlock.Batch, r redlock.UnlockRequest, done redlock.UnlockDone) {
+func (e *traced) Unlock(b *redlock.Batch, r redlock.UnlockRequest, done redlock.UnlockDone) {
 	if o := e.tracer.begin("lock.release", e.tracer.leases.find(leaseID{r.DB, r.Key, r.Token}, true)); o != nil {
 		r.Trace = o.about(r.DB, r.Key, nil)
 		done = observed(o, done, o.decided("released"))
@@ -102,7 +102,7 @@ func (e *engine) Unlock(b *redlock.Batch, r redlock.UnlockRequest, done redlock.
 }
 
 // Extend keeps the trace of a lease as long as the lease.
-func (e *engine) Extend(b *redlock.Batch, r redlock.ExtendRequest, done redlock.ExtendDone) {
+func (e *traced) Extend(b *redlock.Batch, r redlock.ExtendRequest, done redlock.ExtendDone) {
 	by := e.tracer.leases.find(leaseID{r.DB, r.Key, r.Token}, false)
 	if o := e.tracer.begin("lock.extend", by); o != nil {
 		r.Trace = o.about(r.DB, r.Key, r.More, ttlAttribute(r.TTL))
@@ -116,7 +116,7 @@ func (e *engine) Extend(b *redlock.Batch, r redlock.ExtendRequest, done redlock.
 
 // NextID may share the ballot that gives the ids with other requests: its votes are those
 // of all of them.
-func (e *engine) NextID(b *redlock.Batch, r redlock.IDRequest, done redlock.IDDone) {
+func (e *traced) NextID(b *redlock.Batch, r redlock.IDRequest, done redlock.IDDone) {
 	if o := e.tracer.begin("ids.next", trace.SpanContext{}); o != nil {
 		r.Trace = o.about(r.DB, r.Name, nil, attribute.Int64("redlockd.count", r.Count))
 		done = observed(o, done, func(first int64) (string, attributes) {
@@ -126,7 +126,7 @@ func (e *engine) NextID(b *redlock.Batch, r redlock.IDRequest, done redlock.IDDo
 	e.IDs.NextID(b, r, done)
 }
 
-func (e *engine) Work(b *redlock.Batch, r redlock.WorkRequest, done redlock.WorkCompletion) (leave func()) {
+func (e *traced) Work(b *redlock.Batch, r redlock.WorkRequest, done redlock.WorkCompletion) (leave func()) {
 	if o := e.tracer.begin("work.acquire", parentIn(r.Meta)); o != nil {
 		r.Trace = o.about(r.DB, r.Key, nil,
 			attribute.Int64("redlockd.timeout_ms", r.Timeout.Milliseconds()), attribute.Int64("redlockd.max", r.Max))
@@ -145,7 +145,7 @@ func (e *engine) Work(b *redlock.Batch, r redlock.WorkRequest, done redlock.Work
 }
 
 // beginEnd traces the end or the extension of an attempt.
-func (e *engine) beginEnd(name string, r *redlock.WorkEndRequest, last bool) *operation {
+func (e *traced) beginEnd(name string, r *redlock.WorkEndRequest, last bool) *operation {
 	o := e.tracer.begin(name, e.tracer.leases.find(leaseID{r.DB, r.Key, r.Token}, last))
 	if o != nil {
 		o.notHeld = "taken over"
@@ -154,21 +154,21 @@ func (e *engine) beginEnd(name string, r *redlock.WorkEndRequest, last bool) *op
 	return o
 }
 
-func (e *engine) WorkDone(b *redlock.Batch, r redlock.WorkEndRequest, done redlock.WorkEndDone) {
+func (e *traced) WorkDone(b *redlock.Batch, r redlock.WorkEndRequest, done redlock.WorkEndDone) {
 	if o := e.beginEnd("work.done", &r, true); o != nil {
 		done = observed(o, done, o.decided(granted))
 	}
 	e.Works.WorkDone(b, r, done)
 }
 
-func (e *engine) WorkFail(b *redlock.Batch, r redlock.WorkEndRequest, done redlock.WorkEndDone) {
+func (e *traced) WorkFail(b *redlock.Batch, r redlock.WorkEndRequest, done redlock.WorkEndDone) {
 	if o := e.beginEnd("work.fail", &r, true); o != nil {
 		done = observed(o, done, o.decided(granted))
 	}
 	e.Works.WorkFail(b, r, done)
 }
 
-func (e *engine) WorkExtend(b *redlock.Batch, r redlock.WorkEndRequest, done redlock.WorkExtendDone) {
+func (e *traced) WorkExtend(b *redlock.Batch, r redlock.WorkEndRequest, done redlock.WorkExtendDone) {
 	if o := e.beginEnd("work.extend", &r, false); o != nil {
 		done = observed(o, done, func(w redlock.Work) (string, attributes) { return granted, leaseAttributes(w.Validity(), 0) })
 	}
@@ -177,7 +177,7 @@ func (e *engine) WorkExtend(b *redlock.Batch, r redlock.WorkEndRequest, done red
 
 var dropIn = attribute.Bool("redlockd.drop_in", true)
 
-func (e *engine) Write(b *redlock.Batch, r redlock.WriteRequest, done redlock.WriteDone) {
+func (e *traced) Write(b *redlock.Batch, r redlock.WriteRequest, done redlock.WriteDone) {
 	name := "lock.change"
 	switch r.Effect {
 	case redlock.WriteDeletes:
@@ -192,7 +192,7 @@ func (e *engine) Write(b *redlock.Batch, r redlock.WriteRequest, done redlock.Wr
 	e.RedisCompat.Write(b, r, done)
 }
 
-func (e *engine) RunScript(b *redlock.Batch, r redlock.ScriptRequest, done redlock.ScriptDone) {
+func (e *traced) RunScript(b *redlock.Batch, r redlock.ScriptRequest, done redlock.ScriptDone) {
 	name := "lock.extend"
 	switch r.Effect {
 	case redlock.ScriptReleases:
