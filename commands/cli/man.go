@@ -4,9 +4,9 @@ package cli
 
 import "strings"
 
-// roff escapes a text: hyphens can be copied, and no line is a request.
+// roff escapes a text: hyphens can be copied, no line is a request, and long notations break.
 func roff(text string) string {
-	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "…", "...", "\n.", "\n\\&.", "\n'", "\n\\&'").Replace(text)
+	return strings.NewReplacer(`\`, `\e`, "[,", `\:[,`, "-", `\-`, "…", "...", "\n.", "\n\\&.", "\n'", "\n\\&'").Replace(text)
 }
 
 // manual is redlockd(1).
