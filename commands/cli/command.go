@@ -46,7 +46,7 @@ var subcommands = []subcommand{
 	}, "embedded masters are new at every start"},
 	{wordCheck, "", "show whether the masters are fit", nil, "embedded masters are always fit"},
 	{wordReconfigure, "", "put other masters, limits or another version in force", []flagRow{
-		{"force", "", "no daemon with other settings runs any more"},
+		{"force", "", "assert that no daemon with other settings runs any more"},
 	}, "embedded masters take their settings from every start"},
 	{wordQuarantine, "MASTER", "end the incarnation of a master whose files were replaced", nil, "embedded masters are new at every start"},
 	{wordLock, "[OPTION...] KEY -- COMMAND [ARGUMENT...]", "run COMMAND while the lock on KEY is held", optionsOf(lockFlags(&lockOptions{})), ""},
