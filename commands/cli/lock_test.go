@@ -239,9 +239,15 @@ func TestLock_TrustsTheCertificatesOfCA(t *testing.T) {
 		says string
 	}{{ca, 0, ""}, {"", ExitRuntime, "certificate"}, {empty, ExitUsage, "holds no certificate"}, {"/does/not/exist", ExitUsage, "--ca"}} {
 		code, _, printed := locked(t, nil, nil, "--connect", address, "--ca", c.ca, "k", "--", "true")
-		if code != c.code || !strings.Contains(printed, c.says) {
+		if code != c.code || !strings.Contains(printed, c.says) || strings.Contains(printed, "waits") {
 			t.Errorf("--ca %s: code %d, printed %q", c.ca, code, printed)
 		}
+	}
+}
+
+func TestLock_DoesNotWaitForAnAddressThatIsNone(t *testing.T) {
+	if code, out, printed := locked(t, nil, nil, "--connect", "no-port", "k", "--", "echo", "ran"); code != ExitRuntime || out != "" || strings.Count(printed, "\n") != 1 || !strings.Contains(printed, "missing port in address") {
+		t.Errorf("code %d, out %q, printed %q", code, out, printed)
 	}
 }
 
