@@ -82,7 +82,7 @@ complete -o default -F _redlockd redlockd
 const zshScript = `_redlockd() {
 	local command=
 	(( CURRENT > 2 )) && command=$words[2]
-	(( ${words[(i)--]} < CURRENT )) || compadd -- $(_redlockd_words "$command" "$words[CURRENT-1]") || _files
+	(( ${words[(i)--]} > CURRENT )) && compadd -- $(_redlockd_words "$command" "$words[CURRENT-1]") || _files
 }
 if [ "$funcstack[1]" = _redlockd ]; then _redlockd; else compdef _redlockd redlockd; fi
 `
