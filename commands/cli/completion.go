@@ -68,9 +68,7 @@ func wordsScript() string {
 const bashScript = `_redlockd() {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command= i
 	COMPREPLY=()
-	for ((i = 1; i < COMP_CWORD; i++)); do
-		[ "${COMP_WORDS[i]}" = -- ] && return
-	done
+	for ((i = 1; i < COMP_CWORD; i++)); do [ "${COMP_WORDS[i]}" = -- ] && return; done
 	[ "$COMP_CWORD" -gt 1 ] && command=${COMP_WORDS[1]}
 	[ "$before" = = ] && before=${COMP_WORDS[COMP_CWORD-2]}
 	[ "$word" = = ] && word=
@@ -80,8 +78,7 @@ complete -o default -F _redlockd redlockd
 `
 
 const zshScript = `_redlockd() {
-	local command=
-	(( CURRENT > 2 )) && command=$words[2]
+	local command=; (( CURRENT > 2 )) && command=$words[2]
 	(( ${words[(i)--]} > CURRENT )) && compadd -- $(_redlockd_words "$command" "$words[CURRENT-1]") || _files
 }
 if [ "$funcstack[1]" = _redlockd ]; then _redlockd; else compdef _redlockd redlockd; fi
@@ -100,6 +97,9 @@ func fishScript() string {
 	alone := "not __fish_seen_subcommand_from"
 	for _, s := range subcommands {
 		line("__fish_use_subcommand", "-xa "+s.word, "", s.help)
+		if choices(s.arguments) != "" {
+			line("__fish_seen_subcommand_from "+s.word, "", s.arguments, s.help)
+		}
 		for _, o := range s.options {
 			line("__fish_seen_subcommand_from "+s.word, "-l "+o.Name, o.Argument, o.Help)
 		}

@@ -86,6 +86,12 @@ func TestCompletion_OffersInBashWhatMayFollow(t *testing.T) {
 	}
 }
 
+func TestCompletion_OffersShellsInFish(t *testing.T) {
+	if want := "complete -c redlockd -n '__fish_seen_subcommand_from completion'  -xa 'bash zsh fish' -d "; !strings.Contains(completionOf(t, "fish"), want) {
+		t.Errorf("%q is missing", want)
+	}
+}
+
 func TestManual_HasEverySubcommandAndOption(t *testing.T) {
 	page := manual("redlockd v9")
 	lines := strings.Split(page, "\n")
