@@ -1,6 +1,6 @@
 // exporter sends spans by OTLP over HTTP, a POST of protobuf; no operation waits for it.
 // The SDK's batch processor queues them. The exporter counts what arrived and what was lost:
-// the processor and the SDK's own exporter count neither.
+// the processor and the SDK's own exporter count neither, and the latter adds 14 MB (gRPC).
 
 package tracing
 
