@@ -96,7 +96,7 @@ func (l *clientLease) waitReason(ctx context.Context, err error) string {
 	if err != nil {
 		return ": " + err.Error()
 	}
-	reply, _ := l.daemons.do(ctx, dialTimeout, "DINFO", l.key) // an error reply shows nothing
+	reply, _ := l.query(ctx, "DINFO", l.key) // a failure shows nothing, either
 	holders, _ := field(reply, "holders").([]any)
 	if len(holders) == 0 {
 		return ", " + errHeld.Error()
@@ -190,24 +190,34 @@ func (l *clientLease) confirmed(ctx context.Context, waited bool) (bool, error) 
 	return false, errLate
 }
 
-// maxWait is the longest WAIT of the daemon, 0 where it has no WAIT.
+// maxWait is the longest WAIT of the daemon, 0 where it has no WAIT. A daemon that does not
+// show it to this user has one.
 func (l *clientLease) maxWait(ctx context.Context) (time.Duration, error) {
-	docs, err := l.daemons.do(ctx, dialTimeout, "COMMAND", "DOCS", "DLOCK")
-	if err != nil || !mentions(docs, "WAIT") {
+	docs, err := l.query(ctx, "COMMAND", "DOCS", "DLOCK")
+	if err != nil || docs != nil && !mentions(docs, "WAIT") {
 		return 0, err
 	}
-	reply, err := l.daemons.do(ctx, dialTimeout, "CONFIG", "GET", "max-wait")
+	reply, err := l.query(ctx, "CONFIG", "GET", "max-wait")
 	if err != nil {
 		return 0, err
 	}
-	if pair, ok := reply.([]any); ok && len(pair) == 2 {
-		if text, ok := pair[1].(string); ok {
-			if longest, err := time.ParseDuration(text); err == nil {
-				return longest, nil
-			}
+	if text, ok := field(reply, "max-wait").(string); ok {
+		if longest, err := time.ParseDuration(text); err == nil {
+			return longest, nil
 		}
 	}
 	return defaultMaxWait, nil
+}
+
+// query sends a command that only shows something; an error reply shows nothing: the user may
+// have no permission.
+func (l *clientLease) query(ctx context.Context, words ...string) (any, error) {
+	reply, err := l.daemons.do(ctx, dialTimeout, words...)
+	var refused resp.Error
+	if errors.As(err, &refused) {
+		return nil, nil
+	}
+	return reply, err
 }
 
 // mentions looks for a word anywhere in an answer.

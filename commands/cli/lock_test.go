@@ -183,6 +183,15 @@ func TestLock_WaitsInTheQueueWhereTheDaemonHasWAIT(t *testing.T) {
 	}
 }
 
+func TestLock_WaitsInTheQueueForAUserWhoSeesNothing(t *testing.T) {
+	no := []string{"-NOPERM this user has no permissions\r\n"}
+	s := startScript(t, map[string][]string{"COMMAND": no, "CONFIG": no, "DINFO": no, "DLOCK": {"$-1\r\n", granted}, "DEXTEND": {":30000\r\n"}})
+	code, out, printed := locked(t, nil, []*script{s}, "--wait", "1h", "k", "--", "echo", "ran")
+	if code != 0 || out != "ran\n" || !strings.Contains(strings.Join(s.received, "\n"), " WAIT 600000") {
+		t.Errorf("code %d, out %q, printed %q, received %q", code, out, printed, s.received)
+	}
+}
+
 // A grant that was waited for proves nothing until an extension has.
 func TestLock_RunsNothingBehindWAITUntilTheLockIsConfirmed(t *testing.T) {
 	s := startScript(t, map[string][]string{
