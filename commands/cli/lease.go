@@ -15,7 +15,6 @@ import (
 	"net"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"redlockd/proxy/resp"
@@ -138,21 +137,20 @@ func retryable(err error) bool {
 	return !errors.As(err, &refused) || slices.Contains([]string{"NOQUORUM", "EXPIRED", "TRYLATER", "SHUTDOWN"}, refused.Code())
 }
 
-// request is one DLOCK, with WAIT where the daemon has it: it wakes the first waiter in
-// the queue, while clients that retry get the lock in no order.
+// request is one DLOCK. WAIT wakes the first waiter in the queue, while clients that retry get
+// the lock in no order.
 func (l *clientLease) request(ctx context.Context, wait time.Duration) (granted bool, err error) {
 	words := []string{"DLOCK", l.key, milliseconds(l.ttl), "TOKEN", l.token}
-	timeout, waits := waitMargin, false
-	if wait > 0 {
+	waits := wait >= time.Millisecond
+	if waits {
 		longest, err := l.maxWait(ctx)
 		if err != nil {
 			return false, err
 		}
-		if wait = min(wait, longest); wait >= time.Millisecond {
-			words, timeout, waits = append(words, "WAIT", milliseconds(wait)), wait+waitMargin, true
-		}
+		wait = min(wait, longest)
+		words = append(words, "WAIT", milliseconds(wait))
 	}
-	reply, err := l.daemons.do(ctx, timeout, words...)
+	reply, err := l.daemons.do(ctx, wait+waitMargin, words...)
 	if err != nil || reply == nil {
 		return false, err
 	}
@@ -190,23 +188,14 @@ func (l *clientLease) confirmed(ctx context.Context, waited bool) (bool, error) 
 	return false, errLate
 }
 
-// maxWait is the longest WAIT of the daemon, 0 where it has no WAIT. A daemon that does not
-// show it to this user has one.
+// maxWait is the longest WAIT of the daemon.
 func (l *clientLease) maxWait(ctx context.Context) (time.Duration, error) {
-	docs, err := l.query(ctx, "COMMAND", "DOCS", "DLOCK")
-	if err != nil || docs != nil && !mentions(docs, "WAIT") {
-		return 0, err
-	}
 	reply, err := l.query(ctx, "CONFIG", "GET", "max-wait")
-	if err != nil {
-		return 0, err
+	text, _ := field(reply, "max-wait").(string)
+	if longest, bad := time.ParseDuration(text); bad == nil {
+		return longest, err
 	}
-	if text, ok := field(reply, "max-wait").(string); ok {
-		if longest, err := time.ParseDuration(text); err == nil {
-			return longest, nil
-		}
-	}
-	return defaultMaxWait, nil
+	return defaultMaxWait, err
 }
 
 // query sends a command that only shows something; an error reply shows nothing: the user may
@@ -218,21 +207,6 @@ func (l *clientLease) query(ctx context.Context, words ...string) (any, error) {
 		return nil, nil
 	}
 	return reply, err
-}
-
-// mentions looks for a word anywhere in an answer.
-func mentions(a any, word string) bool {
-	switch a := a.(type) {
-	case string:
-		return strings.EqualFold(a, word)
-	case []any:
-		for _, item := range a {
-			if mentions(item, word) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // extend makes the lease last ttl from now. lost means that a quorum does not have it
