@@ -195,7 +195,7 @@ func (e Deps) withDefaults() Deps {
 		e.NoTTL = PolicyAllow // libraries take such locks by default, and test that
 	}
 	if e.Scripts == nil {
-		e.Scripts, _ = dropin.New(dropin.Options{}) // fails for pins only
+		e.Scripts, _ = dropin.New(nil) // fails for pins only
 	}
 	if e.DropinStats == nil {
 		e.DropinStats = new(dropin.Stats)

@@ -15,7 +15,6 @@ import (
 	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/commands/dropin"
-	"redlockd/commands/rediscompat"
 	"redlockd/configs"
 	"redlockd/pool"
 	"redlockd/pool/setup"
@@ -87,7 +86,7 @@ func accessControl(config configs.Config) (*access.Users, *dropin.Recogniser, er
 
 // knownScripts are those of lock libraries and those pinned by --script-class.
 func knownScripts(config configs.Config) (*dropin.Recogniser, error) {
-	scripts, err := rediscompat.KnownScripts(config.ScriptClasses)
+	scripts, err := dropin.New(config.ScriptClasses)
 	if err != nil {
 		return nil, &configs.FieldError{Field: "script-class", Value: strconv.Quote(strings.Join(config.ScriptClasses, " ")), Problem: err.Error()}
 	}
