@@ -191,33 +191,36 @@ func (v *classifier) checkExpiries() {
 	}
 }
 
-// operation returns the Op for the pattern of changes.
+// operations are the patterns of changes: of a free key, of one that the token holds, and of
+// one that another token holds.
+var operations = map[[3]keyChange]Op{
+	{unchanged, unchanged, unchanged}: Read,
+	{taken, unchanged, unchanged}:     Acquire,
+	{taken, renewed, unchanged}:       Reacquire,
+	{unchanged, deleted, unchanged}:   Release,
+	{unchanged, renewed, unchanged}:   Extend,
+	{taken, renewed, overwritten}:     Overwrite,
+	{unchanged, deleted, deleted}:     Discard,
+}
+
+// operation returns the Op for the pattern of changes. A lock without an expiry may stay
+// unchanged, unless the script deletes any lock.
 func (v *classifier) operation() Op {
 	mine, other, endless := v.effects[stateSelf], v.effects[stateOther].change, v.effects[stateSelfNoExpiry].change
-	changes := [3]keyChange{v.effects[stateFree].change, mine.change, other}
+	op := operations[[3]keyChange{v.effects[stateFree].change, mine.change, other}]
 	switch {
-	case changes == [3]keyChange{unchanged, unchanged, unchanged} && endless == unchanged:
-		if v.writes && len(v.signals) == 0 {
-			panic(refuse("it writes, and neither takes, releases nor prolongs anything"))
-		}
-		if len(v.signals) > 0 || v.publishes {
-			panic(refuse("it wakes or tells others, and neither takes, releases nor prolongs anything"))
-		}
-		return Read
-	case changes == [3]keyChange{taken, unchanged, unchanged} && endless == unchanged:
-		return Acquire
-	case changes == [3]keyChange{taken, renewed, unchanged} && endless != deleted:
-		return Reacquire
-	case changes == [3]keyChange{unchanged, deleted, unchanged} && (endless == deleted || endless == unchanged):
-		return Release
-	case changes == [3]keyChange{unchanged, renewed, unchanged} && endless != deleted && mine.expiry.source == expiryAdded:
-		return ExtendAdd
-	case changes == [3]keyChange{unchanged, renewed, unchanged} && endless != deleted && mine.expiry.source != expiryNone:
-		return Extend
-	case other == overwritten && changes[0] == taken && mine.change == renewed && (endless == renewed || endless == unchanged):
-		return Overwrite
-	case changes == [3]keyChange{unchanged, deleted, deleted} && endless == deleted:
-		return Discard
+	case endless != mine.change && (endless != unchanged || op == Discard), op == Extend && mine.expiry.source == expiryNone:
+		op = 0
+	case op == Extend && mine.expiry.source == expiryAdded:
+		op = ExtendAdd
+	}
+	switch {
+	case op == Read && v.writes && len(v.signals) == 0:
+		panic(refuse("it writes, and neither takes, releases nor prolongs anything"))
+	case op == Read && (len(v.signals) > 0 || v.publishes):
+		panic(refuse("it wakes or tells others, and neither takes, releases nor prolongs anything"))
+	case op != 0:
+		return op
 	case other == deleted:
 		panic(refuse("it deletes what another token holds, but not what its own does"))
 	case other == overwritten:

@@ -38,10 +38,14 @@ var evaluatedCommands = map[string]evaluatedCommand{
 	"select": {1, 1, readsOnly, (*commandCall).selectDB},
 }
 
-// Options of SET.
+// Options of SET, and the units of the commands with a time.
 var (
 	setUnits      = map[string]Unit{"PX": Milliseconds, "EX": Seconds, "PXAT": UnixMilliseconds, "EXAT": UnixSeconds}
 	setConditions = map[string]Condition{"NX": IfAbsent, "XX": IfPresent, "IFEQ": IfEqual}
+	expireUnits   = map[string]Unit{
+		"setex": Seconds, "psetex": Milliseconds,
+		"expire": Seconds, "pexpire": Milliseconds, "expireat": UnixSeconds, "pexpireat": UnixMilliseconds,
+	}
 )
 
 // reservedChannel is a part of the names of the daemons' own channels.
@@ -264,19 +268,13 @@ func (c *commandCall) setNX() luaValue {
 func (c *commandCall) setEX() luaValue {
 	key := c.lock(0)
 	c.storesToken(key, 2)
-	unit := Seconds
-	if c.name == "psetex" {
-		unit = Milliseconds
-	}
-	expiry := c.expiry(key, c.args[1], unit)
+	expiry := c.expiry(key, c.args[1], expireUnits[c.name])
 	if expiry.over() {
 		panic(c.refusal("it gives an expiry of %d ms", expiry.fixed))
 	}
 	c.store(key, Always, expiry)
 	return luaValue{kind: valueStatus, text: "OK"}
 }
-
-var expireUnits = map[string]Unit{"pexpire": Milliseconds, "expire": Seconds, "pexpireat": UnixMilliseconds, "expireat": UnixSeconds}
 
 // expire is EXPIRE, PEXPIRE, EXPIREAT and PEXPIREAT. The expiry of a list is no lease.
 func (c *commandCall) expire() luaValue {

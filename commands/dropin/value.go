@@ -62,7 +62,7 @@ func boolValue(b bool) luaValue {
 
 func (v luaValue) is(kinds ...valueKind) bool { return slices.Contains(kinds, v.kind) }
 
-// contains reports whether the value, or one of its items, is such a one.
+// contains reports whether the function holds for the value or for one of its items.
 func (v luaValue) contains(such func(luaValue) bool) bool {
 	return such(v) || slices.ContainsFunc(v.items, func(item luaValue) bool { return item.contains(such) })
 }
