@@ -105,7 +105,7 @@ const (
 // effect is a change with the expiry that it sets.
 type effect struct {
 	change keyChange
-	expiry keyExpiry
+	expiry expirySource
 }
 
 // effectOn is the effect on a key that was in one state.
@@ -118,7 +118,7 @@ func effectOn(k keyPath, state states) effect {
 		return effect{}
 	case k.content == contentSame && !mine:
 		panic(refuse("it changes the expiry of what is not known to be its token's"))
-	case k.content == contentToken && state == stateSelfNoExpiry && k.expiry.source == expiryNone:
+	case k.content == contentToken && state == stateSelfNoExpiry && k.expiry == expiryNone:
 		return effect{}
 	case state == stateFree:
 		return effect{taken, k.expiry}
@@ -173,20 +173,15 @@ func (v *classifier) checkExpiries() {
 		if e.change == unchanged || e.change == deleted {
 			continue
 		}
-		ok := false
-		switch v.time.Unit {
-		case NoTime:
-			ok = e.expiry.source == expiryNone
-		case FixedMilliseconds:
-			ok = e.expiry == keyExpiry{expiryFixed, v.time.Fixed}
-		default:
-			ok = e.expiry.source == expiryFromArg || e.expiry.source == expiryAdded && e.change == renewed && v.effects[stateFree].change == unchanged
+		ok := e.expiry == expiryGiven || e.expiry == expiryAdded && e.change == renewed && v.effects[stateFree].change == unchanged
+		if v.time.Unit == NoTime {
+			ok = e.expiry == expiryNone
 		}
 		if !ok {
 			panic(refuse("it does not always give the expiry that it is asked for"))
 		}
 	}
-	if mine, endless := v.effects[stateSelf], v.effects[stateSelfNoExpiry]; mine.change == renewed && endless.change == renewed && mine.expiry.source != endless.expiry.source {
+	if mine, endless := v.effects[stateSelf], v.effects[stateSelfNoExpiry]; mine.change == renewed && endless.change == renewed && mine.expiry != endless.expiry {
 		panic(refuse("it gives a lock without an expiry another one than a lock with one"))
 	}
 }
@@ -209,9 +204,9 @@ func (v *classifier) operation() Op {
 	mine, other, endless := v.effects[stateSelf], v.effects[stateOther].change, v.effects[stateSelfNoExpiry].change
 	op := operations[[3]keyChange{v.effects[stateFree].change, mine.change, other}]
 	switch {
-	case endless != mine.change && (endless != unchanged || op == Discard), op == Extend && mine.expiry.source == expiryNone:
+	case endless != mine.change && (endless != unchanged || op == Discard), op == Extend && mine.expiry == expiryNone:
 		op = 0
-	case op == Extend && mine.expiry.source == expiryAdded:
+	case op == Extend && mine.expiry == expiryAdded:
 		op = ExtendAdd
 	}
 	switch {

@@ -104,25 +104,25 @@ func (c *commandCall) storesToken(key, n int) {
 	c.isToken(key, v.arg)
 }
 
-// expiry is the meaning of a time. A script has one time argument, in one unit.
-func (c *commandCall) expiry(key int, v luaValue, unit Unit) keyExpiry {
+// expiry is the meaning of a time, with the ms of one that the script contains. A script has
+// one time argument, in one unit.
+func (c *commandCall) expiry(key int, v luaValue, unit Unit) (source expirySource, ms int64) {
 	if n, ok := wholeNumber(v.text); ok && v.kind == valueText {
 		v = numberValue(n)
 	}
-	expiry, from := keyExpiry{source: expiryFromArg}, Time{Arg: v.arg + 1, Unit: unit}
+	source, from := expiryGiven, Time{Arg: v.arg + 1, Unit: unit}
 	switch {
 	case v.is(valueArg, valueArgNumber):
 	case v.kind == valueExtended && v.key == key && unit == Milliseconds && c.name == "pexpire":
-		expiry.source = expiryAdded
+		source = expiryAdded
 	case v.kind == valueNumber && (unit == Milliseconds || unit == Seconds):
-		expiry = keyExpiry{expiryFixed, v.n}
-		if unit == Seconds {
-			expiry.fixed *= 1000
+		if ms = v.n; unit == Seconds {
+			ms *= 1000
 		}
-		if expiry.over() {
-			return expiry
+		if ms <= 0 {
+			return expiryOver, ms
 		}
-		from = Time{Unit: FixedMilliseconds, Fixed: expiry.fixed}
+		from = Time{Unit: FixedMilliseconds, Fixed: ms}
 	default:
 		panic(c.refusal("it gives an expiry that is neither an argument, nor an argument and what is left, nor a number of its own"))
 	}
@@ -132,7 +132,7 @@ func (c *commandCall) expiry(key int, v luaValue, unit Unit) keyExpiry {
 	if c.time != from {
 		panic(c.refusal("it does not always give the expiry that it is asked for"))
 	}
-	return expiry
+	return source, ms
 }
 
 func (c *commandCall) get() luaValue {
@@ -159,7 +159,7 @@ func (c *commandCall) remaining() luaValue {
 	key := c.lock(0)
 	k := c.path.keys[key]
 	switch {
-	case k.content == contentToken || k.expiry.source != expirySame:
+	case k.content == contentToken || k.expiry != expirySame:
 		return luaValue{kind: valueUnknown}
 	case c.free(key):
 		return numberValue(-2)
@@ -207,11 +207,11 @@ func (c *commandCall) delIfEqual() luaValue {
 }
 
 func (c *commandCall) remove(key int) {
-	c.path.keys[key].content, c.path.keys[key].expiry = contentNone, keyExpiry{}
+	c.path.keys[key].content, c.path.keys[key].expiry = contentNone, expirySame
 }
 
 // store writes the token to a key under a condition. It returns whether it holds.
-func (c *commandCall) store(key int, when Condition, expiry keyExpiry) bool {
+func (c *commandCall) store(key int, when Condition, expiry expirySource) bool {
 	if when == IfAbsent && !c.free(key) || when == IfPresent && c.free(key) || when == IfEqual && !c.owned(key) {
 		return false
 	}
@@ -223,7 +223,7 @@ func (c *commandCall) store(key int, when Condition, expiry keyExpiry) bool {
 func (c *commandCall) set() luaValue {
 	key := c.lock(0)
 	c.storesToken(key, 1)
-	when, expiry := Always, keyExpiry{source: expiryNone}
+	when, expiry := Always, expiryNone
 	for i := 2; i < len(c.args); i++ {
 		if c.args[i].kind != valueText {
 			panic(c.refusal("an option of SET is not written in the script"))
@@ -232,14 +232,15 @@ func (c *commandCall) set() luaValue {
 		unit, timed := setUnits[upper(name)]
 		condition, conditional := setConditions[upper(name)]
 		switch {
-		case !timed && !conditional, conditional && when != Always, timed && expiry.source != expiryNone:
+		case !timed && !conditional, conditional && when != Always, timed && expiry != expiryNone:
 			panic(c.refusal("it calls SET with %s, or twice", short(name)))
 		case (timed || condition == IfEqual) && i+1 == len(c.args):
 			panic(c.refusal("it gives %s no value", short(name)))
 		case timed:
 			i++
-			if expiry = c.expiry(key, c.args[i], unit); expiry.over() {
-				panic(c.refusal("it calls SET with an expiry of %d ms", expiry.fixed))
+			var ms int64
+			if expiry, ms = c.expiry(key, c.args[i], unit); expiry == expiryOver {
+				panic(c.refusal("it calls SET with an expiry of %d ms", ms))
 			}
 		case condition == IfEqual:
 			i++
@@ -258,7 +259,7 @@ func (c *commandCall) set() luaValue {
 func (c *commandCall) setNX() luaValue {
 	key := c.lock(0)
 	c.storesToken(key, 1)
-	if !c.store(key, IfAbsent, keyExpiry{source: expiryNone}) {
+	if !c.store(key, IfAbsent, expiryNone) {
 		return numberValue(0)
 	}
 	return numberValue(1)
@@ -268,9 +269,9 @@ func (c *commandCall) setNX() luaValue {
 func (c *commandCall) setEX() luaValue {
 	key := c.lock(0)
 	c.storesToken(key, 2)
-	expiry := c.expiry(key, c.args[1], expireUnits[c.name])
-	if expiry.over() {
-		panic(c.refusal("it gives an expiry of %d ms", expiry.fixed))
+	expiry, ms := c.expiry(key, c.args[1], expireUnits[c.name])
+	if expiry == expiryOver {
+		panic(c.refusal("it gives an expiry of %d ms", ms))
 	}
 	c.store(key, Always, expiry)
 	return luaValue{kind: valueStatus, text: "OK"}
@@ -289,11 +290,11 @@ func (c *commandCall) expire() luaValue {
 		}
 		return luaValue{kind: valueUnknown}
 	}
-	expiry := c.expiry(key, v, expireUnits[c.name])
+	expiry, _ := c.expiry(key, v, expireUnits[c.name])
 	switch {
 	case c.free(key):
 		return numberValue(0)
-	case expiry.over():
+	case expiry == expiryOver:
 		c.remove(key)
 	default:
 		c.path.keys[key].expiry = expiry

@@ -38,25 +38,16 @@ const (
 	contentNone                 // nothing
 )
 
-// expirySource is the source of the present expiry of a key.
+// expirySource is the source of the present expiry of a key. A script has one time.
 type expirySource uint8
 
 const (
-	expirySame    expirySource = iota // unchanged
-	expiryNone                        // no expiry
-	expiryFromArg                     // the time argument
-	expiryAdded                       // the time argument, added to the remaining time
-	expiryFixed                       // written in the script
+	expirySame  expirySource = iota // unchanged
+	expiryNone                      // no expiry
+	expiryGiven                     // the time of the script
+	expiryAdded                     // its time argument, added to the remaining time
+	expiryOver                      // a time of 0 or less: no key has it
 )
-
-// keyExpiry is the present expiry of a key.
-type keyExpiry struct {
-	source expirySource
-	fixed  int64 // ms, of expiryFixed
-}
-
-// over reports whether the key expires at once.
-func (x keyExpiry) over() bool { return x.source == expiryFixed && x.fixed <= 0 }
 
 // remainder is the comparison of the remaining time with the threshold of the script.
 type remainder uint8
@@ -72,11 +63,11 @@ type keyPath struct {
 	before    states
 	remainder remainder
 	content   content
-	expiry    keyExpiry
+	expiry    expirySource
 }
 
 // changed reports whether the script wrote to the key.
-func (k keyPath) changed() bool { return k.content != contentSame || k.expiry.source != expirySame }
+func (k keyPath) changed() bool { return k.content != contentSame || k.expiry != expirySame }
 
 // local is a name with its value.
 type local struct {
@@ -128,8 +119,7 @@ func (p *path) mergeKey(last int) string {
 	}
 	b := strconv.AppendBool(strconv.AppendInt(nil, int64(changed), 10), low)
 	for _, k := range p.keys[last+1:] {
-		b = append(b, byte(k.before), byte(k.remainder), byte(k.content), byte(k.expiry.source))
-		b = strconv.AppendInt(b, k.expiry.fixed, 10)
+		b = append(b, byte(k.before), byte(k.remainder), byte(k.content), byte(k.expiry))
 	}
 	for _, l := range p.locals {
 		if l.value.showsKey() { // a later condition may distinguish the merged paths by it
