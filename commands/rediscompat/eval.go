@@ -14,7 +14,6 @@ import (
 	"redlockd/redlock"
 )
 
-// maxScriptArguments bounds the arguments of a script.
 const maxScriptArguments = 64
 
 var errNoScript = commands.Error("NOSCRIPT", "No matching script. Please use EVAL.")
@@ -34,11 +33,6 @@ type evaluation struct {
 	watch    dropin.Stopwatch
 }
 
-func (h *handlers) eval(c *commands.Call) error      { return h.evaluate(c, false, false) }
-func (h *handlers) evalRO(c *commands.Call) error    { return h.evaluate(c, false, true) }
-func (h *handlers) evalSHA(c *commands.Call) error   { return h.evaluate(c, true, false) }
-func (h *handlers) evalSHARO(c *commands.Call) error { return h.evaluate(c, true, true) }
-
 // evaluate finds the class of the script and runs it, at once if it was seen before.
 func (h *handlers) evaluate(c *commands.Call, bySHA, reads bool) error {
 	e := &evaluation{handlers: h, call: c, db: c.Client.DB, reads: reads, watch: dropin.Start()}
@@ -52,8 +46,7 @@ func (h *handlers) evaluate(c *commands.Call, bySHA, reads bool) error {
 		var ok bool
 		e.sha = strings.ToLower(c.Args[1])
 		if e.text, ok = h.scripts.text(c.Client.User, e.sha); !ok {
-			c.Reply(errNoScript)
-			return nil
+			return c.Reply(errNoScript)
 		}
 	} else {
 		if err := checkScript(c.Args[1]); err != nil {
