@@ -172,7 +172,7 @@ func (e Deps) withDefaults() Deps {
 		e.NoTTL = PolicyAllow // libraries take such locks by default, and test that
 	}
 	if e.Scripts == nil {
-		e.Scripts, _ = dropin.New(dropin.Options{}) // fails for pins only
+		e.Scripts, _ = dropin.New(nil) // fails for pins only
 	}
 	e.DropinStats = cmp.Or(e.DropinStats, new(dropin.Stats))
 	e.RunID = cmp.Or(e.RunID, randomRunID())

@@ -81,7 +81,7 @@ func (e *evaluation) tokens() (tokens []redlock.Token) {
 // others: two independent checks keep it from that. A script that is served as a
 // release, or not run at all, can do no more than that.
 func (e *evaluation) allowed() bool {
-	vouched := e.how == dropin.ByPin || e.how == dropin.BySHA
+	vouched := e.class.By != dropin.ByText
 	var needs, why string
 	switch {
 	case e.class.Op == dropin.Read && vouched && e.class.Token > 0, e.class.OnlyReleases():
@@ -157,8 +157,8 @@ func (e *evaluation) locks() (locks []redlock.Key, err error) {
 // master's connection.
 func (e *evaluation) failsLikeAMaster() bool {
 	for h := dropin.Free; h <= dropin.NoExpiry; h++ {
-		r, ok := e.class.Predict(h, e.given, "", 0)
-		if ok && r.Kind == dropin.KindError && (strings.HasPrefix(r.Text, "NOSCRIPT") || strings.HasPrefix(r.Text, "READONLY")) {
+		r := e.class.Predict(h, e.given, "", 0)
+		if r.Kind == dropin.KindError && (strings.HasPrefix(r.Text, "NOSCRIPT") || strings.HasPrefix(r.Text, "READONLY")) {
 			return true
 		}
 	}

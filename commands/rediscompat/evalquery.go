@@ -42,11 +42,7 @@ func (e *evaluation) replyTo(views []redlock.View) commands.Reply {
 			least = v
 		}
 	}
-	r, ok := e.class.Predict(holding, e.given, string(least.Value), remaining(least))
-	if !ok {
-		return commands.Error("ERR", e.refuse("it fails on what the key holds").Error())
-	}
-	return ofDropin(r)
+	return ofDropin(e.class.Predict(holding, e.given, string(least.Value), remaining(least)))
 }
 
 // keyState is the state of the key for the caller of the script.
@@ -74,10 +70,7 @@ func (e *evaluation) predicted(h dropin.KeyState) commands.Reply {
 	if h != dropin.Free {
 		remaining = 0
 	}
-	if r, ok := e.class.Predict(h, e.given, "", remaining); ok {
-		return ofDropin(r)
-	}
-	return commands.Nil
+	return ofDropin(e.class.Predict(h, e.given, "", remaining))
 }
 
 // ofDropin is an answer for the client.

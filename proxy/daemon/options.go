@@ -17,7 +17,6 @@ import (
 	"redlockd/commands/access"
 	"redlockd/commands/cli"
 	"redlockd/commands/dropin"
-	"redlockd/commands/rediscompat"
 	"redlockd/commands/tracing"
 	"redlockd/configs"
 	"redlockd/pool"
@@ -92,7 +91,7 @@ func accessControl(config configs.Config) (*access.Users, *dropin.Recogniser, er
 
 // knownScripts are those of lock libraries and those pinned by --script-class.
 func knownScripts(config configs.Config) (*dropin.Recogniser, error) {
-	scripts, err := rediscompat.KnownScripts(config.ScriptClasses)
+	scripts, err := dropin.New(config.ScriptClasses)
 	if err != nil {
 		return nil, &configs.FieldError{Field: "script-class", Value: strconv.Quote(strings.Join(config.ScriptClasses, " ")), Problem: err.Error()}
 	}
