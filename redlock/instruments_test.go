@@ -54,6 +54,63 @@ func (c *clock) AfterFunc(d time.Duration, f func()) pool.Timer {
 	return c.Clock.AfterFunc(d, f)
 }
 
+// stillClock stands still until a test moves it, which calls the timers that are due.
+type stillClock struct {
+	mu     sync.Mutex
+	now    time.Duration
+	timers map[*stillTimer]time.Duration // that wait, and when they are due
+}
+
+type stillTimer struct {
+	clock *stillClock
+	f     func()
+}
+
+func newStillClock() *stillClock {
+	return &stillClock{now: time.Hour, timers: map[*stillTimer]time.Duration{}}
+}
+
+func (c *stillClock) Now() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *stillClock) AfterFunc(d time.Duration, f func()) pool.Timer {
+	t := &stillTimer{c, f}
+	t.Reset(d)
+	return t
+}
+
+func (t *stillTimer) Reset(d time.Duration) bool {
+	was := t.Stop()
+	t.clock.mu.Lock()
+	t.clock.timers[t] = t.clock.now + d
+	t.clock.mu.Unlock()
+	t.clock.move(0)
+	return was
+}
+
+func (t *stillTimer) Stop() bool {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	_, waits := t.clock.timers[t]
+	delete(t.clock.timers, t)
+	return waits
+}
+
+func (c *stillClock) move(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now += d
+	for t, due := range c.timers {
+		if due <= c.now {
+			delete(c.timers, t)
+			go t.f()
+		}
+	}
+}
+
 type heldTimer struct{}
 
 func (heldTimer) Stop() bool               { return true }

@@ -11,15 +11,18 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/events"
 	"redlockd/redlock/quorum"
 )
 
 // newPunctualDaemon is a daemon on embedded masters whose copies outlast their leases as
 // they do by default. The master timeout is wide, so that a busy machine fails nothing.
-func newPunctualDaemon(t *testing.T) *pureDaemon {
+func newPunctualDaemon(t *testing.T) *pureDaemon { return newPunctualDaemonWith(t, pool.SystemClock()) }
+
+func newPunctualDaemonWith(t *testing.T, c pool.Clock) *pureDaemon {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	p, err := pool.New(pool.Options{Embedded: 5, MasterTimeout: 30 * time.Second, Late: beyondLease, Logger: log})
+	p, err := pool.New(pool.Options{Embedded: 5, MasterTimeout: 30 * time.Second, Late: beyondLease, Clock: c, Logger: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,5 +110,38 @@ func TestEnds_RunningWorkIsToBeRetriedWhenItsCopiesEnd(t *testing.T) {
 	most := timeout + beyondLease + rounding // if the first request was as late as the second
 	if w.State != WorkRunning || w.Retry < least || w.Retry > most {
 		t.Errorf("the second request: %s, retry in %v, want running and %v to %v", w.State, w.Retry, least, most)
+	}
+}
+
+func TestEnds_AnExpiryIsReportedWhenTheCopiesHaveEnded(t *testing.T) {
+	t.Parallel()
+	const ttl = time.Minute
+	for name, extended := range map[string]bool{"a grant": false, "an extension": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newStillClock()
+			d := newPunctualDaemonWith(t, c)
+			j := listen(t, d.Locker)
+			g := d.take(LockRequest{Key: "k", TTL: ttl})
+			d.quiet()
+			if extended {
+				c.move(ttl / 2)
+				d.quiet()
+				if _, err := d.extend(ExtendRequest{Key: "k", Token: g.Token, TTL: ttl}); err != nil {
+					t.Fatal(err)
+				}
+				d.quiet()
+			}
+			c.move(ttl + beyondLease)
+			if _, err := d.lock(LockRequest{Key: "k", TTL: ttl}); !errors.Is(err, ErrHeld) {
+				t.Fatalf("%v while its copies last, want that it is held", err)
+			}
+			j.has(t, "k", tale(events.Acquired, g.Fence))
+			c.move(50 * time.Millisecond) // copies have ended, and 0.15 s are over since the lease
+			j.wants(t, "k", tale(events.Acquired, g.Fence), tale(events.Expired, g.Fence))
+			if _, err := d.lock(LockRequest{Key: "k", TTL: ttl}); err != nil {
+				t.Errorf("%v after its expiry was reported", err)
+			}
+		})
 	}
 }

@@ -17,6 +17,7 @@ type Engine struct {
 	Recent        func() time.Duration // the clock, or a cheaper one that is never ahead of it
 	MasterTimeout time.Duration        // the longest time that a flush may take
 	Late          time.Duration        // how much longer copies last than their leases; see pool.Options
+	InProcess     bool                 // the masters are in this process and have this daemon's clock
 	MaxTTL        time.Duration
 	KeyPrefix     string // stands before every key on the masters
 	MaxOperations int    // in flight at once
@@ -35,7 +36,7 @@ func New(p *pool.Pool, keyPrefix string, maxOperations int) (*Engine, []string, 
 	}
 	return &Engine{
 		Pool: p, Clock: p.Clock(), Recent: pool.Recent(p.Clock()),
-		MasterTimeout: p.Options().MasterTimeout, Late: p.Options().Late, MaxTTL: p.Options().MaxTTL,
+		MasterTimeout: p.Options().MasterTimeout, Late: p.Options().Late, InProcess: p.Embedded() != nil, MaxTTL: p.Options().MaxTTL,
 		KeyPrefix: keyPrefix, MaxOperations: maxOperations, Scripts: set,
 	}, texts, nil
 }

@@ -185,7 +185,7 @@ func (e *extension) grant(lost [quorum.MaxMasters]bool) {
 		e.finish(Grant{}, &engine.Expired{Elapsed: now - e.start, TTL: r.TTL, Extension: true})
 		return
 	}
-	longer := leaseRecord{until: until, gone: e.start + r.TTL + l.engine.MasterTimeout + l.engine.Late, copies: allLanes, mode: e.agreed.mode}
+	longer := leaseRecord{until: until, gone: l.goneAt(e.start, now, r.TTL), copies: allLanes, mode: e.agreed.mode}
 	for i, id := range e.ids {
 		fence := l.records.prolong(id, longer, e.records[i], now)
 		l.events.Emit(events.Extended, id, fence, longer.gone-now)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
 )
 
 // allLanes are all masters, for leases whose copies are not known.
@@ -17,7 +18,7 @@ const allLanes = ^uint16(0)
 // leaseRecord is what was promised last.
 type leaseRecord struct {
 	until time.Duration // end of the validity that the holder received
-	gone  time.Duration // no copy that this daemon made lasts longer
+	gone  time.Duration // no copy that this daemon made lasts longer, see goneAt
 	// copies are the masters that may hold one, as bits: only they must receive the release
 	// later if they do not answer.
 	copies uint16
@@ -26,6 +27,16 @@ type leaseRecord struct {
 	// number identifies the record. An extension that is decided after a release of the same
 	// token must not bring the record back.
 	number uint64
+}
+
+// goneAt is when no copy is left of a lease that an operation has won now. Copies that were
+// counted are written by now. Masters in this process have this daemon's clock, so these copies
+// end exactly so much later; of the others no quorum is left then.
+func (l *Leases) goneAt(start, now, ttl time.Duration) time.Duration {
+	if l.engine.InProcess {
+		return now + ttl + l.engine.Late + 2*quorum.ExpiryGrain*time.Millisecond
+	}
+	return start + ttl + l.engine.MasterTimeout + l.engine.Late
 }
 
 // leaseRecords forget by generation: what was noted before the last two periods has expired,
