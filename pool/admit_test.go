@@ -103,11 +103,9 @@ func FuzzAdmission(f *testing.F) {
 	f.Add([]byte{7, 4, 4, 0, 4, 4, 2, 1, '1', 2, 1, '1'})
 	f.Add([]byte{6, 5, 4, 1, 2, 3, '-', '-', '1'})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		g := &Group{fingerprint: fingerprint(testOptions(), 0), sealKey: "redlockd:seal"}
 		r := anyReply(&data, 0)
 		answering := replying{func([]string) Reply { return r }}
-		d := &attempt{lane: newLane(g, 0, Master{Name: "a"}), link: answering}
-		a, err := d.admit(admission.Request{})
+		a, err := admission.Admit(answering, admission.Request{})
 		if (err == nil) != (a.Incarnation != nil) {
 			t.Fatalf("%+v: incarnation %v, error %v", r, a.Incarnation, err)
 		}

@@ -69,20 +69,23 @@ func (d *attempt) identify() error {
 		// A clock that stepped while this daemon was not connected has stepped all the same.
 		now := g.now()
 		if off := clock.Abs(f.Est.At(now) - l.est.At(now)); off > clock.Micros(clock.MinStep)+l.est.Spread(now)+f.Est.Err {
-			g.pool.options.Logger.Warn("clock of a master stepped between two connections",
-				"master", l.master.Name, "by_ms", off/1000)
-			l.invalidated = l.incarnation.Identity
-			g.counters.Invalidated++
+			l.group.pool.options.Logger.Warn("clock of a master stepped between two connections", "master", l.master.Name, "by_ms", off/1000)
+			l.replaceLocked(l.incarnation)
 		}
 	}
 	if reset := l.statsResetLocked(f.Commands); reset != nil && l.incarnation != nil && l.lastRun == f.RunID {
-		g.pool.options.Logger.Warn("incarnation invalidated", "master", l.master.Name, "db", g.db, "err", reset.Error())
-		l.invalidated = l.incarnation.Identity
-		g.counters.Invalidated++
+		l.group.pool.options.Logger.Warn("incarnation invalidated", "master", l.master.Name, "db", l.group.db, "err", reset.Error())
+		l.replaceLocked(l.incarnation)
 	}
 	l.est = f.Est
 	g.updateClockLocked()
 	return nil
+}
+
+// replaceLocked makes the next admission replace the incarnation.
+func (l *lane) replaceLocked(of *Incarnation) {
+	l.invalidated = of.Identity
+	l.group.counters.Invalidated++
 }
 
 // look reads the master's identity and its records of the others, before it is admitted:
@@ -91,9 +94,8 @@ func (d *attempt) look() error {
 	l := d.lane
 	g := l.group
 	o := &g.pool.options
-	commands := append(AppendRecordQueries(o, g.db, nil), Command{Args: []string{"ZRANGE", g.sealKey, "0", "0"}})
-	replies := d.link.Exchange(commands, nil)
-	if err := wire.ExchangeErr(replies, len(commands)); err != nil {
+	replies, err := wire.Ask(d.link, append(AppendRecordQueries(o, g.db, nil), wire.Words("ZRANGE", g.sealKey, "0", "0"))...)
+	if err != nil {
 		return err
 	}
 	g.mu.Lock()
@@ -136,9 +138,13 @@ func (d *attempt) admitOnce() (admission.Admission, error) {
 	for range maxAdmissions {
 		g.mu.Lock()
 		least := l.minRegisterLocked()
-		r := admission.Request{Clock: g.medianLocked(g.now()), Durable: d.durable(), Invalidate: l.invalidated, Floor: max(g.hybrid.Seen, least), Strangers: g.strangersLocked(), LeastBase: g.leastBaseLocked()}
+		r := admission.Request{
+			SealKey: g.sealKey, DB: g.db, Fingerprint: forMaster(g.fingerprint, l.master.Name),
+			Clock: g.medianLocked(g.now()), Durable: d.info.Durable(g.pool.options.AssumeDurable), Invalidate: l.invalidated, Floor: max(g.hybrid.Seen, least),
+			Strangers: g.strangersLocked(), LeastBase: g.leastBaseLocked(),
+		}
 		g.mu.Unlock()
-		a, err := d.admit(r)
+		a, err := admission.Admit(d.link, r)
 		if err != nil {
 			return a, err
 		}
@@ -146,10 +152,9 @@ func (d *attempt) admitOnce() (admission.Admission, error) {
 			return a, nil
 		}
 		g.mu.Lock()
-		l.invalidated = a.Incarnation.Identity
-		g.counters.Invalidated++
+		l.replaceLocked(a.Incarnation)
 		g.mu.Unlock()
-		g.pool.options.Logger.Warn("master lost acknowledged writes; quarantined as a new incarnation",
+		l.group.pool.options.Logger.Warn("master lost acknowledged writes; quarantined as a new incarnation",
 			"master", l.master.Name, "register", a.Score, "acknowledged", least)
 	}
 	return admission.Admission{}, admission.Unfitf("every new incarnation of it begins with too low a register, %d times: its register is damaged; stop all daemons, delete %s on this master, start again", maxAdmissions, g.sealKey)
@@ -196,19 +201,6 @@ func (g *Group) strangersLocked() (names []string) {
 	return names
 }
 
-// admit runs one admission of the master.
-func (d *attempt) admit(r admission.Request) (admission.Admission, error) {
-	g := d.lane.group
-	r.SealKey, r.DB, r.Fingerprint = g.sealKey, g.db, forMaster(g.fingerprint, d.lane.master.Name)
-	return admission.Admit(d.link, r)
-}
-
-// durable is what the admission receives: what CONFIG answers, or the operator's
-// assurance where CONFIG is forbidden.
-func (d *attempt) durable() bool {
-	return d.info.Volatile == "" || d.lane.group.pool.options.AssumeDurable && d.info.Volatile == admission.ConfigRefused
-}
-
 // endPredecessor makes sure that nothing of an earlier connection of this lane
 // is executed any more. Only on the same process: CLIENT IDs restart with it.
 func (d *attempt) endPredecessor() error {
@@ -219,14 +211,11 @@ func (d *attempt) endPredecessor() error {
 	if id == 0 || run != f.RunID {
 		return nil
 	}
-	replies := d.link.Exchange([]Command{{Args: []string{"CLIENT", "KILL", "ID", strconv.FormatInt(id, 10)}}}, nil)
-	if err := wire.ExchangeErr(replies, 1); err != nil {
-		return err
+	reply, err := wire.AskOne(d.link, "CLIENT", "KILL", "ID", strconv.FormatInt(id, 10))
+	if err == nil && reply.Err != nil {
+		err = admission.Unfitf("CLIENT KILL is refused (%v): allow the commands of the documented ACL", reply.Err)
 	}
-	if err := replies[0].Err; err != nil {
-		return admission.Unfitf("CLIENT KILL is refused (%v): allow the commands of the documented ACL", err)
-	}
-	return nil
+	return err
 }
 
 func (d *attempt) connected(a admission.Admission) *connection {

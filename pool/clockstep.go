@@ -187,7 +187,6 @@ func (c *connection) invalidateLocked() {
 	l.invalidated = c.incarnation.Identity
 	l.est = clock.Estimate{}
 	if s := l.anomaly; s != nil && first {
-		l.group.pool.options.Logger.Warn("clock of a master stepped",
-			"master", l.master.Name, "by_ms", s.deviation()/1000)
+		l.group.pool.options.Logger.Warn("clock of a master stepped", "master", l.master.Name, "by_ms", s.deviation()/1000)
 	}
 }

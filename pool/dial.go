@@ -75,7 +75,7 @@ func (l *lane) submitDialLocked() {
 // dialOnce is one attempt, from the socket to the first vote.
 func (l *lane) dialOnce() {
 	g := l.group
-	ctx, cancel := context.WithTimeout(context.Background(), 2*g.pool.dialTimeout())
+	ctx, cancel := context.WithTimeout(context.Background(), 2*g.pool.options.DialTimeout())
 	defer cancel()
 	link, err := g.pool.dial(ctx, l.master, g.db)
 	var c *connection
@@ -101,31 +101,22 @@ func (l *lane) dialFailed(err error) {
 	}
 	g.mu.Lock()
 	changed := l.cause == nil || l.cause.Error() != err.Error() || l.state != state
-	newReason := changed && !bothTimedOut(l.cause, err)
-	before := l.since
-	again := l.state == state && !changed
-	l.downLocked(state, err)
-	if again {
-		l.since = before
+	// A master that has stalled does not answer a dial either, so a second timeout adds nothing.
+	newReason := changed && !(isTimeout(l.cause) && isTimeout(err))
+	if changed {
+		l.downLocked(state, err)
 	}
 	l.tried, l.claimedRunID = true, ""
 	l.attempts++
 	g.checkRecordsReadLocked()
 	queued := l.swapQueueLocked(nil)
-	closed := g.closed
 	if newReason && l.statusLog.logged == loggedAbsent {
 		l.logAbsentLocked(err)
 	} else {
 		l.noteAbsentLocked(err)
 	}
 	g.mu.Unlock()
-	l.votes.addUncounted(queued)
-	for _, e := range queued {
-		g.answer(e.op, Answer{Lane: l.index, Reply: Reply{Kind: ReplyError, Err: err}})
-	}
-	if closed {
-		return
-	}
+	l.answerLost(nil, queued, err)
 	l.dialSoon(err)
 }
 
@@ -154,13 +145,9 @@ func (c *connection) activate() {
 	wait := l.quarantineLocked()
 	if wait > 0 { // before the lane wakes: the log has it in front of the first vote
 		l.statusLog = statusLog{loggedAbsent, max(g.now(), 1)}
-		g.pool.options.Logger.Warn("master admitted, but "+quarantineText(wait), "master", l.master.Name, "db", g.db, "incarnation", c.incarnation.ID)
+		l.group.pool.options.Logger.Warn("master admitted, but "+quarantineText(wait),
+			"master", l.master.Name, "db", l.group.db, "incarnation", c.incarnation.ID)
 	}
 	l.wakeLocked()
 	g.mu.Unlock()
-}
-
-// votingLocked reports whether the master's consent counts as far as is known.
-func (l *lane) votingLocked(now time.Duration) bool {
-	return l.conn != nil && l.anomaly == nil && l.failing == nil && l.conn.incarnation.MayVote(l.est.At(now), l.group.pool.options.Age())
 }

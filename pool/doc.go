@@ -6,13 +6,12 @@
 //
 // Files in reading order:
 //   - options.go, pool.go, group.go: the masters, and their lanes for each database;
-//   - operation.go, batch.go, queue.go, lane.go, flush.go, bulk.go: from an operation to a write;
+//   - operation.go, queue.go, lane.go, flush.go, bulk.go: from an operation to a write;
 //   - verify.go, clockstep.go, gain.go, settings.go: the checks of each flush;
 //   - fingerprint.go, dial.go, attempt.go, records.go: from a dial to a vote, with package admission;
-//   - breaker.go, pendingrelease.go, reconnect.go, drain.go, quarantine.go: masters that are away;
-//   - reasons.go, status.go, statuses.go, absence.go, votes.go, histogram.go, statuslog.go, errorlog.go: reports;
+//   - pendingrelease.go, reconnect.go, drain.go: masters that are away;
+//   - reasons.go, status.go, absence.go, votes.go, histogram.go, statuslog.go: reports;
 //   - tasks.go: goroutines; package wire: connections; package clock: time;
-//   - watch.go, events.go: tracked keys, and events of other daemons, with package notify;
 //   - inprocess.go: masters in this process;
-//   - names.go: names of packages below.
+//   - names.go: names of packages below; package notify: tracked keys, events of other daemons.
 package pool

@@ -50,62 +50,30 @@ func (e *NoMaster) Error() string {
 // Drain sends a master nothing new, in all databases; if it is being drained
 // already, nothing changes. Errors are *NoMaster and *Undrainable.
 func (p *Pool) Drain(name string) error {
-	began, err := p.drain(name)
-	if began {
-		p.options.Logger.Warn("master drain started; it receives nothing new",
-			"master", name, "over_in", humanDuration(p.drainTime()))
-	}
-	return err
-}
-
-// drain holds the lock throughout, so that two drains see one another.
-func (p *Pool) drain(name string) (began bool, err error) {
-	p.mu.Lock()
+	p.mu.Lock() // throughout, so that two drains see one another
 	defer p.mu.Unlock()
 	i, err := p.indexOf(name)
-	if err != nil {
-		return false, err
-	}
-	if _, already := p.drained[i]; already {
-		return false, nil
+	if err != nil || p.drained[i].Load() != 0 {
+		return err
 	}
 	for _, g := range p.groups {
 		if err := g.canSpare(i); err != nil {
-			return false, err
+			return err
 		}
 	}
-	if p.drained == nil {
-		p.drained = map[int]time.Duration{}
-	}
-	p.drained[i] = max(p.options.Clock.Now(), 1) // 0 is not drained
-	for _, g := range p.groups {
-		g.drain(i, p.drained[i])
-	}
-	return true, nil
+	p.drained[i].Store(max(int64(p.options.Clock.Now()), 1)) // 0 is not drained
+	p.options.Logger.Warn("master drain started; it receives nothing new", "master", name, "over_in", humanDuration(p.drainTime()))
+	return nil
 }
 
 // Undrain ends the drain of a master; if it is not being drained, nothing changes.
 func (p *Pool) Undrain(name string) error {
-	ended, err := p.undrain(name)
-	if ended {
-		p.options.Logger.Info("master drain cancelled", "master", name)
-	}
-	return err
-}
-
-func (p *Pool) undrain(name string) (ended bool, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	i, err := p.indexOf(name)
-	if err != nil {
-		return false, err
+	if err != nil || p.drained[i].Swap(0) == 0 {
+		return err
 	}
-	_, ended = p.drained[i]
-	delete(p.drained, i)
-	for _, g := range p.groups {
-		g.drain(i, 0)
-	}
-	return ended, nil
+	p.options.Logger.Info("master drain cancelled", "master", name)
+	return nil
 }
 
 func (p *Pool) indexOf(name string) (int, error) {
@@ -147,18 +115,17 @@ func (g *Group) canSpare(index int) error {
 	return nil
 }
 
-// drain stores since when a master is being drained; 0 = it is not.
-func (g *Group) drain(index int, since time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.lanes[index].drained = since
+// drained is since when the lane's master is being drained, 0 = it is not.
+func (l *lane) drained() time.Duration {
+	return time.Duration(l.group.pool.drained[l.index].Load())
 }
 
 // drainedLocked adds the drain to the text of a state: a master that could
 // vote is draining, and drained once no lock needs it.
 func (l *lane) drainedLocked(state, detail string) (string, string) {
-	switch left := l.drained + l.group.pool.drainTime() - l.group.now(); {
-	case l.drained == 0:
+	since := l.drained()
+	switch left := since + l.group.pool.drainTime() - l.group.now(); {
+	case since == 0:
 		return state, detail
 	case state != votingState:
 		return state, strings.TrimPrefix(detail+", being drained", ", ")

@@ -24,7 +24,7 @@ type flush struct {
 	ahead    int64 // the furthest that an operation needs the register raised above the clock
 	sent     time.Duration
 	context  SendContext
-	sealAt   int // index of the seal's first reply …
+	sealAt   int // index of the seal's first reply, −1 = not sent …
 	timeAt   int // … and of its last
 	serverAt int // index of INFO server's reply, −1 = not sent
 	// settingsAt is the index of the first reply about settings, −1 = not sent.
@@ -64,7 +64,7 @@ func (f *flush) reset(c *connection) {
 	clear(f.entries)
 	f.conn = c
 	f.entries, f.commands, f.index, f.part, f.bulks = f.entries[:0], f.commands[:0], f.index[:0], f.part[:0], f.bulks[:0]
-	f.sealed, f.bare, f.beat, f.ahead = false, false, false, 0
+	f.sealed, f.bare, f.beat, f.ahead, f.sealAt = false, false, false, 0, -1
 	f.newRecords, f.readRecords, f.minRegister = f.newRecords[:0], false, 0
 	f.context.Lane, f.context.Incarnation, f.context.ConnectedAt = c.lane.index, c.incarnation, c.connectedAt
 	if f.keys == nil {

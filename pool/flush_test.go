@@ -26,7 +26,7 @@ func newFlushStage() *flushStage {
 		Masters: []Master{{Name: "a"}}, MasterTimeout: 100 * time.Millisecond, Clock: hand, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}}
 	g := &Group{pool: p, sealKey: "redlockd:seal", clocked: true, ready: make(chan struct{}), closed: true,
-		events: notify.Events{Config: p.notifyConfig(0), Carried: p.carriesEvents()}}
+		Events: notify.Events{Config: notify.Config{Masters: p.options.Masters, Clock: hand, Logger: p.options.Logger}, Carried: true}}
 	l := &lane{group: g}
 	g.lanes = []*lane{l}
 	link, _ := (&fakeMaster{clock: hand}).dial()
@@ -170,10 +170,16 @@ func TestFlush_AHeartbeatReadsTheRegisterAndDoesNotRaiseIt(t *testing.T) {
 func TestFlush_AFlushOfReleasesAloneHasNoSeal(t *testing.T) {
 	s := newFlushStage()
 	f := &s.conn.flush
+	f.fill(queueOf(acquiring("key")), 10)
+	f.write()
+	f.reset(s.conn)
 	f.fill(queueOf(releasing("a")), 10)
 	f.write()
 	if got := written(f); !slices.Equal(got, []string{"DEL"}) {
 		t.Errorf("written %q", got)
+	}
+	if f.sealAt != -1 { // error replies behind it would not be logged
+		t.Errorf("seal at %d", f.sealAt)
 	}
 }
 

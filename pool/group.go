@@ -3,10 +3,9 @@
 package pool
 
 import (
-	"fmt"
 	"runtime/debug"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"redlockd/pool/clock"
@@ -38,26 +37,29 @@ type Group struct {
 	recordsRead  chan struct{} // closed once the records of a quorum were read, see records.go
 	recordsKnown bool          // it is closed
 
-	keys       notify.Keys
-	events     notify.Events
-	reconnects reconnects
+	Keys        notify.Keys                        // watchers of keys
+	Events      notify.Events                      // messages of other daemons
+	repeated    atomic.Pointer[func() []Operation] // see OnReconnect
+	heartbeatAt time.Duration                      // time of the last heartbeat, or of the start
 }
 
 func newGroup(p *Pool, db int) *Group {
+	o := &p.options
+	config := notify.Config{Masters: o.Masters, DB: db, Clock: o.Clock, Logger: o.Logger, Timeout: p.options.DialTimeout()}
 	g := &Group{
 		pool:        p,
 		db:          db,
-		fingerprint: fingerprint(&p.options, db),
-		sealKey:     p.options.KeyPrefix + "redlockd:seal",
+		fingerprint: fingerprint(o, db),
+		sealKey:     o.KeyPrefix + "redlockd:seal",
 		ready:       make(chan struct{}),
 		recordsRead: make(chan struct{}),
-		keys: notify.Keys{Config: p.notifyConfig(db), Dial: p.track, Submit: func(task func()) error { return p.tasks.Submit(task) },
-			MaxQueue: p.options.MaxQueue, Untracked: p.embedded()},
-		events: notify.Events{Config: p.notifyConfig(db), Prefix: p.options.KeyPrefix, Carried: p.carriesEvents(),
+		Keys:        notify.Keys{Config: config, Dial: p.track, Submit: p.tasks.Submit, MaxQueue: o.MaxQueue, Untracked: p.embedded()},
+		// Embedded masters have no other daemon, and a custom Dialer leads to other masters.
+		Events: notify.Events{Config: config, Prefix: o.KeyPrefix, Carried: !p.embedded() && o.Dialer == nil,
 			CountEvery: settingsEvery * heartbeat, Databases: &p.listenedDBs},
 	}
 	for i, m := range p.options.Masters {
-		g.lanes = append(g.lanes, newLane(g, i, m))
+		g.lanes = append(g.lanes, &lane{group: g, index: i, master: m})
 	}
 	return g
 }
@@ -69,7 +71,7 @@ func (g *Group) start() {
 		l.state, l.since = stateDialing, g.now()
 		l.submitDialLocked()
 	}
-	g.reconnects.heartbeatAt = g.now()
+	g.heartbeatAt = g.now()
 	g.beat = g.pool.options.Clock.AfterFunc(heartbeat, g.onTimer)
 }
 
@@ -108,7 +110,7 @@ func (g *Group) tickLocked(now time.Duration) int64 { return g.hybrid.Tick(g.med
 // anomaly. With fewer than a quorum of them this daemon's own clock carries on from
 // the last median.
 func (g *Group) updateClockLocked() {
-	offsets := make([]int64, 0, 9)
+	offsets := make([]int64, 0, maxMasters)
 	for _, l := range g.lanes {
 		if l.est.Known && l.anomaly == nil {
 			offsets = append(offsets, l.est.Offset)
@@ -117,23 +119,46 @@ func (g *Group) updateClockLocked() {
 	if len(offsets) < Quorum(len(g.lanes)) {
 		return
 	}
-	slices.Sort(offsets)
-	g.offset = offsets[(len(offsets)-1)/2]
+	g.offset = clock.Median(offsets)
 	if !g.clocked {
 		g.clocked = true
 		close(g.ready)
 	}
 }
 
-// rejectedOperation is an operation that a lane cannot queue.
-type rejectedOperation struct {
-	op   Operation
-	lane int
-	err  error
+// Batch collects operations so that one lock and one wake-up per master serve
+// all of them. The zero value is ready; a Batch belongs to one goroutine.
+type Batch struct {
+	group *Group
+	ops   []Operation
+}
+
+// Add appends an operation; operations collected for another group are sent first.
+func (b *Batch) Add(g *Group, op Operation) {
+	if b.group != g {
+		b.Send()
+		b.group = g
+	}
+	b.ops = append(b.ops, op)
+}
+
+// Send queues everything added so far on the masters and empties the batch.
+func (b *Batch) Send() {
+	if len(b.ops) == 0 {
+		return
+	}
+	b.group.send(b.ops)
+	clear(b.ops)
+	b.ops = b.ops[:0]
 }
 
 func (g *Group) send(ops []Operation) {
-	var absent []rejectedOperation
+	type rejected struct {
+		op   Operation
+		lane int
+		err  error
+	}
+	var all []rejected
 	g.mu.Lock()
 	now := g.now()
 	for _, op := range ops {
@@ -144,7 +169,7 @@ func (g *Group) send(ops []Operation) {
 		}
 		for _, l := range g.lanes {
 			if err := l.queueLocked(e); err != nil {
-				absent = append(absent, rejectedOperation{op, l.index, err})
+				all = append(all, rejected{op, l.index, err})
 				l.votes.addUncounted([]queueEntry{e})
 			}
 		}
@@ -153,8 +178,8 @@ func (g *Group) send(ops []Operation) {
 		l.wakeLocked()
 	}
 	g.mu.Unlock()
-	for _, a := range absent {
-		g.answer(a.op, Answer{Lane: a.lane, Reply: wire.Failed(a.err)})
+	for _, r := range all {
+		g.answer(r.op, Answer{Lane: r.lane, Reply: wire.Failed(r.err)})
 	}
 }
 
@@ -204,21 +229,6 @@ func (g *Group) Time() int64 {
 	return g.medianLocked(g.now())
 }
 
-// Busy counts the operations queued and the lanes at work: while a task runs,
-// operations may be on their way, or their answers may still queue others.
-func (g *Group) Busy() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	n := 0
-	for _, l := range g.lanes {
-		n += len(l.queue)
-		if l.running {
-			n++
-		}
-	}
-	return n
-}
-
 // Voters counts the masters whose consent would count now, so not those that are
 // failing. A master whose first connection is being made counts, too.
 func (g *Group) Voters() int {
@@ -226,7 +236,8 @@ func (g *Group) Voters() int {
 	defer g.mu.Unlock()
 	now, n := g.now(), 0
 	for _, l := range g.lanes {
-		if l.drained == 0 && (l.state == stateDialing && !l.tried || l.state == stateUp && l.votingLocked(now)) {
+		votes := l.state == stateUp && l.anomaly == nil && l.failing == nil && l.conn.incarnation.MayVote(l.est.At(now), g.pool.options.Age())
+		if l.drained() == 0 && (votes || l.state == stateDialing && !l.tried) {
 			n++
 		}
 	}
@@ -251,21 +262,6 @@ func (g *Group) Volatile() []string {
 	return out
 }
 
-func (s Status) phrase() string {
-	if s.Detail == "" {
-		return s.named() + " " + s.State
-	}
-	return fmt.Sprintf("%s %s (%s)", s.named(), s.State, s.Detail)
-}
-
-// named is the name with the address, unless they are the same.
-func (s Status) named() string {
-	if s.Name != s.Address && s.Address != "" {
-		return s.Name + "=" + s.Address
-	}
-	return s.Name
-}
-
 // onTimer makes every lane verify its master again, with or without traffic.
 func (g *Group) onTimer() {
 	g.mu.Lock()
@@ -273,7 +269,9 @@ func (g *Group) onTimer() {
 		g.mu.Unlock()
 		return
 	}
-	stood := g.reconnects.wasSuspendedLocked(g.now())
+	now := g.now()
+	stood := now-g.heartbeatAt > maxHeartbeatGap // this process did
+	g.heartbeatAt = now
 	for _, l := range g.lanes {
 		if stood && l.state == stateUp {
 			l.scheduleRepeatLocked()
@@ -309,8 +307,8 @@ func (g *Group) close() {
 		g.beat.Stop()
 	}
 	g.mu.Unlock()
-	g.keys.Close()
-	g.events.Close()
+	g.Keys.Close()
+	g.Events.Close()
 	for _, l := range g.lanes {
 		l.close()
 	}

@@ -40,21 +40,16 @@ func (f *flush) checkOwnClockLocked(now time.Duration) error {
 }
 
 // Embedded returns the in-process masters, nil with real ones.
-func (p *Pool) Embedded() *embedded.Masters { return p.inProcess }
+func (p *Pool) Embedded() embedded.Masters { return p.inProcess }
 
 func (p *Pool) dialEmbedded(_ context.Context, m Master, db int) (Link, error) {
-	index := 0
-	for i := range p.options.Masters {
-		if p.options.Masters[i].Name == m.Name {
-			index = i
-		}
-	}
+	index, _ := p.indexOf(m.Name) // the lanes have no other names
 	master := p.inProcess.At(index)
 	conn, err := master.Dial()
 	if err != nil {
 		return nil, err
 	}
-	link, err := wire.NewRueidisLink(conn, m, db, p.dialTimeout())
+	link, err := wire.NewRueidisLink(conn, m, db, p.options.DialTimeout())
 	if err != nil {
 		return nil, err
 	}
@@ -87,8 +82,7 @@ func (d *attempt) verifyEmbedded() (*connection, error) {
 		return nil, err
 	}
 	identity := run + " 0 0 0 " + forMaster(g.fingerprint, d.lane.master.Name)
-	replies := d.link.Exchange([]Command{{Args: []string{"ZADD", g.sealKey, "NX", "0", identity}}}, nil)
-	if err := wire.ExchangeErr(replies, 1); err != nil {
+	if _, err := wire.AskOne(d.link, "ZADD", g.sealKey, "NX", "0", identity); err != nil {
 		return nil, err
 	}
 	if err := admission.LoadScripts(d.link, g.pool.scripts); err != nil {

@@ -44,12 +44,13 @@ type lane struct {
 	since time.Duration
 	tried bool // the first dial is over
 
-	conn    *connection // nil unless up
-	queue   []queueEntry
-	buffer  []queueEntry // the memory that the queue is a part of, from its front
-	running bool         // a task drains the queue
-	beat    bool         // the next flush also verifies which process the master is
-	beats   uint64
+	conn      *connection // nil unless up
+	queue     []queueEntry
+	buffer    []queueEntry // the memory that the queue is a part of, from its front
+	running   bool         // a task drains the queue
+	repeating bool         // a task repeats operations, see reconnect.go
+	beat      bool         // the next flush also verifies which process the master is
+	beats     uint64
 
 	est         clock.Estimate
 	gain        gain
@@ -61,8 +62,6 @@ type lane struct {
 	provedAt    time.Duration // when the last good seal was sent
 
 	peerRecords
-
-	drained time.Duration // since when it is being drained, 0 = it is not
 
 	base     int64 // of the last incarnation with this daemon's settings
 	stranger bool  // it carried the identity of daemons with other settings at the last look
@@ -106,10 +105,6 @@ type connection struct {
 type unsealedAnswer struct {
 	entry queueEntry
 	reply Reply
-}
-
-func newLane(g *Group, index int, m Master) *lane {
-	return &lane{group: g, index: index, master: m}
 }
 
 // wakeLocked starts a task unless one runs or there is nothing to do.
@@ -305,8 +300,7 @@ func (l *lane) close() {
 	if l.redial != nil {
 		l.redial.Stop()
 	}
-	c := l.conn
-	var queued []queueEntry
+	c, queued := l.conn, []queueEntry(nil)
 	if c == nil {
 		queued = l.swapQueueLocked(nil)
 	}
@@ -315,7 +309,56 @@ func (l *lane) close() {
 		c.fail(errClosed)
 		return
 	}
-	for _, e := range queued {
-		l.group.answer(e.op, Answer{Lane: l.index, Reply: wire.Failed(errClosed)})
+	l.answerLost(nil, queued, errClosed)
+}
+
+// onTimer runs when a flush may have been on its way for too long. Flushes do
+// not touch the timer: it fires, compares the times, and sleeps for the rest.
+func (c *connection) onTimer() {
+	l := c.lane
+	l.group.mu.Lock()
+	if c.closed || !c.inFlight && !c.stalled {
+		c.armed = false
+		l.group.mu.Unlock()
+		return
 	}
+	limit := l.group.pool.options.MasterTimeout
+	if c.stalled {
+		limit *= 2
+	}
+	if age := l.group.now() - c.flush.sent; age < limit {
+		c.timer.Reset(limit - age)
+		l.group.mu.Unlock()
+		return
+	}
+	if c.stalled {
+		l.group.mu.Unlock()
+		c.fail(errStalled)
+		return
+	}
+	c.stallLocked()
+}
+
+// stallLocked opens the breaker; it releases the lock.
+func (c *connection) stallLocked() {
+	l := c.lane
+	g := l.group
+	g.counters.BreakerOpened++
+	unanswered, unsent := c.unansweredLocked(), l.swapQueueLocked(nil)
+	c.stalled = true
+	c.timer.Reset(g.pool.options.MasterTimeout)
+	l.downLocked(stateDown, errStalled)
+	l.noteAbsentLocked(errStalled)
+	g.mu.Unlock()
+	l.answerLost(unanswered, unsent, errStalled)
+}
+
+// resumeLocked ends a pause: first the pending releases, then everything else.
+func (c *connection) resumeLocked() {
+	l := c.lane
+	c.stalled = false
+	l.state, l.cause, l.since = stateUp, nil, l.group.now()
+	l.queuePendingFirstLocked()
+	l.scheduleRepeatLocked()
+	l.beat = true
 }

@@ -221,7 +221,7 @@ func TestLane_AFullQueueRefusesWithoutAsking(t *testing.T) {
 		if a := ops[5].only(t, 0); a.Sent || !errors.Is(a.Reply.Err, errQueueFull) {
 			t.Errorf("%+v, want queue full", a)
 		}
-		if got := s.group.Busy(); got != 5 {
+		if got := s.pool.Busy(); got != 5 {
 			t.Errorf("busy with %d, want 5", got)
 		}
 	})

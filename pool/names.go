@@ -7,10 +7,11 @@ import (
 
 	"redlockd/pool/admission"
 	"redlockd/pool/clock"
+	"redlockd/pool/notify"
 	"redlockd/pool/wire"
 )
 
-// The types of time, of connections and of memories.
+// The types of time, of connections, of memories and of watched keys.
 type (
 	Clock       = clock.Clock
 	Timer       = clock.Timer
@@ -23,6 +24,7 @@ type (
 	Dialer      = wire.Dialer
 	TrackDialer = wire.TrackDialer
 	Incarnation = admission.Incarnation
+	Watcher     = notify.Watcher
 )
 
 // The shapes of a Reply.

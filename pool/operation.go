@@ -90,26 +90,13 @@ func (m *SendContext) Decimal(n int64) string {
 	return m.digits
 }
 
-// Lapsed reports whether the release need not, or must not, be sent in this context.
-func (d *PendingRelease) Lapsed(m *SendContext) bool {
-	return m.Now > d.Until || d.ConnectedAt != 0 && d.ConnectedAt != m.ConnectedAt
-}
-
-// CommandArgs returns the command for one master.
-func (d *PendingRelease) CommandArgs(m *SendContext) []string {
-	if d.ArgsAt == nil {
-		return d.Args
-	}
-	return d.ArgsAt(m.Time - (m.Now - d.Since).Microseconds())
-}
-
 // Answer is what one master answered to one operation.
 type Answer struct {
 	Lane  int
 	Sent  bool // false: the command was never sent, there is nothing to undo
 	Reply Reply
 	Seal  Seal
-	Taken Taken // nil unless the flush had several acquires of one key, see Plan.Shares
+	Taken Taken // nil unless the flush had several acquires of one key, see Props.SharesFlush
 }
 
 // Taken holds the keys that operations of one flush have acquired so far, in the order
@@ -160,19 +147,4 @@ type Seal struct {
 	Old, Top int64
 	// Err is the reason why the seal is not good; nil if there was none.
 	Err error
-}
-
-// PendingRelease is a command that a master still has to receive although it did not
-// answer: it is sent again, usually on the next connection, until it is answered.
-type PendingRelease struct {
-	Args  []string
-	Until time.Duration // on the pool's Clock; afterwards the command is pointless
-	// ArgsAt returns the command, instead of Args, where it carries a time. Its argument
-	// is what the master's clock showed at Since, in µs. When the release becomes pending
-	// no clock may be known yet, in a daemon that has reached no master since its start.
-	ArgsAt func(then int64) []string
-	Since  time.Duration // on the pool's Clock
-	// ConnectedAt is the connection (SendContext.ConnectedAt) on which alone it may be
-	// sent: after the command that it undoes. 0 = any.
-	ConnectedAt time.Duration
 }

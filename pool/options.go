@@ -3,6 +3,7 @@
 package pool
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -52,6 +53,8 @@ type Options struct {
 
 // Limits of the protocol rather than of taste.
 const (
+	// maxMasters is the largest group.
+	maxMasters = 9
 	// heartbeat is how often an idle master is verified: a clock step undone
 	// between two seals goes unseen, so this is the width of that blind spot.
 	heartbeat = 100 * time.Millisecond
@@ -76,21 +79,21 @@ func (o *Options) WithDefaults() error {
 	if n := len(o.Masters) + o.Embedded; n != 3 && n != 5 && n != 7 && n != 9 {
 		return fmt.Errorf("masters: %d given, 3, 5, 7 or 9 allowed: an even number tolerates no more failures than one fewer", n)
 	}
-	setDefault(&o.Group, "default")
-	setDefault(&o.MaxTTL, time.Minute)
-	setDefault(&o.MaxKeep, 10*time.Minute)
-	setDefault(&o.MasterTimeout, 100*time.Millisecond)
-	setDefault(&o.Databases, 16)
-	setDefault(&o.MaxQueue, 100_000)
-	setDefault(&o.MaxPendingReleases, 65_536)
+	o.Group = cmp.Or(o.Group, "default")
+	o.MaxTTL = cmp.Or(o.MaxTTL, time.Minute)
+	o.MaxKeep = cmp.Or(o.MaxKeep, 10*time.Minute)
+	o.MasterTimeout = cmp.Or(o.MasterTimeout, 100*time.Millisecond)
+	o.Databases = cmp.Or(o.Databases, 16)
+	o.MaxQueue = cmp.Or(o.MaxQueue, 100_000)
+	o.MaxPendingReleases = cmp.Or(o.MaxPendingReleases, 65_536)
 	if o.Embedded == 0 {
 		o.Late = o.MasterTimeout
 	} else {
-		setDefault(&o.Late, o.MasterTimeout)
-		setDefault(&o.MaxFlush, maxEmbeddedFlush)
+		o.Late = cmp.Or(o.Late, o.MasterTimeout)
+		o.MaxFlush = cmp.Or(o.MaxFlush, maxEmbeddedFlush)
 		o.MasterTimeout = max(o.MasterTimeout, minEmbeddedTimeout)
 	}
-	setDefault(&o.MaxFlush, 256)
+	o.MaxFlush = cmp.Or(o.MaxFlush, 256)
 	if o.Clock == nil {
 		o.Clock = SystemClock()
 	}
@@ -123,13 +126,6 @@ func (o *Options) Age() time.Duration {
 		return 0
 	}
 	return o.MaxTTL + o.MaxTTL/100 + 2*time.Second
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Quorum is the number of masters out of n that any two majorities share one of.

@@ -6,7 +6,42 @@
 
 package pool
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
+
+// PendingRelease is a command that a master still has to receive although it did not
+// answer: it is sent again, usually on the next connection, until it is answered.
+type PendingRelease struct {
+	Args  []string
+	Until time.Duration // on the pool's Clock; afterwards the command is pointless
+	// ArgsAt returns the command, instead of Args, where it carries a time. Its argument
+	// is what the master's clock showed at Since, in µs. When the release becomes pending
+	// no clock may be known yet, in a daemon that has reached no master since its start.
+	ArgsAt func(then int64) []string
+	Since  time.Duration // on the pool's Clock
+	// ConnectedAt is the connection (SendContext.ConnectedAt) on which alone it may be
+	// sent: after the command that it undoes. 0 = any.
+	ConnectedAt time.Duration
+}
+
+// CommandArgs returns the command for one master.
+func (d *PendingRelease) CommandArgs(m *SendContext) []string {
+	if d.ArgsAt == nil {
+		return d.Args
+	}
+	return d.ArgsAt(m.Time - (m.Now - d.Since).Microseconds())
+}
+
+// Write writes the command for one master, unless it need not, or must not, be sent there.
+func (d *PendingRelease) Write(m *SendContext, c *Command) bool {
+	if m.Now > d.Until || d.ConnectedAt != 0 && d.ConnectedAt != m.ConnectedAt {
+		return false
+	}
+	c.Set(d.CommandArgs(m)...)
+	return true
+}
 
 // releaseRetry sends one pending release; any answer but an error settles it.
 type releaseRetry struct {
@@ -19,13 +54,7 @@ var _ Operation = (*releaseRetry)(nil)
 func (d *releaseRetry) Props() Props  { return Props{} }
 func (d *releaseRetry) Propose(int64) {}
 
-func (d *releaseRetry) Command(m *SendContext, c *Command) bool {
-	if d.release.Lapsed(m) {
-		return false
-	}
-	c.Set(d.release.CommandArgs(m)...)
-	return true
-}
+func (d *releaseRetry) Command(m *SendContext, c *Command) bool { return d.release.Write(m, c) }
 
 // Answer settles the release, or keeps it for the next heartbeat or connection.
 func (d *releaseRetry) Answer(a Answer) {

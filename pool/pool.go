@@ -16,18 +16,18 @@ import (
 type Pool struct {
 	options   Options
 	dial      Dialer
-	track     TrackDialer       // nil: no tracking, waiters poll
-	inProcess *embedded.Masters // nil with real masters
-	ownClock  int64             // µs from Clock to the time of embedded masters
+	track     TrackDialer      // nil: no tracking, waiters poll
+	inProcess embedded.Masters // nil with real masters
+	ownClock  int64            // µs from Clock to the time of embedded masters
 	tasks     Tasks
 	scripts   []string
 
-	listenedDBs atomic.Int32 // databases whose events have a listener, see events.go
+	drained     [maxMasters]atomic.Int64 // since when each master is being drained, ns of Clock; 0 = it is not
+	listenedDBs atomic.Int32             // databases whose events have a listener, see package notify
 
-	mu      sync.Mutex
-	groups  map[int]*Group        // by database, made on first use
-	drained map[int]time.Duration // masters by index, and since when, see drain.go
-	closed  bool
+	mu     sync.Mutex
+	groups map[int]*Group // by database, made on first use
+	closed bool
 }
 
 // New checks the options and prepares a pool; nothing is dialled before Start.
@@ -47,10 +47,10 @@ func New(o Options) (*Pool, error) {
 		}
 	}
 	if p.dial == nil {
-		p.dial = wire.DialRueidis(p.dialTimeout())
+		p.dial = wire.DialRueidis(p.options.DialTimeout())
 	}
 	if p.track = p.options.Tracker; p.track == nil && o.Dialer == nil {
-		p.track = wire.DialTracking(p.dialTimeout())
+		p.track = wire.DialTracking(p.options.DialTimeout())
 	}
 	if p.tasks = p.options.Tasks; p.tasks == nil {
 		var err error
@@ -61,16 +61,13 @@ func New(o Options) (*Pool, error) {
 	return p, nil
 }
 
-// dialTimeout bounds every step of a dial.
-func (p *Pool) dialTimeout() time.Duration { return p.options.DialTimeout() }
-
 // Start dials the masters for database 0 and waits, briefly, until each of them
 // has been tried once. The scripts are loaded on every
 // connection before it may vote, so that EVALSHA never needs a fallback.
 func (p *Pool) Start(scripts ...string) *Group {
 	p.scripts = scripts
 	g := p.Group(0)
-	for end := p.Clock().Now() + 2*p.dialTimeout(); !g.allTried() && p.Clock().Now() < end; {
+	for end := p.Clock().Now() + 2*p.options.DialTimeout(); !g.allTried() && p.Clock().Now() < end; {
 		p.tasks.Sleep(time.Millisecond)
 	}
 	return g
@@ -87,15 +84,16 @@ func (p *Pool) Group(db int) *Group {
 	if first := p.groups[0]; first != nil {
 		g.copyClock(first)
 	}
-	for i, since := range p.drained {
-		g.drain(i, since)
-	}
 	p.groups[db] = g
 	if !p.closed {
 		g.start()
 	}
 	return g
 }
+
+// HasListeners reports whether any database's events have a listener, in this daemon or
+// in another one. It costs one atomic load.
+func (p *Pool) HasListeners() bool { return p.listenedDBs.Load() != 0 }
 
 // N is the number of masters, Quorum how many of them decide.
 func (p *Pool) N() int      { return len(p.options.Masters) }
@@ -137,13 +135,20 @@ func (p *Pool) Counters() Counters {
 	return sum
 }
 
-// Busy counts queued operations and working lanes, over all databases; see Group.Busy.
-func (p *Pool) Busy() int {
+// Busy counts the operations queued and the lanes at work, over all databases: while a task
+// runs, operations may be on their way, or their answers may still queue others.
+func (p *Pool) Busy() (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := 0
 	for _, g := range p.groups {
-		n += g.Busy()
+		g.mu.Lock()
+		for _, l := range g.lanes {
+			n += len(l.queue)
+			if l.running {
+				n++
+			}
+		}
+		g.mu.Unlock()
 	}
 	return n
 }

@@ -19,7 +19,7 @@ func (l *lane) queueLocked(e queueEntry) error {
 		return errClosed
 	case len(l.queue) >= l.group.pool.options.MaxQueue:
 		return errQueueFull
-	case l.drained != 0 && e.props.startsNew():
+	case e.props.startsNew() && l.drained() != 0:
 		return errDrained
 	case l.state == stateUp, l.state == stateDialing && !l.tried && l.group.clocked:
 		l.appendLocked(e)

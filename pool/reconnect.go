@@ -8,36 +8,25 @@
 
 package pool
 
-import (
-	"slices"
-	"sync/atomic"
-	"time"
-)
+import "slices"
 
 // maxHeartbeatGap is the time between two heartbeats above which this process stood still:
 // less than repeated data lasts, and more than a busy machine takes.
 const maxHeartbeatGap = 10 * heartbeat
-
-// reconnects is the source of a group's repeated operations; its lock is the group's.
-type reconnects struct {
-	operations  atomic.Pointer[func() []Operation]
-	scheduled   uint16        // lanes, as bits, for which a task is submitted
-	heartbeatAt time.Duration // time of the last heartbeat, or of the start
-}
 
 // OnReconnect sets the function that is called whenever a master is back; there is one at
 // a time. It is called without a lock, from several goroutines, and returns what that
 // master must receive again: operations that are not Sealed. Each goes to this one
 // master, in front of everything that is queued for it from then on.
 func (g *Group) OnReconnect(operations func() []Operation) {
-	g.reconnects.operations.Store(&operations)
+	g.repeated.Store(&operations)
 }
 
 // reconnectEntries returns what a master that is back must receive. Operations that do not
 // fit into a queue are left to their next repetition.
 func (g *Group) reconnectEntries() (out []queueEntry) {
 	defer g.recoverPanic()
-	operations := g.reconnects.operations.Load()
+	operations := g.repeated.Load()
 	if operations == nil {
 		return nil
 	}
@@ -60,19 +49,15 @@ func (l *lane) queueFirstLocked(entries []queueEntry) {
 // scheduleRepeatLocked submits a task that repeats the operations: this method must not,
 // because their source has locks of its own.
 func (l *lane) scheduleRepeatLocked() {
-	r, bit := &l.group.reconnects, uint16(1)<<l.index
-	if r.operations.Load() == nil || r.scheduled&bit != 0 {
-		return
-	}
-	if l.group.pool.tasks.Submit(l.repeat) == nil {
-		r.scheduled |= bit
+	if l.group.repeated.Load() != nil && !l.repeating {
+		l.repeating = l.group.pool.tasks.Submit(l.repeat) == nil
 	}
 }
 
 func (l *lane) repeat() {
 	g := l.group
 	g.mu.Lock()
-	g.reconnects.scheduled &^= uint16(1) << l.index
+	l.repeating = false
 	g.mu.Unlock()
 	entries := g.reconnectEntries()
 	g.mu.Lock()
@@ -82,12 +67,4 @@ func (l *lane) repeat() {
 	}
 	l.queueFirstLocked(entries)
 	l.wakeLocked()
-}
-
-// wasSuspendedLocked notes a heartbeat, and reports whether it came so late
-// that this process stood still.
-func (r *reconnects) wasSuspendedLocked(now time.Duration) bool {
-	before := r.heartbeatAt
-	r.heartbeatAt = now
-	return now-before > maxHeartbeatGap
 }

@@ -44,7 +44,7 @@ func recordOf(o *Options, db int, name string) string {
 // reply stays small whatever else the key holds.
 func AppendRecordQueries(o *Options, db int, commands []Command) []Command {
 	for i := range o.Masters {
-		commands = append(commands, Command{Args: []string{"ZSCORE", RecordsKey(o), recordOf(o, db, o.Masters[i].Name)}})
+		commands = append(commands, wire.Words("ZSCORE", RecordsKey(o), recordOf(o, db, o.Masters[i].Name)))
 	}
 	return commands
 }
@@ -120,9 +120,9 @@ func (l *lane) logUnreadableLocked(err error) {
 		return
 	}
 	l.recordsUnreadable = true
-	o := &l.group.pool.options
-	o.Logger.Warn("records of acknowledged registers are unreadable and count as absent", "master", l.master.Name, "db", l.group.db,
-		"key", RecordsKey(o), "err", err.Error(), "hint", "delete the key; if other software uses it: --key-prefix")
+	l.group.pool.options.Logger.Warn("records of acknowledged registers are unreadable and count as absent",
+		"master", l.master.Name, "db", l.group.db, "key", RecordsKey(&l.group.pool.options),
+		"err", err.Error(), "hint", "delete the key; if other software uses it: --key-prefix")
 }
 
 // record is the register of one other master that the flush writes.

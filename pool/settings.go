@@ -23,9 +23,9 @@ func (f *flush) appendSettings() {
 	f.next().Set("CONFIG", "GET", "maxmemory-policy")
 	f.next().Set("INFO", "stats")
 	f.listenersAt = -1
-	if g := f.conn.lane.group; g.events.Counts() {
+	if g := f.conn.lane.group; g.Events.Counts() {
 		f.listenersAt = len(f.commands)
-		f.next().Set("PUBSUB", "NUMSUB", g.events.Channel())
+		f.next().Set("PUBSUB", "NUMSUB", g.Events.Channel())
 	}
 }
 
@@ -36,7 +36,7 @@ func (f *flush) settingsChanged() error {
 		return nil
 	}
 	if l := f.conn.lane; f.listenersAt >= 0 {
-		l.group.events.Count(l.index, f.replies[f.listenersAt], f.sent)
+		l.group.Events.Count(l.index, f.replies[f.listenersAt], f.sent)
 	}
 	settings, info := f.replies[f.settingsAt], f.replies[f.settingsAt+1]
 	if f.conn.incarnation.Durable && settings.Err == nil && info.Err == nil && admission.Volatile(settings, info.Str) != "" {

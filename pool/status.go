@@ -2,7 +2,14 @@
 
 package pool
 
-import "time"
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"redlockd/pool/clock"
+)
 
 // Status is one master as this daemon sees it now, for errors, INFO and logs.
 type Status struct {
@@ -17,6 +24,103 @@ type Status struct {
 	Durable         bool          // appendonly yes, appendfsync always
 	Queued          int           // operations waiting for the next flush
 	PendingReleases int           // releases this master has not acknowledged yet
+}
+
+func (s Status) phrase() string {
+	if s.Detail == "" {
+		return s.named() + " " + s.State
+	}
+	return fmt.Sprintf("%s %s (%s)", s.named(), s.State, s.Detail)
+}
+
+// named is the name with the address, unless they are the same.
+func (s Status) named() string {
+	if s.Name != s.Address && s.Address != "" {
+		return s.Name + "=" + s.Address
+	}
+	return s.Name
+}
+
+// MasterReport is one master with all that is measured of it.
+type MasterReport struct {
+	Status
+	Role     string    // "master" while it is connected, "" otherwise
+	InFlight int       // operations sent and not answered
+	RTT      Histogram // of flushes, heartbeats included
+	Votes    Votes
+}
+
+// Statuses returns every master as this database's lanes see it.
+func (g *Group) Statuses() []Status {
+	var out []Status
+	for _, r := range g.Reports() {
+		out = append(out, r.Status)
+	}
+	return out
+}
+
+// Reports returns every master as this database's lanes see it, with figures that
+// Statuses leaves out because errors do not need them.
+func (g *Group) Reports() []MasterReport {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	out := make([]MasterReport, len(g.lanes))
+	for i, l := range g.lanes {
+		r := &out[i]
+		r.RTT, r.Votes = l.rtt, l.votes.load()
+		r.Status = Status{
+			Name: l.master.Name, Address: l.master.Address, Since: g.now() - l.since, Version: l.version,
+			Queued: len(l.queue), PendingReleases: len(l.pending),
+		}
+		if l.incarnation != nil {
+			r.RunID, r.Durable = l.incarnation.RunID, l.incarnation.Durable
+		}
+		if r.State, r.Detail = l.describeLocked(); r.State == quarantinedState {
+			r.Left = l.quarantineLocked()
+		}
+		if c := l.conn; c != nil {
+			r.Role = "master"
+			if c.inFlight || c.stalled {
+				r.InFlight = len(c.flush.entries)
+			}
+		}
+	}
+	return out
+}
+
+func (l *lane) describeLocked() (state, detail string) { return l.drainedLocked(l.stateLocked()) }
+
+// stateLocked is the state without drains.
+func (l *lane) stateLocked() (state, detail string) {
+	switch {
+	case l.state == stateDialing:
+		return "dialing", ""
+	case l.state == stateDown:
+		return "down", l.cause.Error() + ", " + humanDuration(l.group.now()-l.since) + " ago"
+	case l.state == stateRefused:
+		return "refused", l.cause.Error()
+	case l.anomaly != nil:
+		return "suspect", "its clock does not fit"
+	case l.failing != nil:
+		return "failing", l.failing.Error()
+	}
+	if wait := l.quarantineLocked(); wait > 0 {
+		return quarantinedState, quarantineText(wait)
+	}
+	return votingState, ""
+}
+
+// quarantineLocked is how long a quarantined master still has to wait, 0 if it is not.
+func (l *lane) quarantineLocked() time.Duration {
+	left := l.conn.incarnation.Base + clock.Micros(l.group.pool.options.Age()) - l.est.At(l.group.now())
+	return max(0, time.Duration(left)*time.Microsecond)
+}
+
+// Databases are those in use, in order.
+func (p *Pool) Databases() []int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Sorted(maps.Keys(p.groups))
 }
 
 // Counters count since the start of the daemon; they never go down.

@@ -12,7 +12,10 @@ package pool
 import (
 	"errors"
 	"net"
+	"strings"
 	"time"
+
+	"redlockd/pool/wire"
 )
 
 // logPause is how long after a logged absence the next one is not logged. It is
@@ -46,17 +49,12 @@ func (l *lane) noteAbsentLocked(err error) {
 
 // logAbsentLocked logs an absence without regard to the pause.
 func (l *lane) logAbsentLocked(err error) {
-	g := l.group
-	if g.closed {
+	if l.group.closed {
 		return
 	}
-	l.statusLog = statusLog{loggedAbsent, max(g.now(), 1)}
-	g.pool.options.Logger.Warn("master does not vote", "master", l.master.Name, "db", g.db, "err", err.Error())
+	l.statusLog = statusLog{loggedAbsent, max(l.group.now(), 1)}
+	l.group.pool.options.Logger.Warn("master does not vote", "master", l.master.Name, "db", l.group.db, "err", err.Error())
 }
-
-// bothTimedOut: a master that has stalled does not answer a dial either, so the second
-// reason adds nothing.
-func bothTimedOut(was, is error) bool { return isTimeout(was) && isTimeout(is) }
 
 // isTimeout: the timeout of the breaker, the link or the dial was over.
 func isTimeout(err error) bool {
@@ -71,4 +69,59 @@ func (l *lane) noteVotingLocked(incarnation string) {
 	}
 	l.statusLog.logged = loggedVoting
 	l.group.pool.options.Logger.Info("master votes", "master", l.master.Name, "db", l.group.db, "incarnation", incarnation)
+}
+
+// Error replies by which the server itself refuses a command go to the log, too: they concern
+// its operator, and the client receives only how many masters voted. Error replies of locks
+// and of clients' scripts are everyday answers, and go to the caller alone.
+const (
+	// errorLogPeriod is how long an error is not repeated in the log.
+	errorLogPeriod = time.Minute
+	// maxErrorTexts is how many errors are logged in that time: texts may name keys.
+	maxErrorTexts = 16
+)
+
+// errorLog is the errors of one master that were logged since then. Only the
+// lane's task uses it.
+type errorLog struct {
+	since  time.Duration
+	logged map[string]bool
+}
+
+// shouldLog reports whether the text is to be logged now, and counts it as logged.
+func (r *errorLog) shouldLog(text string, now time.Duration) bool {
+	if r.logged == nil || now-r.since >= errorLogPeriod {
+		r.since, r.logged = now, map[string]bool{}
+	}
+	if r.logged[text] || len(r.logged) >= maxErrorTexts {
+		return false
+	}
+	r.logged[text] = true
+	return true
+}
+
+// isServerRefusal reports whether the caller of a command did not cause its error reply.
+// Before Redis 7.0 the error of a command within a script stands behind a dash.
+func isServerRefusal(err MasterError) bool {
+	for _, code := range []string{"OOM", "READONLY", "MISCONF", "NOREPLICAS"} {
+		if err.Begins(code) || strings.Contains(string(err), ": -"+code+" ") {
+			return true
+		}
+	}
+	return wire.IsDenied(string(err))
+}
+
+// logErrors logs the commands that the server refused in a flush. The readings of its
+// settings do not count, nor does the seal: their errors are reported elsewhere.
+func (f *flush) logErrors(now time.Duration) {
+	l := f.conn.lane
+	for i := range f.commands {
+		if f.serverAt >= 0 && i >= f.serverAt || f.sealAt >= 0 && i >= f.sealAt {
+			break
+		}
+		err, ok := f.replies[i].Err.(MasterError)
+		if ok && isServerRefusal(err) && l.errorLog.shouldLog(string(err), now) {
+			l.group.pool.options.Logger.Warn("master returned an error", "master", l.master.Name, "db", l.group.db, "err", err.Error())
+		}
+	}
 }

@@ -44,11 +44,9 @@ func (c *connection) finishFlush() {
 	if f.sealed || f.beat {
 		seal, ending = c.verifySealLocked(f, now)
 	}
-	sealed := c.unsealed
+	var sealed []unsealedAnswer
 	if f.sealed {
-		c.unsealed = nil
-	} else {
-		sealed = nil
+		sealed, c.unsealed = c.unsealed, nil
 	}
 	c.deferLocked(f, now)
 	steps := g.resolveAnomaliesLocked(now)
@@ -218,7 +216,7 @@ func (c *connection) goodSealLocked(f *flush, old, top, us int64) Seal {
 	l := c.lane
 	g := l.group
 	if median := g.medianLocked(g.now()); old > median+10_000_000 && old > g.hybrid.Seen {
-		g.pool.options.Logger.Warn("register is far ahead of the clocks; fences follow it",
+		l.group.pool.options.Logger.Warn("register is far ahead of the clocks; fences follow it",
 			"master", l.master.Name, "register", old, "ahead_ms", (old-median)/1000)
 	}
 	l.acked = max(l.acked, top)

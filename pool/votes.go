@@ -20,13 +20,10 @@ type Votes struct {
 type votes struct{ yes, no, uncounted atomic.Int64 }
 
 func (v *votes) add(n Votes) {
-	for _, c := range []struct {
-		to *atomic.Int64
-		n  int64
-	}{{&v.yes, n.Yes}, {&v.no, n.No}, {&v.uncounted, n.Uncounted}} {
-		if c.n != 0 {
-			c.to.Add(c.n)
-		}
+	if n != (Votes{}) {
+		v.yes.Add(n.Yes)
+		v.no.Add(n.No)
+		v.uncounted.Add(n.Uncounted)
 	}
 }
 
@@ -52,33 +49,27 @@ func (v *Votes) count(a *Answer) {
 	}
 }
 
-// The reasons why a flush did not count.
+// VoidReasons is the number of reasons why a flush did not count; the last one is any other.
 const (
-	voidMemoryGone = iota
-	voidBalanced
-	voidLate
-	voidSuspect
-	voidBehind
-	voidRolledBack
-	voidDamaged
-	voidEvicted
-	voidOther
-	// VoidReasons is the number of reasons.
-	VoidReasons
+	VoidReasons = 9
+	voidOther   = VoidReasons - 1
 )
 
-// VoidReason is the name of the reason i of Counters.Void.
-func VoidReason(i int) string {
-	return [VoidReasons]string{"forgot", "balanced", "late", "suspect", "behind", "rolled-back", "damaged", "evicted", "other"}[i]
+var voidReasons = [VoidReasons]struct {
+	name string
+	err  error
+}{
+	{"forgot", errMemoryGone}, {"balanced", errBalanced}, {"late", errLate}, {"suspect", errSuspect}, {"behind", errBehind},
+	{"rolled-back", errRolledBack}, {"damaged", errDamaged}, {"evicted", errEvicted}, {"other", nil},
 }
 
+// VoidReason is the name of the reason i of Counters.Void.
+func VoidReason(i int) string { return voidReasons[i].name }
+
 func voidReason(err error) int {
-	for reason, sentinel := range [VoidReasons]error{
-		voidMemoryGone: errMemoryGone, voidBalanced: errBalanced, voidLate: errLate, voidSuspect: errSuspect,
-		voidBehind: errBehind, voidRolledBack: errRolledBack, voidDamaged: errDamaged, voidEvicted: errEvicted,
-	} {
-		if sentinel != nil && errors.Is(err, sentinel) {
-			return reason
+	for i, r := range voidReasons[:voidOther] {
+		if errors.Is(err, r.err) {
+			return i
 		}
 	}
 	return voidOther

@@ -58,7 +58,7 @@ func TestEventTransport_EventsOfAnotherDaemonComeOnceWhileAMasterIsLost(t *testi
 	}
 	// Until the masters notice the cut, the connection that it ended counts as another daemon.
 	eventually(t, "the listener does not count itself as another daemon", func() bool {
-		_, elsewhere := two.engine.Pool.Group(0).Listeners()
+		_, elsewhere := two.engine.Pool.Group(0).Events.Listeners()
 		return !elsewhere
 	})
 	two.engine.Pool.Close()

@@ -47,7 +47,7 @@ var _ pool.Watcher = (*holdWatch)(nil)
 // watchLocked watches the keys of a hold whose copies no renewal changes for a while.
 func (s *holds) watchLocked(h *hold) {
 	n := 1 + len(h.grant.More)
-	if h.due-s.engine.Clock.Now() < settleDelay || s.watched+n > maxWatchedKeys || s.engine.Pool.Embedded() != nil {
+	if h.due-s.engine.Clock.Now() < settleDelay || s.watched+n > maxWatchedKeys || s.engine.InProcess {
 		return
 	}
 	s.watched += n
@@ -55,7 +55,7 @@ func (s *holds) watchLocked(h *hold) {
 	for _, key := range h.grant.Keys() {
 		w := &holdWatch{hold: h, key: s.engine.MasterKey(key)}
 		h.watches = append(h.watches, w)
-		s.engine.Pool.Group(h.grant.DB()).Watch(w.key, 0, w)
+		s.engine.Pool.Group(h.grant.DB()).Keys.Watch(w.key, 0, w)
 	}
 }
 
@@ -63,7 +63,7 @@ func (s *holds) watchLocked(h *hold) {
 func (s *holds) unwatchLocked(h *hold) {
 	for _, w := range h.watches {
 		w.off = true
-		s.engine.Pool.Group(h.grant.DB()).Unwatch(w.key, w)
+		s.engine.Pool.Group(h.grant.DB()).Keys.Unwatch(w.key, w)
 	}
 	s.watched -= len(h.watches)
 	h.watches = nil

@@ -50,14 +50,14 @@ func (ln *waitQueue) watchLocked(delay time.Duration) {
 	for i, key := range ln.keys {
 		k := &ln.watch.keys[i]
 		k.queue, k.index = ln, i
-		ln.group.Watch(ln.waits.engine.MasterKey(key), ln.watch.round, k)
+		ln.group.Keys.Watch(ln.waits.engine.MasterKey(key), ln.watch.round, k)
 	}
 }
 
 func (ln *waitQueue) unwatchLocked() {
 	for i, key := range ln.keys {
 		if ln.watch.active {
-			ln.group.Unwatch(ln.waits.engine.MasterKey(key), &ln.watch.keys[i])
+			ln.group.Keys.Unwatch(ln.waits.engine.MasterKey(key), &ln.watch.keys[i])
 		}
 	}
 	ln.watch = queueWatch{round: ln.watch.round}

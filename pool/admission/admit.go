@@ -1,8 +1,9 @@
-// Admission: the script that finds or begins the incarnation of a master, and its answer.
+// Admission: the scripts that find, begin or end the incarnation of a master, and their answers.
 
 package admission
 
 import (
+	"cmp"
 	"crypto/rand"
 	_ "embed"
 	"encoding/hex"
@@ -18,6 +19,9 @@ import (
 
 //go:embed admit.lua
 var admitScript string
+
+//go:embed end.lua
+var endScript string
 
 // MaxSkew is how far a master's clock may be off the median at its admission. A new
 // incarnation's register begins as far above the master's clock.
@@ -46,15 +50,13 @@ type Request struct {
 
 // Admit runs the script.
 func Admit(link wire.Link, r Request) (Admission, error) {
-	replies := link.Exchange([]wire.Command{{Args: []string{
-		"EVAL", admitScript, "1", r.SealKey,
+	reply, err := wire.AskOne(link, "EVAL", admitScript, "1", r.SealKey,
 		strconv.FormatInt(r.Clock, 10), strconv.FormatInt(clock.Micros(MaxSkew), 10), Bit(r.Durable),
-		NewIncarnationID(), r.Fingerprint, r.Invalidate, Bit(r.Bootstrap), strconv.FormatInt(r.Floor, 10), Bit(len(r.Strangers) == 0), strconv.FormatInt(r.LeastBase, 10),
-	}}}, nil)
-	if err := wire.ExchangeErr(replies, 1); err != nil {
+		NewIncarnationID(), r.Fingerprint, r.Invalidate, Bit(r.Bootstrap), strconv.FormatInt(r.Floor, 10), Bit(len(r.Strangers) == 0), strconv.FormatInt(r.LeastBase, 10))
+	if err != nil {
 		return Admission{}, err
 	}
-	return r.read(replies[0])
+	return r.read(reply)
 }
 
 // Delayed reports whether the duration of an admission explains the refusal: the
@@ -90,38 +92,31 @@ func (q *Request) read(r wire.Reply) (Admission, error) {
 		return Admission{}, Unfitf("is a promoted replica (second_repl_offset %s): it may lack the last writes of its former master; restart it empty", detail)
 	case "CLOCK":
 		us, _ := strconv.ParseInt(detail, 10, 64)
-		reason := fmt.Sprintf("its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", us/1000, MaxSkew.Milliseconds())
-		return Admission{}, &Unfit{reason, us}
+		return Admission{}, &Unfit{ClockOff(us), us}
 	case "FINGERPRINT":
 		return Admission{}, Unfitf("serves daemons with other settings: %s", Difference(q.Fingerprint, detail))
 	case "BLANK":
 		return Admission{}, Unfitf("is empty, and %s served daemons with other settings when they were last reached: this daemon may have missed a change of the group. "+
 			"Give this daemon the settings of the others; or, if its own are right, run redlockd reconfigure with them", strings.Join(q.Strangers, ", "))
 	case "FOREIGN":
-		return Admission{}, Unfitf("the key %s in database %d holds %s that redlockd did not write: delete it on this master, or give all daemons another --key-prefix", q.SealKey, q.DB, withArticle(detail))
+		return Admission{}, Unfitf("the key %s in database %d holds %s that redlockd did not write: delete it on this master, or give all daemons another --key-prefix", q.SealKey, q.DB, "a "+detail)
 	}
 	return Admission{}, Unfitf("the admission script answered %q", r.Items[0].Str)
 }
 
-// withArticle puts "a" before the answer of TYPE.
-func withArticle(kind string) string {
-	if strings.HasPrefix(kind, "a ") {
-		return kind
-	}
-	return "a " + kind
+// ClockOff is the text about a clock that is too far off, by this many µs.
+func ClockOff(us int64) string {
+	return fmt.Sprintf("its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", us/1000, MaxSkew.Milliseconds())
 }
 
 // LoadScripts loads every script into the master, so that EVALSHA never fails.
 func LoadScripts(link wire.Link, scripts []string) error {
-	if len(scripts) == 0 {
-		return nil
-	}
 	commands := make([]wire.Command, len(scripts))
 	for i, text := range scripts {
 		commands[i].Set("SCRIPT", "LOAD", text)
 	}
-	replies := link.Exchange(commands, nil)
-	if err := wire.ExchangeErr(replies, len(commands)); err != nil {
+	replies, err := wire.Ask(link, commands...)
+	if err != nil {
 		return err
 	}
 	for _, r := range replies {
@@ -130,6 +125,24 @@ func LoadScripts(link wire.Link, scripts []string) error {
 		}
 	}
 	return nil
+}
+
+// Ended is an incarnation that EndIncarnations ended, in one database.
+type Ended struct{ DB, Identity string }
+
+// EndIncarnations ends those of all databases of the server, because an operator replaced the
+// master's files, or because an eviction policy may have removed locks.
+func EndIncarnations(link wire.Link, sealKey string) ([]Ended, error) {
+	reply, err := wire.AskOne(link, "EVAL", endScript, "1", sealKey)
+	if err = cmp.Or(err, reply.Err); err != nil {
+		return nil, err
+	}
+	var all []Ended
+	for _, item := range reply.Items {
+		db, identity, _ := strings.Cut(item.Str, " ")
+		all = append(all, Ended{db, identity})
+	}
+	return all, nil
 }
 
 // NewIncarnationID is random.

@@ -32,7 +32,7 @@ local process = run .. ':' .. evicted
 local kind = redis.call('TYPE', seal).ok
 if kind ~= 'none' and kind ~= 'zset' then return {'FOREIGN', kind} end
 local stored = redis.call('ZRANGE', seal, 0, -1, 'WITHSCORES')
-if #stored > 2 then return {'FOREIGN', 'a zset of several members'} end
+if #stored > 2 then return {'FOREIGN', 'zset of several members'} end
 local old, score = stored[1], stored[2] or '0'
 
 local time = redis.call('TIME')

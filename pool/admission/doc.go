@@ -4,6 +4,5 @@
 // Files in reading order:
 //   - identity.go: the text on a master that names its incarnation;
 //   - probe.go: what a server reports, and whether it is fit;
-//   - admit.go, admit.lua: the script that finds or begins the incarnation;
-//   - end.go, end.lua: the script that ends it.
+//   - admit.go, admit.lua, end.lua: the scripts that find, begin or end the incarnation.
 package admission

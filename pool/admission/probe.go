@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"redlockd/pool/clock"
 	"redlockd/pool/wire"
@@ -37,13 +36,8 @@ func Unfitf(format string, args ...any) error { return &Unfit{reason: fmt.Sprint
 
 // Probe reads the identity and the clock of a server; it writes nothing.
 func Probe(link wire.Link, clock clock.Clock) (ServerInfo, error) {
-	commands := []wire.Command{
-		{Args: []string{"CLIENT", "ID"}},
-		{Args: []string{"INFO"}},
-		{Args: []string{"CONFIG", "GET", "*append*"}},
-	}
-	replies := link.Exchange(commands, nil)
-	if err := wire.ExchangeErr(replies, len(commands)); err != nil {
+	replies, err := wire.Ask(link, wire.Words("CLIENT", "ID"), wire.Words("INFO"), wire.Words("CONFIG", "GET", "*append*"))
+	if err != nil {
 		return ServerInfo{}, err
 	}
 	if err := replies[1].Err; err != nil {
@@ -71,14 +65,14 @@ func Probe(link wire.Link, clock clock.Clock) (ServerInfo, error) {
 func (f *ServerInfo) ReadClock(link wire.Link, ours clock.Clock) error {
 	for range 3 {
 		sent := ours.Now()
-		replies := link.Exchange([]wire.Command{{Args: []string{"TIME"}}}, nil)
+		reply, err := wire.AskOne(link, "TIME")
 		received := ours.Now()
-		if err := wire.ExchangeErr(replies, 1); err != nil {
+		if err != nil {
 			return err
 		}
-		us, ok := wire.ParseTime(replies[0])
+		us, ok := wire.ParseTime(reply)
 		if !ok {
-			return Unfitf("TIME is not answered: %s", wire.FirstError(replies[0]))
+			return Unfitf("TIME is not answered: %s", wire.FirstError(reply))
 		}
 		var one clock.Estimate
 		one.Sample(sent, received, us)
@@ -117,14 +111,20 @@ func versionOf(info string) string {
 	return wire.InfoField(info, "redis_version")
 }
 
-// ConfigRefused is the reason why nothing is known of a server's durability.
-const ConfigRefused = "CONFIG GET refused"
+// configRefused is the reason why nothing is known of a server's durability.
+const configRefused = "CONFIG GET refused"
+
+// Durable reports whether the server has on disk what it answers: what CONFIG answers, or the
+// operator's assurance where CONFIG is forbidden.
+func (f *ServerInfo) Durable(assured bool) bool {
+	return f.Volatile == "" || assured && f.Volatile == configRefused
+}
 
 // Volatile returns the reason why a server may not have on disk whatever it answered;
 // "" if there is none. Where CONFIG is forbidden nothing is known.
 func Volatile(config wire.Reply, info string) string {
 	if config.Err != nil {
-		return ConfigRefused
+		return configRefused
 	}
 	values := map[string]string{}
 	for i := 0; i+1 < len(config.Items); i += 2 {
@@ -146,13 +146,9 @@ func Volatile(config wire.Reply, info string) string {
 }
 
 func atLeast(version string, major, minor int) bool {
-	parts := strings.SplitN(version, ".", 3)
-	if len(parts) < 2 {
-		return false
-	}
-	a, err1 := strconv.Atoi(parts[0])
-	b, err2 := strconv.Atoi(parts[1])
-	return err1 == nil && err2 == nil && (a > major || a == major && b >= minor)
+	var a, b int
+	n, _ := fmt.Sscanf(version, "%d.%d", &a, &b)
+	return n == 2 && (a > major || a == major && b >= minor)
 }
 
 // Processed is total_commands_processed of INFO's text.

@@ -99,7 +99,7 @@ func TestProbe_IsDurableOnlyIfEveryAnswerIsOnDisk(t *testing.T) {
 			}
 		}
 	}
-	if why := Volatile(refusal("NOPERM"), good); why != ConfigRefused {
+	if why := Volatile(refusal("NOPERM"), good); why != configRefused {
 		t.Errorf("CONFIG forbidden: %q, want that nothing is known", why)
 	}
 	for name, config := range map[string]wire.Reply{"nil": {}, "empty": list(), "odd": list(text("appendonly")), "nested": list(list(), list())} {

@@ -29,12 +29,7 @@ type recentClock interface {
 
 // Recent returns the cheapest reading of a clock that is never ahead of it: suitable
 // for the beginning of a lease, not for its end.
-func Recent(c Clock) func() time.Duration {
-	if r, ok := c.(recentClock); ok {
-		return r.Recent
-	}
-	return c.Now
-}
+func Recent(c Clock) func() time.Duration { return func() time.Duration { return RecentNow(c) } }
 
 // RecentNow is one such reading.
 func RecentNow(c Clock) time.Duration {

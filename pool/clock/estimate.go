@@ -2,7 +2,10 @@
 
 package clock
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const (
 	// driftPPM is how fast two undisturbed clocks may drift apart.
@@ -19,6 +22,12 @@ type Estimate struct {
 	Offset int64
 	Err    int64         // the truth is within ± Err of Offset, while the master's clock runs evenly
 	Taken  time.Duration // when the sample was received
+}
+
+// Median is the lower median of the offsets, which it sorts; there is at least one.
+func Median(offsets []int64) int64 {
+	slices.Sort(offsets)
+	return offsets[(len(offsets)-1)/2]
 }
 
 // Micros is a duration in microseconds.

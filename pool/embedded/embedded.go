@@ -11,9 +11,7 @@ import (
 )
 
 // Masters are the in-process masters of one daemon.
-type Masters struct {
-	list []*Master
-}
+type Masters []*Master
 
 // Master is one in-process master.
 type Master struct {
@@ -24,19 +22,17 @@ type Master struct {
 	turn   sync.Mutex // held during each exchange with the master
 	dial   sync.Mutex // keeps Dial and Close apart
 
-	mu        sync.Mutex    // never held during a call of miniredis, whose hook locks it
-	now       time.Time     // the clock at the last exchange
-	lag       time.Duration // by how much the clock was set back: the master's own time is ahead of it
+	expiries expiries
+
+	mu        sync.Mutex // never held during a call of miniredis, whose hook locks it
+	moment    moment
 	databases []int
-	expiries  expiries
-	failure   string
 }
 
 // New makes n masters whose time is read from clock.
-func New(n int, clock func() time.Time) *Masters {
-	m := &Masters{}
+func New(n int, clock func() time.Time) (m Masters) {
 	for range n {
-		m.list = append(m.list, NewMaster(clock))
+		m = append(m, NewMaster(clock))
 	}
 	return m
 }
@@ -46,7 +42,7 @@ func NewMaster(clock func() time.Time) *Master {
 	var id [20]byte
 	_, _ = rand.Read(id[:])
 	m := &Master{
-		RunID: hex.EncodeToString(id[:]), server: miniredis.NewMiniRedis(), clock: clock, now: clock().Round(0),
+		RunID: hex.EncodeToString(id[:]), server: miniredis.NewMiniRedis(), clock: clock, moment: moment{now: clock().Round(0)},
 		databases: []int{0}, expiries: expiries{byKey: map[string]*expiry{}},
 	}
 	m.server.SetTime(stillTime)
@@ -54,11 +50,11 @@ func NewMaster(clock func() time.Time) *Master {
 }
 
 // At returns the i-th master.
-func (m *Masters) At(i int) *Master { return m.list[i] }
+func (m Masters) At(i int) *Master { return m[i] }
 
 // Close ends all connections.
-func (m *Masters) Close() {
-	for _, one := range m.list {
+func (m Masters) Close() {
+	for _, one := range m {
 		one.Close()
 	}
 }
@@ -101,26 +97,27 @@ func (m *Master) Turn(exchange func()) {
 // it takes does not depend on the number of keys, only on how many have expired.
 func (m *Master) Advance() {
 	m.mu.Lock()
+	at := &m.moment
 	now := m.clock().Round(0)
-	if back := m.now.Sub(now); back > 0 {
-		m.lag += (back + time.Millisecond - 1).Truncate(time.Millisecond)
+	if back := at.now.Sub(now); back > 0 {
+		at.lag += (back + time.Millisecond - 1).Truncate(time.Millisecond)
 	}
-	m.now = now
-	due, databases := m.expiries.due(m.ownNowLocked()), m.databases
+	at.now = now
+	own, databases := at.own(), m.databases
 	m.mu.Unlock()
-	for _, key := range due {
+	for _, key := range m.expiries.due(own) {
 		m.check(key, databases)
 	}
 }
 
 // check removes a key from the databases in which it has expired.
 func (m *Master) check(key string, databases []int) {
-	now := m.ownNow()
+	now := m.at().own()
 	for _, n := range databases {
 		db := m.server.DB(n)
 		switch end := db.TTL(key).Milliseconds(); {
 		case end > now:
-			m.note(key, end)
+			m.expiries.note(key, end)
 		case end > 0:
 			db.Del(key)
 		}

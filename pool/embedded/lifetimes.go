@@ -40,7 +40,7 @@ func (t translator) translate(c *server.Peer, cmd string, args ...string) bool {
 		return false
 	}
 	m := t.master
-	if failure := m.currentFailure(); failure != "" {
+	if failure := m.at().failure; failure != "" {
 		c.WriteError(failure)
 		return true
 	}
@@ -49,13 +49,13 @@ func (t translator) translate(c *server.Peer, cmd string, args ...string) bool {
 		c.WriteError(fmt.Sprintf("ERR embedded masters do not support %s: its expiry would be wrong; use SET with PX or PXAT, PEXPIRE or PEXPIREAT", cmd))
 		return true
 	case cmd == "TIME" && len(args) == 0:
-		now := m.shownTime()
+		now := m.at().now
 		c.WriteStrings([]string{strconv.FormatInt(now.Unix(), 10), strconv.Itoa(now.Nanosecond() / 1000)})
 		return true
 	case cmd == "SELECT" && len(args) == 1:
 		m.noteDatabase(args[0])
 	case cmd == "DEL" || cmd == "UNLINK":
-		m.recheck(args)
+		m.expiries.recheck(args)
 	case cmd == "SET" && len(args) > 2:
 		return t.set(c, args)
 	case len(args) >= 2 && expireUnits[cmd] != "":
@@ -63,7 +63,7 @@ func (t translator) translate(c *server.Peer, cmd string, args ...string) bool {
 	case (cmd == "SETEX" || cmd == "PSETEX") && len(args) == 3:
 		return t.setEx(c, cmd, args)
 	case (cmd == "RENAME" || cmd == "RENAMENX") && len(args) == 2:
-		m.note(args[1], 0) // its end is then read at the next exchange
+		m.expiries.note(args[1], 0) // its end is then read at the next exchange
 	case len(args) == 1 && (cmd == "PTTL" || cmd == "TTL" || cmd == "PEXPIRETIME" || cmd == "EXPIRETIME"):
 		return t.left(c, cmd, args[0])
 	}
@@ -80,10 +80,10 @@ func (t translator) expire(c *server.Peer, cmd string, args []string) bool {
 	if !ok {
 		return false // miniredis reports the error
 	}
-	if end <= m.ownNow() {
+	if end <= m.at().own() {
 		end = 0
 	}
-	m.note(args[0], end)
+	m.expiries.note(args[0], end)
 	t.pass(c, append([]string{"PEXPIREAT", args[0], strconv.FormatInt(end, 10)}, args[2:]...)...)
 	return true
 }
@@ -113,8 +113,8 @@ func (t translator) set(c *server.Peer, args []string) bool {
 	if !ok || args[end] == "0" || args[end][0] == '-' {
 		return false // miniredis reports the error
 	}
-	if own > m.ownNow() {
-		m.note(args[0], own)
+	if own > m.at().own() {
+		m.expiries.note(args[0], own)
 		t.pass(c, append([]string{"SET", args[0], args[1]}, replaced(args[2:], option-2, own)...)...)
 		return true
 	}
@@ -150,13 +150,13 @@ func (t translator) left(c *server.Peer, cmd, key string) bool {
 	switch {
 	case end < 0: // no such key, or it does not expire
 	case cmd == "PTTL":
-		end -= m.ownNow()
+		end -= m.at().own()
 	case cmd == "TTL":
-		end = (end - m.ownNow() + 500) / 1000
+		end = (end - m.at().own() + 500) / 1000
 	case cmd == "EXPIRETIME":
-		end = (end - m.lagMillis() + 500) / 1000
+		end = (end - m.at().lag.Milliseconds() + 500) / 1000
 	default:
-		end -= m.lagMillis()
+		end -= m.at().lag.Milliseconds()
 	}
 	c.WriteInt(int(end))
 	return true

@@ -191,7 +191,7 @@ func TestEmbedded_AKeyThatIsDeletedIsForgotten(t *testing.T) {
 		c.want("1", "EVAL", "return redis.call('DEL', KEYS[1])", "1", "key"+strconv.Itoa(i))
 	}
 	c.master.Turn(func() {})
-	if n := c.master.expiries.Len(); n != 1 {
+	if n := len(c.master.expiries.queue); n != 1 {
 		t.Errorf("%d keys are still to expire, want 1", n)
 	}
 }

@@ -11,68 +11,53 @@ import (
 // which the client reads only after it has written the whole flush.
 type pipe struct {
 	net.Conn
-
-	mu     sync.Mutex
-	filled sync.Cond
-	buf    []byte
-	err    error
-	done   chan struct{} // closed when the pump has ended
+	out   chan []byte // everything that was written and not passed on: one slice at most
+	stop  func()
+	ended chan struct{} // closed when the pump has ended
 }
 
 func newPipe(conn net.Conn) *pipe {
-	p := &pipe{Conn: conn, done: make(chan struct{})}
-	p.filled.L = &p.mu
-	go p.pump()
+	stopped := make(chan struct{})
+	p := &pipe{Conn: conn, out: make(chan []byte, 1), stop: sync.OnceFunc(func() { close(stopped) }), ended: make(chan struct{})}
+	go p.pump(stopped)
 	return p
 }
 
-// Write takes everything at once; an earlier failure is reported here.
+// Write takes everything at once. As on any connection there is one writer at a time.
 func (p *pipe) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.err != nil {
-		return 0, p.err
+	select {
+	case <-p.ended:
+		return 0, net.ErrClosed
+	default:
 	}
-	p.buf = append(p.buf, b...)
-	p.filled.Signal()
+	var before []byte
+	select {
+	case before = <-p.out:
+	default:
+	}
+	p.out <- append(before, b...) // has room: nothing else fills it
 	return len(b), nil
 }
 
 // pump carries what was written to the server, until the pipe is closed.
-func (p *pipe) pump() {
-	defer close(p.done)
-	var out []byte
+func (p *pipe) pump(stopped <-chan struct{}) {
+	defer close(p.ended)
 	for {
-		p.mu.Lock()
-		for len(p.buf) == 0 && p.err == nil {
-			p.filled.Wait()
-		}
-		if p.err != nil {
-			p.mu.Unlock()
+		select {
+		case <-stopped:
 			return
-		}
-		out, p.buf = p.buf, out[:0]
-		p.mu.Unlock()
-		if _, err := p.Conn.Write(out); err != nil {
-			p.fail(err)
-			return
+		case out := <-p.out:
+			if _, err := p.Conn.Write(out); err != nil {
+				return
+			}
 		}
 	}
-}
-
-func (p *pipe) fail(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.err == nil {
-		p.err = err
-	}
-	p.filled.Signal()
 }
 
 // Close ends both directions and waits for the pump.
 func (p *pipe) Close() error {
 	err := p.Conn.Close()
-	p.fail(net.ErrClosed)
-	<-p.done
+	p.stop()
+	<-p.ended
 	return err
 }

@@ -10,26 +10,22 @@ import (
 // A master has a time of its own, in ms since 1970. It is the clock's as long as the
 // clock is never set back, and it never goes back itself.
 
-func (m *Master) ownNowLocked() int64 { return m.now.Add(m.lag).UnixMilli() }
-
-func (m *Master) ownNow() int64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.ownNowLocked()
+// moment is a state of that time, and of what else the hook must know.
+type moment struct {
+	now     time.Time     // the clock at the last exchange, which TIME answers
+	lag     time.Duration // by how much the clock was set back: the master's own time is ahead of it
+	failure string        // see SetError
 }
 
-// shownTime is what TIME answers.
-func (m *Master) shownTime() time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.now
-}
+// own is the master's own time.
+func (m *moment) own() int64 { return m.now.Add(m.lag).UnixMilli() }
 
-// lagMillis is how far the master's own time is ahead of the clock.
-func (m *Master) lagMillis() int64 {
+// at is the present moment.
+func (m *Master) at() *moment {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.lag.Milliseconds()
+	now := m.moment
+	return &now
 }
 
 // ownTime is the moment that a number stands for, in the master's own time; unit is the
@@ -44,25 +40,9 @@ func (m *Master) ownTime(unit, number string) (int64, bool) {
 		end *= 1000
 	}
 	if unit == "EX" || unit == "PX" {
-		return m.ownNow() + end, true
+		return m.at().own() + end, true
 	}
-	return end + m.lagMillis(), true
-}
-
-// note has a key checked when it may expire, at this moment of the master's own time.
-func (m *Master) note(key string, end int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.expiries.note(key, end)
-}
-
-// recheck has keys forgotten at the next exchange if they are gone then.
-func (m *Master) recheck(keys []string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, key := range keys {
-		m.expiries.recheck(key)
-	}
+	return end + m.at().lag.Milliseconds(), true
 }
 
 // noteDatabase records that a client uses this database.
@@ -74,15 +54,9 @@ func (m *Master) noteDatabase(number string) {
 	}
 }
 
-func (m *Master) currentFailure() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.failure
-}
-
 // Time moves the master's clock to now and returns it. For tests.
 func (m *Master) Time() (now time.Time) {
-	m.Turn(func() { now = m.shownTime() })
+	m.Turn(func() { now = m.at().now })
 	return now
 }
 
@@ -90,14 +64,14 @@ func (m *Master) Time() (now time.Time) {
 func (m *Master) SetError(text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.failure = text
+	m.moment.failure = text
 }
 
 // TTL is how long a key of database 0 still lasts; 0 = no such key, or no expiry. For tests.
 func (m *Master) TTL(key string) (left time.Duration) {
 	m.Turn(func() {
 		if end := m.server.TTL(key); end > 0 {
-			left = end - time.Duration(m.ownNow())*time.Millisecond
+			left = end - time.Duration(m.at().own())*time.Millisecond
 		}
 	})
 	return left
@@ -106,8 +80,8 @@ func (m *Master) TTL(key string) (left time.Duration) {
 // SetTTL makes a key of database 0 last this long from now on. For tests.
 func (m *Master) SetTTL(key string, left time.Duration) {
 	m.Turn(func() {
-		end := m.ownNow() + left.Milliseconds()
-		m.note(key, end)
+		end := m.at().own() + left.Milliseconds()
+		m.expiries.note(key, end)
 		m.server.SetTTL(key, time.Duration(end)*time.Millisecond)
 	})
 }
@@ -115,7 +89,7 @@ func (m *Master) SetTTL(key string, left time.Duration) {
 // FastForward makes the end of every key come earlier by this much, with the clock as it is. For tests.
 func (m *Master) FastForward(by time.Duration) {
 	m.mu.Lock()
-	m.lag += by.Truncate(time.Millisecond)
+	m.moment.lag += by.Truncate(time.Millisecond)
 	m.mu.Unlock()
 	m.Turn(func() {})
 }

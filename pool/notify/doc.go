@@ -2,7 +2,6 @@
 // daemons. No decision depends on them. It has connections of its own, beside the lanes.
 //
 // Files in reading order:
-//   - config.go: what it must know about the masters of a database;
 //   - watch.go, tracker.go: keys whose changes the masters announce;
 //   - events.go, subscriber.go: messages, and which daemons listen to them.
 package notify

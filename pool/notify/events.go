@@ -48,14 +48,10 @@ type Events struct {
 }
 
 // Listeners reports whether this database's events have listeners in this daemon, and in others.
-func (e *Events) Listeners() (here, elsewhere bool) {
-	return e.local.Load(), e.remote.Load()
-}
+func (e *Events) Listeners() (here, elsewhere bool) { return e.local.Load(), e.remote.Load() }
 
 // Channel is the one on which the messages travel.
-func (e *Events) Channel() string {
-	return e.Prefix + "redlockd:events:" + strconv.Itoa(e.DB)
-}
+func (e *Events) Channel() string { return e.Prefix + "redlockd:events:" + strconv.Itoa(e.DB) }
 
 // Listen passes every message of every master to onMessage, from several goroutines,
 // until Unlisten. There is one listener at a time.
@@ -71,9 +67,7 @@ func (e *Events) Listen(onMessage func(message string)) {
 		return
 	}
 	for lane := range e.Masters {
-		h := &eventSubscriber{events: e, index: lane}
-		e.subscribers = append(e.subscribers, h)
-		h.start()
+		e.subscribers = append(e.subscribers, newEventSubscriber(e, lane))
 	}
 }
 
@@ -92,16 +86,26 @@ func (e *Events) Unlisten() {
 	}
 }
 
-func (e *Events) closeIdleSubscribers() {
+func (e *Events) closeIdleSubscribers() { e.end(false) }
+
+// Close ends all connections; nothing is delivered any more.
+func (e *Events) Close() { e.end(true) }
+
+func (e *Events) end(forever bool) {
 	e.mu.Lock()
-	if e.onMessage != nil {
-		e.mu.Unlock()
-		return
+	if forever {
+		e.closed, e.onMessage = true, nil
+		e.setListenersLocked(false, false)
 	}
-	hearers := e.subscribers
-	e.subscribers = nil
+	var subscribers []*eventSubscriber
+	if e.onMessage == nil {
+		subscribers, e.subscribers = e.subscribers, nil
+	}
+	if e.closed && e.idle != nil {
+		e.idle.Stop()
+	}
 	e.mu.Unlock()
-	for _, h := range hearers {
+	for _, h := range subscribers {
 		h.close()
 	}
 }
@@ -156,13 +160,10 @@ func (e *Events) Count(lane int, r wire.Reply, sent time.Duration) {
 		e.refusedAt = now
 		return
 	}
-	if len(r.Items) != 2 {
+	if len(r.Items) != 2 || r.Items[1].Kind != wire.ReplyInt {
 		return
 	}
-	n, ok := r.Items[1].Number()
-	if !ok {
-		return
-	}
+	n := r.Items[1].Int
 	if e.subscribers != nil && e.subscribers[lane].subscribedSince(sent) {
 		n--
 	}
@@ -177,20 +178,4 @@ func (e *Events) Count(lane int, r wire.Reply, sent time.Duration) {
 		elsewhere = elsewhere || until > now
 	}
 	e.setListenersLocked(e.local.Load(), elsewhere)
-}
-
-// Close ends all connections; nothing is delivered any more.
-func (e *Events) Close() {
-	e.mu.Lock()
-	e.closed, e.onMessage = true, nil
-	e.setListenersLocked(false, false)
-	if e.idle != nil {
-		e.idle.Stop()
-	}
-	hearers := e.subscribers
-	e.subscribers = nil
-	e.mu.Unlock()
-	for _, h := range hearers {
-		h.close()
-	}
 }

@@ -12,10 +12,9 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"sync"
+	"sync/atomic"
 	"time"
 
-	"redlockd/pool/clock"
 	"redlockd/pool/wire"
 	"redlockd/proxy/resp"
 )
@@ -31,79 +30,62 @@ const (
 	maxQuiet = 5 * time.Second
 )
 
-var (
-	errUnexpectedMessage = errors.New("sent something that is no message")
-	errClosed            = errors.New("the daemon is closing its connections")
-)
+var errUnexpectedMessage = errors.New("sent something that is no message")
 
-// eventSubscriber keeps a subscription to one master. It has a goroutine while it is
-// connected or connecting, and a timer between two attempts.
+// eventSubscriber keeps a subscription to one master, on a goroutine of its own.
 type eventSubscriber struct {
 	events *Events
 	index  int
-	work   sync.WaitGroup // its goroutine
-
-	mu     sync.Mutex
-	cancel context.CancelFunc // of an attempt
-	conn   net.Conn           // while it is subscribed
-	since  time.Duration      // it is subscribed, on the pool's clock
-	retry  clock.Timer
-	closed bool
+	since  atomic.Int64 // ns of the pool's clock at which it subscribed, 0 = it is not subscribed
+	stop   context.CancelFunc
+	ended  chan struct{} // closed when the goroutine has ended
 }
 
-// start begins an attempt.
-func (h *eventSubscriber) start() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), h.events.Timeout)
-	h.cancel = cancel
-	h.work.Add(1)
+func newEventSubscriber(e *Events, index int) *eventSubscriber {
+	ctx, stop := context.WithCancel(context.Background())
+	h := &eventSubscriber{events: e, index: index, stop: stop, ended: make(chan struct{})}
 	go h.run(ctx)
+	return h
 }
 
-// run reads until the connection ends, and schedules the next one.
+// run connects again and again, until ctx ends.
 func (h *eventSubscriber) run(ctx context.Context) {
-	defer h.work.Done()
+	defer close(h.ended)
 	e := h.events
-	conn, err := Subscribe(ctx, e.Masters[h.index], e.Channel(), e.Timeout)
-	if err == nil {
-		err = h.listen(conn)
+	for {
+		err := h.listen(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		e.Logger.Debug("no events from master for now", "master", e.Masters[h.index].Name, "err", err.Error())
+		over, end := context.WithCancel(ctx)
+		retry := e.Clock.AfterFunc(subscribeRetry, end)
+		<-over.Done()
+		retry.Stop()
+		end()
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.cancel()
-	h.conn = nil
-	if h.closed {
-		return
-	}
-	e.Logger.Debug("no events from master for now", "master", e.Masters[h.index].Name, "err", err.Error())
-	if h.retry == nil {
-		h.retry = e.Clock.AfterFunc(subscribeRetry, h.start)
-		return
-	}
-	h.retry.Reset(subscribeRetry)
 }
 
-// listen delivers messages until the connection ends.
-func (h *eventSubscriber) listen(conn *Subscription) error {
-	defer conn.Close()
-	h.mu.Lock()
-	if h.closed {
-		h.mu.Unlock()
-		return errClosed
+// listen delivers messages until the connection or ctx ends.
+func (h *eventSubscriber) listen(ctx context.Context) error {
+	e := h.events
+	dial, cancel := context.WithTimeout(ctx, e.Timeout)
+	conn, err := Subscribe(dial, e.Masters[h.index], e.Channel(), e.Timeout)
+	cancel()
+	if err != nil {
+		return err
 	}
-	h.conn, h.since = conn, h.events.Clock.Now()
-	h.mu.Unlock()
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	h.since.Store(max(int64(e.Clock.Now()), 1))
+	defer h.since.Store(0)
 	for {
 		words, err := conn.next()
 		switch {
 		case err != nil:
 			return err
 		case len(words) == 3 && words[0] == "message":
-			h.events.deliver(words[2])
+			e.deliver(words[2])
 		case len(words) != 2 || words[0] != "pong":
 			return errUnexpectedMessage
 		}
@@ -112,25 +94,13 @@ func (h *eventSubscriber) listen(conn *Subscription) error {
 
 // subscribedSince reports whether it has received everything since then.
 func (h *eventSubscriber) subscribedSince(then time.Duration) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.conn != nil && h.since < then
+	since := h.since.Load()
+	return since != 0 && since < int64(then)
 }
 
 func (h *eventSubscriber) close() {
-	h.mu.Lock()
-	h.closed = true
-	if h.cancel != nil {
-		h.cancel()
-	}
-	if h.conn != nil {
-		h.conn.Close()
-	}
-	if h.retry != nil {
-		h.retry.Stop()
-	}
-	h.mu.Unlock()
-	h.work.Wait()
+	h.stop()
+	<-h.ended
 }
 
 // Subscription is a connection on RESP2 that has subscribed to one channel.
@@ -138,7 +108,7 @@ type Subscription struct {
 	net.Conn
 	in      *resp.Reader
 	timeout time.Duration // of every step
-	quiet   time.Duration // hearerQuiet
+	quiet   time.Duration // see maxQuiet
 }
 
 // Subscribe opens one; every step may take timeout.

@@ -103,20 +103,19 @@ func (t *tracker) dial() wire.Link {
 
 // exchange queries a batch of keys and delivers the answers.
 func (t *tracker) exchange(link wire.Link, batch []keyQuery) {
-	tracked := !t.keys.Untracked
-	each := 1
+	tracked, each := !t.keys.Untracked, 1 // commands for a key
 	if tracked {
 		each = 2
 	}
 	commands := make([]wire.Command, 0, each*len(batch))
 	for _, q := range batch {
 		if tracked {
-			commands = append(commands, wire.Command{Args: []string{"CLIENT", "CACHING", "YES"}})
+			commands = append(commands, wire.Words("CLIENT", "CACHING", "YES"))
 		}
-		commands = append(commands, wire.Command{Args: []string{"PTTL", q.key}})
+		commands = append(commands, wire.Words("PTTL", q.key))
 	}
-	replies := link.Exchange(commands, nil)
-	if err := wire.ExchangeErr(replies, len(commands)); err != nil {
+	replies, err := wire.Ask(link, commands...)
+	if err != nil {
 		t.drop(link)
 		return
 	}

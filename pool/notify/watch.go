@@ -3,6 +3,7 @@
 package notify
 
 import (
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -10,6 +11,15 @@ import (
 	"redlockd/pool/clock"
 	"redlockd/pool/wire"
 )
+
+// Config is the masters of one database, and how to reach them.
+type Config struct {
+	Masters []wire.Master
+	DB      int
+	Clock   clock.Clock
+	Logger  *slog.Logger
+	Timeout time.Duration // of every step of a dial
+}
 
 // Watcher receives the state of a key on the masters. Its methods are called from
 // several goroutines and must not block. Every call is a hint: it may be
@@ -87,14 +97,21 @@ func (s *Keys) Unwatch(key string, w Watcher) {
 	s.idle.Reset(trackersIdle)
 }
 
-func (s *Keys) endIdleTrackers() {
+func (s *Keys) endIdleTrackers() { s.end(false) }
+
+// Close ends all connections.
+func (s *Keys) Close() { s.end(true) }
+
+func (s *Keys) end(forever bool) {
 	s.mu.Lock()
-	if len(s.byKey) > 0 {
-		s.mu.Unlock()
-		return
+	s.closed = s.closed || forever
+	var trackers []*tracker
+	if s.closed || len(s.byKey) == 0 {
+		trackers, s.trackers = s.trackers, nil
 	}
-	trackers := s.trackers
-	s.trackers = nil
+	if s.closed && s.idle != nil {
+		s.idle.Stop()
+	}
 	s.mu.Unlock()
 	for _, t := range trackers {
 		t.close()
@@ -116,20 +133,5 @@ func (s *Keys) changed(lane int, keys []string) {
 	s.mu.Unlock()
 	for _, w := range watching {
 		w.Gone(lane)
-	}
-}
-
-// Close ends all connections.
-func (s *Keys) Close() {
-	s.mu.Lock()
-	s.closed = true
-	if s.idle != nil {
-		s.idle.Stop()
-	}
-	trackers := s.trackers
-	s.trackers = nil
-	s.mu.Unlock()
-	for _, t := range trackers {
-		t.close()
 	}
 }

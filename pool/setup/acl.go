@@ -58,7 +58,7 @@ return said`
 // permissions finds the commands that the daemon's user may not run.
 func (g *group) permissions(ctx context.Context, f *finding, link wire.Link) {
 	own := g.options.KeyPrefix + "redlockd:events:check"
-	inScripts := wire.Command{Args: []string{"EVAL", aclProbeScript, "1", own}}
+	inScripts := wire.Words("EVAL", aclProbeScript, "1", own)
 	for _, r := range scriptRules {
 		inScripts.Args = append(inScripts.Args, r.call)
 	}
@@ -66,12 +66,12 @@ func (g *group) permissions(ctx context.Context, f *finding, link wire.Link) {
 	names := []string{"eval"}
 	for _, r := range connectionRules {
 		if r.call != "" {
-			calls = append(calls, wire.Command{Args: strings.Split(strings.ReplaceAll(r.call, "$", own), " ")})
+			calls = append(calls, wire.Words(strings.Split(strings.ReplaceAll(r.call, "$", own), " ")...))
 			names = append(names, r.name)
 		}
 	}
-	replies := link.Exchange(calls, nil)
-	if wire.ExchangeErr(replies, len(calls)) != nil {
+	replies, err := wire.Ask(link, calls...)
+	if err != nil {
 		return
 	}
 	var missing []string

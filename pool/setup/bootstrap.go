@@ -75,44 +75,24 @@ func BootstrapIfBlank(o pool.Options) {
 
 // bootstrap first reads every database of every master, then writes.
 func (g *group) bootstrap(all []*candidate, terms BootstrapTerms, out io.Writer) error {
-	identities := map[*candidate][]string{}
+	err := g.readSeals(all, "bootstrap: master %s, database %d: %w (--databases is the number in use)", "bootstrap: reading records in database %d: %w")
+	if err != nil {
+		return err
+	}
 	for _, c := range all {
-		for db := range g.options.Databases {
-			replies := c.link.Exchange([]wire.Command{
-				{Args: []string{"SELECT", strconv.Itoa(db)}},
-				{Args: []string{"ZRANGE", g.sealKey(), "0", "-1"}},
-			}, nil)
-			if err := wire.ExchangeErr(replies, 2); err != nil {
-				return fmt.Errorf("bootstrap: master %s: %w", c.master.Name, err)
-			}
-			if err := errors.Join(replies[0].Err, replies[1].Err); err != nil {
-				return fmt.Errorf("bootstrap: master %s, database %d: %w (--databases is the number in use)", c.master.Name, db, err)
-			}
-			identity := ""
-			if len(replies[1].Items) > 0 {
-				identity = replies[1].Items[0].Str
-			}
-			if identity != "" && !terms.Force {
+		for db, s := range c.seals {
+			if s.identity != "" && !terms.Force {
 				return fmt.Errorf("bootstrap: master %s has an identity already in database %d, so locks may exist or have existed there; nothing was changed. If no lock of an earlier incarnation matters: redlockd bootstrap --force", c.master.Name, db)
 			}
-			identities[c] = append(identities[c], identity)
 		}
-	}
-	var least []map[string]int64 // below it daemons would take the register for one that was rolled back
-	for db := range g.options.Databases {
-		records, err := g.readAllRecords(db, all)
-		if err != nil {
-			return fmt.Errorf("bootstrap: reading records in database %d: %w", db, err)
-		}
-		least = append(least, records)
 	}
 	offset, existed := medianOffset(all), false
 	for _, c := range all {
-		if err := g.bootstrapMaster(c, identities[c], least, offset, terms); err != nil {
+		if err := g.bootstrapMaster(c, offset, terms); err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "master %s: may vote in databases 0-%d\n", c.master.Name, g.options.Databases-1)
-		existed = existed || slices.ContainsFunc(identities[c], func(identity string) bool { return identity != "" })
+		existed = existed || slices.ContainsFunc(c.seals, func(s sealRecord) bool { return s.identity != "" })
 	}
 	if above := terms.FenceAbove; above > 0 {
 		fmt.Fprintf(out, "fences: all are above %d in databases 0-%d; a register that was higher already was kept\n", above, g.options.Databases-1)
@@ -123,29 +103,24 @@ func (g *group) bootstrap(all []*candidate, terms BootstrapTerms, out io.Writer)
 	return nil
 }
 
-func (g *group) bootstrapMaster(c *candidate, identities []string, least []map[string]int64, offset int64, terms BootstrapTerms) error {
-	for db, identity := range identities {
-		if err := wire.ExchangeErr(c.link.Exchange([]wire.Command{{Args: []string{"SELECT", strconv.Itoa(db)}}}, nil), 1); err != nil {
+func (g *group) bootstrapMaster(c *candidate, offset int64, terms BootstrapTerms) error {
+	for db, s := range c.seals {
+		if _, err := wire.AskOne(c.link, "SELECT", strconv.Itoa(db)); err != nil {
 			return fmt.Errorf("bootstrap: master %s: %w", c.master.Name, err)
 		}
+		floor := s.minRegister // below it daemons would take the register for one that was rolled back
+		if terms.FenceAbove > 0 {
+			floor = max(floor, terms.FenceAbove+1) // a higher register stays as it is
+		}
 		r := admission.Request{
-			SealKey: g.sealKey(), DB: db, Fingerprint: g.options.Fingerprint(db, c.master.Name), Durable: g.durable(c),
-			Invalidate: identity, Bootstrap: true, Floor: max(terms.floor(), least[db][c.master.Name]),
+			SealKey: g.sealKey(), DB: db, Fingerprint: g.options.Fingerprint(db, c.master.Name), Durable: c.info.Durable(g.options.AssumeDurable),
+			Invalidate: s.identity, Bootstrap: true, Floor: floor,
 		}
 		if err := g.admit(c, r, offset, terms.Force); err != nil {
 			return fmt.Errorf("bootstrap: master %s, database %d: %w", c.master.Name, db, err)
 		}
 	}
 	return nil
-}
-
-// floor is the lowest register that FenceAbove allows: fences are above it. A
-// higher register stays as it is, for registers never fall.
-func (t *BootstrapTerms) floor() int64 {
-	if t.FenceAbove == 0 {
-		return 0
-	}
-	return t.FenceAbove + 1
 }
 
 // maxInitTries of one database are made: each daemon that runs may begin an incarnation in

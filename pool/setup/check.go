@@ -84,12 +84,12 @@ func (g *group) inspect(ctx context.Context, m wire.Master) *finding {
 
 // measure reads INFO, and how long an answer takes.
 func (g *group) measure(f *finding, link wire.Link) {
-	replies := link.Exchange([]wire.Command{{Args: []string{"INFO"}}}, nil)
-	if wire.ExchangeErr(replies, 1) != nil {
+	reply, err := wire.AskOne(link, "INFO")
+	if err != nil {
 		return // the probe has added the reason
 	}
-	f.role, f.policy = wire.InfoField(replies[0].Str, "role"), wire.InfoField(replies[0].Str, "maxmemory_policy")
-	if offset := wire.InfoField(replies[0].Str, "second_repl_offset"); f.role == "master" && offset != "-1" {
+	f.role, f.policy = wire.InfoField(reply.Str, "role"), wire.InfoField(reply.Str, "maxmemory_policy")
+	if offset := wire.InfoField(reply.Str, "second_repl_offset"); f.role == "master" && offset != "-1" {
 		f.problem("is a promoted replica (second_repl_offset %s): it may lack the last writes of its former master; restart it empty", offset)
 	}
 	if f.info.Volatile != "" && f.info.RunID != "" {
@@ -98,7 +98,7 @@ func (g *group) measure(f *finding, link wire.Link) {
 	var times []time.Duration
 	for range samples {
 		sent := g.options.Clock.Now()
-		if wire.ExchangeErr(link.Exchange([]wire.Command{{Args: []string{"PING"}}}, nil), 1) != nil {
+		if _, err := wire.AskOne(link, "PING"); err != nil {
 			f.problem("cut the connection")
 			return
 		}
@@ -117,12 +117,9 @@ func (g *group) measure(f *finding, link wire.Link) {
 // settings compares the settings that other daemons stored on the server with our own.
 func (g *group) settings(f *finding, link wire.Link) {
 	for db := range g.options.Databases {
-		replies := link.Exchange([]wire.Command{
-			{Args: []string{"SELECT", strconv.Itoa(db)}},
-			{Args: []string{"ZRANGE", g.sealKey(), "0", "-1"}},
-			{Args: []string{"ZSCORE", pool.RecordsKey(&g.options), ""}},
-		}, nil)
-		if wire.ExchangeErr(replies, 3) != nil {
+		replies, err := wire.Ask(link, wire.Words("SELECT", strconv.Itoa(db)),
+			wire.Words("ZRANGE", g.sealKey(), "0", "-1"), wire.Words("ZSCORE", pool.RecordsKey(&g.options), ""))
+		if err != nil {
 			return
 		}
 		if err := replies[0].Err; err != nil {
@@ -182,15 +179,14 @@ func compare(all []*finding) {
 	if len(offsets) == 0 {
 		return
 	}
-	slices.Sort(offsets)
-	median := offsets[(len(offsets)-1)/2]
+	median := clock.Median(offsets)
 	for _, f := range all {
 		if !f.info.Est.Known {
 			continue
 		}
 		f.offset = f.info.Est.Offset - median
 		if clock.Abs(f.offset) > clock.Micros(admission.MaxSkew)+f.info.Est.Err {
-			f.problem("its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", f.offset/1000, admission.MaxSkew.Milliseconds())
+			f.problem("%s", admission.ClockOff(f.offset))
 		}
 	}
 }
@@ -201,7 +197,7 @@ func writeTable(all []*finding, out io.Writer) {
 	for _, f := range all {
 		row := []string{f.master.Name, f.master.Address, f.info.Version, f.role, f.info.RunID[:min(8, len(f.info.RunID))], "", f.policy, "", "", f.seal, "yes"}
 		if f.info.RunID != "" {
-			row[5] = yesNo(f.info.Volatile == "")
+			row[5] = map[bool]string{true: "yes", false: "no"}[f.info.Volatile == ""]
 		}
 		if f.info.Est.Known {
 			row[7] = fmt.Sprintf("%+dms", f.offset/1000)
@@ -220,13 +216,6 @@ func writeTable(all []*finding, out io.Writer) {
 		fmt.Fprintln(table, strings.Join(row, "\t"))
 	}
 	_ = table.Flush() // a caller that does not read the table reads the exit code
-}
-
-func yesNo(yes bool) string {
-	if yes {
-		return "yes"
-	}
-	return "no"
 }
 
 // summarize writes every reason in a line of its own.

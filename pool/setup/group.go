@@ -6,12 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
 	"redlockd/pool"
 	"redlockd/pool/admission"
+	"redlockd/pool/clock"
 	"redlockd/pool/wire"
 )
 
@@ -44,12 +44,14 @@ type candidate struct {
 	master wire.Master
 	link   wire.Link
 	info   admission.ServerInfo
+	seals  []sealRecord // by database, see readSeals
 }
 
-// durable reports whether the master has on disk what it answers: what CONFIG answers, or
-// the operator's assurance where CONFIG is forbidden.
-func (g *group) durable(c *candidate) bool {
-	return c.info.Volatile == "" || g.options.AssumeDurable && c.info.Volatile == admission.ConfigRefused
+// sealRecord is the content of a master's seal in one database.
+type sealRecord struct {
+	identity    string // "" for none
+	register    int64
+	minRegister int64 // what the register cannot be below, by the records of the other masters
 }
 
 // connectAll connects to all masters, for a command that needs all of them; the
@@ -91,15 +93,54 @@ func distinct(all []*candidate, what string) error {
 	return nil
 }
 
-// readAllRecords reads one database's records on connected masters. It returns by name
-// what the register of each cannot be below.
-func (g *group) readAllRecords(db int, all []*candidate) (map[string]int64, error) {
+// inDB sends a command in one database and returns its reply; an error reply is an error, too.
+func inDB(link wire.Link, db int, args ...string) (wire.Reply, error) {
+	replies, err := wire.Ask(link, wire.Words("SELECT", strconv.Itoa(db)), wire.Words(args...))
+	if err != nil {
+		return wire.Reply{}, err
+	}
+	return replies[1], errors.Join(replies[0].Err, replies[1].Err)
+}
+
+// readSeals reads every seal and the records of connected masters. The formats of its errors
+// take master, database and cause, or database and cause.
+func (g *group) readSeals(all []*candidate, seal, records string) error {
+	for _, c := range all {
+		for db := range g.options.Databases {
+			reply, err := inDB(c.link, db, "ZRANGE", g.sealKey(), "0", "-1", "WITHSCORES")
+			if err != nil {
+				return fmt.Errorf(seal, c.master.Name, db, err)
+			}
+			c.seals = append(c.seals, readSealed(reply.Items))
+		}
+	}
+	for db := range g.options.Databases {
+		if err := g.readRecords(db, all); err != nil {
+			return fmt.Errorf(records, db, err)
+		}
+	}
+	return nil
+}
+
+// readSealed reads member and score, flat as RESP2 has them or as a pair.
+func readSealed(items []wire.Reply) sealRecord {
+	if len(items) > 0 && items[0].Kind == wire.ReplyArray {
+		items = items[0].Items
+	}
+	if len(items) < 2 {
+		return sealRecord{}
+	}
+	register, _ := items[1].Number()
+	return sealRecord{identity: items[0].Str, register: register}
+}
+
+// readRecords reads one database's records on connected masters.
+func (g *group) readRecords(db int, all []*candidate) error {
 	least := map[string]int64{}
 	for _, c := range all {
-		commands := pool.AppendRecordQueries(&g.options, db, []wire.Command{{Args: []string{"SELECT", strconv.Itoa(db)}}})
-		replies := c.link.Exchange(commands, nil)
-		if err := wire.ExchangeErr(replies, len(commands)); err != nil {
-			return nil, err
+		replies, err := wire.Ask(c.link, pool.AppendRecordQueries(&g.options, db, []wire.Command{wire.Words("SELECT", strconv.Itoa(db))})...)
+		if err != nil {
+			return err
 		}
 		for i, m := range g.options.Masters {
 			if score, _ := pool.ReadRecord(replies[1+i]); m.Name != c.master.Name {
@@ -107,7 +148,10 @@ func (g *group) readAllRecords(db int, all []*candidate) (map[string]int64, erro
 			}
 		}
 	}
-	return least, nil
+	for _, c := range all {
+		c.seals[db].minRegister = least[c.master.Name]
+	}
+	return nil
 }
 
 func medianOffset(all []*candidate) int64 {
@@ -115,8 +159,7 @@ func medianOffset(all []*candidate) int64 {
 	for _, c := range all {
 		offsets = append(offsets, c.info.Est.Offset)
 	}
-	slices.Sort(offsets)
-	return offsets[(len(offsets)-1)/2]
+	return clock.Median(offsets)
 }
 
 // humanDuration is a duration for people.

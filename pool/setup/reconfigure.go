@@ -26,6 +26,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,7 +35,6 @@ import (
 	"redlockd/pool"
 	"redlockd/pool/admission"
 	"redlockd/pool/clock"
-	"redlockd/pool/wire"
 )
 
 //go:embed reconfigure.lua
@@ -80,23 +80,11 @@ func checkClocks(all []*candidate) error {
 
 // reconfiguration is one run.
 type reconfiguration struct {
-	group        *group
-	all          []*candidate
-	force        bool
-	former       formerSettings
-	seals        map[*candidate][]sealRecord // by database
-	minRegisters []map[string]int64          // by database and name: what a register cannot be below, see records.go
-}
+	group *group
+	all   []*candidate
+	force bool
 
-// sealRecord is the content of a master's seal.
-type sealRecord struct {
-	identity string // "" for none
-	register int64
-}
-
-// formerSettings are the settings that the masters carry and that are to be replaced.
-type formerSettings struct {
-	settings settings // nil if there are none
+	former   settings // that the masters carry and that are to be replaced; nil if there are none
 	carriers []*candidate
 	mixed    bool // not all of them carry the same
 	keepIDs  bool // carriers keep their incarnation ids
@@ -119,8 +107,6 @@ func parseSettings(identity string) settings {
 	return s
 }
 
-func (s settings) same(other settings) bool { return fmt.Sprint(s) == fmt.Sprint(other) } // maps print in order of their keys
-
 func (s settings) duration(name string) (time.Duration, error) {
 	ms, err := strconv.ParseInt(s[name], 10, 64)
 	if err != nil {
@@ -128,8 +114,6 @@ func (s settings) duration(name string) (time.Duration, error) {
 	}
 	return time.Duration(ms) * time.Millisecond, nil
 }
-
-func (f *formerSettings) carried(c *candidate) bool { return slices.Contains(f.carriers, c) }
 
 // number is how many masters the list had.
 func (s settings) number() int {
@@ -139,14 +123,15 @@ func (s settings) number() int {
 }
 
 func (r *reconfiguration) run(out io.Writer) error {
-	if err := r.readSeals(); err != nil {
+	err := r.group.readSeals(r.all, "reconfigure: master %s, database %d: %w (--databases is the number in use)", "reconfigure: reading records in database %d: %w")
+	if err != nil {
 		return err
 	}
 	if err := r.findFormer(); err != nil {
 		return err
 	}
-	if r.former.settings == nil && !r.force {
-		if r.former.current == 0 {
+	if r.former == nil && !r.force {
+		if r.current == 0 {
 			return errors.New("reconfigure: no master carries an identity, so there is nothing to change; for a new group: redlockd bootstrap")
 		}
 		fmt.Fprintln(out, "these settings are in force already; nothing was changed")
@@ -170,47 +155,6 @@ func (r *reconfiguration) run(out io.Writer) error {
 	return fmt.Errorf("reconfigure: writing to all masters took longer than %s, %d times: the settings are in force, but run it again when masters and network are quick, before any daemon starts", maxWritingTime, maxWritingTries)
 }
 
-// readSeals reads every seal.
-func (r *reconfiguration) readSeals() error {
-	r.seals = map[*candidate][]sealRecord{}
-	for _, c := range r.all {
-		for db := range r.group.options.Databases {
-			replies := c.link.Exchange([]wire.Command{
-				{Args: []string{"SELECT", strconv.Itoa(db)}},
-				{Args: []string{"ZRANGE", r.group.sealKey(), "0", "-1", "WITHSCORES"}},
-			}, nil)
-			err := wire.ExchangeErr(replies, 2)
-			if err == nil {
-				err = errors.Join(replies[0].Err, replies[1].Err)
-			}
-			if err != nil {
-				return fmt.Errorf("reconfigure: master %s, database %d: %w (--databases is the number in use)", c.master.Name, db, err)
-			}
-			r.seals[c] = append(r.seals[c], readSealed(replies[1].Items))
-		}
-	}
-	for db := range r.group.options.Databases {
-		records, err := r.group.readAllRecords(db, r.all)
-		if err != nil {
-			return fmt.Errorf("reconfigure: reading records in database %d: %w", db, err)
-		}
-		r.minRegisters = append(r.minRegisters, records)
-	}
-	return nil
-}
-
-// readSealed reads member and score, flat as RESP2 has them or as a pair.
-func readSealed(items []wire.Reply) sealRecord {
-	if len(items) > 0 && items[0].Kind == wire.ReplyArray {
-		items = items[0].Items
-	}
-	if len(items) < 2 {
-		return sealRecord{}
-	}
-	register, _ := items[1].Number()
-	return sealRecord{items[0].Str, register}
-}
-
 // findFormer finds the former settings and checks that their daemons are left without a
 // quorum.
 func (r *reconfiguration) findFormer() error {
@@ -222,19 +166,19 @@ func (r *reconfiguration) findFormer() error {
 			return err
 		case carries == nil:
 			continue
-		case carries.same(now):
-			r.former.current++
+		case maps.Equal(carries, now):
+			r.current++
 			continue
 		}
-		r.former.mixed = r.former.mixed || r.former.settings != nil && !r.former.settings.same(carries)
-		if r.former.mixed && !r.force {
+		r.mixed = r.mixed || r.former != nil && !maps.Equal(r.former, carries)
+		if r.mixed && !r.force {
 			return fmt.Errorf("reconfigure: masters %s and %s carry different settings (%s, and %s), so one of them has been away; nothing was changed. Delete redlockd:seal in every database of the one that was, or stop all daemons and run redlockd reconfigure --force",
-				r.former.carriers[0].master.Name, c.master.Name, r.former.settings.text(), carries.text())
+				r.carriers[0].master.Name, c.master.Name, r.former.text(), carries.text())
 		}
-		if r.former.settings == nil {
-			r.former.settings = carries
+		if r.former == nil {
+			r.former = carries
 		}
-		r.former.carriers = append(r.former.carriers, c)
+		r.carriers = append(r.carriers, c)
 	}
 	return r.checkQuorum(now)
 }
@@ -242,13 +186,13 @@ func (r *reconfiguration) findFormer() error {
 // carried are a master's settings, the same in all databases; nil for none.
 func (r *reconfiguration) carried(c *candidate) (settings, error) {
 	var carries settings
-	for db, s := range r.seals[c] {
+	for db, s := range c.seals {
 		one := parseSettings(s.identity)
 		switch {
 		case len(one) == 0:
 		case one["group"] != r.group.options.Group && !r.force:
 			return nil, fmt.Errorf("reconfigure: master %s belongs to group %q in database %d; nothing was changed. If that group is no more: redlockd reconfigure --force", c.master.Name, one["group"], db)
-		case carries != nil && !carries.same(one) && !r.force:
+		case carries != nil && !maps.Equal(carries, one) && !r.force:
 			return nil, fmt.Errorf("reconfigure: master %s carries different settings in its databases; nothing was changed. Stop all daemons and run redlockd reconfigure --force", c.master.Name)
 		default:
 			carries = one
@@ -263,17 +207,16 @@ func (s settings) text() string {
 
 // checkQuorum checks condition 2 of the file's head.
 func (r *reconfiguration) checkQuorum(now settings) error {
-	f := &r.former
-	if f.settings == nil {
+	if r.former == nil {
 		return nil
 	}
-	n := f.settings.number()
-	left := n - len(f.carriers)
+	n := r.former.number()
+	left := n - len(r.carriers)
 	if left >= pool.Quorum(n) && !r.force {
 		return fmt.Errorf("reconfigure: only %d of the %d masters of the former list are in the new one, so daemons with the former list could still find a quorum of %d; nothing was changed. Replace a minority at a time, or stop all daemons and run redlockd reconfigure --force",
-			len(f.carriers), n, pool.Quorum(n))
+			len(r.carriers), n, pool.Quorum(n))
 	}
-	f.keepIDs = !f.mixed && f.settings["format"] == now["format"] && f.settings["group"] == r.group.options.Group &&
+	r.keepIDs = !r.mixed && r.former["format"] == now["format"] && r.former["group"] == r.group.options.Group &&
 		left < pool.Quorum(n) && pool.Quorum(len(r.all))+pool.Quorum(n) > n
 	return nil
 }
@@ -284,7 +227,7 @@ func (r *reconfiguration) shift() (time.Duration, error) {
 	var longest time.Duration
 	now := r.group.options.Clock.Now()
 	for _, c := range r.all {
-		for _, s := range r.seals[c] {
+		for _, s := range c.seals {
 			print := parseSettings(s.identity)
 			if len(print) == 0 {
 				continue
@@ -311,41 +254,33 @@ func (r *reconfiguration) shift() (time.Duration, error) {
 // identities, so that it can be repeated. Masters with the former settings come last: if
 // it is interrupted before, their daemons work on, and it can be run again.
 func (r *reconfiguration) write(shift time.Duration) error {
-	order := append(slices.DeleteFunc(slices.Clone(r.all), r.former.carried), r.former.carriers...)
+	order := append(slices.DeleteFunc(slices.Clone(r.all), func(c *candidate) bool { return slices.Contains(r.carriers, c) }), r.carriers...)
 	for _, c := range order {
 		for db := range r.group.options.Databases {
-			floor := r.minRegisters[db][c.master.Name]
+			floor := c.seals[db].minRegister
 			for _, other := range r.all {
-				floor = max(floor, r.seals[other][db].register)
+				floor = max(floor, other.seals[db].register)
 			}
 			identity, err := r.writeOne(c, db, floor, shift)
 			if err != nil {
 				return fmt.Errorf("reconfigure: master %s, database %d: %w", c.master.Name, db, err)
 			}
-			r.seals[c][db].identity = identity
+			c.seals[db].identity = identity
 		}
 	}
 	return nil
 }
 
 func (r *reconfiguration) writeOne(c *candidate, db int, floor int64, shift time.Duration) (string, error) {
-	o := &r.group.options
-	keeps := r.former.keepIDs && r.former.carried(c) && r.seals[c][db].register >= r.minRegisters[db][c.master.Name] // else it was rolled back
-	replies := c.link.Exchange([]wire.Command{
-		{Args: []string{"SELECT", strconv.Itoa(db)}},
-		{Args: []string{
-			"EVAL", reconfigureScript, "1", r.group.sealKey(),
-			r.seals[c][db].identity, o.Fingerprint(db, c.master.Name), admission.NewIncarnationID(), admission.Bit(keeps),
-			admission.Bit(r.group.durable(c)), strconv.FormatInt(clock.Micros(shift), 10), strconv.FormatInt(floor, 10),
-		}},
-	}, nil)
-	if err := wire.ExchangeErr(replies, 2); err != nil {
+	o, s := &r.group.options, &c.seals[db]
+	keeps := r.keepIDs && slices.Contains(r.carriers, c) && s.register >= s.minRegister // else it was rolled back
+	reply, err := inDB(c.link, db, "EVAL", reconfigureScript, "1", r.group.sealKey(),
+		s.identity, o.Fingerprint(db, c.master.Name), admission.NewIncarnationID(), admission.Bit(keeps),
+		admission.Bit(c.info.Durable(o.AssumeDurable)), strconv.FormatInt(clock.Micros(shift), 10), strconv.FormatInt(floor, 10))
+	if err != nil {
 		return "", err
 	}
-	if err := errors.Join(replies[0].Err, replies[1].Err); err != nil {
-		return "", err
-	}
-	items := replies[1].Items
+	items := reply.Items
 	switch {
 	case len(items) == 2 && items[0].Str == "OK":
 		return items[1].Str, nil

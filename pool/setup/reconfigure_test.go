@@ -261,11 +261,11 @@ func TestReconfigure_WritesOnlyOverWhatItHasSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &reconfiguration{group: g, all: all}
-	if err := r.readSeals(); err != nil {
+	if err := g.readSeals(all, "%s, %d: %w", "%d: %w"); err != nil {
 		t.Fatal(err)
 	}
 	before := identity(t, servers[1])
-	r.seals[all[1]][0].identity = "another one"
+	all[1].seals[0].identity = "another one"
 	if err := r.write(0); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
 		t.Errorf("got %v", err)
 	}

@@ -2,9 +2,8 @@
 // replies. A malformed reply closes the connection and never reaches the client library.
 //
 // Files in reading order:
-//   - master.go, tls.go: where a master is;
+//   - master.go: where a master is;
 //   - reply.go: a decoded reply, and what is read out of one;
-//   - link.go: the connection of a lane;
-//   - tracklink.go: a connection on which a master announces changes of keys;
+//   - link.go: the connection of a lane, or one on which a master announces changes of keys;
 //   - guard.go: the state machine that rejects malformed replies.
 package wire

@@ -154,12 +154,13 @@ const (
 	wireText                    // a line of text
 	wireNumber                  // a length, a count or an integer
 	wireFlag                    // t or f
-	wireCR                      // the end of a line that holds nothing more
+	wireCR                      // the end of a line that holds nothing more, or of a bulk string
 	wireLF                      // the second half of a line's end
 	wireBody                    // a bulk string
-	wireBodyCR
-	wireBodyLF
 )
+
+// wireEnd is the kind of a bulk string whose bytes have all come.
+const wireEnd = 0
 
 // wireReplies checks a stream of replies byte by byte.
 type wireReplies struct {
@@ -201,7 +202,11 @@ func (r *wireReplies) check(p []byte, requests *atomic.Int64) (valid int, what s
 			}
 			r.state = wireCR
 		case wireCR:
-			what = expect(p[i], '\r', "CR LF after a null or a boolean")
+			after := "CR LF after a null or a boolean"
+			if r.kind == wireEnd {
+				after = "CR LF after a string of the announced length"
+			}
+			what = expect(p[i], '\r', after)
 			r.state = wireLF
 		case wireLF:
 			if what = expect(p[i], '\n', "LF after CR"); what == "" {
@@ -209,13 +214,6 @@ func (r *wireReplies) check(p []byte, requests *atomic.Int64) (valid int, what s
 			}
 		case wireBody:
 			n = r.body(p[i:])
-		case wireBodyCR:
-			what = expect(p[i], '\r', "CR LF after a string of the announced length")
-			r.state = wireBodyLF
-		case wireBodyLF:
-			if what = expect(p[i], '\n', "LF after CR"); what == "" {
-				what = r.elementEnd()
-			}
 		}
 		if what != "" {
 			return i + n - 1, what
@@ -247,8 +245,6 @@ func (r *wireReplies) begin(p []byte, requests *atomic.Int64) (what string) {
 	switch b {
 	case '+', '-', ',', '(':
 		r.state, r.left = wireText, min(wireMaxLine, r.room)
-	case ':', '$', '=', '!':
-		r.state, r.minus, r.digits, r.number = wireNumber, false, 0, 0
 	case '*', '~', '%', '>':
 		if r.depth == wireMaxDepth {
 			return fmt.Sprintf("arrays nested deeper than %d", wireMaxDepth)
@@ -256,6 +252,8 @@ func (r *wireReplies) begin(p []byte, requests *atomic.Int64) (what string) {
 		if b == '>' && r.depth > 0 {
 			return "a push inside another reply" // the library would take it for an element
 		}
+		fallthrough
+	case ':', '$', '=', '!':
 		r.state, r.minus, r.digits, r.number = wireNumber, false, 0, 0
 	case '_':
 		r.state = wireCR
@@ -274,13 +272,12 @@ func (r *wireReplies) beginReply(p []byte, requests *atomic.Int64) (what string)
 	if r.answered == r.allowed || r.push {
 		r.allowed = requests.Load()
 	}
-	if r.push && r.allowed == 0 {
+	switch {
+	case r.push && r.allowed == 0:
 		return "a push before any request"
-	}
-	if r.push {
+	case r.push:
 		return ""
-	}
-	if r.answered == r.allowed {
+	case r.answered == r.allowed:
 		// Redis refuses a client in this way too, so its text is included.
 		return fmt.Sprintf("a reply without a request (%d answered): %s", r.answered, quoteLine(p))
 	}
@@ -381,11 +378,7 @@ func (r *wireReplies) lineEnd() (what string) {
 		if r.minus {
 			return r.elementEnd()
 		}
-		r.left = size
-		r.state = wireBody
-		if size == 0 {
-			r.state = wireBodyCR
-		}
+		r.left, r.state = size, wireBody
 		return r.take(size)
 	case '*', '~', '%', '>':
 		if r.kind == '%' {
@@ -401,8 +394,7 @@ func (r *wireReplies) lineEnd() (what string) {
 			return r.elementEnd()
 		}
 		r.open[r.depth] = size
-		r.depth++
-		r.state = wireType
+		r.depth, r.state = r.depth+1, wireType
 		return r.take(size * wireElement)
 	}
 	return r.elementEnd()
@@ -421,7 +413,7 @@ func (r *wireReplies) body(p []byte) (n int) {
 		r.addToName(p[:n])
 	}
 	if r.left -= n; r.left == 0 {
-		r.state = wireBodyCR
+		r.state, r.kind = wireCR, wireEnd
 	}
 	return n
 }

@@ -5,6 +5,7 @@ package wire
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -16,6 +17,9 @@ import (
 
 // Command is one command for a master; its Args are reused from flush to flush.
 type Command struct{ Args []string }
+
+// Words is a command of these words.
+func Words(args ...string) Command { return Command{Args: args} }
 
 // Set replaces the command's words.
 func (c *Command) Set(args ...string) { c.Args = append(c.Args[:0], args...) }
@@ -34,23 +38,25 @@ type Link interface {
 // selected, and not yet admitted.
 type Dialer func(ctx context.Context, m Master, db int) (Link, error)
 
-// ErrLinkClosed is the error of a connection that has ended.
-var (
-	ErrLinkClosed = errors.New("connection ended")
-	_             = Link((*rueidisLink)(nil))
-)
+// TrackDialer opens a connection on which CLIENT CACHING YES makes the next
+// command's key announce its changes: gone is called with the keys, or with nil
+// when all of them may have changed.
+type TrackDialer func(ctx context.Context, m Master, db int, gone func(keys []string)) (Link, error)
 
-// rueidisLink is a rueidis client that owns one connection and cannot dial a
-// second one. It stays in rueidis' synchronous mode (one caller, no context):
-// the flush is written and read on the lane's own goroutine, which saves the
-// two wake-ups of rueidis' background reader and writer.
+// ErrLinkClosed is the error of a connection that has ended.
+var ErrLinkClosed = errors.New("connection ended")
+
+// rueidisLink is a rueidis client that owns one connection and cannot dial a second one.
 type rueidisLink struct {
-	client rueidis.Client
-	conn   net.Conn
-	batch  []rueidis.Completed
+	client  rueidis.Client
+	conn    net.Conn
+	timeout time.Duration // of an Exchange; 0 = the client's own
+	batch   []rueidis.Completed
 }
 
-// DialRueidis opens connections with rueidis; every step may take timeout.
+var _ Link = (*rueidisLink)(nil)
+
+// DialRueidis opens connections for lanes; every step may take timeout.
 func DialRueidis(timeout time.Duration) Dialer {
 	return func(ctx context.Context, m Master, db int) (Link, error) {
 		conn, err := DialMaster(ctx, m, timeout)
@@ -61,45 +67,57 @@ func DialRueidis(timeout time.Duration) Dialer {
 	}
 }
 
-// DialMaster opens the socket, with TLS if the master has it.
-func DialMaster(ctx context.Context, m Master, timeout time.Duration) (net.Conn, error) {
-	dialer := &net.Dialer{Timeout: timeout, KeepAlive: 15 * time.Second}
-	conn, err := dialer.DialContext(ctx, m.Network, m.Address)
-	if err != nil || m.TLS == nil {
-		return conn, err
-	}
-	return handshake(ctx, conn, m)
+// NewRueidisLink opens a Link for a lane on a connection on which nothing has been sent yet.
+// It stays in rueidis' synchronous mode (one caller, no context): the flush is written and
+// read on the lane's own goroutine, which saves the two wake-ups of rueidis' background
+// reader and writer.
+func NewRueidisLink(raw net.Conn, m Master, db int, timeout time.Duration) (Link, error) {
+	return newLink(raw, m, db, timeout, 0, rueidis.ClientOption{
+		ClientName:          "redlockd",
+		DisableCache:        true,
+		RingScaleEachConn:   4, // unused in synchronous mode
+		WriteBufferEachConn: 32 << 10,
+		Dialer:              net.Dialer{KeepAlive: -1}, // no background PING: the heartbeat is ours
+	})
 }
 
-// NewRueidisLink opens a Link on a connection on which nothing has been sent yet.
-func NewRueidisLink(raw net.Conn, m Master, db int, timeout time.Duration) (Link, error) {
+// DialTracking opens connections for tracking, with rueidis' background reader, which
+// receives the announcements; every step may take timeout.
+func DialTracking(timeout time.Duration) TrackDialer {
+	return func(ctx context.Context, m Master, db int, gone func(keys []string)) (Link, error) {
+		raw, err := DialMaster(ctx, m, timeout)
+		if err != nil {
+			return nil, err
+		}
+		return newLink(raw, m, db, timeout, timeout, rueidis.ClientOption{
+			ClientName:            "redlockd-news",
+			ClientTrackingOptions: []string{"OPTIN"},
+			OnInvalidations:       onInvalidation(gone),
+			CacheSizeEachConn:     1 << 10,
+			RingScaleEachConn:     8,
+			WriteBufferEachConn:   16 << 10,
+			Dialer:                net.Dialer{KeepAlive: timeout},
+		})
+	}
+}
+
+// newLink completes the options with those of all links.
+func newLink(raw net.Conn, m Master, db int, timeout, exchange time.Duration, o rueidis.ClientOption) (Link, error) {
 	conn := guardReplies(raw)
+	o.InitAddress, o.Username, o.Password, o.SelectDB = []string{m.Address}, m.Username, m.Password, db
+	o.ClientSetInfo = rueidis.DisableClientSetInfo
+	o.ForceSingleClient, o.DisableRetry, o.PipelineMultiplex = true, true, -1
+	o.BlockingPipeline = -1 // never move a large flush to a second connection
+	o.ReadBufferEachConn = 16 << 10
+	o.ConnWriteTimeout, o.Dialer.Timeout = timeout, timeout
 	var used atomic.Bool
-	client, err := rueidis.NewClient(rueidis.ClientOption{
-		InitAddress:           []string{m.Address},
-		Username:              m.Username,
-		Password:              m.Password,
-		SelectDB:              db,
-		ClientName:            "redlockd",
-		ClientSetInfo:         rueidis.DisableClientSetInfo,
-		ForceSingleClient:     true,
-		DisableCache:          true,
-		DisableRetry:          true,
-		PipelineMultiplex:     -1,
-		BlockingPipeline:      -1, // never move a large flush to a second connection
-		RingScaleEachConn:     4,  // unused in synchronous mode
-		ReadBufferEachConn:    16 << 10,
-		WriteBufferEachConn:   32 << 10,
-		ConnWriteTimeout:      timeout,
-		Dialer:                net.Dialer{Timeout: timeout, KeepAlive: -1}, // no background PING: the heartbeat is ours
-		DisableAutoPipelining: false,
-		DialCtxFn: func(context.Context, string, *net.Dialer, *tlsConfig) (net.Conn, error) {
-			if used.Swap(true) {
-				return nil, ErrLinkClosed
-			}
-			return conn, nil
-		},
-	})
+	o.DialCtxFn = func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
+		if used.Swap(true) {
+			return nil, ErrLinkClosed
+		}
+		return conn, nil
+	}
+	client, err := rueidis.NewClient(o)
 	if err != nil {
 		conn.Close()
 		if client != nil {
@@ -107,16 +125,41 @@ func NewRueidisLink(raw net.Conn, m Master, db int, timeout time.Duration) (Link
 		}
 		return nil, fmt.Errorf("greeting: %w", err)
 	}
-	return &rueidisLink{client: client, conn: conn}, nil
+	return &rueidisLink{client: client, conn: conn, timeout: exchange}, nil
+}
+
+// onInvalidation turns an invalidation into keys; rueidis passes nil for all of
+// them, also when the connection has ended.
+func onInvalidation(gone func(keys []string)) func([]rueidis.RedisMessage) {
+	return func(messages []rueidis.RedisMessage) {
+		if messages == nil {
+			gone(nil)
+			return
+		}
+		keys := make([]string, 0, len(messages))
+		for i := range messages {
+			if key, err := messages[i].ToString(); err == nil {
+				keys = append(keys, key)
+			}
+		}
+		gone(keys)
+	}
 }
 
 func (l *rueidisLink) Exchange(commands []Command, replies []Reply) []Reply {
+	ctx := context.Background()
+	if l.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, l.timeout)
+		defer cancel()
+		l.batch = nil // rueidis may still read that of an Exchange that timed out
+	}
 	l.batch = l.batch[:0]
 	for i := range commands {
 		l.batch = append(l.batch, l.client.B().Arbitrary(commands[i].Args...).Build())
 	}
 	replies = replies[:0]
-	for _, result := range l.client.DoMulti(context.Background(), l.batch...) {
+	for _, result := range l.client.DoMulti(ctx, l.batch...) {
 		replies = append(replies, decode(result))
 	}
 	return replies
@@ -128,16 +171,27 @@ func (l *rueidisLink) Close() {
 	l.client.Close()
 }
 
-// ExchangeErr is the error of a connection that ended during an exchange.
-func ExchangeErr(replies []Reply, want int) error {
-	if len(replies) != want {
-		return ErrLinkClosed
+// Ask sends commands and returns their replies, or the error of a connection that ended
+// meanwhile. Error replies of the master stand in the replies.
+func Ask(link Link, commands ...Command) ([]Reply, error) {
+	replies := link.Exchange(commands, nil)
+	if len(replies) != len(commands) {
+		return nil, ErrLinkClosed
 	}
 	for _, r := range replies {
 		var fromMaster MasterError
 		if r.Err != nil && !errors.As(r.Err, &fromMaster) {
-			return r.Err
+			return nil, r.Err
 		}
 	}
-	return nil
+	return replies, nil
+}
+
+// AskOne is Ask with one command.
+func AskOne(link Link, args ...string) (Reply, error) {
+	replies, err := Ask(link, Words(args...))
+	if err != nil {
+		return Reply{}, err
+	}
+	return replies[0], nil
 }

@@ -1,8 +1,14 @@
-// Master: where a server is and how to log in to it.
+// Master: where a server is, how to log in to it, and the socket to it.
 
 package wire
 
-import "crypto/tls"
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"time"
+)
 
 // Master is one Redis or Valkey server that votes. Masters are independent of
 // each other and reached directly: a balancer that re-dials behind a
@@ -14,4 +20,26 @@ type Master struct {
 	Username string
 	Password string
 	TLS      *tls.Config // nil = plain
+}
+
+// DialMaster opens the socket. It finishes TLS before anything else is read, so that a wrong
+// certificate is reported as such and not as a broken greeting.
+func DialMaster(ctx context.Context, m Master, timeout time.Duration) (net.Conn, error) {
+	dialer := &net.Dialer{Timeout: timeout, KeepAlive: 15 * time.Second}
+	raw, err := dialer.DialContext(ctx, m.Network, m.Address)
+	if err != nil || m.TLS == nil {
+		return raw, err
+	}
+	config := m.TLS.Clone()
+	if config.ServerName == "" {
+		if config.ServerName, _, err = net.SplitHostPort(m.Address); err != nil {
+			config.ServerName = m.Address
+		}
+	}
+	conn := tls.Client(raw, config)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		raw.Close()
+		return nil, fmt.Errorf("TLS: %w", err)
+	}
+	return conn, nil
 }

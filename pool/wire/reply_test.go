@@ -75,16 +75,26 @@ func TestReply_ReadsAFieldByItsWholeName(t *testing.T) {
 	}
 }
 
-func TestReply_GoneTellsACutConnectionFromARefusal(t *testing.T) {
+// answering is a Link that answers everything with these replies.
+type answering []Reply
+
+func (l answering) Exchange([]Command, []Reply) []Reply { return l }
+func (answering) Close()                                {}
+
+func TestAsk_TellsACutConnectionFromARefusal(t *testing.T) {
+	ask := func(replies ...Reply) error {
+		_, err := Ask(answering(replies), Words("GET", "a"), Words("GET", "b"))
+		return err
+	}
 	wrapped := Reply{Kind: ReplyError, Err: fmt.Errorf("while reading: %w", errCut)}
-	if err := ExchangeErr([]Reply{text("OK"), refusal("ERR no")}, 2); err != nil {
+	if err := ask(text("OK"), refusal("ERR no")); err != nil {
 		t.Errorf("a refusal is taken for a cut connection: %v", err)
 	}
-	if err := ExchangeErr([]Reply{text("OK"), wrapped}, 2); !errors.Is(err, errCut) {
+	if err := ask(text("OK"), wrapped); !errors.Is(err, errCut) {
 		t.Errorf("%v, want the connection's error", err)
 	}
 	for _, n := range []int{0, 1, 3} {
-		if err := ExchangeErr(make([]Reply, n), 2); err == nil {
+		if err := ask(make([]Reply, n)...); err == nil {
 			t.Errorf("%d answers to 2 commands", n)
 		}
 	}

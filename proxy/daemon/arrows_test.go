@@ -58,7 +58,7 @@ var arrows = map[string][]string{
 	"pool/notify":          {"proxy/resp", "pool/clock", "pool/wire"},
 	"pool/setup":           {"pool", "pool/admission", "pool/clock", "pool/notify", "pool/wire"},
 	"pool/wire":            {},
-	"pool/embedded":        {},
+	"pool/embedded":        {"redlock/due"},
 	"configs":              {},
 	"proxy/contract":       {"proxy/daemon"}, // tests only
 	"pool/faulty":          {"proxy/resp"},

@@ -34,13 +34,13 @@ const (
 // only ever shrink.
 var (
 	knotLimits = map[string]int{
-		"pool": 3400, // the state machine of the lanes: lane, flush, verify, group, dial
+		"pool": 3220, // the state machine of the lanes: lane, flush, verify, group, dial
 	}
 	methodLimits = map[string]int{"commands.Table": 29, "redlock.Locker": 29}
 )
 
 // mostOperations is how many types implement pool.Operation. It only ever shrinks.
-const mostOperations = 4
+const mostOperations = 3
 
 // source is the product's code with its types.
 type source struct {

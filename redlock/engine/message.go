@@ -41,14 +41,8 @@ func (o *Message) Answer(a pool.Answer) {
 // RetryUntilAnswered sends a release to one master until it answers.
 func RetryUntilAnswered(g *pool.Group, lane int, key string, release pool.PendingRelease) {
 	g.Push(lane, &Message{
-		Plan: pool.Props{Key: key, SharesKey: true},
-		Write: func(m *pool.SendContext, c *pool.Command) bool {
-			if release.Lapsed(m) {
-				return false
-			}
-			c.Set(release.CommandArgs(m)...)
-			return true
-		},
+		Plan:  pool.Props{Key: key, SharesKey: true},
+		Write: release.Write,
 		OnAnswer: func(a pool.Answer) {
 			if a.Reply.Err != nil {
 				g.RetryRelease(a.Lane, release)

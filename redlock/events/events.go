@@ -103,7 +103,7 @@ func (e *Events) Listen(db int, onEvent func(Event)) (end func()) {
 	s.mu.Lock()
 	s.listeners = append(s.listeners[:len(s.listeners):len(s.listeners)], entry)
 	if len(s.listeners) == 1 {
-		s.group.Listen(s.receive)
+		s.group.Events.Listen(s.receive)
 	}
 	s.mu.Unlock()
 	return sync.OnceFunc(func() { s.unlisten(entry) })
@@ -119,7 +119,7 @@ func (e *Events) Emit(kind Kind, id engine.LeaseID, fence engine.Fence, lasts ti
 
 func (e *Events) emitNow(kind Kind, id engine.LeaseID, fence engine.Fence, lasts time.Duration) {
 	s := e.ofDB(id.DB)
-	here, elsewhere := s.group.Listeners()
+	here, elsewhere := s.group.Events.Listeners()
 	if !here && !elsewhere {
 		return
 	}
@@ -246,7 +246,7 @@ func (s *dbEvents) unlisten(entry *listener) {
 	if len(rest) > 0 {
 		return
 	}
-	s.group.Unlisten()
+	s.group.Events.Unlisten()
 	s.queue = nil
 	s.ends.forget()
 	s.otherDaemons.forget()
