@@ -27,15 +27,6 @@ type bulk struct {
 
 var errUnexpectedBulk = errors.New("answered a script for several keys with something unexpected")
 
-// sharesCommand reports whether an entry may share its command.
-func (f *flush) sharesCommand(plan *Props) bool {
-	if plan.Bulk == "" {
-		return false
-	}
-	_, taken := f.keys[plan.Key]
-	return !taken
-}
-
 // addToBulk adds entry i to the open bulk, or begins one; it returns its index.
 func (f *flush) addToBulk(open, i int) int {
 	if open < 0 || f.entries[f.bulks[open].entries[0]].props.Bulk != f.entries[i].props.Bulk {
@@ -45,7 +36,7 @@ func (f *flush) addToBulk(open, i int) int {
 		f.bulks[open].at = len(f.commands) - 1
 	}
 	b := &f.bulks[open]
-	f.answeredBy(b.at, len(b.entries))
+	f.index, f.part = append(f.index, b.at), append(f.part, len(b.entries))
 	b.entries = append(b.entries, i)
 	return open
 }
@@ -59,12 +50,6 @@ func (f *flush) nextBulk() []bulk {
 	all := f.bulks[:n+1]
 	all[n].entries = all[n].entries[:0]
 	return all
-}
-
-// answeredBy stores for the next entry where its answer will stand.
-func (f *flush) answeredBy(at, part int) {
-	f.index = append(f.index, at)
-	f.part = append(f.part, part)
 }
 
 // writeBulks writes the commands once their entries are known. An entry that shares with no

@@ -163,7 +163,7 @@ func (f *flush) write() {
 		at := -1
 		switch {
 		case e.props.SealOnly:
-		case f.sharesCommand(&e.props):
+		case e.props.Bulk != "" && f.keys[e.props.Key] == 0: // no command of the flush acquires its key
 			open = f.addToBulk(open, i)
 			continue
 		case e.op.Command(&f.context, f.next()):
@@ -171,7 +171,7 @@ func (f *flush) write() {
 		default:
 			f.commands = f.commands[:len(f.commands)-1]
 		}
-		f.answeredBy(at, -1)
+		f.index, f.part = append(f.index, at), append(f.part, -1)
 		if !e.props.Exclusive {
 			open = -1
 		}

@@ -238,14 +238,13 @@ func (c *connection) startFlush() bool {
 
 // answerLost answers operations whose outcome is unknown, or that were not sent.
 func (l *lane) answerLost(sent, unsent []queueEntry, cause error) {
-	l.votes.addUncounted(sent)
-	l.votes.addUncounted(unsent)
-	lost := Reply{Kind: ReplyError, Err: cause}
-	for _, e := range sent {
-		l.group.answer(e.op, Answer{Lane: l.index, Sent: true, Reply: lost, Seal: Seal{Err: cause}})
-	}
-	for _, e := range unsent {
-		l.group.answer(e.op, Answer{Lane: l.index, Reply: lost, Seal: Seal{Err: cause}})
+	lost := Answer{Lane: l.index, Reply: Reply{Kind: ReplyError, Err: cause}, Seal: Seal{Err: cause}}
+	for i, entries := range [][]queueEntry{sent, unsent} {
+		l.votes.addUncounted(entries)
+		lost.Sent = i == 0
+		for _, e := range entries {
+			l.group.answer(e.op, lost)
+		}
 	}
 }
 

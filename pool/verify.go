@@ -3,6 +3,7 @@
 package pool
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -54,10 +55,7 @@ func (c *connection) finishFlush() {
 
 	c.deliver(f, seal, sealed)
 	f.logErrors(now)
-	if ending == nil {
-		ending = f.endingReply()
-	}
-	if ending == nil {
+	if ending = cmp.Or(ending, f.endingReply()); ending == nil {
 		ending = f.settingsChanged()
 	}
 	if ending != nil {
