@@ -106,7 +106,7 @@ func stateOf(err error) string {
 	case errors.Is(err, errQueueFull):
 		return "busy"
 	case errors.Is(err, errNoClocks):
-		return "dialing"
+		return dialingState
 	}
 	return "down"
 }

@@ -106,7 +106,7 @@ func (l *lane) dialFailed(err error) {
 	if changed {
 		l.downLocked(state, err)
 	}
-	l.tried, l.claimedRunID = true, ""
+	l.claimedRunID = ""
 	l.attempts++
 	g.checkRecordsReadLocked()
 	queued := l.swapQueueLocked(nil)
@@ -138,7 +138,7 @@ func (c *connection) activate() {
 	}
 	g.counters.Admissions++
 	l.conn, l.state, l.cause, l.since = c, stateUp, nil, g.now()
-	l.tried, l.attempts, l.provedAt, l.failing = true, 0, 0, nil
+	l.attempts, l.provedAt, l.failing = 0, 0, nil
 	l.queueFirstLocked(again)
 	l.queuePendingFirstLocked()
 	l.beat = true

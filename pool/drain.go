@@ -96,17 +96,14 @@ func (p *Pool) drainTime() time.Duration {
 // canSpare returns an error if no quorum may vote without a master. Masters that are
 // being dialled for the first time do not count.
 func (g *Group) canSpare(index int) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	e := &Undrainable{Master: g.lanes[index].master.Name, DB: g.db, Needed: Quorum(len(g.lanes)), Total: len(g.lanes)}
-	for i, l := range g.lanes {
-		state, detail := l.describeLocked()
+	for i, s := range g.Statuses() {
 		switch {
 		case i == index:
-		case state == votingState:
+		case s.State == votingState:
 			e.Left++
 		default:
-			e.Missing = append(e.Missing, Status{Name: l.master.Name, Address: l.master.Address, State: state, Detail: detail}.phrase())
+			e.Missing = append(e.Missing, s.phrase())
 		}
 	}
 	if e.Left < e.Needed {

@@ -75,18 +75,6 @@ func (g *Group) start() {
 	g.beat = g.pool.options.Clock.AfterFunc(heartbeat, g.onTimer)
 }
 
-// allTried reports whether every master has been dialled once.
-func (g *Group) allTried() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, l := range g.lanes {
-		if !l.tried {
-			return false
-		}
-	}
-	return true
-}
-
 // copyClock copies the clock of another database's lanes to the same masters.
 func (g *Group) copyClock(other *Group) {
 	other.mu.Lock()
@@ -231,13 +219,9 @@ func (g *Group) Time() int64 {
 
 // Voters counts the masters whose consent would count now, so not those that are
 // failing. A master whose first connection is being made counts, too.
-func (g *Group) Voters() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	now, n := g.now(), 0
-	for _, l := range g.lanes {
-		votes := l.state == stateUp && l.anomaly == nil && l.failing == nil && l.conn.incarnation.MayVote(l.est.At(now), g.pool.options.Age())
-		if l.drained() == 0 && (votes || l.state == stateDialing && !l.tried) {
+func (g *Group) Voters() (n int) {
+	for _, s := range g.Statuses() {
+		if s.State == votingState || s.State == dialingState && s.Detail == "" { // else it is being drained
 			n++
 		}
 	}

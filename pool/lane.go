@@ -26,7 +26,7 @@ import (
 type laneState uint8
 
 const (
-	stateDialing laneState = iota
+	stateDialing laneState = iota // the first dial is not over
 	stateUp
 	stateDown
 	stateRefused // reachable, but must not vote: a replica, another fingerprint …
@@ -42,7 +42,6 @@ type lane struct {
 	state laneState
 	cause error // why it is down or refused
 	since time.Duration
-	tried bool // the first dial is over
 
 	conn      *connection // nil unless up
 	queue     []queueEntry

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -67,7 +68,8 @@ func New(o Options) (*Pool, error) {
 func (p *Pool) Start(scripts ...string) *Group {
 	p.scripts = scripts
 	g := p.Group(0)
-	for end := p.Clock().Now() + 2*p.options.DialTimeout(); !g.allTried() && p.Clock().Now() < end; {
+	dialing := func(s Status) bool { return s.State == dialingState }
+	for end := p.Clock().Now() + 2*p.options.DialTimeout(); slices.ContainsFunc(g.Statuses(), dialing) && p.Clock().Now() < end; {
 		p.tasks.Sleep(time.Millisecond)
 	}
 	return g

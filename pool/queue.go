@@ -21,7 +21,7 @@ func (l *lane) queueLocked(e queueEntry) error {
 		return errQueueFull
 	case e.props.startsNew() && l.drained() != 0:
 		return errDrained
-	case l.state == stateUp, l.state == stateDialing && !l.tried && l.group.clocked:
+	case l.state == stateUp, l.state == stateDialing && l.group.clocked:
 		l.appendLocked(e)
 		return nil
 	}

@@ -45,6 +45,7 @@ var (
 const (
 	votingState      = "voting"      // its consent counts
 	quarantinedState = "quarantined" // not yet
+	dialingState     = "dialing"     // its first connection is being made
 )
 
 func quarantineText(wait time.Duration) string {

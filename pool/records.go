@@ -104,7 +104,7 @@ func (g *Group) checkRecordsReadLocked() {
 		switch {
 		case l.recordsReadAt > 0:
 			read++
-		case !l.tried:
+		case l.state == stateDialing:
 			return
 		}
 	}

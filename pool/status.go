@@ -94,7 +94,7 @@ func (l *lane) describeLocked() (state, detail string) { return l.drainedLocked(
 func (l *lane) stateLocked() (state, detail string) {
 	switch {
 	case l.state == stateDialing:
-		return "dialing", ""
+		return dialingState, ""
 	case l.state == stateDown:
 		return "down", l.cause.Error() + ", " + humanDuration(l.group.now()-l.since) + " ago"
 	case l.state == stateRefused:
