@@ -94,12 +94,8 @@ func (o *Options) WithDefaults() error {
 		o.MasterTimeout = max(o.MasterTimeout, minEmbeddedTimeout)
 	}
 	o.MaxFlush = cmp.Or(o.MaxFlush, 256)
-	if o.Clock == nil {
-		o.Clock = SystemClock()
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Clock = cmp.Or(o.Clock, SystemClock())
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Jitter == nil {
 		o.Jitter = rand.N[time.Duration]
 	}
