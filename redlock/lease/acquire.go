@@ -99,7 +99,7 @@ func (c *acquireCall) start(b *engine.Batch) {
 // try starts the first ballot.
 func (c *acquireCall) try(b *engine.Batch) { c.startBallot(b, nil) }
 
-// startBallot starts a ballot in the mode that follows from the last ballot; nil for the first.
+// startBallot starts a ballot in the mode that follows from the last ballot, or else in that of the request.
 // Without a caller's token each ballot has a token of its own. So nothing that an earlier
 // ballot made can be mistaken for this one's.
 func (c *acquireCall) startBallot(b *engine.Batch, f lockMode) {

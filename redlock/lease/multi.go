@@ -15,11 +15,11 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
-	"redlockd/redlock/quorum"
 )
 
 // multiMode takes the ballot's key and its further keys.
 type multiMode struct {
+	sameAgain
 	shared bool // shared: as a reader of every key
 }
 
@@ -53,14 +53,10 @@ func (f *multiMode) read(_ *lockBallot, answer pool.Answer) vote {
 // takeBack undoes key by key. The script moved the expiry of each copy that the token
 // already had, so the undo does not match it.
 func (f *multiMode) takeBack(a *lockBallot, lane int, c copyState) {
-	a.undo(lane, c)
+	a.undo(lane, c, a.key)
 	for _, key := range a.rest {
-		a.undoKey(lane, c, key)
+		a.undo(lane, c, key)
 	}
-}
-
-func (f *multiMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
-	return retrySplit(f, a, v)
 }
 
 // SortedKeys are the keys of the request, in rising order.

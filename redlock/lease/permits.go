@@ -75,7 +75,7 @@ func (f *permitMode) read(a *lockBallot, answer pool.Answer) vote {
 }
 
 func (f *permitMode) takeBack(a *lockBallot, lane int, c copyState) {
-	a.undo(lane, c, strconv.Itoa(f.slot))
+	a.undo(lane, c, a.key, strconv.Itoa(f.slot))
 }
 
 // after tries another slot as long as a quorum may give one.

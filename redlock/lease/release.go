@@ -149,3 +149,21 @@ func (r *release) pendingRelease(lane int) pool.PendingRelease {
 	}
 	return l.pendingReleaseUpTo(r.key, r.id.Token, r.start, r.scope.upTo, r.scope.wrote[lane]+2*quorum.ExpiryGrain)
 }
+
+// pendingRelease releases whatever the token may have held when the release was requested, on a
+// master that did not answer.
+func (l *Leases) pendingRelease(key string, token engine.Token, requested time.Duration) pool.PendingRelease {
+	return l.pendingReleaseUpTo(key, token, requested, l.engine.MaxTTL+l.engine.MasterTimeout+time.Second, 0)
+}
+
+// pendingReleaseUpTo spares copies that end later than upTo after the release was
+// requested, and later than wrote, ms of the master's clock.
+func (l *Leases) pendingReleaseUpTo(key string, token engine.Token, requested, upTo time.Duration, wrote int64) pool.PendingRelease {
+	return pool.PendingRelease{
+		ArgsAt: func(then int64) []string {
+			return l.releaseWords(key, token, expiryRange{0, max(then/1000+upTo.Milliseconds(), wrote)})
+		},
+		Since: requested,
+		Until: requested + l.engine.MaxTTL + 4*l.engine.MasterTimeout,
+	}
+}

@@ -179,7 +179,10 @@ func (w *writeCall) takeBack(lanes ...int) {
 	}
 	for _, lane := range lanes {
 		l.engine.Counts.Undone.Add(1)
-		pending := l.pendingReleaseWithin(w.key, r.Value, w.ends[lane]-1, w.ends[lane]+1, w.start+r.TTL+4*l.engine.MasterTimeout)
-		engine.RetryUntilAnswered(w.ballot.ballot.Group, lane, w.key, pending)
+		end := w.ends[lane]
+		engine.RetryUntilAnswered(w.ballot.ballot.Group, lane, w.key, pool.PendingRelease{
+			Args:  l.releaseWords(w.key, r.Value, expiryRange{end - 1, end + 1}),
+			Until: w.start + r.TTL + 4*l.engine.MasterTimeout,
+		})
 	}
 }
