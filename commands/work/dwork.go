@@ -153,7 +153,7 @@ func (a *workAnswer) Reply() commands.Reply {
 	validity := a.work.Validity()
 	if validity < time.Millisecond {
 		a.giveBack()
-		return commands.TooLate(a.work.Spent(), "the attempt is given back")
+		return commands.TooLate(a.work.ExpiredError(), "the attempt is given back")
 	}
 	last := int64(0)
 	if a.work.Last {

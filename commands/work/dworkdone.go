@@ -99,7 +99,7 @@ func (a *workExtendAnswer) decided(work redlock.Work, err error) {
 func (a *workExtendAnswer) Reply() commands.Reply {
 	validity := a.work.Validity()
 	if validity < time.Millisecond {
-		return commands.TooLate(a.work.Spent(), "the attempt may be taken over")
+		return commands.TooLate(a.work.ExpiredError(), "the attempt may be taken over")
 	}
 	a.users.Prolonged(a.at, a.work.Token, validity)
 	return commands.Int(validity.Milliseconds())

@@ -187,18 +187,19 @@ func (e *extension) grant(lost [quorum.MaxMasters]bool) {
 	}
 	longer := leaseRecord{until: until, gone: e.start + r.TTL + l.engine.MasterTimeout + l.engine.Late, copies: allLanes, mode: e.agreed.mode}
 	for i, id := range e.ids {
-		fence := l.records.prolong(id, longer, e.records[i], now)
-		l.events.Emit(events.Extended, id, fence, longer.gone-now)
+		before := l.records.prolong(id, longer, e.records[i], now)
+		l.events.Emit(events.Extended, id, before.fence, longer.gone-now)
+		if before.until < until {
+			l.writeNote(id, before.note, until)
+		}
 	}
 	if e.exact {
 		l.shorten(e.group, e.kept, until, e.ids...)
 	}
-	l.notes.prolong(e.ids, until)
 	l.changes.Extended(e.ids, until)
 	l.engine.Counts.Extended.Add(1)
 	e.finish(Grant{
-		Key: r.Key, More: r.More, Token: r.Token, db: r.DB, mode: e.agreed.mode,
-		until: until, ttl: r.TTL, start: e.start, clock: l.engine.Clock,
+		Key: r.Key, More: r.More, Token: r.Token, Term: l.engine.NewTerm(e.start, r.TTL), db: r.DB, mode: e.agreed.mode,
 	}, nil)
 	for lane, isLost := range lost {
 		if isLost {

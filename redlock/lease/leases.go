@@ -19,7 +19,9 @@ type Leases struct {
 	usedFences usedFences
 	tokenQueue perTokenQueue
 	hot        *hotKeys
-	notes      notes
+
+	daemon      string // the name of this daemon in notes
+	everyHolder bool   // has a note, also one that gives no text
 
 	freed   func(b *engine.Batch, db int, key engine.Key)
 	changes Changes
@@ -47,7 +49,7 @@ type Copies interface {
 func New(e *engine.Engine, v *events.Events, tokens func() engine.Token, lockInfo bool) *Leases {
 	return &Leases{
 		engine: e, events: v, tokens: tokens, records: newLeaseRecords(e.MaxTTL), hot: newHotKeys(tokens()),
-		notes: notes{engine: e, daemon: daemonName(), everyHolder: lockInfo},
+		daemon: daemonName(), everyHolder: lockInfo,
 	}
 }
 

@@ -75,12 +75,17 @@ func (r *LockRequest) tokenOf(i int, own engine.Token) engine.Token {
 	return own
 }
 
-// sortedIDs are the leases of the request's keys, in the order of the keys.
-func (r *LockRequest) sortedIDs() []engine.LeaseID {
-	ids := []engine.LeaseID{{DB: r.DB, Key: r.Key, Token: r.Token}}
+// eachLease passes the leases of the request's keys to do, in the order of the request.
+func (r *LockRequest) eachLease(own engine.Token, do func(engine.LeaseID)) {
+	do(engine.LeaseID{DB: r.DB, Key: r.Key, Token: own})
 	for i, key := range r.More {
-		ids = append(ids, engine.LeaseID{DB: r.DB, Key: key, Token: r.tokenOf(i+1, r.Token)})
+		do(engine.LeaseID{DB: r.DB, Key: key, Token: r.tokenOf(i+1, own)})
 	}
+}
+
+// sortedIDs are the leases of the request's keys, in the order of the keys.
+func (r *LockRequest) sortedIDs() (ids []engine.LeaseID) {
+	r.eachLease(r.Token, func(id engine.LeaseID) { ids = append(ids, id) })
 	slices.SortFunc(ids, func(a, b engine.LeaseID) int { return strings.Compare(string(a.Key), string(b.Key)) })
 	return ids
 }

@@ -52,7 +52,7 @@ func (l *Leases) releaseAs(event events.Kind, b *engine.Batch, id engine.LeaseID
 		b = &engine.Batch{}
 		defer b.Send()
 	}
-	l.notes.drop(b, id)
+	l.dropNote(b, id, known.note)
 	r := &release{
 		leases: l, id: id, key: l.engine.MasterKey(id.Key), copies: known.copies,
 		valid: ok && known.until > now, fence: known.fence, event: event, start: now, scope: only, done: done,

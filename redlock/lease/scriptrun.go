@@ -117,7 +117,7 @@ func (l *Leases) scriptRelease(b *engine.Batch, r ScriptRequest, done ScriptDone
 		id := engine.LeaseID{DB: r.DB, Key: key, Token: r.Token}
 		known, ok := l.records.drop(id)
 		l.changes.Released(id)
-		l.notes.drop(b, id)
+		l.dropNote(b, id, known.note)
 		valid, fence = valid && ok && known.until > now, known.fence
 	}
 	s := l.libraryBallot(&r, false)

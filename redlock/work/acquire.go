@@ -195,12 +195,12 @@ func (w *workBallot) grant(fence int64) {
 	a := Work{
 		State: Acquired, Key: r.Key, Attempt: w.attempt, Token: engine.Token(w.token.String()),
 		Fence: engine.Fence(fence), Last: w.attempt == r.Max,
-		lease: e.NewLease(w.start, r.Timeout), undoUntil: w.undoUntil(), db: r.DB,
+		Term: e.NewTerm(w.start, r.Timeout), undoUntil: w.undoUntil(), db: r.DB,
 	}
 	if a.Validity() <= 0 {
 		w.takeBack()
 		e.Counts.Expired.Add(1)
-		w.call.finish(Work{}, a.Spent())
+		w.call.finish(Work{}, a.ExpiredError())
 		return
 	}
 	e.Counts.WorkStarted.Add(1)

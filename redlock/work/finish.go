@@ -235,11 +235,11 @@ func (w *workExtension) grant() {
 	e, r := w.works.engine, &w.request
 	a := Work{
 		State: Acquired, Key: r.Key, Attempt: w.token.attempt, Token: r.Token,
-		lease: e.NewLease(w.start, r.Timeout),
+		Term: e.NewTerm(w.start, r.Timeout),
 	}
 	if a.Validity() <= 0 {
 		e.Counts.Expired.Add(1)
-		expired := a.lease.Expired()
+		expired := a.ExpiredError()
 		expired.Extension = true
 		w.done(Work{}, expired)
 		return

@@ -77,16 +77,10 @@ type Work struct {
 	Last    bool          // acquired: there is no attempt after this one
 	Retry   time.Duration // running: the attempt times out then
 
-	db        int
-	lease     engine.Lease
-	undoUntil time.Duration // see GiveBack
+	engine.Term // acquired: of the attempt's lease
+	db          int
+	undoUntil   time.Duration // see GiveBack
 }
-
-// Validity is what is left of an acquired attempt's lease.
-func (w *Work) Validity() time.Duration { return w.lease.Validity() }
-
-// Spent is the error of an attempt whose validity ran out before it could be handed over.
-func (w *Work) Spent() error { return w.lease.Expired() }
 
 // Completion receives the answer; see LockDone.
 type Completion func(Work, error)
