@@ -248,12 +248,10 @@ func (a *lockBallot) Undecided() {
 }
 
 func (a *lockBallot) IsYes(r pool.Reply) bool {
-	script := a.call.request.Script
-	if script == nil {
-		return engine.IsYes(r)
+	if script := a.call.request.Script; script != nil {
+		return script.isYes(r)
 	}
-	own, _ := script.splitAnswer(r)
-	return script.Vote(own) == ScriptYes
+	return engine.IsYes(r)
 }
 
 func (a *lockBallot) grant(fence int64) {

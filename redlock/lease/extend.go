@@ -45,22 +45,32 @@ type heldCopy struct {
 
 var _ engine.Question = (*extension)(nil)
 
+const unchangedLease = "the lease is unchanged, its old validity stands"
+
 func (l *Leases) extend(b *engine.Batch, r ExtendRequest, done ExtendDone) {
-	now := l.engine.Clock.Now()
-	e := &extension{leases: l, group: l.engine.Pool.Group(r.DB), request: r, start: now, done: done}
-	for _, key := range append([]engine.Key{r.Key}, r.More...) {
-		id := engine.LeaseID{DB: r.DB, Key: key, Token: r.Token}
-		// A lease that this daemon knows to have lapsed is over, even if a straggler's copy
-		// could still be prolonged. Once no copy of that lease can be left, what the masters
-		// hold is another daemon's extension, and they are queried.
-		known := l.records.findOrAdd(id, now)
-		e.ids, e.records, e.keys = append(e.ids, id), append(e.records, known.number), append(e.keys, l.engine.MasterKey(key))
-		if known.until <= now && now < known.gone {
-			e.finish(Grant{}, engine.ErrNotHeld)
-			return
-		}
+	e := &extension{done: done}
+	if _, lapsed := e.enter(l, r); lapsed {
+		e.finish(Grant{}, engine.ErrNotHeld)
+		return
 	}
 	e.ballot.Ask(l.engine, b, e.group, r.Trace, e)
+}
+
+// enter notes what this daemon knows of the leases: how much is left of them, and whether one of
+// them has lapsed. A lease that is known to have lapsed is over, even if a straggler's copy could
+// still be prolonged. Once no copy of that lease can be left, what the masters hold is another
+// daemon's extension, and they are queried.
+func (e *extension) enter(l *Leases, r ExtendRequest) (left time.Duration, lapsed bool) {
+	now := l.engine.Clock.Now()
+	e.leases, e.group, e.request, e.start = l, l.engine.Pool.Group(r.DB), r, now
+	for _, key := range append([]engine.Key{r.Key}, r.More...) {
+		id := engine.LeaseID{DB: r.DB, Key: key, Token: r.Token}
+		known := l.records.findOrAdd(id, now)
+		e.ids, e.records, e.keys = append(e.ids, id), append(e.records, known.number), append(e.keys, l.engine.MasterKey(key))
+		left = max(left, known.until-now)
+		lapsed = lapsed || known.until <= now && now < known.gone
+	}
+	return left, lapsed
 }
 
 // Props: an extension prolongs what excludes others, so it is sealed like an acquire.
@@ -105,21 +115,8 @@ func (e *extension) Read(answer pool.Answer) engine.Reading {
 
 // Decide counts the masters that agree with most others.
 func (e *extension) Decide(votes *quorum.Tally) quorum.Result {
-	most := 0
-	for _, how := range e.copies {
-		if !how.held {
-			continue
-		}
-		agree := 0
-		for _, other := range e.copies {
-			if other == how {
-				agree++
-			}
-		}
-		if agree > most {
-			most, e.agreed = agree, how
-		}
-	}
+	var most int
+	e.agreed, most = quorum.MostAlike(e.copies[:], func(a, b heldCopy) bool { return a.held && a == b })
 	t := *votes
 	t.Yes, t.Uncounted = most, t.Uncounted-most
 	return t.Result()
@@ -134,7 +131,7 @@ func (e *extension) Decided(v quorum.Result) {
 	case quorum.Refused:
 		e.finish(Grant{}, engine.ErrNotHeld)
 	default:
-		e.finish(Grant{}, e.ballot.NoQuorum("the lease is unchanged, its old validity stands"))
+		e.finish(Grant{}, e.ballot.NoQuorum(unchangedLease))
 	}
 }
 

@@ -37,6 +37,8 @@ type releaseScope struct {
 
 var _ engine.Question = (*release)(nil)
 
+const unknownRelease = "whether the token held the lock is unknown; the release is repeated until every master has let go"
+
 // releaseAs is release with the event that listeners receive. It spares copies outside
 // its scope; nil = none.
 func (l *Leases) releaseAs(event events.Kind, b *engine.Batch, id engine.LeaseID, only *releaseScope, t *engine.Trace, done UnlockDone) {
@@ -136,7 +138,7 @@ func (r *release) Decided(v quorum.Result) {
 	case quorum.Granted:
 		r.leases.engine.Counts.Released.Add(1)
 	case quorum.Unknown:
-		err = r.ballot.NoQuorum("whether the token held the lock is unknown; the release is repeated until every master has let go")
+		err = r.ballot.NoQuorum(unknownRelease)
 	}
 	r.leases.engine.Leave()
 	r.done(v == quorum.Granted, err)

@@ -54,12 +54,12 @@ const (
 )
 
 // ScriptVote is the meaning of a master's answer.
-type ScriptVote uint8
+type ScriptVote = engine.Reading
 
 const (
-	ScriptUnclear ScriptVote = iota // nothing that counts
-	ScriptNo                        // the script did not do what it is for
-	ScriptYes                       // the script did it
+	ScriptUnclear = engine.Uncounted // nothing that counts
+	ScriptNo      = engine.No        // the script did not do what it is for
+	ScriptYes     = engine.Yes       // the script did it
 )
 
 // A token shorter than shortToken is so easily chosen twice that its copies belong to no
@@ -123,6 +123,12 @@ func (s *Script) splitAnswer(r pool.Reply) (own pool.Reply, more wrapperAnswer) 
 		own = r.Items[3]
 	}
 	return own, wrapperAnswer{r.Items[0].Str, r.Items[1].Items, r.Items[2].Items}
+}
+
+// isYes reports whether a trace shows a master's reply as a yes.
+func (s *Script) isYes(r pool.Reply) bool {
+	own, _ := s.splitAnswer(r)
+	return s.Vote(own) == ScriptYes
 }
 
 const errUnexpectedAnswer = pool.MasterError("ERR a script answered something unexpected")

@@ -120,7 +120,7 @@ func brokenModes() []Mutant {
 		patched("caller-clock", "the caller's clock decides whether a reader's lease is over",
 			Change{scripts + "shape.lua", "'(' .. digits(now)", "'(' .. ARGV[2]"}).in("readers-3"),
 		patched("one-kind", "an extension adds up copies of a reader and of a writer",
-			Change{"redlock/lease/extend.go", "\t\t\tif other == how {\n", "\t\t\tif other == how || other.held && pool.Broken(\"one-kind\") {\n"}).in("halves-3"),
+			Change{"redlock/lease/extend.go", "return a.held && a == b }", "return a.held && (a == b || b.held && pool.Broken(\"one-kind\")) }"}).in("halves-3"),
 		patched("counted-permits", "masters count permits, each for itself",
 			Change{scripts + "permit.lua", "    return said\n", "    if #said == 1 then return said end\n    slot, holder = digits(said[2]), nil\n"}).in("permits-3"),
 	}
