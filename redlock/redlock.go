@@ -79,7 +79,7 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 	l := &Locker{IDs: ids.New(e, o.VolatileIDs), Events: events.New(e), engine: e}
 	l.Leases = lease.New(e, l.Events, o.Tokens, o.LockInfo)
 	l.waiters = &waiters{engine: e, leases: l.Leases, maxWaiters: o.MaxWaiters, maxPerKey: o.MaxWaitersPerKey, name: string(NewToken())[:8]}
-	l.Works = work.New(e, l.waiters)
+	l.Works = work.New(e, l.waiters.awaitWork, l.waiters.onRelease)
 	l.holds = &holds{engine: e, events: l.Events, leases: l.Leases, log: holdLog{clock: p.Clock(), logger: o.Logger}}
 	l.Inspector = inspect.New(e, l.Leases, o.Logger, l.waiters.countAt)
 	l.Connect(l.waiters.onRelease, l.holds)
@@ -100,7 +100,6 @@ func (l *Locker) UndrainMaster(name string) error { return l.engine.Pool.Undrain
 func (l *Locker) EndWaits() {
 	l.holds.draining.Store(true)
 	l.waiters.end()
-	l.Works.EndWaits()
 }
 
 // Holds is how many leases are being renewed.

@@ -34,6 +34,7 @@ type queueID struct {
 	keys     string
 	fair     bool
 	peekOnly bool // they do not take the lock
+	work     bool // they want work, and the key is its record
 }
 
 // waiter is one request that waits. The mutex of waiters guards it.
@@ -42,14 +43,21 @@ type waiter struct {
 	queue       *waitQueue // nil until the waiter is in a queue
 	prev, next  *waiter
 	request     lease.LockRequest
-	peekOnly    bool // it does not take the lock, see AwaitFree
+	work        *workWaiter // what it requests instead of a lock; nil: a lock
 	done        lease.LockDone
 	end         time.Duration // of the wait, on the pool's clock
 	timer       pool.Timer
 	firstErr    error // why the masters could not decide before the waiter was in a queue
 	downgrading error // one of its ballots has begun to downgrade the writer
+	peekOnly    bool  // it does not take the lock, see AwaitFree
 	everRefused bool  // another request precedes this one: its ballot was refused, or others were faster in the queue
 	over        bool  // out of the queue, answered or about to be
+}
+
+// workWaiter requests work. The attempt before it lasts until runsUntil.
+type workWaiter struct {
+	contend   work.Contend
+	runsUntil time.Duration
 }
 
 // waiters are the wait queues of all keys.
@@ -128,7 +136,11 @@ func (s *waiters) enter(b *Batch, w *waiter) {
 	s.count.Add(1)
 	w.timer = s.engine.Clock.AfterFunc(max(w.end-s.engine.Clock.Now(), 0), w.onTimeout)
 	first := ln.head == w && ln.contender == nil
-	if first {
+	switch {
+	case first && ln.work: // it has just been refused
+		first, ln.runsUntil = false, w.work.runsUntil
+		ln.watchLocked(0)
+	case first:
 		ln.setContenderLocked(w)
 	}
 	s.mu.Unlock()
@@ -161,7 +173,7 @@ func (s *waiters) admitLocked(w *waiter) error {
 // queueID of a request: several keys are one queue in whatever order they are named.
 func (w *waiter) queueID() queueID {
 	r := &w.request
-	id := queueID{db: r.DB, keys: string(r.Key), fair: r.Fair, peekOnly: w.peekOnly}
+	id := queueID{db: r.DB, keys: string(r.Key), fair: r.Fair, peekOnly: w.peekOnly, work: w.work != nil}
 	if len(r.More) > 0 {
 		var names strings.Builder
 		for _, key := range r.SortedKeys() {
@@ -179,7 +191,7 @@ func (s *waiters) queueLocked(w *waiter) *waitQueue {
 	if ln := s.queues[id]; ln != nil {
 		return ln
 	}
-	ln := &waitQueue{waits: s, queueID: id, keys: w.request.SortedKeys(), group: s.engine.Pool.Group(id.db)}
+	ln := &waitQueue{waits: s, queueID: id, keys: w.request.SortedKeys(), group: s.engine.Pool.Group(id.db), runsUntil: forever}
 	if s.queues == nil {
 		s.queues, s.byKey = map[queueID]*waitQueue{}, map[dbKey][]*waitQueue{}
 	}
@@ -226,6 +238,11 @@ func (w *waiter) leave() {
 	s := w.waits
 	s.mu.Lock()
 	if w.over {
+		s.mu.Unlock()
+		return
+	}
+	if ln := w.queue; ln != nil && ln.work && ln.contender == w { // its wait ends with the answer
+		w.end = 0
 		s.mu.Unlock()
 		return
 	}
@@ -318,27 +335,15 @@ func (s *waiters) end() {
 	}
 }
 
-var _ work.Places = (*waiters)(nil)
-
-// EnterWait counts a request for work that waits, and LeaveWait its end.
-func (s *waiters) EnterWait() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	limit := s.maxWaiters
-	if s.count.Load() >= int64(limit) {
-		return &Busy{What: "waiters", Limit: limit, Option: "--max-waiters"}
+// awaitWork waits in the queue of a work's record; see work.Await.
+func (s *waiters) awaitWork(db int, record Key, wait, runs time.Duration, contend work.Contend, done func(error)) (leave func()) {
+	now := s.engine.Clock.Now()
+	w := &waiter{
+		waits: s, request: lease.LockRequest{DB: db, Key: record, Wait: wait}, work: &workWaiter{contend, now + runs},
+		done: func(_ lease.Grant, err error) { done(err) }, end: now + wait, everRefused: true,
 	}
-	s.count.Add(1)
-	return nil
-}
-
-func (s *waiters) LeaveWait() { s.count.Add(-1) }
-
-// WaitsEnded reports whether the daemon admits no more waiters.
-func (s *waiters) WaitsEnded() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closed
+	s.enter(nil, w)
+	return w.leave
 }
 
 // Waiters is how many requests wait.

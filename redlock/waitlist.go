@@ -31,7 +31,7 @@ func (l *waiters) Waiting(db int, wanted func(Key) bool, limit int) (list []Wait
 	}
 	s.mu.Lock()
 	for _, ln := range s.queues {
-		if ln.db != db || !slices.ContainsFunc(ln.keys, wanted) {
+		if ln.db != db || ln.work || !slices.ContainsFunc(ln.keys, wanted) {
 			continue
 		}
 		all += ln.length

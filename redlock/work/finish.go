@@ -46,7 +46,12 @@ func (s *Works) finishWork(b *engine.Batch, r EndRequest, how string, done EndDo
 		done(false, err)
 		return
 	}
+	if b == nil { // the end and the next waiter's ballot leave together
+		b = &engine.Batch{}
+		defer b.Send()
+	}
 	w.ballot.Ask(s.engine, b, s.engine.Pool.Group(r.DB), r.Trace, w)
+	s.freed(b, r.DB, record(r.Key))
 }
 
 // workCommand is what the two ways to change an attempt have in common.
@@ -255,4 +260,5 @@ func (s *Works) WorkGiveBack(w Work) {
 	for lane := range s.engine.Pool.N() {
 		s.undoWork(g, lane, key, string(w.Token), w.undoUntil)
 	}
+	s.freed(nil, w.db, record(w.Key))
 }
