@@ -118,23 +118,40 @@ func (w *waiter) finishFirst(g lease.Grant, err error) {
 	}
 }
 
-// enter puts a waiter at the end of its queue; the first one contends at once.
+// enter puts a waiter at the end of its queue.
 func (s *waiters) enter(b *Batch, w *waiter) {
 	s.mu.Lock()
+	if s.admitLocked(w) {
+		s.joinLocked(b, w)
+	}
+}
+
+// admitLocked counts a waiter, unless it may not wait; then it unlocks the mutex and answers.
+func (s *waiters) admitLocked(w *waiter) bool {
 	if w.over { // it left while its token was tried
 		s.mu.Unlock()
-		return
+		return false
 	}
-	if err := s.admitLocked(w); err != nil {
+	if err := s.refusalLocked(w); err != nil {
 		w.over = true
 		s.mu.Unlock()
 		w.done(lease.Grant{}, err)
-		return
+		return false
 	}
-	ln := s.queueLocked(w)
-	ln.insertLocked(w)
 	s.count.Add(1)
 	w.timer = s.engine.Clock.AfterFunc(max(w.end-s.engine.Clock.Now(), 0), w.onTimeout)
+	return true
+}
+
+// joinLocked puts a waiter into its queue; the first one contends at once. It unlocks the mutex.
+func (s *waiters) joinLocked(b *Batch, w *waiter) {
+	ln := s.queueLocked(w)
+	ln.insertLocked(w)
+	if ln.fair && ln.refreshTimer == nil {
+		ln.refreshTimer = s.engine.Clock.AfterFunc(refreshInterval, ln.refreshTickets)
+		db := ln.db
+		ln.group.OnReconnect(func() []pool.Operation { return s.refreshAfterReconnect(db) })
+	}
 	first := ln.head == w && ln.contender == nil
 	switch {
 	case first && ln.work: // it has just been refused
@@ -149,8 +166,8 @@ func (s *waiters) enter(b *Batch, w *waiter) {
 	}
 }
 
-// admitLocked returns the reason why a request may not wait.
-func (s *waiters) admitLocked(w *waiter) error {
+// refusalLocked returns the reason why a request may not wait.
+func (s *waiters) refusalLocked(w *waiter) error {
 	ln := s.queues[w.queueID()]
 	switch {
 	case s.closed:

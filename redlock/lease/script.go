@@ -16,7 +16,6 @@ import (
 	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
-	"redlockd/redlock/scripts"
 )
 
 // Script is one call of a library's script.
@@ -68,9 +67,15 @@ const (
 const shortToken = 8
 
 // write writes the command for one master. Its arguments give a lease of ttl plus late,
-// so that a copy which arrives up to late after it was sent still lives for all of ttl.
+// so that a copy which arrives up to late after it was sent still lives for all of ttl. A script
+// that may prolong an existing copy runs inside noshorten.lua, which reports which of the keys
+// existed and keeps copies from ending earlier.
 func (s *Script) write(e *engine.Engine, m *pool.SendContext, c *pool.Command, ttl time.Duration) {
-	c.Set("EVAL", s.text(e.Scripts.NoShorten), strconv.Itoa(len(s.Keys)))
+	text := s.Text
+	if s.Prolongs {
+		text = e.Scripts.NoShorten.Wrap(text)
+	}
+	c.Set("EVAL", text, strconv.Itoa(len(s.Keys)))
 	for _, key := range s.Keys {
 		c.Args = append(c.Args, e.MasterKey(key))
 	}
@@ -92,16 +97,6 @@ func (t ScriptTime) of(m *pool.SendContext, ttl, late time.Duration) int64 {
 		return (quorum.Expiry(m.Time, ttl, late) + 999) / 1000
 	}
 	return (ttl + late).Milliseconds()
-}
-
-// text is what the masters receive. A script that may prolong an existing copy runs
-// inside noshorten.lua, which reports which of the keys existed and keeps copies from
-// ending earlier.
-func (s *Script) text(within scripts.Wrapper) string {
-	if !s.Prolongs {
-		return s.Text
-	}
-	return within.Wrap(s.Text)
 }
 
 // wrapperAnswer is what noshorten.lua returns beside the script's own answer.

@@ -94,7 +94,7 @@ func (w *workCommand) readNo(a pool.Answer) engine.Reading {
 	if a.Seal.Good && (code == 0 || code == 2 && w.works.outlivesWork(a.Seal)) {
 		return engine.No
 	}
-	w.ballot.Missing.MarkMissing(a.Lane, w.works.workAbsence(&a, code))
+	w.ballot.Missing.MarkMissing(a.Lane, w.works.absence(&a, code == 2 || code == 3, errUnknownWork))
 	return engine.Uncounted
 }
 
@@ -107,7 +107,10 @@ type workFinish struct {
 	newer uint16 // bits: masters that recorded the end, but may have forgotten a later attempt
 }
 
-var errForgotTaker = errors.New("has a memory of only")
+var (
+	errForgotTaker = errors.New("has a memory of only")
+	errUnknownWork = errors.New("may have forgotten what became of the work: it is believed in")
+)
 
 var _ engine.Question = (*workFinish)(nil)
 
@@ -161,16 +164,6 @@ func (w *workFinish) Decided(v quorum.Result) {
 		}
 		w.done(false, w.ballot.NoQuorum(note))
 	}
-}
-
-var errUnknownWork = errors.New("may have forgotten what became of the work: it is believed in")
-
-// workAbsence is why a master's answer about an attempt does not count.
-func (s *Works) workAbsence(a *pool.Answer, code int64) pool.Absence {
-	if age := s.workAge(); (code == 2 || code == 3) && a.Seal.Good && a.Seal.Age < age {
-		return pool.AbsentFor(errUnknownWork, age-a.Seal.Age)
-	}
-	return s.engine.Pool.Absence(a)
 }
 
 // remembers reports whether a memory is unbroken since before the attempt began. If it is
