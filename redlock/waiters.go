@@ -202,7 +202,6 @@ func (w *waiter) queueID() queueID {
 	return id
 }
 
-// queueLocked finds or makes the waiter's queue.
 func (s *waiters) queueLocked(w *waiter) *waitQueue {
 	id := w.queueID()
 	if ln := s.queues[id]; ln != nil {
@@ -224,7 +223,6 @@ func (s *waiters) queueLocked(w *waiter) *waitQueue {
 	return ln
 }
 
-// forgetLocked drops a queue.
 func (s *waiters) forgetLocked(ln *waitQueue) {
 	delete(s.queues, ln.queueID)
 	for _, key := range ln.keys {

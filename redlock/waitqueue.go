@@ -159,7 +159,6 @@ func (ln *waitQueue) handOverLocked() *waiter {
 	return ln.head
 }
 
-// decided takes the masters' answer to the waiter's request.
 func (ln *waitQueue) decided(w *waiter, g lease.Grant, err error) {
 	s := ln.waits
 	s.mu.Lock()
@@ -236,7 +235,6 @@ func (ln *waitQueue) nextLocked(g lease.Grant, err error) *waiter {
 	return head
 }
 
-// setTimerLocked sets the timer.
 func (ln *waitQueue) setTimerLocked(delay time.Duration) {
 	clock := ln.waits.engine.Clock
 	ln.wakeAt = clock.Now() + delay

@@ -104,13 +104,11 @@ func (d *deletion) query(with func(lane int) (until, text string), done func([]p
 	}, done)
 }
 
-// reject answers that nothing was deleted.
 func (d *deletion) reject(err error) {
 	d.ids.engine.Leave()
 	d.done(nil, err)
 }
 
-// onShown decides whether the counter may be deleted.
 func (d *deletion) onShown(answers []pool.Answer) {
 	d.shown = make([]shownCounter, len(answers))
 	shown, trusted, wrongType, there := 0, 0, 0, false

@@ -97,7 +97,6 @@ var (
 
 var _ engine.Question = (*idRound)(nil)
 
-// round starts a round.
 func (c *idCounter) round(b *engine.Batch, tries int) {
 	r := &idRound{counter: c, tries: tries}
 	r.ballot.Ask(c.ids.engine, b, c.group, nil, r)
@@ -138,7 +137,6 @@ func (r *idRound) freeze() {
 	r.announceLocked()
 }
 
-// Command proposes the range.
 func (r *idRound) Command(m *pool.SendContext, c *pool.Command) bool {
 	r.freeze()
 	r.ballot.Lock()
@@ -260,7 +258,6 @@ func readID(r pool.Reply) idValue {
 	return idValue{code, number, trusted == 1}
 }
 
-// succeed hands out the range in the order of arrival.
 func (r *idRound) succeed() {
 	c := r.counter
 	c.mu.Lock()
@@ -403,7 +400,6 @@ func (r *idRound) announceLocked() {
 	}
 }
 
-// reportLocked reports one vote.
 func (r *idRound) reportLocked(a pool.Answer) {
 	switch {
 	case !r.frozen:

@@ -93,7 +93,6 @@ func (c *acquireCall) start(b *engine.Batch) {
 	}
 }
 
-// try starts the first ballot.
 func (c *acquireCall) try(b *engine.Batch) { c.startBallot(b, nil) }
 
 // startBallot starts a ballot in the mode that follows from the last ballot, or else in that of the request.
@@ -295,7 +294,6 @@ func (a *lockBallot) grant(fence int64) {
 	a.call.finish(g, nil)
 }
 
-// ids are the leases of the request's keys.
 func (a *lockBallot) ids() (ids []engine.LeaseID) {
 	a.call.request.eachLease(a.token, func(id engine.LeaseID) { ids = append(ids, id) })
 	return ids

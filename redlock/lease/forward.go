@@ -42,7 +42,6 @@ func (l *Leases) Forward(b *engine.Batch, r ForwardRequest, done ForwardDone) {
 	}
 }
 
-// forward is one call of Forward.
 type forward struct {
 	engine.Plain
 	ballot engine.Ballot

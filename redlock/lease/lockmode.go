@@ -32,7 +32,6 @@ type vote struct {
 	copy               copyState
 }
 
-// lockModeOf is the mode of a request.
 func lockModeOf(r *LockRequest, token engine.Token) lockMode {
 	if r.Fair {
 		inner := *r

@@ -83,7 +83,6 @@ func (r *LockRequest) eachLease(own engine.Token, do func(engine.LeaseID)) {
 	}
 }
 
-// sortedIDs are the leases of the request's keys, in the order of the keys.
 func (r *LockRequest) sortedIDs() (ids []engine.LeaseID) {
 	r.eachLease(r.Token, func(id engine.LeaseID) { ids = append(ids, id) })
 	slices.SortFunc(ids, func(a, b engine.LeaseID) int { return strings.Compare(string(a.Key), string(b.Key)) })

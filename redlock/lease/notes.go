@@ -56,7 +56,6 @@ func ParseNote(text string) *Note {
 	return &Note{Fence: engine.Fence(fence), Daemon: words[1], Client: words[2], Name: words[3], Meta: words[4]}
 }
 
-// daemonName is the name of this daemon in notes.
 func daemonName() string {
 	host, err := os.Hostname()
 	if err != nil {

@@ -107,7 +107,6 @@ func (l *leaseRecords) shorten(id engine.LeaseID, until time.Duration) {
 	}
 }
 
-// dropIfEmpty drops a record that has stayed empty.
 func (l *leaseRecords) dropIfEmpty(id engine.LeaseID) {
 	l.dropIf(id, func(known leaseRecord) bool { return known.until == 0 })
 }
@@ -117,7 +116,6 @@ func (l *leaseRecords) dropGrant(id engine.LeaseID, fence engine.Fence) {
 	l.dropIf(id, func(known leaseRecord) bool { return known.fence == fence })
 }
 
-// drop forgets a lease and returns its record.
 func (l *leaseRecords) drop(id engine.LeaseID) (leaseRecord, bool) {
 	return l.dropIf(id, func(leaseRecord) bool { return true })
 }

@@ -12,7 +12,6 @@ import (
 	"redlockd/redlock/quorum"
 )
 
-// release is one release of a lease.
 type release struct {
 	engine.Plain
 	ballot engine.Ballot

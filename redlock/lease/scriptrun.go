@@ -82,7 +82,6 @@ func (r *ScriptRequest) vote(answer *pool.Answer, e *engine.Engine) (vote Script
 	return vote, kept
 }
 
-// leases are those of the request's keys.
 func (r *ScriptRequest) leases() (ids []engine.LeaseID) {
 	for _, key := range r.Keys {
 		ids = append(ids, engine.LeaseID{DB: r.DB, Key: key, Token: r.Token})
@@ -99,7 +98,6 @@ type scriptVotes struct {
 	unclear  bool // some master's answer counts neither as yes nor as no
 }
 
-// note notes one master's answer.
 func (s *scriptVotes) note(answer pool.Answer, vote ScriptVote, kept []keptExpiry) {
 	s.votes[answer.Lane], s.replies[answer.Lane] = vote, answer.Reply
 	s.reported = append(s.reported, kept...)

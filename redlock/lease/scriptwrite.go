@@ -70,7 +70,6 @@ func (l *Leases) write(b *engine.Batch, r WriteRequest, done WriteDone) {
 	}
 }
 
-// writeCall is one Write.
 type writeCall struct {
 	engine.Plain
 	scriptVotes

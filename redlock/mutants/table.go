@@ -58,7 +58,7 @@ func brokenLocks() []Mutant {
 			Change{"redlock/quorum/validity.go", "\tend := now/1000 + (ttl + late).Milliseconds() + 1",
 				"\tif pool.Broken(\"margin\") {\n\t\tlate = 0\n\t}\n\tend := now/1000 + (ttl + late).Milliseconds() + 1"}),
 		patched("repair-lapsed", "a copy is repaired after the lease was released",
-			Change{"redlock/lease/repair.go", "\tif !ok || m.Now >= until {",
+			Change{"redlock/lease/extend.go", "\tif !ok || m.Now >= until {",
 				"\tif pool.Broken(\"repair-lapsed\") {\n\t\tuntil = m.Now + e.request.TTL\n\t} else if !ok || m.Now >= until {"}).in("repairs-3"),
 		patched("revive", "a daemon extends past a known deadline",
 			Change{"redlock/lease/extend.go", "lapsed || known.until <= now && now < known.gone\n",

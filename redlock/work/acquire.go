@@ -38,7 +38,6 @@ var _ engine.Question = (*workBallot)(nil)
 // Props: as for a lock.
 func (w *workBallot) Props() pool.Props { return pool.Props{Key: w.key, Exclusive: true, Sealed: true} }
 
-// Command proposes the attempt.
 func (w *workBallot) Command(m *pool.SendContext, c *pool.Command) bool {
 	r := &w.call.request
 	if m.Now >= quorum.Deadline(w.start, r.Timeout) {
@@ -79,7 +78,6 @@ func readWork(r pool.Reply) workReply {
 	return answer
 }
 
-// Read notes the copy and counts the vote.
 func (w *workBallot) Read(a pool.Answer) engine.Reading {
 	answer := readWork(a.Reply)
 	w.made[a.Lane] = mayBeMade(a, answer)
@@ -158,7 +156,6 @@ func (s *Works) workAge() time.Duration {
 	return longest + longest/100 + 2*time.Second
 }
 
-// outlivesWork reports whether a memory is older than any record of work can be.
 func (s *Works) outlivesWork(seal pool.Seal) bool { return seal.Age >= s.workAge() }
 
 func (w *workBallot) Decide(t *quorum.Tally) quorum.Result {

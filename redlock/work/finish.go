@@ -64,7 +64,6 @@ type workCommand struct {
 	start  time.Duration
 }
 
-// begin counts the operation on the attempt of a token.
 func (w *workCommand) begin(s *Works, r EndRequest) (err error) {
 	w.works, w.key, w.start = s, s.workKey(r.Key), s.engine.Clock.Now()
 	if w.token, err = s.parseWorkToken(r.Token); err != nil {
@@ -194,7 +193,6 @@ type workExtension struct {
 
 var _ engine.Question = (*workExtension)(nil)
 
-// Command moves the lease's end.
 func (w *workExtension) Command(m *pool.SendContext, c *pool.Command) bool {
 	if m.Now >= quorum.Deadline(w.start, w.request.Timeout) {
 		return false
