@@ -82,7 +82,7 @@ func brokenMemories() []Mutant {
 		patched("repeat-absence", "\"not held\" counts without a seal",
 			Change{"redlock/lease/release.go", proves, "pool.Broken(\"repeat-absence\"), " + proves}),
 		patched("trust", "a counter counts in any memory",
-			Change{"redlock/ids/nextid.go", "if life.Base == 0 {", "if life.Base == 0 || pool.Broken(\"trust\") {"}),
+			Change{"redlock/ids/nextid.go", "engine.Flag(life.Base == 0)", "engine.Flag(life.Base == 0 || pool.Broken(\"trust\"))"}),
 		patched("distinct", "one server counts as two masters",
 			// The fingerprint would refuse one server under two names, too.
 			Change{"pool/fingerprint.go", "\treturn fingerprint + \"/master=\"", "\tif Broken(\"distinct\") {\n\t\treturn fingerprint\n\t}\n\treturn fingerprint + \"/master=\""},
