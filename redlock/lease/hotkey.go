@@ -39,8 +39,11 @@ type hotKeys struct {
 }
 
 func newHotKeys(seed engine.Token) *hotKeys {
-	return &hotKeys{seed: fnv1a(2166136261, string(seed)), lists: map[uint32][]*acquireCall{}}
+	return &hotKeys{seed: fnv1a(fnvBasis, string(seed)), lists: map[uint32][]*acquireCall{}}
 }
+
+// fnvBasis is the hash of an empty text.
+const fnvBasis = 2166136261
 
 func fnv1a(hash uint32, text string) uint32 {
 	for i := range len(text) {

@@ -10,7 +10,6 @@ package lease
 
 import (
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strconv"
 	"time"
@@ -45,9 +44,7 @@ func (f *permitMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command
 // firstSlot is chosen by the token. Requests that arrive together through several daemons
 // thus rarely try the same slot, and a repeat finds its own.
 func firstSlot(token engine.Token, limit int) int {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(token))
-	return int(h.Sum32()%uint32(limit)) + 1
+	return int(fnv1a(fnvBasis, string(token))%uint32(limit)) + 1
 }
 
 func (f *permitMode) read(a *lockBallot, answer pool.Answer) vote {

@@ -78,6 +78,8 @@ func (w *workCall) ended(err error) {
 	case err == nil, errors.Is(err, errAnswered):
 		w.granted = err == nil
 		w.answer(w.last, w.err)
+	case errors.Is(err, engine.ErrShutdown): // also while it contends
+		w.answer(Work{}, err)
 	case w.left.Load():
 		w.answer(w.last, nil)
 	case errors.Is(err, engine.ErrHeld):
