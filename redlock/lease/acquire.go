@@ -294,6 +294,9 @@ func (a *lockBallot) grant(fence int64) {
 	a.call.finish(g, nil)
 }
 
+// tokenOf is the token of the i-th key.
+func (a *lockBallot) tokenOf(i int) engine.Token { return a.call.request.tokenOf(i, a.token) }
+
 func (a *lockBallot) ids() (ids []engine.LeaseID) {
 	a.call.request.eachLease(a.token, func(id engine.LeaseID) { ids = append(ids, id) })
 	return ids

@@ -2,7 +2,7 @@
 // up, a key that is free and a change of a lease, goes through two hooks.
 //
 // Files in reading order:
-//   - request.go, grant.go, lease.go: requests, outcomes and the Leases;
+//   - request.go, grant.go, leases.go, lease.go: requests, outcomes and the Leases;
 //   - acquire.go, lockmode.go, fail.go, undo.go: the ballot of a lock;
 //   - release.go, extend.go, records.go: the end of a lease and its extension;
 //   - tokenqueue.go, hotkey.go: limits of what is in flight for a token or a key;

@@ -20,11 +20,17 @@ type Grant struct {
 
 	// ballot made the grant. It is set if the caller chose the token and may be using it
 	// through another daemon: only what the ballot made is ever given back without a request.
-	ballot *lockBallot
+	ballot grantor
 
 	engine.Term
 	db   int
 	mode Mode
+}
+
+// grantor is the ballot that made a grant.
+type grantor interface {
+	takeBack()
+	tokenOf(i int) engine.Token
 }
 
 // Keys are all keys of the grant, DB is their database.
@@ -36,7 +42,7 @@ func (g *Grant) TokenOf(i int) engine.Token {
 	if g.ballot == nil {
 		return g.Token
 	}
-	return g.ballot.call.request.tokenOf(i, g.Token)
+	return g.ballot.tokenOf(i)
 }
 
 // Mode is how the key is held.

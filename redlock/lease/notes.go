@@ -12,7 +12,6 @@ package lease
 
 import (
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -54,14 +53,6 @@ func ParseNote(text string) *Note {
 		}
 	}
 	return &Note{Fence: engine.Fence(fence), Daemon: words[1], Client: words[2], Name: words[3], Meta: words[4]}
-}
-
-func daemonName() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return host + "/" + strconv.Itoa(os.Getpid())
 }
 
 // NotesKey is where the masters keep the notes of a key's holders.

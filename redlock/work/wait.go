@@ -25,7 +25,7 @@ type Await func(db int, record engine.Key, wait, runs time.Duration, contend Con
 type Contend func(b *engine.Batch, done func(runs time.Duration, err error))
 
 // errAnswered: the request has an answer that is no attempt.
-var errAnswered = errors.New("the request for work has its answer")
+var errAnswered = errors.New("answered")
 
 // record is the key of a work's record, as a lock's key would be.
 func record(k engine.Key) engine.Key { return "redlockd:work:" + k }
