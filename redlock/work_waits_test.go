@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/work"
 )
 
 // unpolled is the trait of a daemon whose wait queues never poll.
@@ -78,7 +79,7 @@ func TestWork_AWaitIsWokenByAnotherDaemonWithoutAPoll(t *testing.T) {
 		{"given back", func(w Work) { one.WorkGiveBack(w) }, 1, 2},
 	} {
 		r := WorkRequest{Key: Key(end.how), Timeout: long, Max: 9, Keep: long}
-		work := one.find(r, WorkAcquired, 1)
+		first := one.find(r, WorkAcquired, 1)
 		one.idle() // the attempt is on every master before the watch begins
 		r.Wait = long
 		queries := c.calls("pttl")
@@ -87,7 +88,7 @@ func TestWork_AWaitIsWokenByAnotherDaemonWithoutAPoll(t *testing.T) {
 			t.Errorf("%s: the record was queried %d times, want once on each of 3 masters", end.how, n)
 		}
 		commands := c.calls("evalsha")
-		end.end(work)
+		end.end(first)
 		a := receive(t, answer)
 		if a.err != nil || a.work.State != WorkAcquired || a.work.Attempt != end.next {
 			t.Fatalf("%s: %s %d, %v, want attempt %d", end.how, a.work.State, a.work.Attempt, a.err, end.next)
@@ -107,7 +108,7 @@ func TestWork_ThatIsDoneAnswersAllThatWait(t *testing.T) {
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon(unpolled)
 	r := WorkRequest{Key: "k", Timeout: long, Max: 9, Keep: long}
-	work := one.find(r, WorkAcquired, 1)
+	first := one.find(r, WorkAcquired, 1)
 	one.idle()
 	r.Wait = long
 	var answers []<-chan workAnswer
@@ -115,7 +116,7 @@ func TestWork_ThatIsDoneAnswersAllThatWait(t *testing.T) {
 		answers = append(answers, two.waitingFor(r))
 	}
 	commands := c.calls("evalsha")
-	one.finish(work, true)
+	one.finish(first, true)
 	for _, answer := range answers {
 		if a := receive(t, answer); a.err != nil || a.work.State != WorkDone || a.work.Attempt != 1 {
 			t.Errorf("after it was done: %s %d, %v, want done 1", a.work.State, a.work.Attempt, a.err)
@@ -137,12 +138,12 @@ func TestWork_AnEndThroughItsDaemonWakesAWaitAtOnce(t *testing.T) {
 	c := newCluster(t, 3, long)
 	d := c.daemon(unpolled)
 	r := WorkRequest{Key: "k", Timeout: long, Max: 9, Keep: long}
-	work := d.find(r, WorkAcquired, 1)
+	first := d.find(r, WorkAcquired, 1)
 	r.Wait = long
 	answer := d.waitingFor(r)
 	var b Batch
 	ended := make(chan workEndAnswer, 1)
-	d.WorkFail(&b, WorkEndRequest{Key: work.Key, Token: work.Token}, func(ok bool, err error) { ended <- workEndAnswer{ok, err} })
+	d.WorkFail(&b, WorkEndRequest{Key: first.Key, Token: first.Token}, func(ok bool, err error) { ended <- workEndAnswer{ok, err} })
 	d.waiters.mu.Lock()
 	contends := d.workQueue("k").contender != nil
 	d.waiters.mu.Unlock()
@@ -164,7 +165,7 @@ func TestWork_AWaitWhoseClientLeavesIsNotInTheWay(t *testing.T) {
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon(unpolled)
 	r := WorkRequest{Key: "k", Timeout: long, Max: 9, Keep: long}
-	work := one.find(r, WorkAcquired, 1)
+	first := one.find(r, WorkAcquired, 1)
 	r.Wait = long
 	left := make(chan workAnswer, 1)
 	leave := two.Work(nil, r, func(w Work, err error) { left <- workAnswer{w, err} })
@@ -174,8 +175,29 @@ func TestWork_AWaitWhoseClientLeavesIsNotInTheWay(t *testing.T) {
 	if a := receive(t, left); a.err != nil || a.work.State != WorkRunning {
 		t.Errorf("the leaver was answered %s, %v", a.work.State, a.err)
 	}
-	one.giveUp(work, true)
+	one.giveUp(first, true)
 	if a := receive(t, answer); a.err != nil || a.work.State != WorkAcquired || a.work.Attempt != 2 {
 		t.Errorf("the next one: %s %d, %v, want attempt 2", a.work.State, a.work.Attempt, a.err)
+	}
+}
+
+// The attempt ends after it has refused the request and before the masters are watched: they
+// announce nothing of it, and its record remains.
+func TestWork_AnEndBeforeTheWatchIsNotMissed(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon(unpolled)
+	r := WorkRequest{Key: "k", Timeout: long, Max: 9, Keep: long}
+	first := one.find(r, WorkAcquired, 1)
+	r.Wait = long
+	ended := func(db int, record Key, wait, runs time.Duration, contend work.Contend, done func(error)) func() {
+		one.giveUp(first, true)
+		one.idle()
+		return two.waiters.awaitWork(db, record, wait, runs, contend, done)
+	}
+	answer := make(chan workAnswer, 1)
+	work.New(two.engine, ended, two.waiters.onRelease).Work(nil, r, func(w Work, err error) { answer <- workAnswer{w, err} })
+	if a := receive(t, answer); a.err != nil || a.work.State != WorkAcquired || a.work.Attempt != 2 {
+		t.Errorf("%s %d, %v, want attempt 2", a.work.State, a.work.Attempt, a.err)
 	}
 }
