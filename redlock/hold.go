@@ -113,8 +113,7 @@ func (s *holds) Granted(g lease.Grant, made lease.Copies, terms *lease.HoldTerms
 
 func (h *hold) id() Lease { return h.grant.Lease() }
 
-// End ends the renewal and releases the lease, as when its connection has ended. A daemon that
-// drains only ends the renewal.
+// End and Abandon: see lease.Hold.
 func (h *hold) End() {
 	s := h.holds
 	if s.end(h) {
@@ -125,8 +124,6 @@ func (h *hold) End() {
 	}
 }
 
-// Abandon ends the renewal without a release, as when the daemon ends the connection of
-// a client that may be at work: the lease runs out by itself.
 func (h *hold) Abandon(reason error) {
 	if h.holds.end(h) {
 		h.terms.OnEnd(h.grant, reason)
