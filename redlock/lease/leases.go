@@ -1,0 +1,70 @@
+// Leases: the state that the operations on leases share, and the two hooks.
+
+package lease
+
+import (
+	"os"
+	"strconv"
+	"time"
+
+	"redlockd/redlock/engine"
+	"redlockd/redlock/events"
+)
+
+// Leases are the leases that this daemon has granted.
+type Leases struct {
+	engine *engine.Engine
+	events *events.Events
+	tokens func() engine.Token
+
+	records    *leaseRecords
+	usedFences usedFences
+	tokenQueue perTokenQueue
+	hot        *hotKeys
+
+	daemon      string // the name of this daemon in notes
+	everyHolder bool   // has a note, also one that gives no text
+
+	freed   func(b *engine.Batch, db int, key engine.Key)
+	changes Changes
+}
+
+// Changes receives what happens to leases. Its calls must not block.
+type Changes interface {
+	// Granted renews a lease from now on; made is what its ballot knows of the copies.
+	Granted(g Grant, made Copies, terms *HoldTerms) Hold
+	Released(id engine.LeaseID)                         // a release is about to leave
+	Forced(id engine.LeaseID)                           // its end is about to leave; without a token, any holder's
+	Extended(ids []engine.LeaseID, until time.Duration) // the holder has extended it
+	Shortened(id engine.LeaseID, until time.Duration)   // it ends earlier; without a token, any holder's
+	Copied(ids []engine.LeaseID, taken bool)            // a master has taken a copy or refused it
+}
+
+// Copies are what a ballot knows of the copies of its lease, now.
+type Copies interface {
+	CopiedEverywhere() bool // every master is known to have one
+	WasRefused() bool       // some master has a copy of another token
+}
+
+// New returns the leases of a daemon. lockInfo notes every holder, not only those that
+// give META.
+func New(e *engine.Engine, v *events.Events, tokens func() engine.Token, lockInfo bool) *Leases {
+	return &Leases{
+		engine: e, events: v, tokens: tokens, records: newLeaseRecords(e.MaxTTL), hot: newHotKeys(tokens()),
+		daemon: daemonName(), everyHolder: lockInfo,
+	}
+}
+
+// Connect sets the two hooks for what must go up. freed is called for a key that may be free now,
+// with the batch that the release is part of.
+func (l *Leases) Connect(freed func(b *engine.Batch, db int, key engine.Key), changes Changes) {
+	l.freed, l.changes = freed, changes
+}
+
+func daemonName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return host + "/" + strconv.Itoa(os.Getpid())
+}
