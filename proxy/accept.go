@@ -17,7 +17,7 @@ func (s *Server) accept(conn net.Conn, listen string) *guard.Conn {
 	if g != nil {
 		s.counters.total.Add(1)
 		if c := sessionOf(g); !c.Authenticated() {
-			c.unauth.grow(1)
+			c.unauth.Grow(1)
 		}
 		return g
 	}

@@ -5,11 +5,7 @@ package proxy
 // subscriptions. The count is coarse, so that a client that sends little and reads its
 // replies never locks the limit.
 
-import (
-	"unsafe"
-
-	"redlockd/proxy/preauth"
-)
+import "unsafe"
 
 const (
 	// freeMemory of each client is not counted: as much as an idle connection takes.
@@ -62,17 +58,3 @@ func (s *session) evicted() {
 	}
 	s.server.writers.wake(func() { s.guard.Close() })
 }
-
-// reserveUnauth returns one connection's part of the memory of unauthenticated clients.
-func (s *Server) reserveUnauth(evict func()) preauth.Memory {
-	return &memReservation{limit: &s.unauthMemory, evict: evict}
-}
-
-// Grow implements preauth.Memory.
-func (r *memReservation) Grow(size int) bool { return r.grow(size) }
-
-// Release implements preauth.Memory.
-func (r *memReservation) Release() { r.release() }
-
-// End implements preauth.Memory.
-func (r *memReservation) End() { r.end() }

@@ -3,6 +3,7 @@ package proxy
 // options.go contains the limits of the server and their defaults.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -95,81 +96,41 @@ type Options struct {
 
 const keepAlivePeriod = 30 * time.Second // finds hosts that vanished without closing
 
-func (o Options) withDefaults() Options {
-	setDefault(&o.UnixMode, 0o700)
-	setDefault(&o.MaxClients, 10_000)
-	setDefault(&o.UnauthMemory, 4<<20)
-	setDefault(&o.ClientMemory, 128<<20)
-	setDefault(&o.MaxInline, 64<<10)
-	setDefault(&o.MaxArgs, 1024)
-	setDefault(&o.MaxBulk, 64<<10)
-	setDefault(&o.MaxCommand, 256<<10)
-	setDefault(&o.Window, 1024)
-	setDefault(&o.OutputLimit, 1<<20)
-	setDefault(&o.MaxUnwritten, min(256<<10, o.OutputLimit))
-	setDefault(&o.CommandTimeout, 10*time.Second)
-	setDefault(&o.LoginTimeout, preauth.LoginTimeout)
-	setDefault(&o.WriteTimeout, 10*time.Second)
-	setDefault(&o.DrainTimeout, 10*time.Second)
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	return o
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
-// validate expects defaults to be filled in.
-func (o Options) validate() error {
+// complete fills in the defaults and checks all values.
+func (o *Options) complete() error {
 	var errs []error
 	if len(o.Listen) == 0 {
 		errs = append(errs, errors.New("proxy: Listen is empty: give at least one host:port or unix:/path"))
 	}
-	counts := []struct {
-		name     string
-		value    int
-		min, max int
-		whyMin   string
-	}{
-		{"MaxClients", o.MaxClients, 1, 1 << 20, ""},
-		{"MaxPerAddress", o.MaxPerAddress, 0, 1 << 20, ""},
-		{"MaxConnects", o.MaxConnects, 0, 1 << 20, ""},
-		{"UnauthMemory", o.UnauthMemory, 2 * preauth.LargeSize, 1 << 30, " (two unfinished commands)"},
-		{"ClientMemory", o.ClientMemory, 256 << 10, 1 << 30, ""},
-		{"MaxInline", o.MaxInline, 64, 1 << 20, ""},
-		{"MaxArgs", o.MaxArgs, 8, 1 << 20, ""},
-		{"MaxBulk", o.MaxBulk, 64, 512 << 20, ""},
-		{"MaxCommand", o.MaxCommand, o.MaxBulk, 1 << 30, " (MaxBulk: a command holds at least one word)"},
-		{"Window", o.Window, 1, 1 << 20, ""},
-		{"MaxUnwritten", o.MaxUnwritten, 1024, 1 << 30, ""},
-		{"OutputLimit", o.OutputLimit, o.MaxUnwritten, 1 << 30, " (MaxUnwritten: until then commands are started)"},
-	}
-	for _, c := range counts {
-		if c.value < c.min || c.value > c.max {
-			errs = append(errs, fmt.Errorf("proxy: %s is %d, allowed are %d%s to %d",
-				c.name, c.value, c.min, c.whyMin, c.max))
+	number := func(name string, value *int, byDefault, from, to int, whyFrom string) {
+		if *value = cmp.Or(*value, byDefault); *value < from || *value > to {
+			errs = append(errs, fmt.Errorf("proxy: %s is %d, allowed are %d%s to %d", name, *value, from, whyFrom, to))
 		}
 	}
-	times := []struct {
-		name  string
-		value time.Duration
-		min   time.Duration
-	}{
-		{"CommandTimeout", o.CommandTimeout, time.Millisecond},
-		{"LoginTimeout", o.LoginTimeout, time.Millisecond},
-		{"WriteTimeout", o.WriteTimeout, time.Millisecond},
-		{"IdleTimeout", o.IdleTimeout, 0},
-		{"DrainTimeout", o.DrainTimeout, 0},
-	}
-	for _, t := range times {
-		if t.value < t.min {
-			errs = append(errs, fmt.Errorf("proxy: %s is %s, at least %s is needed", t.name, t.value, t.min))
+	timeout := func(name string, value *time.Duration, byDefault, from time.Duration) {
+		if *value = cmp.Or(*value, byDefault); *value < from {
+			errs = append(errs, fmt.Errorf("proxy: %s is %s, at least %s is needed", name, *value, from))
 		}
 	}
+	o.UnixMode = cmp.Or(o.UnixMode, 0o700)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	o.OutputLimit = cmp.Or(o.OutputLimit, 1<<20) // the default of MaxUnwritten depends on it
+	number("MaxClients", &o.MaxClients, 10_000, 1, 1<<20, "")
+	number("MaxPerAddress", &o.MaxPerAddress, 0, 0, 1<<20, "")
+	number("MaxConnects", &o.MaxConnects, 0, 0, 1<<20, "")
+	number("UnauthMemory", &o.UnauthMemory, 4<<20, 2*preauth.LargeSize, 1<<30, " (two unfinished commands)")
+	number("ClientMemory", &o.ClientMemory, 128<<20, 256<<10, 1<<30, "")
+	number("MaxInline", &o.MaxInline, 64<<10, 64, 1<<20, "")
+	number("MaxArgs", &o.MaxArgs, 1024, 8, 1<<20, "")
+	number("MaxBulk", &o.MaxBulk, 64<<10, 64, 512<<20, "")
+	number("MaxCommand", &o.MaxCommand, 256<<10, o.MaxBulk, 1<<30, " (MaxBulk: a command holds at least one word)")
+	number("Window", &o.Window, 1024, 1, 1<<20, "")
+	number("MaxUnwritten", &o.MaxUnwritten, min(256<<10, o.OutputLimit), 1024, 1<<30, "")
+	number("OutputLimit", &o.OutputLimit, 0, o.MaxUnwritten, 1<<30, " (MaxUnwritten: until then commands are started)")
+	timeout("CommandTimeout", &o.CommandTimeout, 10*time.Second, time.Millisecond)
+	timeout("LoginTimeout", &o.LoginTimeout, preauth.LoginTimeout, time.Millisecond)
+	timeout("WriteTimeout", &o.WriteTimeout, 10*time.Second, time.Millisecond)
+	timeout("IdleTimeout", &o.IdleTimeout, 0, 0)
+	timeout("DrainTimeout", &o.DrainTimeout, 10*time.Second, 0)
 	return errors.Join(errs...)
 }

@@ -65,8 +65,7 @@ type outBuffer [outSize]byte
 // New opens all listeners, or none: the error names the field and its value, or
 // the address and the reason why it cannot be used. Serve starts to accept clients.
 func New(options Options, run Dispatcher) (*Server, error) {
-	options = options.withDefaults()
-	if err := options.validate(); err != nil {
+	if err := options.complete(); err != nil {
 		return nil, err
 	}
 	if run == nil {
@@ -172,7 +171,8 @@ func (s *Server) openGuards() {
 	s.guards = guard.NewGroup(guard.Options{
 		Limits:         resp.Limits{MaxLine: o.MaxInline, MaxArgs: o.MaxArgs, MaxBulk: o.MaxBulk, MaxCommand: o.MaxCommand},
 		CommandTimeout: o.CommandTimeout, LoginTimeout: o.LoginTimeout, WriteTimeout: o.WriteTimeout, IdleTimeout: o.IdleTimeout,
-		UnauthMemory: o.UnauthMemory, Reserve: s.reserveUnauth,
+		UnauthMemory: o.UnauthMemory,
+		Reserve:      func(evict func()) preauth.Memory { return &memReservation{limit: &s.unauthMemory, evict: evict} },
 	})
 }
 

@@ -114,7 +114,7 @@ func TestServer_TurnsAwayOneClientTooMany(t *testing.T) {
 			break
 		}
 	}
-	if st := s.Stats(); st.Rejected < 1 || st.Total != 3 || st.Connected != 2 {
+	if st := s.Stats(); st.Rejected < 1 || st.Accepted != 3 || st.Connected != 2 {
 		t.Errorf("got %+v", st)
 	}
 }
@@ -270,7 +270,7 @@ func (f *failing) Accept() (net.Conn, error) {
 
 func TestServer_WaitsLongerAfterEveryFailedAccept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &Server{run: newDispatcher(), options: Options{Logger: quiet()}.withDefaults(), stopping: make(chan struct{}), sessions: map[*session]struct{}{}}
+		s := &Server{run: newDispatcher(), options: completed(Options{Logger: quiet()}), stopping: make(chan struct{}), sessions: map[*session]struct{}{}}
 		s.openGuards()
 		l := &clientListener{Listener: &failing{failures: 10}, server: s}
 		start := time.Now()

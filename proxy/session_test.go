@@ -222,7 +222,7 @@ func TestSession_TakesTheFirstOfTwoAnswers(t *testing.T) {
 		next.Reply(commands.OK)
 		c.expect("+OK\r\n")
 	}
-	if n := s.Stats().AnsweredTwice; n != 51 {
+	if n := s.counters.answeredTwice.Load(); n != 51 {
 		t.Errorf("%d second answers counted, want 51", n)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/commands/dropin"
 	"redlockd/commands/rediscompat"
@@ -218,8 +217,4 @@ func port(config configs.Config) int {
 		}
 	}
 	return 0
-}
-
-func clientCounts(s proxy.Stats, limit int) commands.ClientCounts {
-	return commands.ClientCounts{Connected: s.Connected, Limit: limit, Accepted: s.Total, Rejected: s.Rejected, Commands: s.Commands, Panics: s.Panics, Slow: s.SlowClients, Evicted: s.Evicted, Memory: s.Memory}
 }
