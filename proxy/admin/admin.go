@@ -14,8 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"redlockd/commands/access"
 )
 
@@ -45,8 +43,7 @@ type Options struct {
 	Pprof     bool                        // serve /debug/pprof
 	Cmdline   []string                    // for /debug/pprof/cmdline: the command line without passwords
 	Login     Login
-	Figures   prometheus.Gatherer
-	Sources   Sources        // of the page
+	Sources   Sources        // of metrics and page
 	Commands  CallDispatcher // runs the commands of the page
 	// Ready reports whether locks can be granted now, and why, in one line.
 	Ready  func() (ready bool, why string)
@@ -61,7 +58,7 @@ type Server struct {
 	server       *http.Server
 	tls          atomic.Pointer[tls.Config] // nil without TLS
 	draining     atomic.Bool
-	watches      *watches      // nil without a page
+	watches      watches
 	requestSlots chan struct{} // capacity maxRequests: requests of pages in flight
 	walkSlot     chan struct{} // capacity 1: a step over the list of locks is under way
 	serving      bool          // Serve was called
@@ -87,7 +84,7 @@ func New(o Options) (*Server, error) {
 		}})
 	}
 	s.listener = ln
-	limiter := newConnLimiter()
+	limiter := &connLimiter{}
 	s.server = &http.Server{
 		Handler:           limiter.limitRequests(s.routes()),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
@@ -99,11 +96,10 @@ func New(o Options) (*Server, error) {
 
 // newServer builds a server without an address.
 func newServer(o Options) *Server {
-	s := &Server{options: o, done: make(chan struct{}), requestSlots: make(chan struct{}, maxRequests), walkSlot: make(chan struct{}, 1)}
-	if o.Sources.Reader != nil {
-		s.watches = &watches{reader: o.Sources.Reader, all: map[int]*watch{}}
+	return &Server{
+		options: o, watches: watches{locks: o.Sources.Locks, all: map[int]*watch{}},
+		done: make(chan struct{}), requestSlots: make(chan struct{}, maxRequests), walkSlot: make(chan struct{}, 1),
 	}
-	return s
 }
 
 // URL returns the address that it listens on.
@@ -151,9 +147,7 @@ func (s *Server) Drain() { s.draining.Store(true) }
 // returns when nothing runs anymore.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.Drain()
-	if s.watches != nil {
-		s.watches.end(nil)
-	}
+	s.watches.end(nil)
 	if !s.serving {
 		s.listener.Close()
 		return

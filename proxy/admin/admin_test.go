@@ -22,6 +22,7 @@ import (
 
 	"redlockd/commands"
 	"redlockd/commands/access"
+	"redlockd/commands/dropin"
 	"redlockd/pool"
 	"redlockd/pool/faulty"
 	"redlockd/redlock"
@@ -30,8 +31,15 @@ import (
 // TestMain leaves out what other packages start before any test.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 
-// fakes are a daemon with one master of three that does not vote.
-type fakes struct{}
+// fakes are a daemon with one master of three that does not vote, and its locks.
+type fakes struct{ locks }
+
+// locks are those that the page reads.
+type locks interface {
+	ReadLock(db int, key redlock.Key, done func(redlock.LockView, error))
+	Waiting(db int, wanted func(redlock.Key) bool, limit int) (list []redlock.Waiting, all int)
+	Listen(db int, onEvent func(redlock.Event)) (end func())
+}
 
 func snapshot() (s commands.Snapshot) {
 	s.Locks = redlock.Counters{Acquired: 5, SecondSeals: 2, IDs: 9, Undone: 3, LateGrants: 4}
@@ -59,12 +67,13 @@ func (fakeLanes) Quorum() int      { return 2 }
 
 func figures() Options {
 	sources := Sources{
-		Version: "0.1.0", Locks: fakes{}, Masters: fakeLanes{}, Latencies: NewLatencies(), Snapshot: snapshot,
+		Version: "0.1.0", Locks: fakes{lookingAt()}, Masters: fakeLanes{}, Latencies: NewLatencies(), Snapshot: snapshot,
+		Dropin: func() []dropin.Stat { return nil },
 	}
 	return Options{
 		Listen: "127.0.0.1:0", Login: (*access.Users)(nil), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Figures: NewFigures(sources), Sources: sources,
-		Ready: func() (bool, string) { return true, "3 of 3" },
+		Sources: sources,
+		Ready:   func() (bool, string) { return true, "3 of 3" },
 	}
 }
 
@@ -129,7 +138,7 @@ func TestAdmin_ServesEachPathToAuthorizedUsers(t *testing.T) {
 		{users, there, "/healthz", "", 200},
 		{users, there, "/readyz", "", 200},
 		{figures(), here, "/debug/pprof/cmdline", "", 404},
-		{open, here, "/", "", 404},
+		{open, here, "/nothing", "", 404},
 	} {
 		w := ask(t, c.o, c.from, c.path, c.login)
 		if w.Code != c.want {
@@ -197,7 +206,6 @@ func TestMetrics_ShowSpansWithACollector(t *testing.T) {
 	o.Sources.Snapshot = func() commands.Snapshot {
 		return commands.Snapshot{Traces: &commands.TraceCounts{Sent: 13, Dropped: 14}}
 	}
-	o.Figures = NewFigures(o.Sources)
 	text := ask(t, o, "127.0.0.1:1", "/metrics", "").Body.String()
 	for _, line := range []string{"redlockd_traces_sent_total 13", "redlockd_traces_dropped_total 14"} {
 		if !strings.Contains(text, "\n"+line+"\n") {
@@ -207,7 +215,7 @@ func TestMetrics_ShowSpansWithACollector(t *testing.T) {
 }
 
 func TestMetrics_KeepPrometheusNamingConventions(t *testing.T) {
-	families, err := figures().Figures.Gather()
+	families, err := NewFigures(figures().Sources).Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

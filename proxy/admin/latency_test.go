@@ -33,7 +33,7 @@ func TestLatencies_SeparateOutcomesAndPassThemOn(t *testing.T) {
 	}
 	g.Measure(oneWait{}).Wait(nil, redlock.LockRequest{}, func(redlock.Grant, error) {})()
 	o := figures()
-	o.Figures = NewFigures(Sources{Locks: fakes{}, Masters: fakeLanes{}, Latencies: g, Snapshot: snapshot})
+	o.Sources.Latencies = g
 	text := ask(t, o, "127.0.0.1:1", "/metrics", "").Body.String()
 	for outcome, n := range map[string]string{"granted": "2", "refused": "1", "undecided": "2"} {
 		if line := `redlockd_lock_seconds_count{outcome="` + outcome + `"} ` + n; !strings.Contains(text, line+"\n") {

@@ -17,32 +17,35 @@ import (
 	"redlockd/redlock"
 )
 
-// LockStats shows the masters.
-type LockStats interface {
+// Locks shows the masters, the locks and the waiters. Completions are called exactly once.
+type Locks interface {
 	Reports(db int) []redlock.MasterReport
+	ReadLock(db int, key redlock.Key, done func(redlock.LockView, error))
+	Waiting(db int, wanted func(redlock.Key) bool, limit int) (list []redlock.Waiting, all int)
+	// Listen reports every event until end is called.
+	Listen(db int, onEvent func(redlock.Event)) (end func())
 }
 
-// MasterStats describes the pool.
-type MasterStats interface {
+// Masters describes the pool.
+type Masters interface {
 	Databases() []int
 	Quorum() int
 }
 
 var (
-	_ LockStats   = (*redlock.Locker)(nil)
-	_ MasterStats = (*pool.Pool)(nil)
+	_ Locks   = (*redlock.Locker)(nil)
+	_ Masters = (*pool.Pool)(nil)
 )
 
 // Sources provide the data of metrics and page.
 type Sources struct {
 	Version   string
-	Locks     LockStats
-	Masters   MasterStats
+	Locks     Locks
+	Masters   Masters
 	Snapshot  func() commands.Snapshot
 	Latencies *Latencies
-	Dropin    func() []dropin.Stat // nil: no drop-in clients
-	Reader    LockReader           // nil: no page
-	Warning   string               // shown on the page as long as the daemon runs; "" = none
+	Dropin    func() []dropin.Stat
+	Warning   string // shown on the page as long as the daemon runs; "" = none
 }
 
 // NewFigures gathers all metrics of the daemon and of its process.
@@ -132,9 +135,6 @@ func boolValue(yes bool) float64 {
 
 // dropin exports which lock libraries use this daemon as one Redis.
 func (c *collector) dropin(s scrape) {
-	if c.Dropin == nil {
-		return
-	}
 	for _, f := range c.Dropin() {
 		which := []string{"library", f.Library, "does", f.Operation}
 		with := func(outcome string) []string { return append(which[:4:4], "outcome", outcome) }
