@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"redlockd/commands"
 	"redlockd/commands/access"
 )
 
@@ -27,14 +28,6 @@ const (
 	requestTimeout = 30 * time.Second // for a request, except profiles
 )
 
-// Login authenticates users, see access.Users.
-type Login interface {
-	Authenticate(host, name, password string) (access.HTTPUser, error)
-	NeedsLogin() bool
-}
-
-var _ Login = (*access.Users)(nil)
-
 // Options of a Server.
 type Options struct {
 	Listen    string                      // "host:port" or "tls:host:port"; port 0 picks a free one
@@ -42,9 +35,9 @@ type Options struct {
 	LocalOnly bool                        // protected mode: serve this machine alone
 	Pprof     bool                        // serve /debug/pprof
 	Cmdline   []string                    // for /debug/pprof/cmdline: the command line without passwords
-	Login     Login
-	Sources   Sources        // of metrics and page
-	Commands  CallDispatcher // runs the commands of the page
+	Login     *access.Users
+	Sources   Sources         // of metrics and page
+	Commands  *commands.Table // runs the commands of the page
 	// Ready reports whether locks can be granted now, and why, in one line.
 	Ready  func() (ready bool, why string)
 	Logger *slog.Logger

@@ -29,11 +29,6 @@ const (
 	maxWaiting, maxWaiterRows = 1000, 50
 )
 
-// CallDispatcher runs commands, see commands.Table.
-type CallDispatcher interface{ Dispatch(*commands.Call) }
-
-var _ CallDispatcher = (*commands.Table)(nil)
-
 // about serves what the page needs once.
 func (s *Server) about(w http.ResponseWriter, _ *http.Request, visitor access.HTTPUser) {
 	writeJSON(w, map[string]any{

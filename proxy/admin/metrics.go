@@ -52,7 +52,7 @@ type Sources struct {
 func NewFigures(s Sources) prometheus.Gatherer {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	registry.MustRegister(s.Latencies.locks.times, s.Latencies.waits.times, &collector{s})
+	registry.MustRegister(s.Latencies.locks.times, s.Latencies.waits.times, s.Latencies.results, &collector{s})
 	return registry
 }
 
@@ -117,13 +117,8 @@ func (c *collector) master(p scrape, m *redlock.MasterReport, db int) {
 	p.count("redlockd_master_votes_total", "Answers of a master to operations that acquire a key.", m.Votes.Yes, with("vote", "yes")...)
 	p.count("redlockd_master_votes_total", "Answers of a master to operations that acquire a key.", m.Votes.No, with("vote", "no")...)
 	p.count("redlockd_master_votes_total", "Answers of a master to operations that acquire a key.", m.Votes.Uncounted, with("vote", "uncounted")...)
-	bounds, all := make(map[float64]uint64), uint64(0)
-	for i, n := range m.RTT.Counts {
-		if all += n; i%4 == 3 { // a bound for each doubling: finer ones would be most of the output
-			bounds[pool.Bound(i).Seconds()] = all
-		}
-	}
-	p.histogram("redlockd_master_round_trip_seconds", "Round trips of flushes to a master, heartbeats included.", bounds, all, m.RTT.Sum, which)
+	// A bound for each doubling: finer ones would be most of the output.
+	p.histogram("redlockd_master_round_trip_seconds", "Round trips of flushes to a master, heartbeats included.", m.RTT.Counts[:], 0, 4, pool.Bound, m.RTT.Sum, which)
 }
 
 func boolValue(yes bool) float64 {
@@ -142,13 +137,8 @@ func (c *collector) dropin(s scrape) {
 		s.count(name, help, f.Yes, with("yes")...)
 		s.count(name, help, f.No, with("no")...)
 		s.count(name, help, f.Undecided, with("undecided")...)
-		bounds, all := make(map[float64]uint64), uint64(0)
-		for i, n := range f.Times {
-			if all += n; i < len(f.Times)-1 { // the last one has no upper bound
-				bounds[dropin.Bound(i).Seconds()] = all
-			}
-		}
-		s.histogram("redlockd_dropin_seconds", "Time from such a command to its outcome.", bounds, all, f.Sum, which)
+		last := len(f.Times) - 1 // has no upper bound
+		s.histogram("redlockd_dropin_seconds", "Time from such a command to its outcome.", f.Times[:last], f.Times[last], 1, dropin.Bound, f.Sum, which)
 	}
 }
 
@@ -168,10 +158,17 @@ func (s scrape) write(name, help string, kind prometheus.ValueType, value float6
 	s.out <- prometheus.MustNewConstMetric(desc, kind, value, values...)
 }
 
-// histogram writes one; bounds are the cumulative counts below the end of each bucket.
-func (s scrape) histogram(name, help string, bounds map[float64]uint64, all uint64, sum time.Duration, labels []string) {
+// histogram writes one: counts by buckets, the count beyond them, and the bound of every
+// n-th bucket.
+func (s scrape) histogram(name, help string, counts []uint64, beyond uint64, every int, bound func(int) time.Duration, sum time.Duration, labels []string) {
+	bounds, all := make(map[float64]uint64), uint64(0)
+	for i, n := range counts {
+		if all += n; i%every == every-1 {
+			bounds[bound(i).Seconds()] = all
+		}
+	}
 	desc, values := describe(name, help, labels)
-	s.out <- prometheus.MustNewConstHistogram(desc, all, sum.Seconds(), bounds, values...)
+	s.out <- prometheus.MustNewConstHistogram(desc, all+beyond, sum.Seconds(), bounds, values...)
 }
 
 func describe(name, help string, labels []string) (desc *prometheus.Desc, values []string) {

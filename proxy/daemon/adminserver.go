@@ -36,7 +36,7 @@ func newAdminServer(config configs.Config) *adminServer {
 	if config.AdminListen == "" {
 		return nil
 	}
-	return &adminServer{config: config, grants: admin.NewLatencies()}
+	return &adminServer{config: config, grants: admin.NewLatencies(config.MetricsPrefixes...)}
 }
 
 // measure wraps locks so that the endpoint's latency figures include every operation.
