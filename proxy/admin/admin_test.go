@@ -43,6 +43,7 @@ type locks interface {
 
 func snapshot() (s commands.Snapshot) {
 	s.Locks = redlock.Counters{Acquired: 5, SecondSeals: 2, IDs: 9, Undone: 3, LateGrants: 4}
+	s.Locks.Held, s.Locks.HeldFor.Counts[1], s.Locks.HeldFor.Counts[14], s.Locks.HeldFor.Sum = 16, 3, 1, time.Minute
 	s.Lanes.BreakerOpened, s.Lanes.Void[0] = 6, 8
 	s.InFlight = 7
 	s.Clients = commands.ClientCounts{Connected: 12, Slow: 13, Evicted: 14, Memory: 15}
@@ -191,6 +192,8 @@ func TestMetrics_ShowWhatThePackagesCount(t *testing.T) {
 		`redlockd_master_round_trip_seconds_sum{database="0",master="a"} 1`,
 		`redlockd_masters_voting{database="0"} 2`, `redlockd_masters_needed{database="0"} 2`, `redlockd_masters{database="3"} 3`,
 		"redlockd_clients_connected 12", "redlockd_clients_output_limit_total 13", "redlockd_clients_evicted_total 14", "redlockd_clients_memory_bytes 15", `redlockd_lock_seconds_count{outcome="granted"} 0`,
+		"redlockd_locks_held 16", `redlockd_lock_held_seconds_bucket{le="0.001"} 0`, `redlockd_lock_held_seconds_bucket{le="0.004"} 3`,
+		`redlockd_lock_held_seconds_bucket{le="67108.864"} 3`, `redlockd_lock_held_seconds_bucket{le="+Inf"} 4`, "redlockd_lock_held_seconds_sum 60",
 	} {
 		if !strings.Contains(text, "\n"+line+"\n") {
 			t.Errorf("no line %s in\n%s", line, text)

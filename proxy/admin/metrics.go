@@ -79,6 +79,10 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	for i, void := range snapshot.Lanes.Void {
 		p.count("redlockd_seals_void_total", "Flushes whose votes did not count, by reason.", void, "reason", pool.VoidReason(i))
 	}
+	held := &snapshot.Locks.HeldFor
+	last := len(held.Counts) - 1 // has no upper bound
+	p.histogram("redlockd_lock_held_seconds", "Time from the grant of a lock to its release, of locks that this daemon granted and released before their end.",
+		held.Counts[:last], held.Counts[last], 1, held.Bound, held.Sum, nil)
 	c.dropin(p)
 	for _, db := range c.Masters.Databases() {
 		c.masters(p, db)

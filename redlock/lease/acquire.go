@@ -275,7 +275,7 @@ func (a *lockBallot) grant(fence int64) {
 	if r.Token != "" {
 		g.ballot = a
 	}
-	known := leaseRecord{until: g.until, gone: a.start + r.TTL + l.engine.MasterTimeout + l.engine.Late, copies: a.lanesWithCopy(), mode: r.Mode, fence: g.Fence}
+	known := leaseRecord{until: g.until, gone: a.start + r.TTL + l.engine.MasterTimeout + l.engine.Late, copies: a.lanesWithCopy(), mode: r.Mode, fence: g.Fence, granted: now}
 	l.records.note(engine.LeaseID{DB: r.DB, Key: r.Key, Token: a.token}, known, now)
 	l.events.Emit(events.Acquired, engine.LeaseID{DB: r.DB, Key: r.Key, Token: a.token}, g.Fence, known.gone-now)
 	for i, key := range r.More {

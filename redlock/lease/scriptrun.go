@@ -115,7 +115,7 @@ func (l *Leases) scriptRelease(b *engine.Batch, r ScriptRequest, done ScriptDone
 	valid, fence := true, engine.Fence(0)
 	for _, key := range r.Keys {
 		id := engine.LeaseID{DB: r.DB, Key: key, Token: r.Token}
-		known, ok := l.records.drop(id)
+		known, ok := l.records.release(id, now)
 		l.changes.Released(id)
 		l.notes.drop(b, id)
 		valid, fence = valid && ok && known.until > now, known.fence
