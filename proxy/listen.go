@@ -12,12 +12,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"redlockd/proxy/guard"
 	"redlockd/proxy/preauth"
+
+	"github.com/tidwall/redcon"
 )
 
 const (
@@ -26,22 +27,13 @@ const (
 	rejectTimeout = 100 * time.Millisecond // the reply fits an empty socket buffer; never wait for longer
 )
 
-// clientListener is the net.Listener that redcon accepts from. redcon spins on errors
-// and closes every connection when its listener ends. So errors are waited out
-// here, and Accept of a closed listener blocks until the server has drained.
+// clientListener accepts clients at one address.
 type clientListener struct {
 	net.Listener
 	server *Server
 	name   string // for display: the address, or the path of the unix socket
+	secure bool   // connections use TLS
 	remove func() // removes the socket's file
-
-	secure      bool             // connections use TLS
-	startAccept sync.Once        // starts acceptLoop
-	ready       chan *guard.Conn // unbuffered: an authenticated connection goes to Accept or is closed
-}
-
-func newClientListener(ln net.Listener, name string, remove func()) *clientListener {
-	return &clientListener{Listener: ln, name: name, remove: remove, ready: make(chan *guard.Conn)}
 }
 
 // listen opens one of Options.Listen.
@@ -55,9 +47,9 @@ func listen(address string, mode fs.FileMode) (*clientListener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("proxy: Listen %q: %w", address, err)
 	}
-	l := newClientListener(ln, ln.Addr().String(), func() {})
+	l := &clientListener{Listener: ln, name: ln.Addr().String(), secure: secure, remove: func() {}}
 	if secure {
-		l.name, l.secure = tlsPrefix+l.name, true
+		l.name = tlsPrefix + l.name
 	}
 	return l, nil
 }
@@ -94,7 +86,7 @@ func listenUnix(path string, mode fs.FileMode) (*clientListener, error) {
 		return fail(err)
 	}
 	ours, _ := os.Lstat(path)
-	return newClientListener(ln, "unix:"+path, func() { removeSame(path, ours) }), nil
+	return &clientListener{Listener: ln, name: "unix:" + path, remove: func() { removeSame(path, ours) }}, nil
 }
 
 // removable refuses to replace anything but a socket on which no process answers.
@@ -126,33 +118,18 @@ func removeSame(path string, ours fs.FileInfo) {
 	}
 }
 
-// Accept returns connections of authenticated clients, behind their guards, until the
-// server has drained.
-func (l *clientListener) Accept() (net.Conn, error) {
-	l.startAccept.Do(func() { l.server.preauth.Go(l.acceptLoop) })
-	select {
-	case g := <-l.ready:
-		return g, nil
-	case <-l.server.drained:
-		return nil, net.ErrClosed
-	}
-}
-
-// acceptLoop accepts for the listener; it returns when the server has drained.
-// There are never more of the goroutines it starts than clients may be connected.
+// acceptLoop accepts until the listener is closed. There are never more of the goroutines
+// it starts than clients may be connected.
 func (l *clientListener) acceptLoop() {
 	for {
 		g, err := l.acceptNext()
 		if err != nil {
 			return
 		}
-		switch {
-		case l.secure:
-			l.server.preauth.Go(func() { l.handshakeFirst(g) })
-		case g.Events.Authenticated():
-			l.handOver(g)
-		default:
-			l.server.preauth.Go(func() { l.authenticate(g) })
+		if l.secure {
+			l.server.running.Go(func() { l.handshakeFirst(g) })
+		} else {
+			l.server.running.Go(func() { l.server.authenticate(g) })
 		}
 	}
 }
@@ -161,25 +138,29 @@ func (l *clientListener) acceptLoop() {
 // needed, 8 kB, would stay with this one.
 func (l *clientListener) handshakeFirst(g *guard.Conn) {
 	if l.handshake(g) {
-		l.server.preauth.Go(func() { l.authenticate(g) })
+		l.server.running.Go(func() { l.server.authenticate(g) })
 	}
 }
 
-// authenticate hands a connection to redcon once its client is authenticated, or closes it.
-func (l *clientListener) authenticate(g *guard.Conn) {
+// authenticate serves a client until it is authenticated, and starts another goroutine then:
+// the stack of a login would stay, too.
+func (s *Server) authenticate(g *guard.Conn) {
 	if err := g.ServeUntilAuthenticated(); err != nil {
 		g.Close()
 		return
 	}
-	l.handOver(g)
+	s.running.Go(func() { readCommands(g) })
 }
 
-// handOver gives a connection to redcon.
-func (l *clientListener) handOver(g *guard.Conn) {
-	select {
-	case l.ready <- g:
-	case <-l.server.drained:
-		g.Close()
+// readCommands has redcon read the commands of an authenticated client.
+func readCommands(g *guard.Conn) {
+	defer g.Close()
+	for reader := redcon.NewReader(g); ; {
+		batch, err := reader.ReadCommands()
+		if err != nil {
+			return
+		}
+		sessionOf(g).receive(batch)
 	}
 }
 
@@ -198,7 +179,6 @@ func (l *clientListener) acceptNext() (*guard.Conn, error) {
 				l.server.pause(preauth.RejectPause)
 			}
 		case l.server.isStopping() || errors.Is(err, net.ErrClosed):
-			<-l.server.drained
 			return nil, net.ErrClosed
 		default:
 			l.server.options.Logger.Warn("accept failed; retrying",

@@ -2,8 +2,8 @@ package proxy
 
 // proxy.go contains the Server: its construction, its start and its list of connections.
 //
-// Goroutines: one per listener (Serve), one per connection (redcon's, ends with
-// its socket), and tasks of the writers' pool while there is something to write.
+// Goroutines: one per listener, one per connection (the reader, ends with its socket),
+// and tasks of the writers' pool while there is something to write. Serve waits for all.
 
 import (
 	"cmp"
@@ -22,8 +22,6 @@ import (
 	"redlockd/proxy/preauth"
 	"redlockd/proxy/resp"
 	"redlockd/redlock"
-
-	"github.com/tidwall/redcon"
 )
 
 // Server accepts clients and runs their commands.
@@ -43,10 +41,9 @@ type Server struct {
 	shares        shareQueue
 	send          func(*redlock.Batch) // queues the operations of a read batch; tests replace it
 	stopping      chan struct{}        // closed when Shutdown begins
-	drained       chan struct{}        // closed when the last connection has ended
 	released      chan struct{}        // closed when nothing runs anymore
 	tls           atomic.Pointer[tls.Config]
-	preauth       sync.WaitGroup // goroutines that accept, handshake and serve until the login
+	running       sync.WaitGroup // goroutines that accept, handshake and read
 
 	mu       sync.Mutex
 	sessions map[*session]struct{}
@@ -78,7 +75,6 @@ func New(options Options, run Dispatcher) (*Server, error) {
 		outBuffers: sync.Pool{New: func() any { return new(outBuffer) }},
 		largeReply: make(chan struct{}, 1),
 		stopping:   make(chan struct{}),
-		drained:    make(chan struct{}),
 		released:   make(chan struct{}),
 		sessions:   make(map[*session]struct{}),
 		hosts:      make(map[string]int),
@@ -132,9 +128,8 @@ func (s *Server) Serve(ctx context.Context) error {
 	if again {
 		return errors.New("proxy: Serve may be called once")
 	}
-	var accepting sync.WaitGroup
 	for _, l := range s.listeners {
-		accepting.Go(func() { s.runRedcon(l) })
+		s.running.Go(l.acceptLoop)
 	}
 	var err error
 	select {
@@ -144,22 +139,8 @@ func (s *Server) Serve(ctx context.Context) error {
 		cancel()
 	case <-s.released:
 	}
-	accepting.Wait()
-	s.preauth.Wait()
+	s.running.Wait()
 	return err
-}
-
-// runRedcon runs redcon on one listener; it returns when the server has drained.
-func (s *Server) runRedcon(l *clientListener) {
-	handle := func(conn redcon.Conn, command redcon.Command) {
-		sessionOf(conn.NetConn()).receive(conn, command)
-	}
-	onAccept := func(redcon.Conn) bool { return true }
-	onClose := func(redcon.Conn, error) {} // the guard's Close has already notified the session
-	server := redcon.NewServerNetwork(l.Addr().Network(), l.name, handle, onAccept, onClose)
-	if err := server.Serve(l); err != nil {
-		s.options.Logger.Error("redcon ended", "listen", l.name, "err", err)
-	}
 }
 
 func sessionOf(g net.Conn) *session { return g.(*guard.Conn).Events.(*session) }
