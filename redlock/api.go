@@ -184,6 +184,6 @@ type Counters struct {
 	WorkDone    int64 // pieces of work marked done
 	HoldsLost   int64 // leases that could not be renewed, or were lost to others
 
-	Held    int       // leases that run now, as far as is known; beyond 4 096 an estimate
+	Held    int       // leases that run now, as far as is known; beyond 1 024 an estimate
 	HeldFor HoldTimes // of leases that were released
 }

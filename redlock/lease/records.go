@@ -153,7 +153,7 @@ func (l *leaseRecords) release(id engine.LeaseID, now time.Duration) (leaseRecor
 }
 
 // maxCounted records of a generation are looked at by held: lock requests wait meanwhile.
-const maxCounted = 4096
+const maxCounted = 1024
 
 // held is how many leases run. Of a generation with more than maxCounted records it is an
 // estimate from so many of them.
