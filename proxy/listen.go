@@ -17,8 +17,6 @@ import (
 
 	"redlockd/proxy/guard"
 	"redlockd/proxy/preauth"
-
-	"github.com/tidwall/redcon"
 )
 
 const (
@@ -139,28 +137,6 @@ func (l *clientListener) acceptLoop() {
 func (l *clientListener) handshakeFirst(g *guard.Conn) {
 	if l.handshake(g) {
 		l.server.running.Go(func() { l.server.authenticate(g) })
-	}
-}
-
-// authenticate serves a client until it is authenticated, and starts another goroutine then:
-// the stack of a login would stay, too.
-func (s *Server) authenticate(g *guard.Conn) {
-	if err := g.ServeUntilAuthenticated(); err != nil {
-		g.Close()
-		return
-	}
-	s.running.Go(func() { readCommands(g) })
-}
-
-// readCommands has redcon read the commands of an authenticated client.
-func readCommands(g *guard.Conn) {
-	defer g.Close()
-	for reader := redcon.NewReader(g); ; {
-		batch, err := reader.ReadCommands()
-		if err != nil {
-			return
-		}
-		sessionOf(g).receive(batch)
 	}
 }
 

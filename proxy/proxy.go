@@ -22,6 +22,8 @@ import (
 	"redlockd/proxy/preauth"
 	"redlockd/proxy/resp"
 	"redlockd/redlock"
+
+	"github.com/tidwall/redcon"
 )
 
 // Server accepts clients and runs their commands.
@@ -141,6 +143,28 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	s.running.Wait()
 	return err
+}
+
+// authenticate serves a client until it is authenticated, and starts another goroutine then:
+// the stack of a login would stay, too.
+func (s *Server) authenticate(g *guard.Conn) {
+	if err := g.ServeUntilAuthenticated(); err != nil {
+		g.Close()
+		return
+	}
+	s.running.Go(func() { readCommands(g) })
+}
+
+// readCommands has redcon read the commands of an authenticated client.
+func readCommands(g *guard.Conn) {
+	defer g.Close()
+	for reader := redcon.NewReader(g); ; {
+		batch, err := reader.ReadCommands()
+		if err != nil {
+			return
+		}
+		sessionOf(g).receive(batch)
+	}
 }
 
 func sessionOf(g net.Conn) *session { return g.(*guard.Conn).Events.(*session) }
