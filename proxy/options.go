@@ -14,84 +14,53 @@ import (
 	"redlockd/proxy/tlsconf"
 )
 
-// Options of a Server. The zero value of every field but Listen means its
-// default; New rejects invalid options and names field and value.
+// Options of a Server. The zero value of every field but Listen means its default, see
+// complete; New rejects invalid options and names field and value.
 type Options struct {
-	// Listen names the addresses to accept clients on: "host:port" (port 0 lets
-	// the kernel choose), "tls:host:port" or "unix:/path". At least one.
-	Listen []string
-	// UnixMode is the permission of unix sockets. Default 0700: this user only.
-	UnixMode fs.FileMode
-	// MaxClients is how many connections are served at once; one more gets
-	// an error and is closed. Unauthenticated clients may be half of them; one more of
-	// these closes the oldest. Default 10 000.
-	MaxClients int
-	// MaxPerAddress is how many connections one address may have, an IPv6 network
-	// of 64 bits counting as one. Unix sockets are not counted. Default 0: no limit.
-	MaxPerAddress int
-	// MaxConnects is how many connections a second one address may open, counted
-	// like MaxPerAddress; after a rest five times as many at once. Those beyond are
-	// reset. Default 0: no limit.
+	Listen   []string    // "host:port" (port 0: the kernel chooses), "tls:host:port" or "unix:/path"; at least one
+	UnixMode fs.FileMode // of unix sockets; default: this user only
+
+	// MaxClients connections are served at once; one more gets an error and is closed.
+	// Unauthenticated clients may be half of them; one more of these closes the oldest.
+	MaxClients    int
+	MaxPerAddress int // connections of one address, or of an IPv6 network of 64 bits; 0 is no limit
+	// MaxConnects is how many connections a second one address may open, after a rest five
+	// times as many at once. Those beyond are reset. 0 is no limit.
 	MaxConnects int
 	// UnauthMemory is how many bytes of incomplete commands and TLS records all
-	// unauthenticated clients may have in memory together; some 2 kB of each are
-	// not counted. Beyond it the oldest of them are closed. Default 4 194 304.
+	// unauthenticated clients may have together; some 2 kB of each are not counted.
+	// Beyond it the oldest of them are closed.
 	UnauthMemory int
-	// ClientMemory is how many bytes of commands, replies, messages and subscriptions
-	// all clients may have together, and one user half of that; 16 kB of each client
-	// are not counted. Beyond it the client with the most is closed. Default
-	// 134 217 728.
+	// ClientMemory is how many bytes of commands, replies, messages and subscriptions all
+	// clients may have together, and one user half of that; 16 kB of each client are not
+	// counted. Beyond it the client with the most is closed.
 	ClientMemory int
-	// LocalOnly is protected mode: connections from other machines are rejected with an
-	// error that lists the options to set.
-	LocalOnly bool
-	// TLS is the certificate of listeners with "tls:". Only they need it.
-	TLS tlsconf.Files
+	LocalOnly    bool          // protected mode: other machines get an error that lists the options to set
+	TLS          tlsconf.Files // of listeners with "tls:"
 
-	// MaxInline is the longest request line in bytes, be it an inline command
-	// or the header of an array or a bulk. Default 65 536, as in Redis.
-	MaxInline int
-	// MaxArgs is the most words a command may have. Default 1 024.
-	MaxArgs int
-	// MaxBulk is the longest word in bytes. Default 65 536.
-	MaxBulk int
-	// MaxCommand is the longest command in bytes, framing included. It is also
-	// how many bytes of unanswered commands one connection may have read before
-	// the server stops reading from it. Default 262 144.
-	MaxCommand int
-	// Window is how many commands of one connection may be unanswered before
-	// the server stops reading from it. Default 1 024.
-	Window int
-	// MaxUnwritten is how many bytes of replies may wait for one client before
-	// none of its commands is started and nothing more is read from it. What is
-	// in flight by then may still add its reply. Default 262 144.
+	MaxInline int // bytes of a request line: an inline command, or the header of an array or a bulk; default as in Redis
+	MaxArgs   int // words of a command
+	MaxBulk   int // bytes of a word
+	// MaxCommand is how many bytes a command may have, framing included. Window and
+	// MaxCommand are how many unanswered commands, and how many bytes of them, one
+	// connection may have before the server stops reading from it.
+	MaxCommand, Window int
+	// MaxUnwritten is how many bytes of replies may wait for one client before none of its
+	// commands is started and nothing more is read from it. What is in flight by then may
+	// still add its reply.
 	MaxUnwritten int
-	// OutputLimit is how many bytes of replies and messages one client may leave
-	// unwritten. A client beyond it is closed. One reply may be larger, so that
-	// every reply can be read. Default 1 048 576.
+	// OutputLimit is how many bytes of replies and messages one client may leave unwritten.
+	// A client beyond it is closed. One reply may be larger, so that every reply can be read.
 	OutputLimit int
 
-	// CommandTimeout is the time from the first byte of a command that did not
-	// arrive at once to its last. Default 10 s.
-	CommandTimeout time.Duration
-	// LoginTimeout is how long a client that needs a login may take for it.
-	// Default 10 s.
-	LoginTimeout time.Duration
-	// WriteTimeout is how long one write may take before the client counts as
-	// not reading and is closed. Default 10 s.
-	WriteTimeout time.Duration
-	// IdleTimeout closes a connection that has nothing in flight and sends
-	// nothing for so long. Default 0: never.
-	IdleTimeout time.Duration
-	// DrainTimeout is how long Serve waits for commands in flight once its
-	// context has ended. Default 10 s.
-	DrainTimeout time.Duration
+	CommandTimeout time.Duration // from the first byte of a command that did not arrive at once to its last
+	LoginTimeout   time.Duration // for a client that needs a login
+	WriteTimeout   time.Duration // of one write; then the client counts as not reading and is closed
+	IdleTimeout    time.Duration // closes a connection with nothing in flight that sends nothing for so long; 0 is none
+	DrainTimeout   time.Duration // how long Serve waits for commands in flight once its context has ended
 
-	// Logger receives messages for operators. Default slog.Default().
-	Logger *slog.Logger
-	// Strict panics when a call is answered twice instead of counting and
-	// logging it. For tests.
-	Strict bool
+	Logger *slog.Logger // for operators; default slog.Default()
+	Strict bool         // for tests: panic when a call is answered twice instead of counting and logging it
 }
 
 const keepAlivePeriod = 30 * time.Second // finds hosts that vanished without closing
