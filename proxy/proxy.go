@@ -87,26 +87,33 @@ func New(options Options, run Dispatcher) (*Server, error) {
 	s.memory.max, s.memory.evictLargest = options.ClientMemory, true
 	s.connRates = preauth.NewConnRates(options.MaxConnects, time.Now)
 	s.shares.open()
-	for _, address := range options.Listen {
-		l, err := listen(address, options.UnixMode)
+	if err := s.open(); err != nil {
+		s.closeListeners()
+		return nil, err
+	}
+	return s, nil
+}
+
+// open opens listeners, certificates and the writers' pool.
+func (s *Server) open() error {
+	o := &s.options
+	for _, address := range o.Listen {
+		l, err := listen(address, o.UnixMode)
 		if err != nil {
-			s.closeListeners()
-			return nil, err
+			return err
 		}
 		l.server = s
 		s.listeners = append(s.listeners, l)
 	}
 	if err := s.ReloadTLS(); err != nil {
-		s.closeListeners()
-		return nil, err
+		return err
 	}
 	var err error
-	s.writers, err = newWriters(options.MaxClients, options.Logger, func() { s.counters.panics.Add(1) })
+	s.writers, err = newWriters(o.MaxClients, o.Logger, func() { s.counters.panics.Add(1) })
 	if err != nil {
-		s.closeListeners()
-		return nil, fmt.Errorf("proxy: writers' pool for MaxClients %d: %w", options.MaxClients, err)
+		return fmt.Errorf("proxy: writers' pool for MaxClients %d: %w", o.MaxClients, err)
 	}
-	return s, nil
+	return nil
 }
 
 // Addrs returns the addresses of the listeners, in the order of Options.Listen, with the
