@@ -60,7 +60,6 @@ type Options struct {
 	DrainTimeout   time.Duration // how long Serve waits for commands in flight once its context has ended
 
 	Logger *slog.Logger // for operators; default slog.Default()
-	Strict bool         // for tests: panic when a call is answered twice instead of counting and logging it
 }
 
 const keepAlivePeriod = 30 * time.Second // finds hosts that vanished without closing
