@@ -98,7 +98,7 @@ func listenTo(t testing.TB, pieces []string) guardOutput {
 			}
 			h.commands = append(h.commands, args)
 		}
-		if o := completed(Options{}); g.Held() > 2*(o.MaxCommand+o.MaxInline+redconBuffer) { // twice, as append grows
+		if g.Held() > 2*(requestLimits.MaxCommand+requestLimits.MaxLine+redconBuffer) { // twice, as append grows
 			t.Fatalf("the guard holds %d bytes", g.Held())
 		}
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"redlockd/proxy/preauth"
+	"redlockd/proxy/resp"
 	"redlockd/proxy/tlsconf"
 )
 
@@ -38,13 +39,9 @@ type Options struct {
 	LocalOnly    bool          // protected mode: other machines get an error that lists the options to set
 	TLS          tlsconf.Files // of listeners with "tls:"
 
-	MaxInline int // bytes of a request line: an inline command, or the header of an array or a bulk; default as in Redis
-	MaxArgs   int // words of a command
-	MaxBulk   int // bytes of a word
-	// MaxCommand is how many bytes a command may have, framing included. Window and
-	// MaxCommand are how many unanswered commands, and how many bytes of them, one
-	// connection may have before the server stops reading from it.
-	MaxCommand, Window int
+	// Window is how many commands one connection may have unanswered before the server stops
+	// reading from it. So does one with requestLimits.MaxCommand bytes of them.
+	Window int
 	// MaxUnwritten is how many bytes of replies may wait for one client before none of its
 	// commands is started and nothing more is read from it. What is in flight by then may
 	// still add its reply.
@@ -61,6 +58,9 @@ type Options struct {
 
 	Logger *slog.Logger // for operators; default slog.Default()
 }
+
+// requestLimits bound every command. MaxLine is Redis' own.
+var requestLimits = resp.Limits{MaxLine: 64 << 10, MaxArgs: 1024, MaxBulk: 64 << 10, MaxCommand: 256 << 10}
 
 const keepAlivePeriod = 30 * time.Second // finds hosts that vanished without closing
 
@@ -88,10 +88,6 @@ func (o *Options) complete() error {
 	number("MaxConnects", &o.MaxConnects, 0, 0, 1<<20, "")
 	number("UnauthMemory", &o.UnauthMemory, 4<<20, 2*preauth.LargeSize, 1<<30, " (two unfinished commands)")
 	number("ClientMemory", &o.ClientMemory, 128<<20, 256<<10, 1<<30, "")
-	number("MaxInline", &o.MaxInline, 64<<10, 64, 1<<20, "")
-	number("MaxArgs", &o.MaxArgs, 1024, 8, 1<<20, "")
-	number("MaxBulk", &o.MaxBulk, 64<<10, 64, 512<<20, "")
-	number("MaxCommand", &o.MaxCommand, 256<<10, o.MaxBulk, 1<<30, " (MaxBulk: a command holds at least one word)")
 	number("Window", &o.Window, 1024, 1, 1<<20, "")
 	number("MaxUnwritten", &o.MaxUnwritten, min(256<<10, o.OutputLimit), 1024, 1<<30, "")
 	number("OutputLimit", &o.OutputLimit, 0, o.MaxUnwritten, 1<<30, " (MaxUnwritten: until then commands are started)")

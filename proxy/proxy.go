@@ -20,7 +20,6 @@ import (
 	"redlockd/commands"
 	"redlockd/proxy/guard"
 	"redlockd/proxy/preauth"
-	"redlockd/proxy/resp"
 	"redlockd/redlock"
 
 	"github.com/tidwall/redcon"
@@ -181,7 +180,7 @@ func (s *Server) openGuards() {
 	o := &s.options
 	s.unauthMemory.max = o.UnauthMemory
 	s.guards = guard.NewGroup(guard.Options{
-		Limits:         resp.Limits{MaxLine: o.MaxInline, MaxArgs: o.MaxArgs, MaxBulk: o.MaxBulk, MaxCommand: o.MaxCommand},
+		Limits:         requestLimits,
 		CommandTimeout: o.CommandTimeout, LoginTimeout: o.LoginTimeout, WriteTimeout: o.WriteTimeout, IdleTimeout: o.IdleTimeout,
 		UnauthMemory: o.UnauthMemory,
 		Reserve:      func(evict func()) preauth.Memory { return &memReservation{limit: &s.unauthMemory, evict: evict} },

@@ -80,7 +80,7 @@ func TestServer_RefusesOptionsThatCannotWorkByNameAndValue(t *testing.T) {
 	for want, options := range map[string]Options{
 		"Listen is empty":       {},
 		"MaxClients is -3":      {Listen: []string{"127.0.0.1:0"}, MaxClients: -3},
-		"MaxCommand is 1000":    {Listen: []string{"127.0.0.1:0"}, MaxCommand: 1000},
+		"Window is -1":          {Listen: []string{"127.0.0.1:0"}, Window: -1},
 		"WriteTimeout is -1s":   {Listen: []string{"127.0.0.1:0"}, WriteTimeout: -time.Second},
 		`Listen "nowhere:1:2"`:  {Listen: []string{"nowhere:1:2"}},
 		"the path is missing":   {Listen: []string{"127.0.0.1:0", "unix:"}},
