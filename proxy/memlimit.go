@@ -147,8 +147,6 @@ func (r *memReservation) Release() { r.free(false) }
 // End frees the reservation for good.
 func (r *memReservation) End() { r.free(true) }
 
-func (r *memReservation) end() { r.End() } // for session.go
-
 func (r *memReservation) free(forGood bool) {
 	r.limit.mu.Lock()
 	defer r.limit.mu.Unlock()

@@ -7,7 +7,7 @@ package proxy
 //
 //	head … answered or in flight … next … not started … tail
 //
-// Three parties work on it. The reader (redcon's goroutine of this connection)
+// Three parties work on it. The reader (a goroutine per connection)
 // appends. The goroutine that completes a call, which may be any, stores the answer in
 // its pendingReply and at most wakes the writer loop. The writer loop does everything
 // else: it starts commands, encodes the answered ones at the head and writes them. One
@@ -96,18 +96,16 @@ type deferredEnd struct {
 	end   int
 }
 
-// receive takes the commands of redcon; it returns when all are in the reply queue.
-func (s *session) receive(conn redcon.Conn, first redcon.Command) {
+// receive takes the commands of one read; it returns when all are in the reply queue.
+func (s *session) receive(batch []redcon.Command) {
 	if args := s.guard.TakeBypass(); args != nil { // redcon has read its placeholder, which comes alone
 		s.Receive(args)
 		return
 	}
 	defer s.recoverPanic("reader", func() { s.guard.Close() })
-	rest := conn.ReadPipeline()
-	s.server.counters.commands.Add(int64(1 + len(rest)))
-	s.appendCommand(first, len(rest)+1)
-	for i, command := range rest {
-		s.appendCommand(command, len(rest)-i)
+	s.server.counters.commands.Add(int64(len(batch)))
+	for i, command := range batch {
+		s.appendCommand(command, len(batch)-i)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,7 +176,7 @@ func (s *session) appendLocked(pr *pendingReply) {
 }
 
 func (s *session) fullLocked() bool {
-	return s.waiting >= s.options.Window || s.input >= s.options.MaxCommand || s.unwritten >= s.options.MaxUnwritten
+	return s.waiting >= s.options.Window || s.input >= requestLimits.MaxCommand || s.unwritten >= s.options.MaxUnwritten
 }
 
 // inputClosedLocked: commands read from now on are not run.
@@ -210,7 +208,7 @@ func (s *session) Authenticated() bool { return s.trusted.Load() }
 func (s *session) describeLocked() {
 	if known := s.run.Authenticated(&s.client); known != s.trusted.Load() {
 		s.trusted.Store(known)
-		s.unauth.end()
+		s.unauth.End()
 	}
 	s.description = s.client.Describe()
 	s.subscribed = s.client.SubscribedBytes()
@@ -373,8 +371,8 @@ func (s *session) SocketClosed() {
 	s.leaveSharesLocked()
 	s.windowSpace.Broadcast()
 	s.mu.Unlock()
-	s.memory.end()
-	s.unauth.end()
+	s.memory.End()
+	s.unauth.End()
 	func() {
 		defer s.recoverPanic("end of a client", func() {})
 		s.client.OnClose.Run()
