@@ -31,11 +31,11 @@ func TestLoad_ChecksMetricsPrefixes(t *testing.T) {
 		many[i] = fmt.Sprint("p", i, ":")
 	}
 	for value, says := range map[string]string{
-		"":                               `"": is empty`,
-		"orders:,,jobs:":                 `"": is empty`,
-		"orders:,jobs:,orders:":          `"orders:": is given twice`,
-		"orders:,other":                  `"other": is the label of keys without a prefix`,
-		"orders:*":                       `"orders:*": ends with *`,
+		"":                               "is empty",
+		"orders:,,jobs:":                 "is empty; allowed",
+		"orders:,jobs:,orders:":          `= "orders:" (from --metrics-prefixes): is given twice`,
+		"orders:,other":                  `= "other" (from --metrics-prefixes): is the label of keys without a prefix`,
+		"orders:*":                       `= "orders:*" (from --metrics-prefixes): ends with *`,
 		"a b":                            "holds a blank",
 		"a\xff":                          "not UTF-8",
 		strings.Repeat("x", maxPrefix+1): "has 65 bytes, at most 64 are allowed",
