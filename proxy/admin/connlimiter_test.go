@@ -155,3 +155,29 @@ func TestConnLimiter_EvictsWhenAllConnectionsAreInUse(t *testing.T) {
 		t.Errorf("%d connections are counted after all have gone, and another is served: %t", len(v.all), served)
 	}
 }
+
+func TestConnLimiter_ReservesSomeConnectionsOfAHostForProbes(t *testing.T) {
+	v := &connLimiter{}
+	all := make([]*httpConn, maxConnsPerHost)
+	for i := range all {
+		all[i] = &httpConn{conn: &named{}, host: "a"}
+		if gone := v.register(all[i]); gone != nil {
+			t.Fatalf("connection %d is turned away", i)
+		}
+	}
+	for i, c := range all {
+		if want := i < maxConnsPerHost-reservedForProbesPerHost; v.beginRequest(c, false) != want {
+			t.Errorf("request %d of one host is served: %t", i, !want)
+		}
+	}
+	last := all[len(all)-1]
+	v.endRequest(last)
+	if !v.beginRequest(last, true) {
+		t.Error("a probe is not served")
+	}
+	v.endRequest(last)
+	v.endRequest(all[0])
+	if !v.beginRequest(last, false) {
+		t.Error("a request is not served although another one has ended")
+	}
+}

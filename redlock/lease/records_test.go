@@ -163,14 +163,16 @@ func TestLeases_CountWhatRunsAndHowLongItWasHeld(t *testing.T) {
 	others := l.findOrAdd(pureID("others"), 2*s)
 	l.prolong(pureID("others"), leaseRecord{until: 60 * s}, others.number, 3*s)
 	grant("again", 10*s, 5*s) // its first lease has lapsed
-	if n := l.held(11 * s); n != 3 {
-		t.Errorf("%d leases run, want 3", n)
+	grant("twice", 1*s, 40*s)
+	grant("twice", 8*s, 40*s) // its first lease runs on
+	if n := l.held(11 * s); n != 4 {
+		t.Errorf("%d leases run, want 4", n)
 	}
-	for key, at := range map[string]time.Duration{"released": 11 * s, "lapsed": 11 * s, "again": 12 * s, "extended": 31 * s, "others": 31 * s, "unknown": 31 * s} {
+	for key, at := range map[string]time.Duration{"released": 11 * s, "lapsed": 11 * s, "again": 12 * s, "extended": 31 * s, "twice": 41 * s, "others": 31 * s, "unknown": 31 * s} {
 		l.release(pureID(key), at)
 	}
-	want := HoldTimes{Sum: 10*s + 2*s + 30*s}
-	want.Counts[7], want.Counts[6], want.Counts[8] = 1, 1, 1
+	want := HoldTimes{Sum: 10*s + 2*s + 30*s + 40*s}
+	want.Counts[7], want.Counts[6], want.Counts[8] = 1, 1, 2
 	if got := l.heldFor.load(); got != want {
 		t.Errorf("held %+v, want %+v", got, want)
 	}
