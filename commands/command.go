@@ -32,6 +32,7 @@ type Command struct {
 	Args                   []arg.Spec // after the name, in order
 	Handle                 Handler
 	Barrier                func(args []string) bool // nil: runs concurrently with its neighbours
+	Further                int                      // how many further commands on one key are as much work
 	Redis                  bool                     // Redis has it, too: the texts are those of Redis
 	noAuth                 bool                     // also from unauthenticated clients
 	allowedWhileSubscribed bool                     // also from subscribers on RESP2

@@ -15,14 +15,30 @@ const MaxCommandName = 32
 // the same length, and libraries match on the text.
 const ShownBytes = 128
 
-// Barrier reports whether a command must run alone: after the replies to all
-// earlier commands of its connection and before any later one starts.
-func (t *Table) Barrier(args []string) bool {
+// Plan is what a connection considers before it starts a command.
+type Plan struct {
+	// Barrier: the command runs alone, after the replies to all earlier commands of its
+	// connection and before any later one starts.
+	Barrier bool
+	// Weight is how many commands on one key are as much work; at least 1.
+	Weight int
+}
+
+// plainWords are as many as a command on one key has. Each further word counts as a
+// command: DMLOCK of 64 keys is as much work for the masters.
+const plainWords = 12
+
+// Plan returns the plan of a call. Without a row the call is an error, which weighs 1.
+func (t *Table) Plan(args []string) Plan {
+	plan := Plan{Weight: 1 + max(0, len(args)-plainWords)}
 	if len(args) == 0 {
-		return false
+		return plan
 	}
-	row := find(t.byName, args[0])
-	return row != nil && row.Barrier != nil && row.Barrier(args)
+	if row := find(t.byName, args[0]); row != nil {
+		plan.Barrier = row.Barrier != nil && row.Barrier(args)
+		plan.Weight += row.Further
+	}
+	return plan
 }
 
 // Dispatch hands the call to its command. Every call is answered exactly once

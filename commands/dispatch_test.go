@@ -1,6 +1,7 @@
 package commands_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -124,18 +125,18 @@ func TestBarrier_HoldsWhatReadsFirst(t *testing.T) {
 		"DEL k": true, "unlink k": true, "EXPIRE k 0": true, "PEXPIRE k -1": true, "PEXPIRE k 1000": false, "EXPIRE k x": false,
 		"DELEX k IFEQ v": false, "SET k v NX PX 1000": false, "GET k": false, "EVAL x": false, "EVALSHA " + shaOf(renews) + " 1 k": true,
 	} {
-		if got := c.table.Barrier(strings.Fields(line)); got != want {
+		if got := c.table.Plan(strings.Fields(line)).Barrier; got != want {
 			t.Errorf("%s: %t, want %t", line, got, want)
 		}
 	}
 	for text, after := range map[string]bool{renews: false, adds: true} {
 		call := []string{"EVAL", text, "1", "k", "token-1", "20000"}
-		if !c.table.Barrier(call) {
+		if !c.table.Plan(call).Barrier {
 			t.Errorf("it is unknown, and no barrier: %s", text)
 		}
 		c.eval(call...)
 		bySHA := []string{"evalsha", shaOf(text), "1", "k", "token-1", "20000"}
-		if c.table.Barrier(call) != after || c.table.Barrier(bySHA) != after {
+		if c.table.Plan(call).Barrier != after || c.table.Plan(bySHA).Barrier != after {
 			t.Errorf("it was seen, a barrier is %t of: %s", !after, text)
 		}
 	}
@@ -157,11 +158,29 @@ func TestBarrier_HoldsWhatChangesTheMeaningOfLaterCommands(t *testing.T) {
 		"DUNLOCK k": true, "dunlock k": true, "DUNLOCK k 12345678": false, "DUNLOCK": false,
 		"DLOCK k 1000": false, "DEXTEND k 12345678 1000": false, "PING": false, "CLIENT ID": false, "NONSENSE": false,
 	} {
-		if got := table.Barrier(strings.Fields(line)); got != want {
+		if got := table.Plan(strings.Fields(line)).Barrier; got != want {
 			t.Errorf("%s: %t, want %t", line, got, want)
 		}
 	}
-	if table.Barrier(nil) {
+	if table.Plan(nil).Barrier {
 		t.Error("no words are no barrier")
+	}
+}
+
+// What is more work for the masters than a command on one key weighs more.
+func TestPlan_Weighs(t *testing.T) {
+	table := newTable(commands.Deps{})
+	keys := make([]string, 64)
+	for i := range keys {
+		keys[i] = fmt.Sprint("key:", i)
+	}
+	for line, want := range map[string]int{
+		"": 1, "PING": 1, "NONSENSE": 1, "DLOCK k 1000 WAIT 5000 TOKEN 12345678 META text HOLD 1000 FAIR": 1,
+		"DLOCKS 0": 100, "dlocks 0 MATCH a* COUNT 1000": 100,
+		"DMLOCK 1000 64 " + strings.Join(keys, " "): 56,
+	} {
+		if got := table.Plan(strings.Fields(line)).Weight; got != want {
+			t.Errorf("%s: weighs %d, want %d", line, got, want)
+		}
 	}
 }

@@ -36,7 +36,7 @@ func FuzzDropIn(f *testing.F) {
 			}
 			sink := &fakeCompleter{t: t}
 			args := strings.Split(line, "\x00")
-			table.Barrier(args)
+			table.Plan(args)
 			table.Dispatch(&commands.Call{Args: args, Client: client, Batch: new(redlock.Batch), Completer: sink})
 			if plain.free != nil {
 				plain.free(true, nil)

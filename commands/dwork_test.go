@@ -179,7 +179,7 @@ func TestDWORK_IsABarrierWhenItMayWait(t *testing.T) {
 		"DWORK":                       false,
 		"DWORKDONE report work-token": false,
 	} {
-		if got := c.table.Barrier(strings.Fields(line)); got != want {
+		if got := c.table.Plan(strings.Fields(line)).Barrier; got != want {
 			t.Errorf("%s: barrier %t", line, got)
 		}
 	}

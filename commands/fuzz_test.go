@@ -43,7 +43,7 @@ func FuzzDispatch(f *testing.F) {
 			known, asked := table.Authenticated(client), masters.asked
 			sink := &fakeCompleter{t: t}
 			args := strings.Split(line, "\x00")
-			table.Barrier(args)
+			table.Plan(args)
 			table.Dispatch(&commands.Call{Args: args, Client: client, Batch: new(redlock.Batch), Completer: sink})
 			sink.read(t)
 			if !known && masters.asked != asked && !table.Authenticated(client) {

@@ -21,7 +21,7 @@ func TestAdmit_TheScriptIsToldWhatTheDaemonKnows(t *testing.T) {
 			if words[0] != "EVAL" {
 				continue
 			}
-			if len(words) != 12 || words[3] != s.group.sealKey || words[5] != "500000" || words[6] != "0" ||
+			if len(words) != 14 || words[12] != "1" || words[13] != "0" || words[3] != s.group.sealKey || words[5] != "500000" || words[6] != "0" ||
 				len(words[7]) != 20 || words[8] != forMaster(s.group.fingerprint, "a") || words[9] != "" || words[10] != "0" {
 				t.Errorf("told %q", words[2:])
 			}

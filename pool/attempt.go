@@ -30,7 +30,7 @@ func (d *attempt) verify(ctx context.Context) (c *connection, err error) {
 	if err := d.identify(); err != nil {
 		return nil, err
 	}
-	if err := d.readRecords(); err != nil {
+	if err := d.look(); err != nil {
 		return nil, err
 	}
 	if !g.pool.tasks.Await(ctx, g.ready) {
@@ -85,18 +85,24 @@ func (d *attempt) identify() error {
 	return nil
 }
 
-// readRecords reads the master's records of the others, before it is admitted:
-// its records count whether it may vote or not.
-func (d *attempt) readRecords() error {
+// look reads the master's identity and its records of the others, before it is admitted:
+// both count whether it may vote or not.
+func (d *attempt) look() error {
 	l := d.lane
 	g := l.group
 	o := &g.pool.options
-	replies := d.link.Exchange(AppendRecordQueries(o, g.db, nil), nil)
-	if err := wire.ExchangeErr(replies, len(o.Masters)); err != nil {
+	commands := append(AppendRecordQueries(o, g.db, nil), Command{Args: []string{"ZRANGE", g.sealKey, "0", "0"}})
+	replies := d.link.Exchange(commands, nil)
+	if err := wire.ExchangeErr(replies, len(commands)); err != nil {
 		return err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if seal := replies[len(o.Masters)].Items; len(seal) > 0 {
+		l.noteIdentityLocked(seal[0].Str)
+	} else {
+		l.stranger = false
+	}
 	l.mergeRecordsLocked(replies)
 	l.recordsWritten = make([]int64, len(g.lanes))
 	for i := range l.recordsWritten {
@@ -130,7 +136,7 @@ func (d *attempt) admitOnce() (admission.Admission, error) {
 	for range maxAdmissions {
 		g.mu.Lock()
 		least := l.minRegisterLocked()
-		r := admission.Request{Clock: g.medianLocked(g.now()), Durable: d.durable(), Invalidate: l.invalidated, Floor: max(g.hybrid.Seen, least)}
+		r := admission.Request{Clock: g.medianLocked(g.now()), Durable: d.durable(), Invalidate: l.invalidated, Floor: max(g.hybrid.Seen, least), Strangers: g.strangersLocked(), LeastBase: g.leastBaseLocked()}
 		g.mu.Unlock()
 		a, err := d.admit(r)
 		if err != nil {
@@ -147,6 +153,47 @@ func (d *attempt) admitOnce() (admission.Admission, error) {
 			"master", l.master.Name, "register", a.Score, "acknowledged", least)
 	}
 	return admission.Admission{}, admission.Unfitf("every new incarnation of it begins with too low a register, %d times: its register is damaged; stop all daemons, delete %s on this master, start again", maxAdmissions, g.sealKey)
+}
+
+// noteIdentityLocked stores what counts of the identity that the master carries, also if
+// it is not admitted.
+func (l *lane) noteIdentityLocked(identity string) {
+	incarnation, err := admission.ParseIdentity(identity)
+	l.stranger = err == nil && incarnation.Fingerprint != forMaster(l.group.fingerprint, l.master.Name)
+	if err == nil && !l.stranger {
+		l.base = incarnation.Base
+	}
+}
+
+// leastBaseLocked is the latest base that is known of any master. It lies ahead of the
+// clocks while leases of longer, former limits may last.
+func (g *Group) leastBaseLocked() (base int64) {
+	for _, l := range g.lanes {
+		base = max(base, l.base)
+	}
+	return base
+}
+
+// strangersLocked names the masters that serve daemons with other settings, if they may
+// mean that the group was changed without this daemon. Then a blank master is not its to
+// begin with: one that it claims beside those of its list that the change left out could
+// make a quorum of the former settings. It has not missed a change if a quorum of its
+// masters is admitted. A stranger counts until it is reached again, so that a daemon that
+// loses it from sight does not forget it.
+func (g *Group) strangersLocked() (names []string) {
+	admitted := 0
+	for _, l := range g.lanes {
+		if l.stranger {
+			names = append(names, l.master.Name)
+		}
+		if l.conn != nil {
+			admitted++
+		}
+	}
+	if admitted >= Quorum(len(g.lanes)) {
+		return nil
+	}
+	return names
 }
 
 // admit runs one admission of the master.

@@ -64,6 +64,9 @@ type lane struct {
 
 	drained time.Duration // since when it is being drained, 0 = it is not
 
+	base     int64 // of the last incarnation with this daemon's settings
+	stranger bool  // it carried the identity of daemons with other settings at the last look
+
 	claimedRunID string // run_id this lane is connected to, or about to be
 	lastID       int64  // CLIENT ID of the last admitted connection …
 	lastRun      string // … on the process with this run_id

@@ -13,14 +13,14 @@ import (
 // atOnce answers every command while it is dispatched.
 type atOnce struct{}
 
-func (atOnce) Barrier([]string) bool               { return false }
+func (atOnce) Plan([]string) commands.Plan         { return commands.Plan{Weight: 1} }
 func (atOnce) Authenticated(*commands.Client) bool { return true }
 func (atOnce) Dispatch(call *commands.Call)        { call.Reply(commands.OK) }
 
 // afterwards answers every command on another goroutine, as lanes do.
 type afterwards struct{ calls chan *commands.Call }
 
-func (afterwards) Barrier([]string) bool               { return false }
+func (afterwards) Plan([]string) commands.Plan         { return commands.Plan{Weight: 1} }
 func (afterwards) Authenticated(*commands.Client) bool { return true }
 func (a afterwards) Dispatch(call *commands.Call)      { a.calls <- call }
 

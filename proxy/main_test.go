@@ -30,11 +30,11 @@ func TestMain(m *testing.M) {
 const testTimeout = time.Minute
 
 // dispatcher answers PING, ECHO, HELLO, QUIT, SELECT and PANIC at once; LATER
-// waits for the test; anything else is unknown.
+// and WALK wait for the test; anything else is unknown.
 type dispatcher struct {
 	mu      sync.Mutex
 	begun   []string
-	later   chan *commands.Call // LATER and LATERBARRIER, in order of their start
+	later   chan *commands.Call // LATER, LATERBARRIER, OFF and WALK, in order of their start
 	execute func(*commands.Call) bool
 	known   func(*commands.Client) bool
 }
@@ -44,12 +44,15 @@ func newDispatcher() *dispatcher {
 	return &dispatcher{later: make(chan *commands.Call, 4096)}
 }
 
-func (d *dispatcher) Barrier(args []string) bool {
+// Plan: WALK is as much work as a share of commands.
+func (d *dispatcher) Plan(args []string) commands.Plan {
 	switch strings.ToUpper(args[0]) {
 	case "HELLO", "QUIT", "SELECT", "LATERBARRIER", "OFF":
-		return true
+		return commands.Plan{Barrier: true, Weight: 1}
+	case "WALK":
+		return commands.Plan{Weight: shareCommands}
 	}
-	return false
+	return commands.Plan{Weight: 1}
 }
 
 // Authenticated: in a test that sets known, clients have to send HELLO first.
@@ -90,7 +93,7 @@ func (d *dispatcher) Dispatch(call *commands.Call) {
 		call.Reply(commands.OK)
 	case "PANIC":
 		panic("a handler's bug")
-	case "LATER", "LATERBARRIER", "OFF":
+	case "LATER", "LATERBARRIER", "OFF", "WALK":
 		d.later <- call
 	default:
 		text := "unknown command '" + call.Args[0] + "', with args beginning with: "

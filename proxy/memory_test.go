@@ -53,6 +53,27 @@ func inUse() uint64 {
 	return m.HeapInuse + m.StackInuse
 }
 
+// The kernel stores little for a client that does not read.
+func TestSendBuffer_IsBounded(t *testing.T) {
+	s := serve(t, Options{}, newDispatcher())
+	c := dial(t, s)
+	c.send(command("PING"))
+	c.expect("+PONG\r\n")
+	raw, err := s.snapshot()[0].guard.Conn.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var size int
+	if controlErr := raw.Control(func(fd uintptr) {
+		size, err = syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_SNDBUF)
+	}); controlErr != nil || err != nil {
+		t.Fatal(controlErr, err)
+	}
+	if size > 2*sendBuffer { // Linux doubles what is set, for its own records
+		t.Errorf("the kernel stores up to %d bytes, want %d at most", size, 2*sendBuffer)
+	}
+}
+
 // A user without any right subscribes to as much as it may, requests the longest
 // replies and reads none of them.
 func TestClientMemory_TwoHundredClientsThatReadNothing(t *testing.T) {

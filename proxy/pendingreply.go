@@ -21,9 +21,9 @@ type pendingReply struct {
 	call     commands.Call
 	argSpace [ownArgs]string // memory of call.Args of ordinary commands
 	input    int             // bytes it was sent in
-	barrier  bool            // runs alone
-	last     bool            // nothing after it is run
-	noReply  bool            // no reply is written
+	plan     commands.Plan
+	last     bool // nothing after it is run
+	noReply  bool // no reply is written
 
 	// Guarded by session.mu.
 	answered bool
@@ -61,9 +61,6 @@ func (pr *pendingReply) take(args []string) *pendingReply {
 	pr.call = commands.Call{Args: args, Client: &pr.session.client, Batch: &pr.session.batch, Completer: pr}
 	return pr
 }
-
-// weight is how many commands on one key are as much work.
-func (pr *pendingReply) weight() int { return 1 + max(0, len(pr.call.Args)-plainWords) }
 
 // stringsOf returns redcon's words as strings without copying: redcon copies each
 // command to memory of its own and never writes to it again.

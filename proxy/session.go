@@ -35,9 +35,9 @@ import (
 
 // Dispatcher runs commands; the command table is one.
 type Dispatcher interface {
-	// Barrier reports whether the command waits for all replies before it and delays
-	// the commands after it.
-	Barrier(args []string) bool
+	// Plan tells whether the command waits for all replies before it and delays the
+	// commands after it, and how much work it is.
+	Plan(args []string) commands.Plan
 	// Dispatch starts the command and returns without waiting for its outcome.
 	// Calls of one client come one at a time.
 	Dispatch(call *commands.Call)
@@ -138,7 +138,7 @@ func (s *session) appendCommand(command redcon.Command, batchHint int) {
 // append puts a command at the end of the reply queue, and waits for space. While it
 // waits it reads nothing: that slows down a client that sends more than it reads.
 func (s *session) append(pr *pendingReply) {
-	pr.barrier = s.isBarrier(pr.call.Args)
+	pr.plan = s.planOf(pr.call.Args)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.fullLocked() && !s.inputClosedLocked() {
@@ -155,7 +155,7 @@ func (s *session) append(pr *pendingReply) {
 	if s.draining {
 		pr.answered = true
 		pr.reply = commands.Error("SHUTDOWN", "the daemon is draining; nothing was done, use another daemon")
-		pr.barrier = false
+		pr.plan.Barrier = false
 	}
 	s.appendLocked(pr)
 }
@@ -278,7 +278,7 @@ func (s *session) answer(pr *pendingReply, reply commands.Reply, deferred comman
 	}
 	pr.answered = true
 	if pr.window > 0 && s.shareOwner != nil {
-		s.server.shares.answered(s.shareOwner, pr.window, pr.weight())
+		s.server.shares.answered(s.shareOwner, pr.window, pr.plan.Weight)
 	}
 	if s.dropped {
 		s.mu.Unlock()

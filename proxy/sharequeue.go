@@ -28,9 +28,6 @@ const (
 	// shareBytes of commands and replies makes shares of long ones alike: the reply of
 	// COMMAND DOCS has more than 64 kB.
 	shareBytes = 16 << 10
-	// plainWords are as many as a command on one key has. Each further word counts as a
-	// command: DMLOCK of 64 keys is as much work for the masters.
-	plainWords = 12
 	// sharePeriod allows a connection 12,800 commands a second without a wait.
 	sharePeriod = 5 * time.Millisecond
 	// heavyTime is how long a connection remains heavy after its last further share.

@@ -96,9 +96,9 @@ func (s *session) startLocked() {
 func (s *session) startShareLocked(window int64) (started, inFlight int) {
 	for s.startableLocked() && s.shareStarted < shareCommands && s.shareBytes < shareBytes {
 		pr := s.next
-		s.shareStarted += pr.weight()
+		s.shareStarted += pr.plan.Weight
 		s.shareBytes += pr.input
-		if pr.barrier {
+		if pr.plan.Barrier {
 			s.barrier = pr
 		}
 		s.next = pr.next
@@ -106,17 +106,17 @@ func (s *session) startShareLocked(window int64) (started, inFlight int) {
 			s.closing = true
 		}
 		if !pr.answered {
-			started += pr.weight()
+			started += pr.plan.Weight
 			s.mu.Unlock()
 			s.dispatch(pr)
 			s.mu.Lock()
 			s.shareBytes += pr.output // 0 if the answer comes later
 			if window > 0 && !pr.answered {
 				pr.window = window
-				inFlight += pr.weight()
+				inFlight += pr.plan.Weight
 			}
 		}
-		if !pr.barrier && s.client.Closing {
+		if !pr.plan.Barrier && s.client.Closing {
 			s.closing = true
 		}
 	}
@@ -144,7 +144,7 @@ func (s *session) isHeavyLocked() bool {
 // replies before it are encoded, since it may change how replies are written.
 func (s *session) startableLocked() bool {
 	return !s.barrierRunsLocked() && s.next != nil && !s.inputClosedLocked() &&
-		s.unwritten < s.options.MaxUnwritten && (!s.next.barrier || s.next == s.head)
+		s.unwritten < s.options.MaxUnwritten && (!s.next.plan.Barrier || s.next == s.head)
 }
 
 // barrierRunsLocked also detects the end of the barrier: only from then on may the session
@@ -182,10 +182,10 @@ func (s *session) fail(pr *pendingReply) {
 	}
 }
 
-// isBarrier calls the dispatcher; if that panics, the handler runs alone, as a barrier.
-func (s *session) isBarrier(args []string) (barrier bool) {
-	defer s.recoverPanic("Barrier", func() { barrier = true })
-	return s.run.Barrier(args)
+// planOf calls the dispatcher; if that panics, the handler runs alone, as a barrier.
+func (s *session) planOf(args []string) (plan commands.Plan) {
+	defer s.recoverPanic("Plan", func() { plan = commands.Plan{Barrier: true, Weight: 1} })
+	return s.run.Plan(args)
 }
 
 // recoverPanic is deferred around foreign code, which always runs without mu: a

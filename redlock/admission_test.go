@@ -51,6 +51,50 @@ func TestAdmission_OneServerUnderTwoAddressesIsOneMaster(t *testing.T) {
 	}
 }
 
+// listing has a daemon use some of the masters.
+func listing(masters ...int) trait {
+	return func(_ *daemon, o *pool.Options) {
+		all := o.Masters
+		o.Masters = nil
+		for _, i := range masters {
+			o.Masters = append(o.Masters, all[i])
+		}
+	}
+}
+
+// Rule: claims. One master that came back empty and one that a change left out would be a
+// quorum of the former list.
+func TestAdmission_ADaemonThatMissedAChangeGetsNoQuorum(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 4, long)
+	former := c.startDaemon(unbound, listing(0, 1, 2))
+	for i := range 3 {
+		former.await(i, "voting")
+	}
+	o := c.options()
+	unbound(nil, &o)
+	listing(0, 1, 3)(nil, &o)
+	if err := setup.Reconfigure(t.Context(), o, false, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+	keptOut(t, former, 0, "other settings")
+	keptOut(t, former, 1, "other settings")
+	c.do(1, "FLUSHALL")
+	eventually(t, "the daemon with the former list has looked at b", func() bool {
+		state, why := former.state(1)
+		return state == "voting" || strings.Contains(why, "is empty, and a served daemons with other settings")
+	})
+	present := c.startDaemon(unbound, listing(0, 1, 3))
+	present.await(0, "voting")
+	present.await(2, "voting")
+	g := present.take("k", 10*time.Second)
+	_, err := former.lockAs("k", "token-of-a-caller", 10*time.Second)
+	if err == nil {
+		t.Fatalf("two tokens hold %q: one for %v by {a, d}, and one by {b, c}", "k", g.Validity())
+	}
+	noQuorum(t, err, "1 of 3")
+}
+
 func TestAdmission_AReplicaIsRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)

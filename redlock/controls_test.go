@@ -57,6 +57,7 @@ func controls() []control {
 		{"one-kind", "TestExtend_CopiesOfTwoKindsDoNotAddUp", "one copy of the writer and one of a reader"},
 		{"one-seal", "TestFence_ReadersThatComeAtOnceNeverShareOne", "was given to two readers"},
 		{"counted-permits", "TestPermits_ThreeMinoritiesOfTwoPermitsAreNotThreeHolders", "3 tokens hold 2 permits"},
+		{"claims", "TestAdmission_ADaemonThatMissedAChangeGetsNoQuorum", twoHolders},
 		{"distinct", "TestAdmission_OneServerUnderTwoAddressesIsOneMaster", "by one server of two"},
 	}
 }

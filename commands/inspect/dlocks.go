@@ -17,6 +17,9 @@ const (
 	defaultCount = 100
 	// maxCount bounds one answer; the engine reads fewer at once.
 	maxCount = 1000
+	// stepWeight: a step with 100 locks takes the masters 1.4 ms (1 µs a key to find it, 6 µs on
+	// each of two masters to inspect it), and a lock of three masters 12 µs of theirs.
+	stepWeight = 100
 )
 
 // dlocks answers [cursor, [key, mode, holders, ttl, …]]. A lock whose holder cannot

@@ -58,6 +58,7 @@ func (h *handlers) inspectRows() []*commands.Command {
 			Name: "dlocks", Arity: commands.Between(2, 6), Category: access.CategoryRead, Since: commands.FirstVersion,
 			Summary: "Walks over the locks as SCAN does over keys: [cursor, [key, mode, holders, ttl, ...]].",
 			Flags:   []string{"readonly"},
+			Further: stepWeight - 1,
 			Args:    []arg.Spec{arg.Integer("cursor"), arg.Optional(arg.Option("MATCH", arg.Text("pattern"))), arg.Optional(arg.Option("COUNT", arg.Integer("n")))},
 			Handle:  commands.Served(on, h.dlocks),
 		},

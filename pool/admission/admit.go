@@ -40,6 +40,8 @@ type Request struct {
 	Invalidate string
 	Bootstrap  bool
 	Floor      int64
+	LeastBase  int64    // µs; what other masters demand of their memory holds for a new one, too
+	Strangers  []string // masters that serve daemons with other settings; with one, a blank master is refused
 }
 
 // Admit runs the script.
@@ -47,7 +49,7 @@ func Admit(link wire.Link, r Request) (Admission, error) {
 	replies := link.Exchange([]wire.Command{{Args: []string{
 		"EVAL", admitScript, "1", r.SealKey,
 		strconv.FormatInt(r.Clock, 10), strconv.FormatInt(clock.Micros(MaxSkew), 10), Bit(r.Durable),
-		NewIncarnationID(), r.Fingerprint, r.Invalidate, Bit(r.Bootstrap), strconv.FormatInt(r.Floor, 10),
+		NewIncarnationID(), r.Fingerprint, r.Invalidate, Bit(r.Bootstrap), strconv.FormatInt(r.Floor, 10), Bit(len(r.Strangers) == 0), strconv.FormatInt(r.LeastBase, 10),
 	}}}, nil)
 	if err := wire.ExchangeErr(replies, 1); err != nil {
 		return Admission{}, err
@@ -92,6 +94,9 @@ func (q *Request) read(r wire.Reply) (Admission, error) {
 		return Admission{}, &Unfit{reason, us}
 	case "FINGERPRINT":
 		return Admission{}, Unfitf("serves daemons with other settings: %s", Difference(q.Fingerprint, detail))
+	case "BLANK":
+		return Admission{}, Unfitf("is empty, and %s served daemons with other settings when they were last reached: this daemon may have missed a change of the group. "+
+			"Give this daemon the settings of the others; or, if its own are right, run redlockd reconfigure with them", strings.Join(q.Strangers, ", "))
 	case "FOREIGN":
 		return Admission{}, Unfitf("the key %s in database %d holds %s that redlockd did not write: delete it on this master, or give all daemons another --key-prefix", q.SealKey, q.DB, withArticle(detail))
 	}

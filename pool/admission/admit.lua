@@ -6,6 +6,8 @@
 -- ARGV 1 the group's clock, us   2 largest clock error, us   3 durable now: 0 | 1
 --      4 a random incarnation id 5 fingerprint               6 identity to invalidate, or ''
 --      7 bootstrap: 0 | 1 if no earlier incarnation matters  8 floor for a new register
+--      9 0 | 1 if this daemon may begin an incarnation where none of its settings stands
+--      10 the least base of a new incarnation: a change of the limits lays it ahead
 -- Returns {'OK', identity, clock us, register} or {reason, detail}. Writes
 -- nothing with a wrong clock, except that an identity to invalidate is replaced.
 local seal = KEYS[1]
@@ -46,6 +48,7 @@ end
 local was, lineage, base, durable, print
 if old then was, lineage, base, durable, print = string.match(old, '^(%x+:%d+) (%x+) (%d+) ([01]) (.+)$') end
 if print and print ~= ARGV[5] then return {'FINGERPRINT', print} end
+if not print and ARGV[9] ~= '1' then return {'BLANK', ''} end
 
 -- An eviction removes locks and leaves the seal. A count that differs from the one
 -- in the seal, also after CONFIG RESETSTAT, ends the incarnation. A new
@@ -56,7 +59,7 @@ if keeps then
   if ARGV[3] ~= '1' then durable = '0' end
 else
   lineage, durable = ARGV[4], ARGV[3]
-  base = string.format('%.0f', us)
+  base = string.format('%.0f', math.max(us, tonumber(ARGV[10])))
   local floor = us + 500000
   if ARGV[7] == '1' then base, floor = '0', us end
   for _, other in ipairs({score, ARGV[8]}) do

@@ -22,6 +22,8 @@ type Incarnation struct {
 	ID       string // random; survives a restart only if the memory did
 	Base     int64  // µs of the master's clock at which this memory began; 0 = bootstrapped
 	Durable  bool   // every write of this incarnation was on disk before it was answered
+
+	Fingerprint string // of the settings, for this master
 }
 
 // ParseIdentity reads the text.
@@ -35,7 +37,7 @@ func ParseIdentity(identity string) (*Incarnation, error) {
 		return nil, fmt.Errorf("identity %q: base %q is not a number", identity, f[2])
 	}
 	run, evicted, _ := strings.Cut(f[0], ":")
-	return &Incarnation{Identity: identity, RunID: run, Evicted: evicted, ID: f[1], Base: base, Durable: f[3] == "1"}, nil
+	return &Incarnation{Identity: identity, RunID: run, Evicted: evicted, ID: f[1], Base: base, Durable: f[3] == "1", Fingerprint: f[4]}, nil
 }
 
 // MayVote reports whether a memory that began at Base is old enough when the

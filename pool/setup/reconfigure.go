@@ -279,9 +279,10 @@ func (r *reconfiguration) checkQuorum(now settings) error {
 }
 
 // shift is how much longer the leases and records of the former settings may last
-// than those of the new ones.
+// than those of the new ones. What an earlier change demands still holds.
 func (r *reconfiguration) shift() (time.Duration, error) {
 	var longest time.Duration
+	now := r.group.options.Clock.Now()
 	for _, c := range r.all {
 		for _, s := range r.seals[c] {
 			print := parseSettings(s.identity)
@@ -293,9 +294,14 @@ func (r *reconfiguration) shift() (time.Duration, error) {
 			if err := errors.Join(err1, err2); err != nil {
 				return 0, err
 			}
+			incarnation, err := admission.ParseIdentity(s.identity)
+			if err != nil {
+				return 0, fmt.Errorf("reconfigure: master %s: %w", c.master.Name, err)
+			}
+			ahead := max(0, time.Duration(incarnation.Base-c.info.Est.At(now))*time.Microsecond)
 			o := &r.group.options
-			more := max(ttl-o.MaxTTL, ttl+keep-o.MaxTTL-o.MaxKeep, 0)
-			longest = max(longest, more+more/100)
+			more := max(ttl-o.MaxTTL, ttl+keep-o.MaxTTL-o.MaxKeep)
+			longest = max(longest, ahead+more+max(0, more)/100)
 		}
 	}
 	return longest, nil

@@ -125,6 +125,36 @@ func TestReconfigure_WaitsForTheLongerOfBothLimits(t *testing.T) {
 	}
 }
 
+// What longer leases demand holds for a master that comes back empty, and over another change.
+func TestReconfigure_TheLongerOfBothLimitsHoldsUntilItIsOver(t *testing.T) {
+	servers, was := bootstrapped(t, 3)
+	long := was
+	long.MaxTTL = time.Hour
+	if _, err := reconfigure(t, long, false); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := reconfigure(t, was, false); err != nil {
+		t.Fatal(out, err)
+	}
+	ahead := func(when string) {
+		t.Helper()
+		for i, now := range lives(t, servers) {
+			if ahead := now.Base - time.Now().UnixMicro(); ahead < clock.Micros(55*time.Minute) {
+				t.Errorf("%s: master %d: its incarnation begins %d ms from now, although leases of an hour may run", when, i, ahead/1000)
+			}
+		}
+	}
+	wipe(t, servers[1])
+	seen(t, was, 1, "quarantined")
+	ahead("one came back empty")
+	next := was
+	next.MaxKeep *= 2
+	if out, err := reconfigure(t, next, false); err != nil || !strings.Contains(out, "vote in 1h") && !strings.Contains(out, "vote in 59m") {
+		t.Error(out, err)
+	}
+	ahead("another change")
+}
+
 func TestReconfigure_ChangesNothingUnlessAllMastersAnswer(t *testing.T) {
 	servers, o := bootstrapped(t, 3)
 	before := identity(t, servers[0])

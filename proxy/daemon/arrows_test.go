@@ -64,7 +64,8 @@ var arrows = map[string][]string{
 	"pool/faulty":          {"proxy/resp"},
 	"redlock/checker":      {},
 	"redlock/mutants":      {},
-	"redlock/sim":          {"redlock", "pool", "pool/setup"},
+	"redlock/sim":          {"redlock", "redlock/sim/fake", "pool", "pool/setup"},
+	"redlock/sim/fake":     {"pool/wire"},
 	"redlock/chaos":        {},
 }
 

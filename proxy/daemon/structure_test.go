@@ -34,10 +34,9 @@ const (
 // only ever shrink.
 var (
 	knotLimits = map[string]int{
-		"pool":        3400, // the state machine of the lanes: lane, flush, verify, group, dial
-		"redlock/sim": 5300,
+		"pool": 3400, // the state machine of the lanes: lane, flush, verify, group, dial
 	}
-	methodLimits = map[string]int{"commands.Table": 29, "redlock.Locker": 29, "redlock/sim.server": 58}
+	methodLimits = map[string]int{"commands.Table": 29, "redlock.Locker": 29}
 )
 
 // mostOperations is how many types implement pool.Operation. It only ever shrinks.

@@ -83,6 +83,8 @@ func brokenMemories() []Mutant {
 			Change{"redlock/lease/release.go", proves, "pool.Broken(\"repeat-absence\"), " + proves}),
 		patched("trust", "a counter counts in any memory",
 			Change{"redlock/ids/nextid.go", "if life.Base == 0 {", "if life.Base == 0 || pool.Broken(\"trust\") {"}),
+		patched("claims", "a daemon that was left behind by a change of the masters begins with a blank one",
+			Change{"pool/attempt.go", "if admitted >= Quorum(len(g.lanes)) {", "if admitted >= Quorum(len(g.lanes)) || Broken(\"claims\") {"}).in("replaced-3"),
 		patched("distinct", "one server counts as two masters",
 			// The fingerprint would refuse one server under two names, too.
 			Change{"pool/fingerprint.go", "\treturn fingerprint + \"/master=\"", "\tif Broken(\"distinct\") {\n\t\treturn fingerprint\n\t}\n\treturn fingerprint + \"/master=\""},

@@ -25,18 +25,16 @@ import (
 //
 // In scenarios without faults every client must be served.
 type checker struct {
-	world            *World
-	locks            map[string]*lockRecord
-	tokens           map[string]*tokenState // by key and token
-	counters         map[string]*counterRecord
-	works            map[string]*workRecord
-	waiting          waitChecker
-	serial           int64
-	grants           int64
-	checked          int64         // answers compared
-	deadlocks        int64         // replies DEADLOCK
-	quarantinedUntil time.Duration // when the next memory may be lost
-	forgets          bool          // a daemon died or a memory was rolled back: leftovers are legal
+	world     *World
+	locks     map[string]*lockRecord
+	tokens    map[string]*tokenState // by key and token
+	counters  map[string]*counterRecord
+	works     map[string]*workRecord
+	waiting   waitChecker
+	serial    int64
+	grants    int64
+	checked   int64 // answers compared
+	deadlocks int64 // replies DEADLOCK
 }
 
 func newChecker(w *World) *checker {
@@ -44,6 +42,9 @@ func newChecker(w *World) *checker {
 		counters: map[string]*counterRecord{}, works: map[string]*workRecord{},
 		waiting: waitChecker{touched: map[string]time.Duration{}, queued: map[*daemon]int64{}, ambiguous: map[*daemon]bool{}, holds: map[string]*holdRecord{}}}
 }
+
+// checker is the checker of a world.
+func (w *World) checker() *checker { return w.observer.(*checker) }
 
 // lockRecord is one key.
 type lockRecord struct {
@@ -247,8 +248,6 @@ func (j *checker) released(key, token string, answer, unknown, sole bool, until 
 		t.released = j.tick()
 	}
 }
-
-func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // counterRecord is one counter.
 type counterRecord struct {

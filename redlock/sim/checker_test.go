@@ -30,7 +30,7 @@ func TestChecker_OfGrantsThatExcludeOneAnotherTheLaterHasTheLargerFence(t *testi
 		{"locks that are deleted by hand", writer, writer, 10, time.Second, true, false},
 	} {
 		w := NewWorld(base("histories", func(s *Scenario) { s.Wiped = c.wiped }), 1, NewLab())
-		j := w.checker
+		j := w.checker()
 		grant := func(token string, mode redlock.Mode, fence, before int64, validity time.Duration) {
 			state := j.token("k", token)
 			state.mode, state.limit = mode, permits

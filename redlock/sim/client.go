@@ -8,14 +8,6 @@ import (
 	"redlockd/redlock"
 )
 
-// client uses a daemon, as a state machine: act does the next thing and schedules
-// itself again.
-type client interface {
-	act()
-	busy() bool     // waits for an answer
-	lost(d *daemon) // a daemon died: what was sent to it gets no answer
-}
-
 // baseClient is what clients have in common.
 type baseClient struct {
 	world   *World
@@ -85,8 +77,8 @@ func (c *locking) lost(d *daemon) {
 	c.daemon = nil
 	c.pending++
 	if c.token != "" {
-		t := c.world.checker.token(c.key, string(c.token))
-		t.unsure, t.acquiring, t.releases = c.world.checker.tick(), 0, 0
+		t := c.world.checker().token(c.key, string(c.token))
+		t.unsure, t.acquiring, t.releases = c.world.checker().tick(), 0, 0
 	}
 	c.token = ""
 	c.world.soon(c, time.Millisecond, 20*time.Millisecond)
@@ -151,7 +143,7 @@ func (c *locking) acquire(d *daemon, token redlock.Token) {
 	w := c.world
 	fresh := token == ""
 	if c.named = token != ""; !c.named && w.chance(w.Scenario.Named) {
-		c.named, token = true, redlock.Token(fmt.Sprintf("named-%d-%d", c.index, w.checker.tick()))
+		c.named, token = true, redlock.Token(fmt.Sprintf("named-%d-%d", c.index, w.checker().tick()))
 	}
 	if fresh || w.Scenario.Restless {
 		c.ttl = c.anyTTL()
@@ -159,7 +151,7 @@ func (c *locking) acquire(d *daemon, token redlock.Token) {
 	if fresh {
 		c.mode = w.anyMode()
 	}
-	before := w.checker.beforeAcquire(c.key, c.mode)
+	before := w.checker().beforeAcquire(c.key, c.mode)
 	request := redlock.LockRequest{Key: redlock.Key(c.key), TTL: c.ttl, Token: token, Mode: c.mode}
 	if c.mode == redlock.Permits {
 		request.Limit = permits
@@ -167,7 +159,7 @@ func (c *locking) acquire(d *daemon, token redlock.Token) {
 	w.trace.note(c.key, "client %d sends daemon %d an acquire of %q with %q, ttl %v", c.index, d.index, c.key, token, request.TTL)
 	if c.named {
 		c.token = token
-		t := w.checker.token(c.key, string(token))
+		t := w.checker().token(c.key, string(token))
 		t.acquiring++
 		t.acquires++
 		t.chosenAt = w.now
@@ -176,7 +168,7 @@ func (c *locking) acquire(d *daemon, token redlock.Token) {
 	c.call(d, func(turn int) {
 		d.locker.Lock(nil, request, func(g redlock.Grant, err error) {
 			if c.named && !d.dead && token != "" {
-				t := w.checker.token(key, string(token))
+				t := w.checker().token(key, string(token))
 				if t.acquiring--; err == nil && t.regretted {
 					w.violate("release", key, fmt.Sprintf("daemon %d gave %s the lock after it had answered its release", d.index, token))
 				}
@@ -218,7 +210,7 @@ func (c *locking) giveUp(turn int) {
 	}
 	c.daemon = nil
 	c.pending++
-	w.checker.token(c.key, string(c.token)).unsure = w.checker.tick()
+	w.checker().token(c.key, string(c.token)).unsure = w.checker().tick()
 	if d != nil && d.serves() {
 		if w.Scenario.Regrets && w.chance(2) {
 			c.regret(d)
@@ -234,16 +226,16 @@ func (c *locking) giveUp(turn int) {
 // regret releases what the client does not wait for any more: once that is answered,
 // the token has nothing.
 func (c *locking) regret(d *daemon) {
-	w, t := c.world, c.world.checker.token(c.key, string(c.token))
+	w, t := c.world, c.world.checker().token(c.key, string(c.token))
 	w.trace.note(c.key, "client %d releases by daemon %d what it did not wait for", c.index, d.index)
-	_, until, since := w.checker.releasing(t.key, t.token)
+	_, until, since := w.checker().releasing(t.key, t.token)
 	c.call(d, func(turn int) {
 		d.locker.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(t.key), Token: redlock.Token(t.token)}, func(released bool, err error) {
 			if !c.answered(d, turn) {
 				return
 			}
 			t.regretted = err == nil
-			w.checker.released(t.key, t.token, released, err != nil, false, until, since)
+			w.checker().released(t.key, t.token, released, err != nil, false, until, since)
 			c.token = ""
 			w.soon(c, 0, w.Scenario.think())
 		})
@@ -258,7 +250,7 @@ func (c *locking) onAnswer(d *daemon, g redlock.Grant, err error, before int64) 
 		return
 	}
 	if w.chance(w.Scenario.Undelivered) {
-		w.checker.token(c.key, string(g.Token)).unsure = w.checker.tick()
+		w.checker().token(c.key, string(g.Token)).unsure = w.checker().tick()
 		c.undeliverable(d, g, nil)
 		c.token = ""
 		w.soon(c, 0, 10*time.Millisecond)
@@ -266,9 +258,9 @@ func (c *locking) onAnswer(d *daemon, g redlock.Grant, err error, before int64) 
 	}
 	c.token, c.owner, c.again = g.Token, d, 0
 	until := d.clock.world(d.clock.Now() + g.Validity())
-	t := w.checker.token(c.key, string(g.Token))
+	t := w.checker().token(c.key, string(g.Token))
 	t.mode, t.limit = c.mode, permits
-	w.checker.granted(d, c.key, string(g.Token), int64(g.Fence), before, until)
+	w.checker().granted(d, c.key, string(g.Token), int64(g.Fence), before, until)
 	c.left = w.random.IntN(3)
 	c.hold(until)
 }
@@ -291,7 +283,7 @@ func (c *locking) failed(d *daemon, err error) {
 	w.trace.note(c.key, "client %d receives from daemon %d: %v", c.index, d.index, err)
 	undecided := !errors.Is(err, redlock.ErrHeld)
 	if c.named && undecided {
-		w.checker.token(c.key, string(c.token)).unsure = w.checker.tick()
+		w.checker().token(c.key, string(c.token)).unsure = w.checker().tick()
 		if c.again++; c.again < 4 && !w.calm {
 			if other := w.anyDaemon(); other != nil { // a retry of the same request
 				c.acquire(other, c.token)
@@ -311,7 +303,7 @@ func (c *locking) use(d *daemon) {
 		return
 	}
 	key, token, ttl := c.key, c.token, c.anyTTL()
-	w.checker.token(key, string(token)).shared = w.checker.token(key, string(token)).shared || d != c.owner
+	w.checker().token(key, string(token)).shared = w.checker().token(key, string(token)).shared || d != c.owner
 	c.call(d, func(turn int) {
 		d.locker.Extend(nil, redlock.ExtendRequest{Key: redlock.Key(key), Token: token, TTL: ttl}, func(g redlock.Grant, err error) {
 			if !c.answered(d, turn) {
@@ -328,7 +320,7 @@ func (c *locking) use(d *daemon) {
 				return
 			}
 			until := d.clock.world(d.clock.Now() + g.Validity())
-			w.checker.extended(d, key, string(token), until)
+			w.checker().extended(d, key, string(token), until)
 			c.hold(until)
 		})
 	})
@@ -338,16 +330,16 @@ func (c *locking) unlock(d *daemon) {
 	w := c.world
 	key, token := c.key, c.token
 	if d != c.owner {
-		w.checker.token(key, string(token)).shared = true
+		w.checker().token(key, string(token)).shared = true
 	}
-	sole, until, since := w.checker.releasing(key, string(token))
+	sole, until, since := w.checker().releasing(key, string(token))
 	c.call(d, func(turn int) {
 		d.locker.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token}, func(released bool, err error) {
 			if !c.answered(d, turn) {
 				return
 			}
 			w.served("a release failed", key, err)
-			w.checker.released(key, string(token), released, err != nil, sole, until, since)
+			w.checker().released(key, string(token), released, err != nil, sole, until, since)
 			c.token = ""
 			w.soon(c, 0, w.Scenario.think())
 		})

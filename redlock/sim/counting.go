@@ -45,7 +45,7 @@ func (c *counting) act() {
 	}
 	name := fmt.Sprint("n", w.random.IntN(max(2, w.Scenario.Counters)))
 	count := int64(1 + w.random.IntN(4))
-	request := w.checker.counter(name).request()
+	request := w.checker().counter(name).request()
 	c.call(d, func(turn int) {
 		if w.Scenario.HighIDs && request.answered == 0 {
 			d.locker.Reseed(0, redlock.Key(name), aboveDoubles(name), func(error) { c.next(d, name, count, request, turn) })
@@ -70,7 +70,7 @@ func (c *counting) next(d *daemon, name string, count int64, request idRequest, 
 			w.soon(c, 0, 50*time.Millisecond)
 			return
 		}
-		w.checker.ids(name, first, count, request)
+		w.checker().ids(name, first, count, request)
 		w.soon(c, 0, w.Scenario.think()*time.Duration(1+w.Scenario.Counters/10))
 	})
 }

@@ -89,7 +89,7 @@ func (c *cycleClient) drawRequest() (r redlock.LockRequest, mine *cycleLock) {
 	if mine != nil {
 		r.Mode, r.Token, r.Fair = redlock.Exclusive, mine.token, false
 	} else if r.Mode == redlock.Shared {
-		r.Token, r.Fair = redlock.Token(fmt.Sprint("cycles-", w.checker.tick())), false
+		r.Token, r.Fair = redlock.Token(fmt.Sprint("cycles-", w.checker().tick())), false
 	}
 	return r, mine
 }
@@ -102,15 +102,15 @@ func (c *cycleClient) request(d *daemon) {
 		return
 	}
 	key := string(r.Key)
-	before := w.checker.beforeAcquire(key, r.Mode)
+	before := w.checker().beforeAcquire(key, r.Mode)
 	if r.Token != "" {
-		w.checker.token(key, string(r.Token)).acquires = 2 // a wait tries again and again
+		w.checker().token(key, string(r.Token)).acquires = 2 // a wait tries again and again
 	}
 	c.call(d, func(turn int) {
 		if d.dead {
 			return
 		}
-		record := w.checker.waitBegins(d, []string{key}, &r, true)
+		record := w.checker().waitBegins(d, []string{key}, &r, true)
 		c.wait, c.token = record, r.Token
 		d.locker.Wait(nil, r, func(g redlock.Grant, err error) {
 			if d.dead {
@@ -118,9 +118,9 @@ func (c *cycleClient) request(d *daemon) {
 			}
 			var deadlock *redlock.Deadlock
 			if errors.As(err, &deadlock) {
-				w.checker.deadlock(c, deadlock.Keys)
+				w.checker().deadlock(c, deadlock.Keys)
 			}
-			w.checker.waitEnds(record, g, err)
+			w.checker().waitEnds(record, g, err)
 			c.wait = nil
 			if c.answered(d, turn) {
 				c.onAnswer(d, key, mine, r.Mode, before, g, err)
@@ -145,9 +145,9 @@ func (c *cycleClient) onAnswer(d *daemon, key string, mine *cycleLock, mode redl
 	}
 	until := d.clock.world(d.clock.Now() + g.Validity())
 	if until > w.now {
-		t := w.checker.token(key, string(g.Token))
+		t := w.checker().token(key, string(g.Token))
 		t.mode = mode
-		w.checker.granted(d, key, string(g.Token), int64(g.Fence), before, until)
+		w.checker().granted(d, key, string(g.Token), int64(g.Fence), before, until)
 		if mine != nil {
 			mine.blocksUntil = max(until, mine.blocksUntil)
 			if mine.mode == mode {
@@ -172,12 +172,12 @@ func (c *cycleClient) release(d *daemon) {
 	c.call(d, func(turn int) {
 		c.held = nil
 		for _, one := range all {
-			sole, until, since := w.checker.releasing(one.key, string(one.token))
+			sole, until, since := w.checker().releasing(one.key, string(one.token))
 			d.locker.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(one.key), Token: one.token}, func(released bool, err error) {
 				if d.dead {
 					return
 				}
-				w.checker.released(one.key, string(one.token), released, err != nil, sole, until, since)
+				w.checker().released(one.key, string(one.token), released, err != nil, sole, until, since)
 				if open--; open == 0 && c.answered(d, turn) {
 					w.soon(c, 0, w.Scenario.think())
 				}

@@ -17,6 +17,7 @@ type daemon struct {
 	world  *World
 	index  int
 	clock  *daemonClock
+	list   []*server // the masters that it is configured with
 	pool   *pool.Pool
 	locker *redlock.Locker // nil until it has started
 
@@ -30,7 +31,7 @@ type daemon struct {
 }
 
 func newDaemon(w *World, index int) *daemon {
-	d := &daemon{world: w, index: index, blocked: map[*server]time.Duration{}, links: map[*simLink]bool{}, tasks: map[*task]bool{}}
+	d := &daemon{world: w, index: index, list: w.list, blocked: map[*server]time.Duration{}, links: map[*simLink]bool{}, tasks: map[*task]bool{}}
 	d.clock = &daemonClock{
 		daemon: d, origin: time.Duration(w.random.Int64N(int64(24 * time.Hour))),
 		ppm: int64(w.random.IntN(2*w.Scenario.RatePPM+1) - w.Scenario.RatePPM),
@@ -63,7 +64,7 @@ func (d *daemon) options() pool.Options {
 	if s.MaxWait > 0 {
 		o.Tracker = d.track
 	}
-	for _, m := range d.world.servers {
+	for _, m := range d.list {
 		o.Masters = append(o.Masters, pool.Master{Name: m.name, Network: "tcp", Address: m.name + ":6379"})
 	}
 	return o

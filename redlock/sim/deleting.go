@@ -63,7 +63,7 @@ func highest(counter redlock.Counter) (value int64) {
 func (c *deleting) remove(d *daemon, name string, value int64) {
 	w := c.world
 	c.call(d, func(turn int) {
-		over := w.checker.deletion(name, value)
+		over := w.checker().deletion(name, value)
 		d.locker.DeleteCounter(0, redlock.Key(name), value, func(fates []redlock.CounterFate, err error) {
 			if !c.answered(d, turn) {
 				return

@@ -18,6 +18,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/pool/faulty"
+	"redlockd/redlock/sim/fake"
 )
 
 // dump shows a key as a script sees it. Fields of a hash are in no order.
@@ -57,16 +58,17 @@ func newDifferential(t *testing.T, seed uint64) *differential {
 	w := NewWorld(Find("calm-3"), 1, lab)
 	w.begin() // a daemon loads every script there is
 	w.finish()
-	s := &server{engine: lab.engine, name: "a"}
-	s.start(memory{})
+	s := newServer(w, "a")
+	s.Changed = nil
+	s.start(fake.Memory{})
 	tw := &differential{t: t, random: rand.New(rand.NewPCG(seed, 1)), real: real, server: s, scripts: map[string]string{}}
-	for sha, text := range lab.engine.texts {
+	for sha, text := range lab.scripts.Texts {
 		file := nameOf(t, text)
 		tw.scripts[file] = sha
 		if answer, err := real.Do("SCRIPT", "LOAD", text); err != nil || answer != sha {
 			t.Fatalf("SCRIPT LOAD of %s: %v %v", file, answer, err)
 		}
-		s.loaded[sha] = true
+		s.Loaded[sha] = true
 	}
 	info, err := real.Do("INFO", "server")
 	if err != nil {

@@ -21,7 +21,7 @@ func drain(w *World) {
 		w.trace.note("", "daemon %d ends all waits", d.index)
 		d.drained = w.now
 		d.locker.EndWaits()
-		w.checker.draining(d)
+		w.checker().draining(d)
 	})
 	w.after(w.between(0, 300*time.Millisecond), d, func() {
 		for _, c := range w.clients {
@@ -45,9 +45,9 @@ func (c *waiting) onDrain(d *daemon) {
 		return
 	}
 	w := c.world
-	if h := w.checker.waiting.holds[string(t.token)]; w.Scenario.Reliable && h.maxTime == 0 {
+	if h := w.checker().waiting.holds[string(t.token)]; w.Scenario.Reliable && h.maxTime == 0 {
 		for _, key := range t.keys {
-			record := w.checker.token(key, string(t.token))
+			record := w.checker().token(key, string(t.token))
 			record.until = max(record.until, w.now+t.ttl/2) // it is renewed when a third of it is over
 		}
 	}
@@ -73,7 +73,7 @@ func (j *checker) draining(d *daemon) {
 
 // unsettled reports whether a request may be on its way into a wait queue.
 func (w *World) unsettled(d *daemon) bool {
-	for _, r := range w.checker.waiting.all {
+	for _, r := range w.checker().waiting.all {
 		if r.daemon == d && !r.over && r.waits && (r.named || r.fair) {
 			return true
 		}

@@ -41,7 +41,7 @@ func (c *dropInClient) lost(d *daemon) {
 	}
 	c.daemon = nil
 	c.pending++
-	c.world.checker.token(c.key, c.name).acquiring = 0
+	c.world.checker().token(c.key, c.name).acquiring = 0
 	c.abandon()
 	c.world.soon(c, time.Millisecond, 20*time.Millisecond)
 }
@@ -49,8 +49,8 @@ func (c *dropInClient) lost(d *daemon) {
 // abandon gives up a request of unknown outcome.
 func (c *dropInClient) abandon() {
 	if c.value != "" {
-		t := c.world.checker.token(c.key, c.name)
-		t.unsure, t.releases = c.world.checker.tick(), 0
+		t := c.world.checker().token(c.key, c.name)
+		t.unsure, t.releases = c.world.checker().tick(), 0
 		// A copy on a master that did not answer may be another try's by now. Where
 		// masters may fail to answer, what is left of it ends with its expiry.
 		t.foreign = t.foreign || !c.world.Scenario.Reliable
@@ -95,12 +95,12 @@ func (c *dropInClient) anyTTL() time.Duration {
 func (c *dropInClient) acquire(d *daemon) {
 	w := c.world
 	c.key = w.anyKey()
-	serial := w.checker.tick()
+	serial := w.checker().tick()
 	value := redlock.Token(fmt.Sprintf("value-%d-%d", c.index, serial))
 	c.name = string(value)
 	if w.chance(c.alike) {
 		value, c.name = commonValue, fmt.Sprintf("%s, of client %d, %d", commonValue, c.index, serial)
-		w.checker.token(c.key, commonValue).foreign = true // what is left of it ends with its expiry
+		w.checker().token(c.key, commonValue).foreign = true // what is left of it ends with its expiry
 	}
 	request := redlock.LockRequest{Key: redlock.Key(c.key), TTL: c.anyTTL(), Token: value}
 	switch {
@@ -108,7 +108,7 @@ func (c *dropInClient) acquire(d *daemon) {
 		request.Valued = true
 	case c.retakes && value != commonValue && w.chance(2):
 		request.Script, request.Answers = retake.call(c.key, value, request.TTL), &redlock.ScriptAnswers{}
-		w.checker.token(c.key, c.name).foreign = true // the undo spares what it may have found
+		w.checker().token(c.key, c.name).foreign = true // the undo spares what it may have found
 	default:
 		request.Script, request.Answers = w.anyOf(takes).call(c.key, value, request.TTL), &redlock.ScriptAnswers{}
 	}
@@ -120,10 +120,10 @@ func (c *dropInClient) request(d *daemon, request redlock.LockRequest) {
 	w := c.world
 	key, name, sent, ttl := c.key, c.name, w.now, request.TTL
 	c.value = request.Token
-	before := w.checker.beforeAcquire(key, redlock.Exclusive)
-	t := w.checker.token(key, name)
+	before := w.checker().beforeAcquire(key, redlock.Exclusive)
+	t := w.checker().token(key, name)
 	t.until = min(t.until, w.now+counted(request.TTL)) // a retake may shorten
-	w.checker.leaseRequested(key, request.Token, request.TTL)
+	w.checker().leaseRequested(key, request.Token, request.TTL)
 	t.acquiring++
 	w.trace.note(key, "client %d sends daemon %d an acquire of %q with %q, script %v, ttl %v", c.index, d.index, key, name, request.Script != nil, request.TTL)
 	c.call(d, func(turn int) {
@@ -164,7 +164,7 @@ func (c *dropInClient) onAnswer(d *daemon, g redlock.Grant, err error, before in
 		began = sent
 	}
 	c.owner, c.until = d, began+counted(ttl)
-	w.checker.granted(d, c.key, c.name, int64(g.Fence), before, c.until)
+	w.checker().granted(d, c.key, c.name, int64(g.Fence), before, c.until)
 	c.left = w.random.IntN(4)
 	c.hold()
 }

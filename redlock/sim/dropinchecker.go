@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlockd/redlock"
+	"redlockd/redlock/sim/fake"
 )
 
 // What the checker requires for clients that use the quorum as one Redis. Exclusion,
@@ -82,7 +83,7 @@ func (c *auditor) act() {
 		}
 	}
 	if w.Scenario.Rests {
-		w.checker.checkCopies()
+		w.checker().checkCopies()
 	}
 	w.soon(c, 5*time.Millisecond, 40*time.Millisecond)
 }
@@ -103,7 +104,7 @@ func (j *checker) checkCopies() {
 			j.checked++
 			copies := 0
 			for _, s := range w.servers {
-				if v := s.lookup(key); v != nil && v.kind == kindString && v.text == t.token && time.Duration(v.expires-s.now)*time.Millisecond >= t.until-w.now {
+				if v := s.Lookup(key); v != nil && v.Kind == fake.String && v.Text == t.token && time.Duration(v.Expires-s.Now)*time.Millisecond >= t.until-w.now {
 					copies++
 				}
 			}
@@ -122,21 +123,21 @@ func (c *auditor) audit() (found, name string) {
 			continue
 		}
 		s.readClock(int64(w.now / time.Microsecond))
-		for _, key := range slices.Sorted(maps.Keys(s.memory)) {
-			v := s.lookup(key)
-			if v == nil || v.kind != kindString || strings.HasPrefix(key, "redlockd:") {
+		for _, key := range slices.Sorted(maps.Keys(s.Memory)) {
+			v := s.Lookup(key)
+			if v == nil || v.Kind != fake.String || strings.HasPrefix(key, "redlockd:") {
 				continue
 			}
 			found, name = key, s.name
-			t := w.checker.token(key, v.text)
+			t := w.checker().token(key, v.Text)
 			longest := t.atMost()
 			if longest == 0 {
 				longest = w.Scenario.MaxTTL // of DLOCK
 			}
-			w.checker.checked++
-			if left := time.Duration(v.expires-s.now) * time.Millisecond; v.expires == 0 || left > longest+masterTimeout+leeway {
+			w.checker().checked++
+			if left := time.Duration(v.Expires-s.Now) * time.Millisecond; v.Expires == 0 || left > longest+masterTimeout+leeway {
 				w.violate("orphans", key, fmt.Sprintf("master %s keeps %q for another %.3f ms (0 = for ever: %d), at most %.3f ms were requested",
-					s.name, v.text, ms(left), v.expires, ms(longest)))
+					s.name, v.Text, ms(left), v.Expires, ms(longest)))
 			}
 		}
 	}

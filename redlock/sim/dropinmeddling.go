@@ -39,8 +39,8 @@ func (c *meddling) act() {
 		w.soon(c, time.Millisecond, 10*time.Millisecond)
 		return
 	}
-	value := redlock.Token(fmt.Sprintf("meddled-%d", w.checker.tick()))
-	w.checker.token(meddled, string(value)).foreign = true
+	value := redlock.Token(fmt.Sprintf("meddled-%d", w.checker().tick()))
+	w.checker().token(meddled, string(value)).foreign = true
 	ttl := w.between(w.Scenario.MinTTL, w.Scenario.MaxTTL).Truncate(time.Millisecond)
 	what := w.random.IntN(6)
 	c.call(d, func(turn int) {
@@ -48,7 +48,7 @@ func (c *meddling) act() {
 			if !c.answered(d, turn) {
 				return
 			}
-			w.checker.checked++
+			w.checker().checked++
 			w.served("a change failed", meddled, err)
 			if done {
 				c.last = value

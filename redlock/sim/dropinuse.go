@@ -12,7 +12,7 @@ import (
 func (c *dropInClient) use(d *daemon) {
 	w := c.world
 	if d != c.owner {
-		w.checker.token(c.key, c.name).shared = true
+		w.checker().token(c.key, c.name).shared = true
 	}
 	switch w.random.IntN(6) {
 	case 0:
@@ -52,7 +52,7 @@ func (c *dropInClient) view(d *daemon, then func(redlock.View)) {
 				c.hold()
 				return
 			}
-			w.checker.viewed(key, name, value, v)
+			w.checker().viewed(key, name, value, v)
 			then(v)
 		})
 	})
@@ -62,10 +62,10 @@ func (c *dropInClient) view(d *daemon, then func(redlock.View)) {
 // one relies on no more, unless it receives that nothing has changed.
 func (c *dropInClient) renew(d *daemon) {
 	ttl := c.anyTTL()
-	t := c.world.checker.token(c.key, c.name)
+	t := c.world.checker().token(c.key, c.name)
 	before, until := t.until, min(t.until, c.world.now+counted(ttl))
 	t.until, c.until = until, min(c.until, until)
-	c.world.checker.leaseRequested(c.key, c.value, ttl)
+	c.world.checker().leaseRequested(c.key, c.value, ttl)
 	c.run(d, c.world.anyOf(renewals), redlock.ScriptExtends, ttl, c.world.now+counted(ttl), func() {
 		if t.until == until {
 			t.until = before
@@ -77,7 +77,7 @@ func (c *dropInClient) renew(d *daemon) {
 func (c *dropInClient) prolong(d *daemon) {
 	w := c.world
 	key, name, request := c.key, c.name, redlock.ExtendRequest{Key: redlock.Key(c.key), Token: c.value, TTL: c.anyTTL()}
-	w.checker.leaseRequested(key, c.value, request.TTL)
+	w.checker().leaseRequested(key, c.value, request.TTL)
 	c.call(d, func(turn int) {
 		d.locker.Extend(nil, request, func(g redlock.Grant, err error) {
 			if !c.answered(d, turn) {
@@ -91,7 +91,7 @@ func (c *dropInClient) prolong(d *daemon) {
 			default:
 				until := d.clock.world(d.clock.Now() + g.Validity())
 				c.until = max(c.until, until)
-				w.checker.extended(d, key, name, until)
+				w.checker().extended(d, key, name, until)
 			}
 			c.hold()
 		})
@@ -105,7 +105,7 @@ func (c *dropInClient) add(d *daemon, v redlock.View) {
 		c.hold()
 		return
 	}
-	c.world.checker.token(c.key, c.name).added += more // each master adds to what it has then
+	c.world.checker().token(c.key, c.name).added += more // each master adds to what it has then
 	c.run(d, addition, redlock.ScriptAdds, more, max(c.until, c.world.now)+counted(more), func() {})
 }
 
@@ -126,7 +126,7 @@ func (c *dropInClient) run(d *daemon, p *libraryScript, effect redlock.ScriptEff
 				unchanged()
 			case o.Yes:
 				c.until = max(c.until, until)
-				w.checker.extended(d, key, name, until)
+				w.checker().extended(d, key, name, until)
 			default:
 				c.left = 0
 			}
@@ -138,32 +138,32 @@ func (c *dropInClient) run(d *daemon, p *libraryScript, effect redlock.ScriptEff
 // handOver is SET IFEQ: another value takes the place of one's own.
 func (c *dropInClient) handOver(d *daemon) {
 	w := c.world
-	key, old, next := c.key, c.name, fmt.Sprintf("heir-%d-%d", c.index, w.checker.tick())
+	key, old, next := c.key, c.name, fmt.Sprintf("heir-%d-%d", c.index, w.checker().tick())
 	request := redlock.WriteRequest{
 		Key: redlock.Key(key), Effect: redlock.WriteReplaces, Equal: c.value, Value: redlock.Token(next), TTL: c.anyTTL(),
 	}
 	end := w.now + counted(request.TTL)
-	sole, until, since := w.checker.releasing(key, old)
-	heir := w.checker.token(key, next)
+	sole, until, since := w.checker().releasing(key, old)
+	heir := w.checker().token(key, next)
 	heir.foreign = !w.Scenario.Reliable
-	w.checker.token(key, old).foreign = !w.Scenario.Reliable // a master that was not reached keeps it
-	w.checker.leaseRequested(key, request.Value, request.TTL)
-	before := w.checker.beforeAcquire(key, redlock.Exclusive)
+	w.checker().token(key, old).foreign = !w.Scenario.Reliable // a master that was not reached keeps it
+	w.checker().leaseRequested(key, request.Value, request.TTL)
+	before := w.checker().beforeAcquire(key, redlock.Exclusive)
 	c.call(d, func(turn int) {
 		d.locker.Write(nil, request, func(done bool, err error) {
 			if !c.answered(d, turn) {
 				return
 			}
 			w.served("a hand-over failed", key, err)
-			w.checker.released(key, old, done, err != nil, sole, until, since)
+			w.checker().released(key, old, done, err != nil, sole, until, since)
 			if err != nil || !done {
-				heir.unsure = w.checker.tick()
+				heir.unsure = w.checker().tick()
 				c.value = ""
 				w.soon(c, 0, w.Scenario.think())
 				return
 			}
 			c.value, c.name, c.until = request.Value, next, end
-			w.checker.granted(d, key, next, 0, before, end)
+			w.checker().granted(d, key, next, 0, before, end)
 			c.hold()
 		})
 	})
@@ -176,16 +176,16 @@ func (c *dropInClient) release(d *daemon) {
 	// DEL compares nothing: it is for a client that is sure to be in time.
 	sure := w.Scenario.Reliable && c.until-w.now > 200*time.Millisecond
 	if d != c.owner {
-		w.checker.token(key, name).shared = true
+		w.checker().token(key, name).shared = true
 	}
-	sole, until, since := w.checker.releasing(key, name)
+	sole, until, since := w.checker().releasing(key, name)
 	answer := func(turn int) func(bool, error) {
 		return func(released bool, err error) {
 			if !c.answered(d, turn) {
 				return
 			}
 			w.served("a release failed", key, err)
-			w.checker.released(key, name, released, err != nil, sole, until, since)
+			w.checker().released(key, name, released, err != nil, sole, until, since)
 			c.value = ""
 			w.soon(c, 0, w.Scenario.think())
 		}

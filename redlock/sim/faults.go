@@ -1,26 +1,10 @@
 package sim
 
-import "time"
+import (
+	"time"
 
-// fault is a failure that happens again and again until the world is calm.
-type fault struct {
-	every time.Duration // on average
-	do    func(w *World)
-}
-
-func (f fault) start(w *World) {
-	var again func()
-	again = func() {
-		if w.calm {
-			return
-		}
-		f.do(w)
-		w.after(w.between(f.every/4, f.every*7/4), nil, again)
-	}
-	w.after(w.between(0, f.every), nil, again)
-}
-
-func (w *World) anyServer() *server { return w.servers[w.random.IntN(len(w.servers))] }
+	"redlockd/pool"
+)
 
 // cut ends one daemon's connection to one master. Some are seen by the daemon
 // first, and what it has sent is executed later.
@@ -67,27 +51,6 @@ func stop(w *World) {
 	})
 }
 
-// resume executes what has come meanwhile: the order of a connection is kept,
-// that of connections is not.
-func (s *server) resume() {
-	if !s.stopped {
-		return
-	}
-	w := s.world
-	s.stopped = false
-	w.trace.note("", "master %s goes on", s.name)
-	waiting := s.backlog
-	s.backlog = nil
-	w.random.Shuffle(len(waiting), func(i, j int) { waiting[i], waiting[j] = waiting[j], waiting[i] })
-	for _, f := range waiting {
-		delay := w.between(0, 200*time.Microsecond)
-		if w.chance(4) && !w.calm { // lost on the way and sent again: newer connections are faster
-			delay = w.between(0, 60*time.Millisecond)
-		}
-		w.after(delay, nil, f.arrive)
-	}
-}
-
 // deny has masters refuse ZADD for a while, as a change of their users' rights does:
 // one of them, or all.
 func deny(w *World) {
@@ -97,11 +60,11 @@ func deny(w *World) {
 	}
 	for _, s := range some {
 		w.trace.note("", "master %s denies ZADD", s.name)
-		s.denied = true
+		s.Denied = "ZADD"
 	}
 	w.after(w.between(time.Millisecond, 300*time.Millisecond), nil, func() {
 		for _, s := range some {
-			s.denied = false
+			s.Denied = ""
 		}
 		w.trace.note("", "ZADD is allowed again")
 	})
@@ -120,7 +83,7 @@ func jump(w *World) {
 	d := w.daemons[w.random.IntN(len(w.daemons))]
 	by := w.between(20*time.Millisecond, 3*time.Second)
 	d.clock.jumped += by
-	w.checker.forgets = true // its pending releases may seem too old to it
+	w.forgets = true // its pending releases may seem too old to it
 	w.trace.note("", "the clock of daemon %d jumps by %v", d.index, by)
 }
 
@@ -133,11 +96,25 @@ func kill(w *World, d *daemon) {
 	if d.dead {
 		return
 	}
-	w.checker.forgets = true
+	w.forgets = true
 	w.trace.note("", "daemon %d is killed", d.index)
 	d.kill()
 	for _, c := range w.clients {
 		c.lost(d)
 	}
 	w.after(w.between(time.Millisecond, 200*time.Millisecond), nil, func() { d.replace() })
+}
+
+// wipe deletes a lock on all masters, as an operator does by hand with a lock that seems
+// to be stuck.
+func wipe(w *World) {
+	key := w.anyKey()
+	w.trace.note(key, "an operator deletes %q", key)
+	for _, s := range w.servers {
+		if s.up {
+			f := &flight{link: s.accept(nil), commands: []pool.Command{{Args: []string{"DEL", key}}}, sent: w.now}
+			f.listener = func([]pool.Reply) {}
+			w.after(w.Scenario.latency(w), nil, f.arrive)
+		}
+	}
 }

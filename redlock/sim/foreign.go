@@ -70,8 +70,8 @@ func (c *foreign) act() {
 func (c *foreign) acquire() {
 	w := c.world
 	c.key = fmt.Sprint("k", w.random.IntN(w.Scenario.Keys))
-	c.token = fmt.Sprintf("foreign-%d-%d", c.index, w.checker.tick())
-	w.checker.token(c.key, c.token).foreign = true
+	c.token = fmt.Sprintf("foreign-%d-%d", c.index, w.checker().tick())
+	w.checker().token(c.key, c.token).foreign = true
 	c.start, c.yes, c.open, c.waiting = w.now, 0, len(w.servers), true
 	c.ttl = w.between(w.Scenario.MinTTL, w.Scenario.MaxTTL).Truncate(time.Millisecond)
 	ttl := strconv.FormatInt(c.ttl.Milliseconds(), 10)
@@ -94,14 +94,14 @@ func (c *foreign) decide() {
 		return
 	}
 	c.held = true
-	w.checker.granted(nil, c.key, c.token, 0, 0, until)
+	w.checker().granted(nil, c.key, c.token, 0, 0, until)
 	w.soon(c, 0, until-w.now)
 }
 
 func (c *foreign) release() {
 	w := c.world
 	if c.held {
-		w.checker.releasing(c.key, c.token)
+		w.checker().releasing(c.key, c.token)
 		c.held = false
 	}
 	c.open, c.waiting = len(w.servers), true

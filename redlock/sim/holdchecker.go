@@ -42,7 +42,7 @@ func (j *checker) holds(c *waiting, d *daemon, keys []string, r *redlock.LockReq
 
 // granted is called when its client has received the token.
 func (h *holdRecord) granted(token string) {
-	j := h.client.world.checker
+	j := h.client.world.checker()
 	h.token, h.began = token, j.world.now
 	j.waiting.holds[token] = h
 }

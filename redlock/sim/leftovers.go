@@ -6,21 +6,23 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"redlockd/redlock/sim/fake"
 )
 
 // leftovers checks the masters when no command is under way any more.
 func (j *checker) leftovers() {
 	for _, s := range j.world.servers {
 		s.readClock(int64(j.world.now / time.Microsecond))
-		for key := range s.memory {
-			v := s.lookup(key)
+		for key := range s.Memory {
+			v := s.Lookup(key)
 			if v == nil || strings.HasPrefix(key, "redlockd:") {
 				continue
 			}
-			if v.expires == 0 {
+			if v.Expires == 0 {
 				j.world.violate("leftovers", key, "a copy that never expires is left on master "+s.name)
 			}
-			if !j.forgets {
+			if !j.world.forgets {
 				j.leftover(s, key, v)
 			}
 		}
@@ -30,38 +32,38 @@ func (j *checker) leftovers() {
 	}
 }
 
-func (j *checker) leftover(s *server, key string, v *storedValue) {
-	for token, ends := range v.holders() {
+func (j *checker) leftover(s *server, key string, v *fake.Value) {
+	for token, ends := range holders(v) {
 		t := j.token(key, token)
 		kept := t.granted != 0 && (t.release == 0 || t.releases > 0)
 		// The undo of a token that a client chose goes on its own connection only.
 		lost := t.chosenAt != 0 && s.parted >= t.chosenAt
 		// A script's lease counts from when it is run. What a master ran so late that the
 		// copy outlasts all that was requested before the release is spared as a later lease.
-		left := time.Duration(ends-s.now) * time.Millisecond
+		left := time.Duration(ends-s.Now) * time.Millisecond
 		if spared := t.until + j.world.Scenario.MaxTTL + masterTimeout + time.Second - leeway; t.maxLease > 0 && t.release != 0 && j.world.now+left > spared {
 			continue
 		}
-		if ends >= s.now && !kept && !t.foreign && !t.shared && !lost && t.acquires < 2 {
+		if ends >= s.Now && !kept && !t.foreign && !t.shared && !lost && t.acquires < 2 {
 			j.world.violate("leftovers", key, fmt.Sprintf("master %s keeps a copy by %s for another %d ms, although no client holds it",
-				s.name, abbreviate(token), ends-s.now))
+				s.name, abbreviate(token), ends-s.Now))
 		}
 	}
 }
 
 // holders are the tokens at a key, and when their copies end.
-func (v *storedValue) holders() iter.Seq2[string, int64] {
+func holders(v *fake.Value) iter.Seq2[string, int64] {
 	return func(yield func(string, int64) bool) {
-		if v.kind == kindString && !yield(v.text, v.expires) {
+		if v.Kind == fake.String && !yield(v.Text, v.Expires) {
 			return
 		}
-		for _, reader := range v.scores {
-			if !yield(reader.member, int64(reader.score)) {
+		for _, reader := range v.Scores {
+			if !yield(reader.Member, int64(reader.Score)) {
 				return
 			}
 		}
-		for _, slot := range v.fields {
-			ends, token, is := strings.Cut(slot.value, " ")
+		for _, slot := range v.Fields {
+			ends, token, is := strings.Cut(slot.Value, " ")
 			at, err := strconv.ParseInt(ends, 10, 64)
 			if is && err == nil && !yield(token, at) {
 				return
@@ -79,10 +81,33 @@ func (j *checker) checkFullCopies() {
 				continue
 			}
 			for _, s := range j.world.servers {
-				if v := s.lookup(key); v == nil || v.text != t.token {
+				if v := s.Lookup(key); v == nil || v.Text != t.token {
 					j.world.violate("leftovers", key, fmt.Sprintf("master %s has no copy of a lock that is held by %s", s.name, abbreviate(t.token)))
 				}
 			}
 		}
 	}
+}
+
+// begins implements observer: it starts the checks that run at intervals.
+func (j *checker) begins() {
+	if j.world.Scenario.MaxWait > 0 {
+		j.checkSleep()
+	}
+	if j.world.Scenario.MaxCycle > 0 {
+		j.checkCycles(map[*cycleClient]time.Duration{})
+	}
+}
+
+// rests implements observer.
+func (j *checker) rests() {
+	j.leftovers()
+	w := j.world
+	if w.Scenario.Fair == 0 || w.violation != nil {
+		return
+	}
+	if !w.Scenario.Reliable { // a ticket that is refreshed no more expires
+		w.run(w.now + 4*time.Second)
+	}
+	j.queues()
 }

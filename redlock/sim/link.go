@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/sim/fake"
 )
 
 var (
@@ -194,11 +195,11 @@ func (f *flight) execute(n int) {
 		}
 		r := s.execute(l, c)
 		s.tracks(l, c)
-		f.check(c, r, false)
+		w.observer.executed(f, c, r, false)
 		if w.trace.on {
 			w.trace.command(l, c, r)
 		}
-		if r.Kind == replyStatus {
+		if r.Kind == fake.ReplyStatus {
 			r.Kind = pool.ReplyString
 		}
 		if l.severed {
@@ -225,25 +226,9 @@ func (f *flight) deliver() {
 	}
 	l.server.noteClockSeen(l, f)
 	for i, r := range f.replies {
-		f.check(f.commands[i].Args, r, true)
+		l.world.observer.executed(f, f.commands[i].Args, r, true)
 	}
 	f.complete(f.replies)
-}
-
-// check passes what concerns waits to the checker: what was executed, and what the
-// daemon has received of it.
-func (f *flight) check(words []string, r pool.Reply, received bool) {
-	l := f.link
-	w := l.world
-	if w.Scenario.MaxWait == 0 || l.daemon == nil || words[0] != "EVALSHA" {
-		return
-	}
-	switch kind := l.server.engine.kinds[words[1]]; {
-	case kind == scriptEnlist:
-		w.checker.queued(l.daemon, l.server, words, r, received && w.now-f.sent < masterTimeout*4/5)
-	case kind == scriptExtend && !received:
-		w.checker.renewing(l.daemon, words, f.sent)
-	}
 }
 
 func (f *flight) complete(result []pool.Reply) {

@@ -1,11 +1,6 @@
 package sim
 
-import (
-	"maps"
-	"slices"
-	"strings"
-	"time"
-)
+import "time"
 
 // flushall empties a master.
 func flushall(w *World) { w.anyServer().flushall() }
@@ -15,7 +10,7 @@ func (s *server) flushall() {
 		return
 	}
 	s.world.trace.note("", "FLUSHALL on master %s", s.name)
-	clear(s.memory)
+	clear(s.Memory)
 }
 
 // flushInside is a FLUSHALL between two commands of a flush.
@@ -23,16 +18,6 @@ func flushInside(_ *World, s *server) {
 	if s.world.overAge() {
 		s.flushall()
 	}
-}
-
-// overAge: a fault that quarantines a master is followed by another only when the
-// group has had time to recover. With every master quarantined nothing is tested.
-func (w *World) overAge() bool {
-	if w.now < w.checker.quarantinedUntil {
-		return false
-	}
-	w.checker.quarantinedUntil = w.now + w.between(w.Scenario.age()/3, w.Scenario.age()*5/4)
-	return true
 }
 
 // flushSometimes is flushall, not too often.
@@ -53,25 +38,6 @@ func evictUnseen(w *World) {
 	for _, l := range s.sortedLinks() {
 		l.sever()
 	}
-}
-
-// evictBeforeInfo takes keys just before a daemon reads the statistics.
-func (s *server) evictBeforeInfo(a []string) {
-	if w := s.world; w != nil && w.Scenario.Evicts && len(a) > 1 && a[1] == "stats" && !w.calm && w.overAge() {
-		s.evict()
-	}
-}
-
-// evict takes most keys and leaves the seal.
-func (s *server) evict() {
-	w := s.world
-	for _, key := range slices.Sorted(maps.Keys(s.memory)) {
-		if !strings.HasSuffix(key, "redlockd:seal") && !w.chance(4) {
-			delete(s.memory, key)
-			s.evicted++
-		}
-	}
-	w.trace.note("", "master %s has evicted %d keys", s.name, s.evicted)
 }
 
 // restart kills a master; what comes back may have forgotten.
@@ -127,7 +93,7 @@ func lie(w *World) {
 // save has all masters take a snapshot at one moment.
 func save(w *World) {
 	for _, s := range w.servers {
-		s.snapshot = s.memory.clone()
+		s.snapshot = s.Memory.Clone()
 	}
 }
 
@@ -169,10 +135,10 @@ func backUps(w *World) {
 	}
 	some := w.random.Perm(len(w.servers))[:1+w.random.IntN(len(w.servers)-1)]
 	for _, i := range some {
-		w.servers[i].snapshot = w.servers[i].memory.clone()
+		w.servers[i].snapshot = w.servers[i].Memory.Clone()
 	}
 	wait := w.between(2500*time.Millisecond, 4*time.Second)
-	w.checker.quarantinedUntil += wait
+	w.quarantinedUntil += wait
 	w.after(wait, nil, func() {
 		if w.calm {
 			return
@@ -186,50 +152,8 @@ func backUps(w *World) {
 	})
 }
 
-// crash ends a process and starts the next: 0 empty, 1 with an older memory,
-// 2 with all of it, 3 as a replica that was promoted.
-func (s *server) crash(kind int) {
-	w := s.world
-	if !s.up {
-		return
-	}
-	next := memory{}
-	switch kind {
-	case 1, 3:
-		if next = s.snapshot.clone(); next == nil {
-			next = memory{}
-		}
-		w.checker.forgets = true // what was released may be there again
-	case 2:
-		next = s.memory.clone()
-	}
-	w.trace.note("", "master %s is killed, kind %d", s.name, kind)
-	s.up, s.stopped, s.backlog = false, false, nil
-	for _, l := range s.sortedLinks() {
-		l.sever()
-	}
-	process := s.process
-	w.after(w.between(time.Millisecond, 300*time.Millisecond), nil, func() {
-		if s.process != process {
-			return
-		}
-		s.promoted = kind == 3
-		s.start(next)
-		w.trace.note("", "master %s is there again with %d keys", s.name, len(next))
-	})
-}
-
-func (s *server) sortedLinks() (all []*simLink) {
-	for id := int64(1); id <= s.lastID; id++ {
-		if l := s.links[id]; l != nil {
-			all = append(all, l)
-		}
-	}
-	return all
-}
-
 // remember takes the snapshot that a restart may come back with.
 func remember(w *World) {
 	s := w.anyServer()
-	s.snapshot = s.memory.clone()
+	s.snapshot = s.Memory.Clone()
 }

@@ -35,13 +35,13 @@ func (c *modeChanger) lost(d *daemon) {
 		return
 	}
 	t := c.record()
-	t.unsure, t.acquiring, t.releases = c.world.checker.tick(), 0, 0
+	t.unsure, t.acquiring, t.releases = c.world.checker().tick(), 0, 0
 	c.daemon, c.token = nil, ""
 	c.pending++
 	c.world.soon(c, time.Millisecond, 20*time.Millisecond)
 }
 
-func (c *modeChanger) record() *tokenState { return c.world.checker.token(c.key, string(c.token)) }
+func (c *modeChanger) record() *tokenState { return c.world.checker().token(c.key, string(c.token)) }
 
 func (c *modeChanger) act() {
 	w := c.world
@@ -58,7 +58,7 @@ func (c *modeChanger) act() {
 	case d == nil:
 		w.soon(c, time.Millisecond, 10*time.Millisecond)
 	case c.token == "":
-		c.key, c.token = w.anyKey(), redlock.Token(fmt.Sprintf("turning-%d-%d", c.index, w.checker.tick()))
+		c.key, c.token = w.anyKey(), redlock.Token(fmt.Sprintf("turning-%d-%d", c.index, w.checker().tick()))
 		c.request(d, w.anyMode())
 	case c.stays && !w.calm && c.record().mode == redlock.Exclusive:
 		c.extend(d)
@@ -84,7 +84,7 @@ func (c *modeChanger) request(d *daemon, mode redlock.Mode) {
 	if held && mode == redlock.Shared {
 		t.mode = mode
 	}
-	before, alone := w.checker.beforeAcquire(key, mode), s.Reliable && w.checker.alone(t)
+	before, alone := w.checker().beforeAcquire(key, mode), s.Reliable && w.checker().alone(t)
 	r := redlock.LockRequest{
 		Key: redlock.Key(key), TTL: w.between(s.MinTTL, s.MaxTTL).Truncate(time.Millisecond), Token: c.token, Mode: mode,
 	}
@@ -103,14 +103,14 @@ func (c *modeChanger) request(d *daemon, mode redlock.Mode) {
 			if err != nil {
 				w.trace.note(key, "client %d receives from daemon %d: %v", c.index, d.index, err)
 				if wrote && errors.Is(err, redlock.ErrHeld) {
-					w.checker.stillWriter(t)
+					w.checker().stillWriter(t)
 				}
 				c.refused(d, t, held, alone, err)
 				return
 			}
 			t.mode, c.owner = mode, d
 			c.until = max(c.until, d.clock.world(d.clock.Now()+g.Validity()))
-			w.checker.granted(d, key, t.token, int64(g.Fence), before, d.clock.world(d.clock.Now()+g.Validity()))
+			w.checker().granted(d, key, t.token, int64(g.Fence), before, d.clock.world(d.clock.Now()+g.Validity()))
 			t.active = c.until
 			c.rest()
 		})
@@ -129,7 +129,7 @@ func (c *modeChanger) giveUp(turn int) {
 	w.trace.note(c.key, "client %d gives up waiting for daemon %d", c.index, c.daemon.index)
 	c.daemon = nil
 	c.pending++
-	c.record().unsure = w.checker.tick()
+	c.record().unsure = w.checker().tick()
 	c.request(d, redlock.Exclusive)
 }
 
@@ -138,11 +138,11 @@ func (c *modeChanger) giveUp(turn int) {
 func (c *modeChanger) refused(d *daemon, t *tokenState, held, alone bool, err error) {
 	w := c.world
 	w.served("an acquire failed", t.key, err)
-	if alone && w.checker.alone(t) {
+	if alone && w.checker().alone(t) {
 		w.violate("liveness", t.key, fmt.Sprintf("%s was refused by daemon %d although no other client used the key: %v", t.token, d.index, err))
 	}
 	if !errors.Is(err, redlock.ErrHeld) {
-		t.unsure = w.checker.tick()
+		t.unsure = w.checker().tick()
 	}
 	if !held {
 		c.token = ""
@@ -165,7 +165,7 @@ func (c *modeChanger) extend(d *daemon) {
 			w.served("an extension failed", key, err)
 			if err == nil {
 				until := d.clock.world(d.clock.Now() + g.Validity())
-				w.checker.extended(d, key, t.token, until)
+				w.checker().extended(d, key, t.token, until)
 				c.until = max(c.until, until)
 				t.active = c.until
 			}
@@ -177,14 +177,14 @@ func (c *modeChanger) extend(d *daemon) {
 func (c *modeChanger) release(d *daemon) {
 	w, key, t := c.world, c.key, c.record()
 	t.shared = t.shared || d != c.owner
-	sole, until, since := w.checker.releasing(key, t.token)
+	sole, until, since := w.checker().releasing(key, t.token)
 	c.call(d, func(turn int) {
 		d.locker.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: redlock.Token(t.token)}, func(released bool, err error) {
 			if !c.answered(d, turn) {
 				return
 			}
 			w.served("a release failed", key, err)
-			w.checker.released(key, t.token, released, err != nil, sole, until, since)
+			w.checker().released(key, t.token, released, err != nil, sole, until, since)
 			t.active = w.now
 			c.token = ""
 			w.soon(c, 0, w.Scenario.think())

@@ -3,10 +3,14 @@ package sim
 // operations_test.go: random operations for a real and a simulated master.
 
 import (
+	"crypto/sha1"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"redlockd/redlock/sim/fake"
 )
 
 // behindQueues are the lock scripts that FAIR runs behind a check of the queue.
@@ -42,7 +46,7 @@ func (tw *differential) end() string {
 // endOf is where a key ends now, or nearly: what guards look at.
 func (tw *differential) endOf(key string) int64 {
 	tw.tick()
-	at := tw.server.pexpiretime([]string{"", key}).Int
+	at := tw.server.Execute([]string{"PEXPIRETIME", key}).Int
 	return at + tw.random.Int64N(5) - 2
 }
 
@@ -215,7 +219,7 @@ func (tw *differential) viewScript(file string) []string {
 		}
 		most := tw.pick("1", "32")
 		for _, key := range keys {
-			if v := tw.server.lookup(key); v != nil && v.kind == kindHash {
+			if v := tw.server.Lookup(key); v != nil && v.Kind == fake.Hash {
 				most = "32" // those that end together are returned in no order
 			}
 		}
@@ -225,7 +229,7 @@ func (tw *differential) viewScript(file string) []string {
 	case "view":
 		return tw.call(file, []string{key})
 	case "trim":
-		return tw.call(file, []string{key}, strconv.FormatInt(tw.endOf(key), 10), end, shaOf(token))
+		return tw.call(file, []string{key}, strconv.FormatInt(tw.endOf(key), 10), end, fmt.Sprintf("%x", sha1.Sum([]byte(token))))
 	case "write":
 		return tw.call(file, []string{key}, tw.pick("delete", "expire", "set"), tw.pick(end, end, ""), tw.pick(token, tw.token()), tw.pick("", token), tw.pick("", "1"))
 	}
@@ -246,8 +250,8 @@ func (tw *differential) otherScript(file string) []string {
 		return call(one, tw.pick("aa", "bb"), tw.number(2))
 	case "deleteid":
 		text := "7@aa"
-		if v := tw.server.lookup(one[0]); v != nil && v.kind == kindString {
-			text = v.text
+		if v := tw.server.Lookup(one[0]); v != nil && v.Kind == fake.String {
+			text = v.Text
 		}
 		return call(one, tw.pick("aa", "bb"), tw.pick("0", "1"), tw.pick("", end, "1"), tw.pick(text, "7@aa", ""))
 	case "reseed":
@@ -272,8 +276,8 @@ func (tw *differential) otherScript(file string) []string {
 
 // identity is what the seal holds, to be invalidated.
 func (tw *differential) identity() string {
-	if v := tw.server.lookup("seal"); v != nil && len(v.scores) > 0 {
-		return v.scores[0].member
+	if v := tw.server.Lookup("seal"); v != nil && len(v.Scores) > 0 {
+		return v.Scores[0].Member
 	}
 	return "none"
 }

@@ -124,8 +124,8 @@ func (r *runner) note(i int, w *World, v *WorldViolation) {
 	one.Executions += w.executions
 	one.Commands += w.commands
 	one.Steps += w.steps
-	one.Checked += w.checker.checked
-	one.Grants += w.checker.grants
+	one.Checked += w.checker().checked
+	one.Grants += w.checker().grants
 	if v != nil {
 		one.Violations = append(one.Violations, v)
 		r.over = r.over || w.Scenario.Open == ""

@@ -57,6 +57,7 @@ type Scenario struct {
 	NotBootstrapped bool   // without a bootstrap, the masters are quarantined first
 	Evicts          bool   // masters evict keys just before a daemon reads their statistics
 	Durable         bool   // masters report that they keep what they answered
+	Replaces        bool   // one of the masters is replaced by another, and the first daemon misses it
 	Alias           bool   // one daemon reaches one server under two names
 	HighIDs         bool   // counters begin where doubles end
 	Private         bool   // no two clients use the same key
@@ -87,15 +88,20 @@ func (s *Scenario) latency(w *World) time.Duration {
 	return 30*time.Microsecond + time.Duration(w.random.IntN(170))*time.Microsecond
 }
 
-// base is what scenarios have in common.
-func base(name string, change func(*Scenario)) *Scenario {
-	s := &Scenario{
-		Name: name, Masters: 3, Daemons: 3, Keys: 4, Length: 6 * time.Second,
-		Clients: []ClientGroup{{8, newLocking}},
-		MinTTL:  60 * time.Millisecond, MaxTTL: time.Second, MaxKeep: 4 * time.Second,
-		Split: 10, Stall: 400, Slow: 60, Named: 6, Undelivered: 100,
-		RatePPM: 100, ClockSpread: 5 * time.Millisecond,
+// fault is a failure that happens again and again until the world is calm.
+type fault struct {
+	every time.Duration // on average
+	do    func(w *World)
+}
+
+func (f fault) start(w *World) {
+	var again func()
+	again = func() {
+		if w.calm {
+			return
+		}
+		f.do(w)
+		w.after(w.between(f.every/4, f.every*7/4), nil, again)
 	}
-	change(s)
-	return s
+	w.after(w.between(0, f.every), nil, again)
 }

@@ -9,7 +9,7 @@ import (
 // Scenarios is everything that is played. Each is played with 3 and with 5 masters.
 func Scenarios() []*Scenario {
 	var out []*Scenario
-	for _, some := range []func() []*Scenario{quietScenarios, linkScenarios, memoryScenarios, clockScenarios, modeScenarios, kindScenarios, tokenScenarios, waitScenarios, cycleScenarios, dropInScenarios} {
+	for _, some := range []func() []*Scenario{quietScenarios, linkScenarios, memoryScenarios, clockScenarios, modeScenarios, kindScenarios, tokenScenarios, waitScenarios, cycleScenarios, dropInScenarios, replaceScenarios} {
 		for _, s := range some() {
 			five := *s
 			five.Name, five.Masters = s.Name+"-5", 5
@@ -279,4 +279,17 @@ func modeScenarios() []*Scenario {
 			s.Faults = []fault{{500 * time.Millisecond, restart}, {500 * time.Millisecond, remember}, {time.Second, stop}, {time.Second, cut}}
 		}),
 	}
+}
+
+// base is what scenarios have in common.
+func base(name string, change func(*Scenario)) *Scenario {
+	s := &Scenario{
+		Name: name, Masters: 3, Daemons: 3, Keys: 4, Length: 6 * time.Second,
+		Clients: []ClientGroup{{8, newLocking}},
+		MinTTL:  60 * time.Millisecond, MaxTTL: time.Second, MaxKeep: 4 * time.Second,
+		Split: 10, Stall: 400, Slow: 60, Named: 6, Undelivered: 100,
+		RatePPM: 100, ClockSpread: 5 * time.Millisecond,
+	}
+	change(s)
+	return s
 }

@@ -7,36 +7,31 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/sim/fake"
 )
 
 // server is one master: a process with a memory and a clock.
 type server struct {
-	world  *World // nil in tests of the master alone
-	engine *engine
+	fake.Master
+	world  *World
 	name   string
-	memory memory
-	loaded map[string]bool // scripts this process has loaded
-	now    int64           // ms of its own clock, read once per command
-	micros int64           // the same in µs
-	offset int64           // µs its clock is ahead of the world's
-	home   int64           // what offset is while the clock is not set
-	ppm    int64           // how much faster it runs
+	offset int64 // µs its clock is ahead of the world's
+	home   int64 // what offset is while the clock is not set
+	ppm    int64 // how much faster it runs
 
 	process     int // counts restarts
 	runID       string
 	infoText    string // INFO's text, but for its counts
-	executed    int64  // commands, by this process
 	evicted     int64  // keys, by this process
 	durable     bool
 	promoted    bool // was a replica, and lacks what had not reached it
 	up          bool
 	stopped     bool // SIGSTOP
-	denied      bool // the daemons' user may not send ZADD
 	backlog     []*flight
 	links       map[int64]*simLink // by CLIENT ID
 	lastID      int64
 	parted      time.Duration // when a connection to it ended last
-	snapshot    memory
+	snapshot    fake.Memory
 	steps       []*clockStep
 	rippling    bool                      // its clock is being moved by little steps
 	clockSeenAt map[*daemon]time.Duration // when a daemon saw its clock last
@@ -44,12 +39,12 @@ type server struct {
 }
 
 // start begins a process with what is left of the memory.
-func (s *server) start(m memory) {
+func (s *server) start(m fake.Memory) {
 	s.process++
-	s.memory, s.loaded, s.links = m, map[string]bool{}, map[int64]*simLink{}
+	s.Memory, s.Loaded, s.links = m, map[string]bool{}, map[int64]*simLink{}
 	s.tracked, s.clockSeenAt = map[string][]*simLink{}, map[*daemon]time.Duration{}
 	s.lastID, s.up, s.stopped, s.backlog = 0, true, false, nil
-	s.executed, s.evicted = 0, 0
+	s.Executed, s.evicted = 0, 0
 	s.runID = fmt.Sprintf("%030x%010x", s.process, hash(s.name))
 	s.infoText = s.describe()
 }
@@ -79,93 +74,72 @@ func bit(yes bool) string {
 	return "0"
 }
 
-// execute runs one command; l is nil inside of a script.
+// newServer is a master of a world that has not started.
+func newServer(w *World, name string) *server {
+	s := &server{world: w, name: name, durable: w.Scenario.Durable}
+	s.Scripts = w.lab.scripts
+	s.Own = map[string]func([]string) pool.Reply{"INFO": s.info, "CONFIG": s.config}
+	s.Missing = func(a []string) {
+		w.violate("masters", "", "a simulated master does not have the command "+strings.Join(a, " ")+": add it to fake/commands.go")
+	}
+	if w.Scenario.MaxWait > 0 {
+		s.Changed = s.announce
+	}
+	return s
+}
+
+// execute runs one command of a connection.
 func (s *server) execute(l *simLink, a []string) pool.Reply {
-	s.executed++
-	if l != nil && a[0] == "INFO" {
-		s.evictBeforeInfo(a)
-	}
-	if s.denied && a[0] == "ZADD" {
-		return refusal("NOPERM this user has no permissions to run the 'zadd' command")
-	}
-	if handle := handlers[a[0]]; handle != nil {
-		r := handle(s, a)
-		s.changed(a, r)
-		return r
-	}
 	switch a[0] {
-	case "EVALSHA":
-		if !s.loaded[a[1]] {
-			return refusal("NOSCRIPT No matching script. Please use EVAL.")
-		}
-		return s.engine.run(s, a[1], a)
-	case "EVAL", "SCRIPT":
-		script := a[1]
-		if a[0] == "SCRIPT" {
-			script = a[2]
-		}
-		sha, err := s.engine.load(script)
-		if err != nil {
-			return refusal("ERR " + err.Error())
-		}
-		s.loaded[sha] = true
-		if a[0] == "SCRIPT" {
-			return text(sha)
-		}
-		return s.engine.run(s, sha, a)
+	case "INFO":
+		s.evictBeforeInfo(a)
 	case "CLIENT":
+		s.Executed++
 		return s.client(l, a)
 	}
-	if s.world != nil {
-		s.world.violate("masters", "", "a simulated master does not have the command "+strings.Join(a, " ")+": add it to commands.go")
-	}
-	return refusal("ERR unknown command '" + a[0] + "'")
+	return s.Execute(a)
 }
 
 func (s *server) client(l *simLink, a []string) pool.Reply {
 	switch a[1] {
 	case "ID":
-		return number(l.id)
+		return fake.Number(l.id)
 	case "CACHING":
 		l.caching = true
 	case "KILL":
 		id, _ := strconv.ParseInt(a[3], 10, 64)
 		if victim := s.links[id]; victim != nil && victim != l {
 			victim.sever()
-			return number(1)
+			return fake.Number(1)
 		}
-		return number(0)
+		return fake.Number(0)
 	}
-	return ok
-}
-
-func (s *server) time([]string) pool.Reply {
-	return list(text(strconv.FormatInt(s.micros/1_000_000, 10)), text(strconv.FormatInt(s.micros%1_000_000, 10)))
+	return fake.OK
 }
 
 func (s *server) info(a []string) pool.Reply {
 	if len(a) > 1 && a[1] != "stats" {
-		return text(s.infoText)
+		return fake.Text(s.infoText)
 	}
-	return text(s.infoText + "# Stats\r\ntotal_commands_processed:" + strconv.FormatInt(s.executed, 10) +
+	return fake.Text(s.infoText + "# Stats\r\ntotal_commands_processed:" + strconv.FormatInt(s.Executed, 10) +
 		"\r\nevicted_keys:" + strconv.FormatInt(s.evicted, 10) + "\r\n")
 }
 
 func (s *server) config(a []string) pool.Reply {
 	if a[2] == "maxmemory-policy" {
-		return list(text(a[2]), text("noeviction"))
+		return fake.List(fake.Text(a[2]), fake.Text("noeviction"))
 	}
 	on, sync := "no", "everysec"
 	if s.durable {
 		on, sync = "yes", "always"
 	}
-	return list(text("appendonly"), text(on), text("appendfsync"), text(sync), text("no-appendfsync-on-rewrite"), text("no"))
+	return fake.List(fake.Text("appendonly"), fake.Text(on), fake.Text("appendfsync"), fake.Text(sync), fake.Text("no-appendfsync-on-rewrite"), fake.Text("no"))
 }
 
 // readClock fixes the master's moment for the commands that follow.
 func (s *server) readClock(world int64) {
-	s.micros = epoch + world + world*s.ppm/1_000_000 + s.offset
-	s.now = s.micros / 1000
+	s.Micros = epoch + world + world*s.ppm/1_000_000 + s.offset
+	s.Now = s.Micros / 1000
 }
 
 // epoch is when a world begins, µs since 1970: a date like any other.
@@ -173,7 +147,7 @@ const epoch = 1_800_000_000_000_000
 
 // expireActively drops what has expired, as a running server does by itself.
 func (s *server) expireActively() {
-	for key := range s.memory {
-		s.lookup(key)
+	for key := range s.Memory {
+		s.Lookup(key)
 	}
 }

@@ -76,7 +76,7 @@ func TestWorlds_AreTheSameEveryTime(t *testing.T) {
 		for round := range 3 {
 			w := NewWorld(Find(name), 7, NewLab())
 			w.Play()
-			is := [4]int64{w.steps, w.commands, w.executions, w.checker.grants}
+			is := [4]int64{w.steps, w.commands, w.executions, w.checker().grants}
 			if round == 0 {
 				first = is
 			} else if is != first {

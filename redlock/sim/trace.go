@@ -62,7 +62,7 @@ func (t *trace) command(l *simLink, words []string, r pool.Reply) {
 	for i, word := range words {
 		short[i] = abbreviate(word)
 	}
-	t.note(key, "%s/%d -> %s at %d: %s = %s", sender, l.id, l.server.name, l.server.now, strings.Join(short, " "), show(r))
+	t.note(key, "%s/%d -> %s at %d: %s = %s", sender, l.id, l.server.name, l.server.Now, strings.Join(short, " "), show(r))
 }
 
 func abbreviate(word string) string {
@@ -105,3 +105,5 @@ func (t *trace) about(key string) []string {
 	slices.Reverse(out)
 	return out
 }
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -39,39 +39,10 @@ func (s *server) tracks(l *simLink, command []string) {
 	}
 }
 
-// changed announces what a command has changed.
-func (s *server) changed(a []string, r pool.Reply) {
-	if s.world == nil || s.world.Scenario.MaxWait == 0 {
-		return
-	}
-	keys := a[1:min(2, len(a))]
-	switch a[0] {
-	case "SET":
-		if r.Kind == pool.ReplyNil {
-			return
-		}
-	case "ZADD", "HSET":
-	case "DEL", "UNLINK":
-		keys = a[1:]
-		if r.Int == 0 {
-			return
-		}
-	case "PEXPIREAT", "PEXPIRE", "PERSIST", "ZREM", "ZREMRANGEBYSCORE", "HDEL":
-		if r.Int == 0 {
-			return
-		}
-	default:
-		return
-	}
-	for _, key := range keys {
-		s.announce(key)
-	}
-}
-
 // announce sends once that a key has changed or expired.
 func (s *server) announce(key string) {
 	w := s.world
-	w.checker.waiting.touched[key] = w.now
+	w.observer.touched(key)
 	for _, l := range s.tracked[key] {
 		if l.severed || l.broken != nil || w.chance(w.Scenario.AnnouncementsLost) {
 			continue
@@ -97,19 +68,5 @@ func (s *server) announce(key string) {
 func (l *simLink) stopTracking() {
 	if l.onKeys != nil && l.daemon != nil {
 		l.world.after(0, l.daemon, func() { l.onKeys(slices.Clone(l.trackedKeys)) })
-	}
-}
-
-// wipe deletes a lock on all masters, as an operator does by hand with a lock that seems
-// to be stuck.
-func wipe(w *World) {
-	key := w.anyKey()
-	w.trace.note(key, "an operator deletes %q", key)
-	for _, s := range w.servers {
-		if s.up {
-			f := &flight{link: s.accept(nil), commands: []pool.Command{{Args: []string{"DEL", key}}}, sent: w.now}
-			f.listener = func([]pool.Reply) {}
-			w.after(w.Scenario.latency(w), nil, f.arrive)
-		}
 	}
 }

@@ -183,7 +183,7 @@ func (j *checker) checkSleep() {
 		if r.over || r.daemon.dead || !r.waits {
 			continue
 		}
-		if r.daemon.resumed+every > w.now || !j.couldHave(r) {
+		if r.daemon.resumed+every > w.now || !r.couldBeGranted(j) {
 			r.free = 0
 			continue
 		}
@@ -201,10 +201,10 @@ func (j *checker) checkSleep() {
 	w.after(every, nil, j.checkSleep)
 }
 
-// couldHave reports whether a quorum of masters that can be reached keeps nothing
+// couldBeGranted reports whether a quorum of masters that can be reached keeps nothing
 // at the keys of a request. It does not change what it reads. A request in a queue behind
 // one that waits for another key, too, has to leave the key free.
-func (j *checker) couldHave(r *waitRecord) bool {
+func (r *waitRecord) couldBeGranted(j *checker) bool {
 	w, free := j.world, 0
 	if r.fair && slices.ContainsFunc(j.waiting.all, func(other *waitRecord) bool {
 		return other.fair && !other.over && other.keySet != r.keySet && shares(other.keys, r.keys)
@@ -215,8 +215,8 @@ func (j *checker) couldHave(r *waitRecord) bool {
 		world := int64(w.now / time.Microsecond)
 		now := (epoch + world + world*s.ppm/1_000_000 + s.offset) / 1000
 		if s.up && !s.stopped && r.daemon.blocked[s] <= w.now && !slices.ContainsFunc(r.keys, func(key string) bool {
-			v := s.memory[key]
-			return v != nil && (v.expires == 0 || v.expires >= now)
+			v := s.Memory[key]
+			return v != nil && (v.Expires == 0 || v.Expires >= now)
 		}) {
 			free++
 		}
@@ -229,16 +229,33 @@ func (j *checker) queues() {
 	for _, s := range j.world.servers {
 		s.readClock(int64(j.world.now / time.Microsecond))
 		for _, key := range slices.Sorted(func(yield func(string) bool) {
-			for key := range s.memory {
+			for key := range s.Memory {
 				if !yield(key) {
 					return
 				}
 			}
 		}) {
-			if strings.HasPrefix(key, "redlockd:q") && s.lookup(key) != nil {
+			if strings.HasPrefix(key, "redlockd:q") && s.Lookup(key) != nil {
 				j.world.violate("queues", key, fmt.Sprintf("master %s keeps %d waiters in the queue %q although no client waits",
-					s.name, len(s.memory[key].scores), key))
+					s.name, len(s.Memory[key].Scores), key))
 			}
 		}
 	}
 }
+
+// executed implements observer: of commands, it checks those of waits.
+func (j *checker) executed(f *flight, words []string, r pool.Reply, received bool) {
+	w, l := j.world, f.link
+	if w.Scenario.MaxWait == 0 || l.daemon == nil || words[0] != "EVALSHA" {
+		return
+	}
+	switch kind := w.lab.kind(words[1]); {
+	case kind == scriptEnlist:
+		j.queued(l.daemon, l.server, words, r, received && w.now-f.sent < masterTimeout*4/5)
+	case kind == scriptExtend && !received:
+		j.renewing(l.daemon, words, f.sent)
+	}
+}
+
+// touched implements observer.
+func (j *checker) touched(key string) { j.waiting.touched[key] = j.world.now }

@@ -99,9 +99,9 @@ func (c *waiting) drawRequest() (r redlock.LockRequest, keys []string, waits boo
 		r.Wait += drainGrace
 	}
 	if s.Chosen || !r.Fair && w.chance(s.Named) {
-		r.Token = redlock.Token(fmt.Sprint("waits-", w.checker.tick()))
+		r.Token = redlock.Token(fmt.Sprint("waits-", w.checker().tick()))
 		for _, key := range keys {
-			w.checker.token(key, string(r.Token)).acquires = 2 // a wait tries again and again
+			w.checker().token(key, string(r.Token)).acquires = 2 // a wait tries again and again
 		}
 	}
 	return r, keys, true
@@ -112,22 +112,22 @@ func (c *waiting) request(d *daemon) {
 	r, keys, waits := c.drawRequest()
 	var before []int64
 	for _, key := range keys {
-		before = append(before, w.checker.beforeAcquire(key, r.Mode))
+		before = append(before, w.checker().beforeAcquire(key, r.Mode))
 	}
 	c.call(d, func(turn int) {
 		if d.dead {
 			return
 		}
-		record := w.checker.waitBegins(d, keys, &r, waits)
+		record := w.checker().waitBegins(d, keys, &r, waits)
 		var held *holdRecord
 		if w.chance(s.Holding) {
-			held = w.checker.holds(c, d, keys, &r)
+			held = w.checker().holds(c, d, keys, &r)
 		}
 		done := func(g redlock.Grant, err error) {
 			if d.dead {
 				return
 			}
-			w.checker.waitEnds(record, g, err)
+			w.checker().waitEnds(record, g, err)
 			if c.answered(d, turn) {
 				c.onAnswer(record, held, before, g, err)
 			} else if err == nil && g.Fresh {
@@ -146,7 +146,7 @@ func (c *waiting) request(d *daemon) {
 			if w.chance(2) { // while its ballot is under way
 				after = w.between(0, 500*time.Microsecond)
 			}
-			w.after(after, d, func() { w.checker.leaves(record, leave) })
+			w.after(after, d, func() { w.checker().leaves(record, leave) })
 		}
 	})
 }
@@ -172,9 +172,9 @@ func (c *waiting) onAnswer(record *waitRecord, held *holdRecord, before []int64,
 	}
 	c.tenure = &tenure{keys: record.keys, token: g.Token, owner: d, hold: g.Hold, until: until, ttl: until - w.now, mode: record.mode, fair: record.fair}
 	for i, key := range record.keys {
-		t := w.checker.token(key, string(g.Token))
+		t := w.checker().token(key, string(g.Token))
 		t.mode = record.mode
-		w.checker.granted(d, key, string(g.Token), int64(g.Fence), before[i], until)
+		w.checker().granted(d, key, string(g.Token), int64(g.Fence), before[i], until)
 		if t.hold = held; held != nil {
 			held.granted(string(g.Token))
 		}
@@ -202,7 +202,7 @@ func (c *waiting) again(d *daemon) {
 	}
 	before, left := []int64{}, t.until-w.now
 	for _, key := range t.keys {
-		before = append(before, w.checker.beforeAcquire(key, t.mode))
+		before = append(before, w.checker().beforeAcquire(key, t.mode))
 	}
 	c.call(d, func(turn int) {
 		d.locker.Lock(nil, r, func(g redlock.Grant, err error) {
@@ -216,7 +216,7 @@ func (c *waiting) again(d *daemon) {
 			if err == nil {
 				t.until = d.clock.world(d.clock.Now() + g.Validity())
 				for i, key := range t.keys {
-					w.checker.granted(d, key, string(t.token), int64(g.Fence), before[i], t.until)
+					w.checker().granted(d, key, string(t.token), int64(g.Fence), before[i], t.until)
 				}
 			}
 			w.soon(c, 0, max(0, t.until-w.now)/4)
@@ -228,15 +228,15 @@ func (c *waiting) again(d *daemon) {
 func (c *waiting) disconnect() {
 	w, t := c.world, c.tenure
 	for _, key := range t.keys {
-		w.checker.releasing(key, string(t.token))
+		w.checker().releasing(key, string(t.token))
 	}
 	c.call(t.owner, func(turn int) {
 		t.hold.End()
 		if c.answered(t.owner, turn) {
 			for _, key := range t.keys {
-				w.checker.token(key, string(t.token)).releases--
+				w.checker().token(key, string(t.token)).releases--
 			}
-			w.checker.ended(string(t.token))
+			w.checker().ended(string(t.token))
 			c.tenure = nil
 			w.soon(c, 0, w.Scenario.think())
 		}
@@ -253,10 +253,10 @@ func (c *waiting) release(d *daemon) {
 	}
 	var all []sent
 	for _, key := range t.keys {
-		record := w.checker.token(key, string(t.token))
+		record := w.checker().token(key, string(t.token))
 		record.shared = record.shared || d != t.owner
 		var a sent
-		a.sole, a.until, a.since = w.checker.releasing(key, string(t.token))
+		a.sole, a.until, a.since = w.checker().releasing(key, string(t.token))
 		all = append(all, a)
 	}
 	open := len(all)
@@ -266,7 +266,7 @@ func (c *waiting) release(d *daemon) {
 				if d.dead {
 					return
 				}
-				w.checker.released(key, string(t.token), released, err != nil, all[i].sole, all[i].until, all[i].since)
+				w.checker().released(key, string(t.token), released, err != nil, all[i].sole, all[i].until, all[i].since)
 				if open--; open == 0 && c.answered(d, turn) {
 					c.tenure = nil
 					w.soon(c, 0, w.Scenario.think())
@@ -275,9 +275,6 @@ func (c *waiting) release(d *daemon) {
 		}
 	})
 }
-
-// anyKey is one of the keys that all clients use.
-func (w *World) anyKey() string { return fmt.Sprint("k", w.random.IntN(w.Scenario.Keys)) }
 
 // shares reports whether two requests have a key in common.
 func shares(a, b []string) bool {

@@ -27,7 +27,7 @@ func TestWaits_KeepEveryPromise(t *testing.T) {
 				t.Error(v)
 				break
 			}
-			grants, checked, executions = grants+w.checker.grants, checked+w.checker.checked, executions+w.executions
+			grants, checked, executions = grants+w.checker().grants, checked+w.checker().checked, executions+w.executions
 		}
 		t.Logf("%-9s %6d grants, %7d answers, %8d executions, %v", s.Name, grants, checked, executions, time.Since(start).Round(time.Millisecond))
 	}

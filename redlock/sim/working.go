@@ -65,7 +65,7 @@ func (c *working) timeout() time.Duration {
 func (c *working) try(d *daemon) {
 	w := c.world
 	key := c.piece()
-	r := w.checker.work(key)
+	r := w.checker().work(key)
 	before, finished := r.fence, r.done
 	request := redlock.WorkRequest{Key: redlock.Key(key), Timeout: c.timeout(), Max: attempts, Keep: w.Scenario.MaxKeep}
 	if w.chance(3) {
@@ -86,7 +86,7 @@ func (c *working) try(d *daemon) {
 				return
 			}
 			until := d.clock.world(d.clock.Now() + a.Validity())
-			w.checker.started(key, string(a.Token), a.Attempt, attempts, int64(a.Fence), before, finished, until)
+			w.checker().started(key, string(a.Token), a.Attempt, attempts, int64(a.Fence), before, finished, until)
 			c.key, c.attempt = key, a
 			c.hold(until)
 		})
@@ -120,7 +120,7 @@ func (c *working) extend(d *daemon) {
 				return
 			}
 			until := d.clock.world(d.clock.Now() + a.Validity())
-			w.checker.prolonged(key, string(token), until)
+			w.checker().prolonged(key, string(token), until)
 			c.hold(until)
 		})
 	})
@@ -130,8 +130,8 @@ func (c *working) extend(d *daemon) {
 func (c *working) end(d *daemon, failed bool) {
 	w := c.world
 	key, a := c.key, c.attempt
-	newest := w.checker.work(key).highest
-	w.checker.ending(key, string(a.Token))
+	newest := w.checker().work(key).highest
+	w.checker().ending(key, string(a.Token))
 	request := redlock.WorkEndRequest{Key: redlock.Key(key), Token: a.Token}
 	c.call(d, func(turn int) {
 		answer := func(so bool, err error) {
@@ -140,7 +140,7 @@ func (c *working) end(d *daemon, failed bool) {
 			}
 			w.trace.note(key, "client %d receives from daemon %d: end of %d, failed %v: %v %v", c.index, d.index, a.Attempt, failed, so, err)
 			if err == nil && so {
-				w.checker.done(key, a.Attempt, newest, !failed)
+				w.checker().done(key, a.Attempt, newest, !failed)
 			}
 			c.attempt = redlock.Work{}
 			w.soon(c, 0, w.Scenario.think())

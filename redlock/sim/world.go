@@ -10,6 +10,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock/sim/fake"
 )
 
 // World is one run. Everything in it happens in Play, one event after another.
@@ -17,21 +20,24 @@ type World struct {
 	Scenario *Scenario
 	Seed     uint64
 
-	random       *rand.Rand
-	now          time.Duration
-	events       []event
-	serial       uint64
-	steps        int64
-	engine       *engine
-	servers      []*server
-	daemons      []*daemon
-	clients      []client
-	checker      *checker
-	calm         bool // no more faults
-	bootstrapped bool
-	ripples      time.Duration // when clocks may be moved by little steps again
-	stepped      time.Duration // when all daemons had seen the last little step of a clock
-	ended        bool
+	random           *rand.Rand
+	now              time.Duration
+	events           []event
+	serial           uint64
+	steps            int64
+	lab              *Lab
+	servers          []*server
+	list             []*server // the masters that the next daemon process is configured with
+	daemons          []*daemon
+	clients          []client
+	observer         observer
+	calm             bool // no more faults
+	bootstrapped     bool
+	forgets          bool          // a daemon died or a memory was rolled back: leftovers are legal
+	quarantinedUntil time.Duration // when the next memory may be lost
+	ripples          time.Duration // when clocks may be moved by little steps again
+	stepped          time.Duration // when all daemons had seen the last little step of a clock
+	ended            bool
 
 	current *task // whose coroutine runs
 	idle    []*task
@@ -40,6 +46,27 @@ type World struct {
 	commands   int64 // all commands on all masters
 	violation  *WorldViolation
 	trace      *trace
+}
+
+// observer sees what happens; it is the checker.
+type observer interface {
+	// begins is called before the clients and the faults begin.
+	begins()
+	// executed is called when a master has executed a command of a flight, and again when
+	// its daemon has received the reply.
+	executed(f *flight, words []string, r pool.Reply, received bool)
+	// touched is called when a key has changed or expired on a master.
+	touched(key string)
+	// rests is called when faults and clients have ended.
+	rests()
+}
+
+// client uses a daemon, as a state machine: act does the next thing and schedules
+// itself again.
+type client interface {
+	act()
+	busy() bool     // waits for an answer
+	lost(d *daemon) // a daemon died: what was sent to it gets no answer
 }
 
 // WorldViolation is a promise that was not kept.
@@ -160,19 +187,23 @@ func (w *World) between(low, high time.Duration) time.Duration {
 	return low + time.Duration(w.random.Int64N(int64(high-low)+1))
 }
 
-// NewWorld prepares a run; it is a function of scenario and seed alone.
-func NewWorld(s *Scenario, seed uint64, lab *Lab) *World {
-	w := &World{Scenario: s, Seed: seed, random: rand.New(rand.NewPCG(seed, 0x5eed)), engine: lab.engine}
+// newWorld has no observer yet.
+func newWorld(s *Scenario, seed uint64, lab *Lab) *World {
+	w := &World{Scenario: s, Seed: seed, random: rand.New(rand.NewPCG(seed, 0x5eed)), lab: lab}
 	w.trace = &trace{world: w, out: io.Discard}
-	w.checker = newChecker(w)
-	for i := range s.Masters {
-		m := &server{world: w, engine: w.engine, name: string(rune('a' + i)), durable: s.Durable}
+	servers := s.Masters
+	if s.Replaces {
+		servers++
+	}
+	for i := range servers {
+		m := newServer(w, string(rune('a'+i)))
 		m.offset = int64(w.between(-s.ClockSpread, s.ClockSpread) / time.Microsecond)
 		m.home = m.offset
 		m.ppm = int64(w.random.IntN(2*s.RatePPM+1) - s.RatePPM)
-		m.start(memory{})
+		m.start(fake.Memory{})
 		w.servers = append(w.servers, m)
 	}
+	w.list = w.servers[:s.Masters]
 	for i := range s.Daemons {
 		w.daemons = append(w.daemons, newDaemon(w, i))
 	}
@@ -199,12 +230,7 @@ func (w *World) Play() (v *WorldViolation) {
 	for _, c := range w.clients {
 		w.after(w.between(0, 5*time.Millisecond), nil, c.act)
 	}
-	if s.MaxWait > 0 {
-		w.checker.checkSleep()
-	}
-	if s.MaxCycle > 0 {
-		w.checker.checkCycles(map[*cycleClient]time.Duration{})
-	}
+	w.observer.begins()
 	for _, f := range s.Faults {
 		f.start(w)
 	}
@@ -251,19 +277,13 @@ func (w *World) settle() {
 		d.heal()
 	}
 	w.run(w.now + time.Second)
-	if w.Scenario.Alias {
-		return // that daemon never gets to one of its masters
+	if w.Scenario.Alias || w.Scenario.Replaces {
+		return // a daemon never gets to one of its masters
 	}
 	for limit := w.now + w.Scenario.settleTimeout(); w.now < limit && w.violation == nil; {
 		if w.quiet() {
 			w.run(w.now + 50*time.Millisecond)
-			w.checker.leftovers()
-			if s := w.Scenario; s.Fair > 0 && w.violation == nil {
-				if !s.Reliable { // a ticket that is refreshed no more expires
-					w.run(w.now + 4*time.Second)
-				}
-				w.checker.queues()
-			}
+			w.observer.rests()
 			return
 		}
 		w.run(w.now + 20*time.Millisecond)
@@ -314,3 +334,18 @@ func (w *World) finish() {
 		t.stop()
 	}
 }
+
+func (w *World) anyServer() *server { return w.servers[w.random.IntN(len(w.servers))] }
+
+// overAge: a fault that quarantines a master is followed by another only when the
+// group has had time to recover. With every master quarantined nothing is tested.
+func (w *World) overAge() bool {
+	if w.now < w.quarantinedUntil {
+		return false
+	}
+	w.quarantinedUntil = w.now + w.between(w.Scenario.age()/3, w.Scenario.age()*5/4)
+	return true
+}
+
+// anyKey is one of the keys that all clients use.
+func (w *World) anyKey() string { return fmt.Sprint("k", w.random.IntN(w.Scenario.Keys)) }

@@ -1,4 +1,4 @@
-package sim
+package fake
 
 import (
 	"crypto/sha1"
@@ -10,21 +10,21 @@ import (
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/parse"
 
-	"redlockd/pool"
+	"redlockd/pool/wire"
 )
 
-// engine runs the product's own scripts. One serves all masters of a world, as
-// scripts keep nothing between two runs; each run gets the memory of its master.
-type engine struct {
+// Scripts are compiled scripts. Masters of one goroutine share them: scripts keep nothing
+// between two runs, and each run gets the memory of its master.
+type Scripts struct {
+	Texts  map[string]string // by SHA1
 	state  *lua.LState
 	known  map[string]*lua.LFunction // by SHA1
-	master *server                   // that runs the script
-	texts  map[string]string         // by SHA1
-	kinds  map[string]int            // by SHA1, of those that the checker observes
+	master *Master                   // that runs the script
 }
 
-func newEngine() *engine {
-	e := &engine{state: lua.NewState(lua.Options{SkipOpenLibs: true}), known: map[string]*lua.LFunction{}, texts: map[string]string{}, kinds: map[string]int{}}
+// NewScripts has no script yet.
+func NewScripts() *Scripts {
+	e := &Scripts{Texts: map[string]string{}, state: lua.NewState(lua.Options{SkipOpenLibs: true}), known: map[string]*lua.LFunction{}}
 	for _, open := range []struct {
 		name string
 		open lua.LGFunction
@@ -46,25 +46,13 @@ func newEngine() *engine {
 	return e
 }
 
-// Scripts that the checker observes, by how their text begins.
-const (
-	scriptEnlist = iota + 1
-	scriptExtend
-)
-
-var scriptHeads = map[string]int{
-	"-- Enter a queue at its end": scriptEnlist,
-	"-- Make a held lock last":    scriptExtend,
-	"-- Make several held locks":  scriptExtend,
-}
-
 func shaOf(script string) string {
 	sum := sha1.Sum([]byte(script))
 	return hex.EncodeToString(sum[:])
 }
 
 // load compiles a script.
-func (e *engine) load(script string) (sha string, err error) {
+func (e *Scripts) load(script string) (sha string, err error) {
 	sha = shaOf(script)
 	if e.known[sha] != nil {
 		return sha, nil
@@ -77,23 +65,18 @@ func (e *engine) load(script string) (sha string, err error) {
 	if err != nil {
 		return "", err
 	}
-	e.texts[sha] = script
-	for head, kind := range scriptHeads {
-		if strings.HasPrefix(script, head) {
-			e.kinds[sha] = kind
-		}
-	}
+	e.Texts[sha] = script
 	e.known[sha] = e.state.NewFunctionFromProto(proto)
 	return sha, nil
 }
 
 // run executes a script as EVALSHA does: words[2] keys, then the other arguments.
-func (e *engine) run(s *server, sha string, words []string) pool.Reply {
+func (e *Scripts) run(m *Master, sha string, words []string) wire.Reply {
 	n, err := strconv.Atoi(words[2])
 	if err != nil || len(words) < 3+n {
 		return refusal("ERR Number of keys can't be greater than number of args")
 	}
-	e.master = s
+	e.master = m
 	e.state.SetGlobal("KEYS", e.words(words[3:3+n]))
 	e.state.SetGlobal("ARGV", e.words(words[3+n:]))
 	e.state.Push(e.known[sha])
@@ -107,7 +90,7 @@ func (e *engine) run(s *server, sha string, words []string) pool.Reply {
 	return fromLua(result)
 }
 
-func (e *engine) words(words []string) *lua.LTable {
+func (e *Scripts) words(words []string) *lua.LTable {
 	t := e.state.CreateTable(len(words), 0)
 	for i, word := range words {
 		t.RawSetInt(i+1, lua.LString(word))
@@ -116,7 +99,7 @@ func (e *engine) words(words []string) *lua.LTable {
 }
 
 // call is redis.call, and redis.pcall unless it raises.
-func (e *engine) call(l *lua.LState, raises bool) int {
+func (e *Scripts) call(l *lua.LState, raises bool) int {
 	args := make([]string, l.GetTop())
 	for i := range args {
 		switch v := l.Get(i + 1).(type) {
@@ -128,7 +111,7 @@ func (e *engine) call(l *lua.LState, raises bool) int {
 			l.RaiseError("Lua redis lib command arguments must be strings or integers")
 		}
 	}
-	r := e.master.execute(nil, args)
+	r := e.master.Execute(args)
 	if r.Err != nil && raises {
 		l.RaiseError("%s", r.Err.Error())
 	}
@@ -144,17 +127,17 @@ func luaNumber(f float64) string {
 	return fmt.Sprintf("%.17g", f)
 }
 
-func (e *engine) toLua(r pool.Reply) lua.LValue {
+func (e *Scripts) toLua(r wire.Reply) lua.LValue {
 	switch r.Kind {
-	case pool.ReplyInt:
+	case wire.ReplyInt:
 		return lua.LNumber(r.Int)
-	case pool.ReplyString:
+	case wire.ReplyString:
 		return lua.LString(r.Str)
-	case replyStatus:
+	case ReplyStatus:
 		return e.tagged("ok", r.Str)
-	case pool.ReplyError:
+	case wire.ReplyError:
 		return e.tagged("err", r.Err.Error())
-	case pool.ReplyArray:
+	case wire.ReplyArray:
 		t := e.state.CreateTable(len(r.Items), 0)
 		for i := range r.Items {
 			t.RawSetInt(i+1, e.toLua(r.Items[i]))
@@ -164,21 +147,21 @@ func (e *engine) toLua(r pool.Reply) lua.LValue {
 	return lua.LFalse
 }
 
-func (e *engine) tagged(name, value string) *lua.LTable {
+func (e *Scripts) tagged(name, value string) *lua.LTable {
 	t := e.state.NewTable()
 	t.RawSetString(name, lua.LString(value))
 	return t
 }
 
-func fromLua(v lua.LValue) pool.Reply {
+func fromLua(v lua.LValue) wire.Reply {
 	switch v := v.(type) {
 	case lua.LNumber:
-		return number(int64(v))
+		return Number(int64(v))
 	case lua.LString:
-		return text(string(v))
+		return Text(string(v))
 	case lua.LBool:
 		if v {
-			return number(1)
+			return Number(1)
 		}
 	case *lua.LTable:
 		if s, is := v.RawGetString("ok").(lua.LString); is {
@@ -187,7 +170,7 @@ func fromLua(v lua.LValue) pool.Reply {
 		if s, is := v.RawGetString("err").(lua.LString); is {
 			return refusal(string(s))
 		}
-		out := list()
+		out := List()
 		for i := 1; ; i++ {
 			item := v.RawGetInt(i)
 			if item == lua.LNil {

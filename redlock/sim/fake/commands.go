@@ -1,0 +1,215 @@
+package fake
+
+import (
+	"strconv"
+	"strings"
+
+	"redlockd/pool/wire"
+)
+
+// handlers are the commands on the memory.
+var handlers = map[string]func(m *Master, a []string) wire.Reply{
+	"SET": (*Master).set, "GET": (*Master).get, "STRLEN": (*Master).strlen, "DEL": (*Master).del, "UNLINK": (*Master).del,
+	"EXISTS": (*Master).exists, "TYPE": (*Master).kindOf,
+	"PTTL": (*Master).pttl, "PEXPIRETIME": (*Master).pexpiretime,
+	"PEXPIREAT": (*Master).pexpireat, "PEXPIRE": (*Master).pexpire, "PERSIST": (*Master).persist,
+	"ZADD": (*Master).zadd, "ZSCORE": (*Master).zscore, "ZREM": (*Master).zrem, "ZCARD": (*Master).zcard,
+	"ZRANGE": (*Master).zrange, "ZREMRANGEBYSCORE": (*Master).zremrangebyscore, "ZRANGEBYSCORE": (*Master).zrangebyscore,
+	"ZCOUNT": (*Master).zcount,
+	"HSET":   (*Master).hset, "HGET": (*Master).hget, "HMGET": (*Master).hmget, "HGETALL": (*Master).hgetall,
+	"HDEL": (*Master).hdel, "HLEN": (*Master).hlen,
+	"TIME":     (*Master).time,
+	"PING":     func(*Master, []string) wire.Reply { return status("PONG") },
+	"SELECT":   (*Master).choose,
+	"PUBLISH":  func(*Master, []string) wire.Reply { return Number(0) },
+	"FLUSHALL": func(m *Master, _ []string) wire.Reply { clear(m.Memory); return OK },
+}
+
+func (m *Master) time([]string) wire.Reply {
+	return List(Text(strconv.FormatInt(m.Micros/1_000_000, 10)), Text(strconv.FormatInt(m.Micros%1_000_000, 10)))
+}
+
+// choose accepts one database only.
+func (m *Master) choose(a []string) wire.Reply {
+	if a[1] != "0" {
+		return refusal("ERR DB index is out of range")
+	}
+	return OK
+}
+
+// Lookup finds a key that has not expired; it removes expired ones.
+func (m *Master) Lookup(key string) *Value {
+	v := m.Memory[key]
+	if v != nil && v.Expires != 0 && m.Now > v.Expires {
+		delete(m.Memory, key)
+		if m.Changed != nil {
+			m.Changed(key)
+		}
+		return nil
+	}
+	return v
+}
+
+// typed is a key that must be of a kind, or absent.
+func (m *Master) typed(key string, k Kind) (*Value, bool) {
+	v := m.Lookup(key)
+	return v, v == nil || v.Kind == k
+}
+
+func (m *Master) set(a []string) wire.Reply {
+	if len(a) < 3 {
+		return syntaxError
+	}
+	next := &Value{Text: a[2]}
+	nx, xx := false, false
+	for i := 3; i < len(a); i++ {
+		switch strings.ToUpper(a[i]) {
+		case "NX":
+			nx = true
+		case "XX":
+			xx = true
+		case "PX", "PXAT":
+			if i+1 == len(a) {
+				return syntaxError
+			}
+			n, err := strconv.ParseInt(a[i+1], 10, 64)
+			if err != nil {
+				return notInteger
+			}
+			if n <= 0 {
+				return refusal("ERR invalid expire time in 'set' command")
+			}
+			if next.Expires = n; strings.EqualFold(a[i], "PX") {
+				next.Expires += m.Now
+			}
+			i++
+		default:
+			return syntaxError
+		}
+	}
+	if here := m.Lookup(a[1]) != nil; nx && here || xx && !here {
+		return null
+	}
+	m.Memory[a[1]] = next
+	return OK
+}
+
+func (m *Master) get(a []string) wire.Reply {
+	v, fits := m.typed(a[1], String)
+	switch {
+	case !fits:
+		return wrongType
+	case v == nil:
+		return null
+	}
+	return Text(v.Text)
+}
+
+func (m *Master) strlen(a []string) wire.Reply {
+	r := m.get(a)
+	if r.Err != nil {
+		return r
+	}
+	return Number(int64(len(r.Str)))
+}
+
+func (m *Master) del(a []string) wire.Reply {
+	n := int64(0)
+	for _, key := range a[1:] {
+		if m.Lookup(key) != nil {
+			delete(m.Memory, key)
+			n++
+		}
+	}
+	return Number(n)
+}
+
+func (m *Master) exists(a []string) wire.Reply {
+	n := int64(0)
+	for _, key := range a[1:] {
+		if m.Lookup(key) != nil {
+			n++
+		}
+	}
+	return Number(n)
+}
+
+func (m *Master) kindOf(a []string) wire.Reply {
+	if v := m.Lookup(a[1]); v != nil {
+		return status(v.Kind.String())
+	}
+	return status("none")
+}
+
+func (m *Master) pexpiretime(a []string) wire.Reply {
+	v := m.Lookup(a[1])
+	switch {
+	case v == nil:
+		return Number(-2)
+	case v.Expires == 0:
+		return Number(-1)
+	}
+	return Number(v.Expires)
+}
+
+func (m *Master) pttl(a []string) wire.Reply {
+	at := m.pexpiretime(a)
+	if at.Int > 0 {
+		at.Int = max(0, at.Int-m.Now)
+	}
+	return at
+}
+
+func (m *Master) pexpire(a []string) wire.Reply {
+	n, err := strconv.ParseInt(a[2], 10, 64)
+	if err != nil {
+		return notInteger
+	}
+	return m.expireAt(a[1], m.Now+n, a[3:])
+}
+
+func (m *Master) pexpireat(a []string) wire.Reply {
+	n, err := strconv.ParseInt(a[2], 10, 64)
+	if err != nil {
+		return notInteger
+	}
+	return m.expireAt(a[1], n, a[3:])
+}
+
+func (m *Master) expireAt(key string, at int64, flags []string) wire.Reply {
+	v := m.Lookup(key)
+	if v == nil {
+		return Number(0)
+	}
+	for _, flag := range flags {
+		skip := false
+		switch strings.ToUpper(flag) {
+		case "NX":
+			skip = v.Expires != 0
+		case "XX":
+			skip = v.Expires == 0
+		case "GT":
+			skip = v.Expires == 0 || at <= v.Expires
+		case "LT":
+			skip = v.Expires != 0 && at >= v.Expires
+		default:
+			return refusal("ERR Unsupported option " + flag)
+		}
+		if skip {
+			return Number(0)
+		}
+	}
+	if v.Expires = at; at <= m.Now {
+		delete(m.Memory, key)
+	}
+	return Number(1)
+}
+
+func (m *Master) persist(a []string) wire.Reply {
+	v := m.Lookup(a[1])
+	if v == nil || v.Expires == 0 {
+		return Number(0)
+	}
+	v.Expires = 0
+	return Number(1)
+}
