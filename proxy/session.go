@@ -105,13 +105,12 @@ func (s *session) receive(batch []redcon.Command) {
 	defer s.recoverPanic("reader", func() { s.guard.Close() })
 	s.server.counters.commands.Add(int64(len(batch)))
 	for i, command := range batch {
-		s.appendCommand(command, len(batch)-i)
+		pr := s.newPending(len(command.Raw), len(batch)-i)
+		s.append(pr.take(pr.stringsOf(command)))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.writerRuns {
-		s.writerLoopLocked()
-	}
+	s.runWriterLocked()
 }
 
 // Receive implements guard.Events: it takes one command that bypassed redcon.
@@ -125,14 +124,7 @@ func (s *session) Receive(args []string) {
 	s.append(s.newPending(max(input, longInput+1), 0).take(args))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.writerRuns {
-		s.writerLoopLocked()
-	}
-}
-
-func (s *session) appendCommand(command redcon.Command, batchHint int) {
-	pr := s.newPending(len(command.Raw), batchHint)
-	s.append(pr.take(pr.stringsOf(command)))
+	s.runWriterLocked()
 }
 
 // append puts a command at the end of the reply queue, and waits for space. While it
@@ -142,9 +134,7 @@ func (s *session) append(pr *pendingReply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.fullLocked() && !s.inputClosedLocked() {
-		if !s.writerRuns {
-			s.writerLoopLocked()
-		}
+		s.runWriterLocked()
 		if s.fullLocked() && !s.inputClosedLocked() {
 			s.windowSpace.Wait()
 		}
@@ -196,9 +186,7 @@ func (s *session) Refuse(text string) {
 	}
 	pr := &pendingReply{session: s, answered: true, last: true, noReply: text == "", reply: commands.Error("ERR", text)}
 	s.appendLocked(pr)
-	if !s.writerRuns {
-		s.writerLoopLocked()
-	}
+	s.runWriterLocked()
 }
 
 // Authenticated implements guard.Events.
@@ -239,9 +227,7 @@ func (s *session) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.draining = true
-	if !s.writerRuns {
-		s.writerLoopLocked()
-	}
+	s.runWriterLocked()
 }
 
 // expel ends a connection whose client may not stay. First its waits are answered and its
@@ -260,7 +246,13 @@ func (s *session) expel(why commands.Expelled) {
 	s.mu.Lock()
 	s.closing = true
 	s.windowSpace.Broadcast()
-	wake := !s.writerRuns && !s.dropped
+	s.wakeAndUnlock(!s.dropped)
+}
+
+// wakeAndUnlock has a task run the writer loop, if there is need and it does not run. From here
+// on the task is the writer loop.
+func (s *session) wakeAndUnlock(need bool) {
+	wake := need && !s.writerRuns
 	s.writerRuns = s.writerRuns || wake
 	s.mu.Unlock()
 	if wake {
@@ -280,15 +272,10 @@ func (s *session) answer(pr *pendingReply, reply commands.Reply, deferred comman
 	if pr.window > 0 && s.shareOwner != nil {
 		s.server.shares.answered(s.shareOwner, pr.window, pr.plan.Weight)
 	}
-	if s.dropped {
-		s.mu.Unlock()
-		if deferred != nil {
-			s.undelivered(deferred)
+	if s.dropped || s.unwritten > s.options.OutputLimit {
+		if !s.dropped {
+			s.overflowLocked()
 		}
-		return
-	}
-	if s.unwritten > s.options.OutputLimit {
-		s.overflowLocked()
 		s.mu.Unlock()
 		if deferred != nil {
 			s.undelivered(deferred)
@@ -301,14 +288,7 @@ func (s *session) answer(pr *pendingReply, reply commands.Reply, deferred comman
 	}
 	s.unwritten += pr.output
 	s.updateMemoryLocked()
-	wake := !s.writerRuns && pr == s.head
-	if wake {
-		s.writerRuns = true // from here on the task is the writer loop
-	}
-	s.mu.Unlock()
-	if wake {
-		s.server.writers.wake(s.flushTask)
-	}
+	s.wakeAndUnlock(pr == s.head)
 }
 
 // pushMessage is an out-of-band message.
@@ -335,12 +315,7 @@ func (s *session) push(message commands.Reply, plain bool) {
 	s.pushes = append(s.pushes, one)
 	s.unwritten += one.size
 	s.updateMemoryLocked()
-	wake := !s.writerRuns
-	s.writerRuns = true
-	s.mu.Unlock()
-	if wake {
-		s.server.writers.wake(s.flushTask)
-	}
+	s.wakeAndUnlock(true)
 }
 
 // overflowLocked closes a client that leaves more unread than it may. Its answers

@@ -11,7 +11,7 @@ import (
 )
 
 type serverCounters struct {
-	lastID, total, rejected, panics, commands, answeredTwice, slow, evicted, lost atomic.Int64
+	lastID, total, rejected, panics, commands, answeredTwice, slow, evicted atomic.Int64
 }
 
 // Stats returns a snapshot; its fields are read one after another.

@@ -30,6 +30,13 @@ func (s *session) flush() {
 	s.writerLoopLocked()
 }
 
+// runWriterLocked runs the writer loop unless another goroutine does.
+func (s *session) runWriterLocked() {
+	if !s.writerRuns {
+		s.writerLoopLocked()
+	}
+}
+
 // writerLoopLocked starts commands and writes replies, and returns when there is nothing
 // left to do. It unlocks mu while it runs handlers, encodes and writes. Encoded replies
 // are always given to a write, which fails when the client has gone meanwhile. So
@@ -375,7 +382,6 @@ func (s *session) closeWhenDoneLocked() {
 
 // undelivered reports to a deferred reply that its client did not receive it.
 func (s *session) undelivered(deferred commands.DeferredReply) {
-	s.server.counters.lost.Add(1)
 	defer s.recoverPanic("undelivered reply", func() {})
 	deferred.Undelivered()
 }
