@@ -52,9 +52,7 @@ func (s *session) SetBuffered(bytes int) {
 // caller may hold another session's.
 func (s *session) evicted() {
 	s.server.counters.evicted.Add(1)
-	if s.server.warnedMemory.allow() {
-		s.log.Warn("client memory limit reached; largest connection closed", "client", s.client.Addr,
-			"max-memory-clients", s.options.ClientMemory, "hint", "one user may have half of it; raise max-memory-clients if clients need more")
-	}
+	s.server.rareLog.Warn("client memory limit reached; largest connection closed", "client", s.client.Addr,
+		"max-memory-clients", s.options.ClientMemory, "hint", "one user may have half of it; raise max-memory-clients if clients need more")
 	s.server.writers.wake(func() { s.guard.Close() })
 }

@@ -38,6 +38,7 @@ type Server struct {
 	connRates     *preauth.ConnRates
 	outBuffers    sync.Pool // of *outBuffer, for the writer loops
 	counters      serverCounters
+	rareLog       rareLog
 	largeReply    chan struct{} // capacity 1: only one session encodes large replies
 	shares        shareQueue
 	send          func(*redlock.Batch) // queues the operations of a read batch; tests replace it
@@ -53,7 +54,6 @@ type Server struct {
 	stopped  bool
 	empty    chan struct{} // closed once stopped and no session is left
 
-	warnedHTTP, warnedConnRate, warnedUnread, warnedMemory, warnedUnauth oncePerMinute // limit the rate of these warnings
 }
 
 const outSize = 4096 // replies of some eighty locks
@@ -178,7 +178,7 @@ func sessionOf(g net.Conn) *session { return g.(*guard.Conn).Events.(*session) }
 // openGuards makes the guards' group from the options.
 func (s *Server) openGuards() {
 	o := &s.options
-	s.unauthMemory.max = o.UnauthMemory
+	s.rareLog.out, s.unauthMemory.max = o.Logger, o.UnauthMemory
 	s.guards = guard.NewGroup(guard.Options{
 		Limits:         requestLimits,
 		CommandTimeout: o.CommandTimeout, LoginTimeout: o.LoginTimeout, WriteTimeout: o.WriteTimeout, IdleTimeout: o.IdleTimeout,

@@ -177,7 +177,7 @@ func (s *session) inputClosedLocked() bool { return s.closing || s.dropped }
 // a reply.
 func (s *session) Refuse(text string) {
 	if text == "" {
-		s.server.warnOfHTTP(s.client.Addr)
+		s.server.rareLog.Warn("possible attack: an HTTP request was sent to this port; the connection is closed", "client", s.client.Addr)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -324,10 +324,8 @@ func (s *session) push(message commands.Reply, plain bool) {
 func (s *session) overflowLocked() {
 	s.dropped, s.next = true, nil
 	s.server.counters.slow.Add(1)
-	if s.server.warnedUnread.allow() {
-		s.log.Warn("client output limit reached; connection closed", "client", s.client.Addr, "user", s.description.User,
-			"limit", s.options.OutputLimit, "hint", "the client does not read its replies or messages; raise client-output-limit if it should not have to")
-	}
+	s.server.rareLog.Warn("client output limit reached; connection closed", "client", s.client.Addr, "user", s.description.User,
+		"limit", s.options.OutputLimit, "hint", "the client does not read its replies or messages; raise client-output-limit if it should not have to")
 	s.server.writers.wake(func() { s.guard.Close() })
 }
 

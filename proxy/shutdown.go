@@ -25,13 +25,10 @@ func (s *Server) forget(c *session) {
 	s.noteEmptyLocked()
 }
 
+// noteEmptyLocked is called when a session has ended or the server has stopped: this is true
+// once.
 func (s *Server) noteEmptyLocked() {
-	if !s.stopped || len(s.sessions) > 0 {
-		return
-	}
-	select {
-	case <-s.empty:
-	default:
+	if s.stopped && len(s.sessions) == 0 {
 		close(s.empty)
 	}
 }

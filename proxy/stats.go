@@ -1,11 +1,14 @@
 package proxy
 
-// stats.go contains the counters of the server, and a limit for its warnings.
+// stats.go contains the counters of the server, and its warnings.
 
 import (
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"redlockd/commands"
 )
@@ -27,18 +30,15 @@ func (s *Server) Stats() commands.ClientCounts {
 	}
 }
 
-// oncePerMinute allows an event at most once a minute. The zero value is ready.
-type oncePerMinute struct {
-	mu   sync.Mutex
-	last time.Time
+// rareLog logs each warning at most once a minute: what causes them comes in floods.
+type rareLog struct {
+	out    *slog.Logger
+	limits sync.Map // of *rate.Limiter, by text
 }
 
-func (r *oncePerMinute) allow() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.last.IsZero() && time.Since(r.last) < time.Minute {
-		return false
+func (l *rareLog) Warn(text string, args ...any) {
+	limit, _ := l.limits.LoadOrStore(text, rate.NewLimiter(rate.Every(time.Minute), 1))
+	if limit.(*rate.Limiter).Allow() {
+		l.out.Warn(text, args...)
 	}
-	r.last = time.Now()
-	return true
 }

@@ -339,10 +339,8 @@ func (s *session) writeLocked() {
 func (s *session) closeUnwritable(err error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		s.server.counters.slow.Add(1)
-		if s.server.warnedUnread.allow() {
-			s.log.Warn("write timeout of a client reached; connection closed", "client", s.client.Addr,
-				"timeout", s.options.WriteTimeout, "hint", "the client does not read its replies")
-		}
+		s.server.rareLog.Warn("write timeout of a client reached; connection closed", "client", s.client.Addr,
+			"timeout", s.options.WriteTimeout, "hint", "the client does not read its replies")
 	} else if errors.Is(err, guard.ErrUnreadReplies) {
 		s.log.Debug("reply limit before the login reached; connection closed", "client", s.client.Addr)
 	} else if !errors.Is(err, net.ErrClosed) {
