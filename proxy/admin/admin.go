@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -54,8 +55,7 @@ type Server struct {
 	watches      watches
 	requestSlots chan struct{} // capacity maxRequests: requests of pages in flight
 	walkSlot     chan struct{} // capacity 1: a step over the list of locks is under way
-	serving      bool          // Serve was called
-	done         chan struct{} // closed when no connection is accepted anymore
+	accepting    sync.WaitGroup
 }
 
 // New opens the address; the error contains it.
@@ -91,7 +91,7 @@ func New(o Options) (*Server, error) {
 func newServer(o Options) *Server {
 	return &Server{
 		options: o, watches: watches{locks: o.Sources.Locks, all: map[int]*watch{}},
-		done: make(chan struct{}), requestSlots: make(chan struct{}, maxRequests), walkSlot: make(chan struct{}, 1),
+		requestSlots: make(chan struct{}, maxRequests), walkSlot: make(chan struct{}, 1),
 	}
 }
 
@@ -122,15 +122,11 @@ func (s *Server) ReloadTLS() error {
 
 // Serve accepts clients until Shutdown, on a goroutine that Shutdown waits for.
 func (s *Server) Serve() {
-	s.serving = true
-	go s.accept()
-}
-
-func (s *Server) accept() {
-	defer close(s.done)
-	if err := s.server.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
-		s.options.Logger.Error("admin endpoint ended", "listen", s.options.Listen, "err", err)
-	}
+	s.accepting.Go(func() {
+		if err := s.server.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+			s.options.Logger.Error("admin endpoint ended", "listen", s.options.Listen, "err", err)
+		}
+	})
 }
 
 // Drain makes /readyz fail from now on, so that balancers send no more clients.
@@ -141,12 +137,9 @@ func (s *Server) Drain() { s.draining.Store(true) }
 func (s *Server) Shutdown(ctx context.Context) {
 	s.Drain()
 	s.watches.end(nil)
-	if !s.serving {
-		s.listener.Close()
-		return
-	}
 	if err := s.server.Shutdown(ctx); err != nil {
 		_ = s.server.Close() // the remaining requests have had their time
 	}
-	<-s.done
+	_ = s.listener.Close() // it is closed already if Serve was called
+	s.accepting.Wait()
 }
