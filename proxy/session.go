@@ -110,7 +110,7 @@ func (s *session) receive(batch []redcon.Command) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.runWriterLocked()
+	s.writerLoopLocked()
 }
 
 // Receive implements guard.Events: it takes one command that bypassed redcon.
@@ -124,7 +124,7 @@ func (s *session) Receive(args []string) {
 	s.append(s.newPending(max(input, longInput+1), 0).take(args))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.runWriterLocked()
+	s.writerLoopLocked()
 }
 
 // append puts a command at the end of the reply queue, and waits for space. While it
@@ -134,7 +134,7 @@ func (s *session) append(pr *pendingReply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.fullLocked() && !s.inputClosedLocked() {
-		s.runWriterLocked()
+		s.writerLoopLocked()
 		if s.fullLocked() && !s.inputClosedLocked() {
 			s.windowSpace.Wait()
 		}
@@ -186,7 +186,7 @@ func (s *session) Refuse(text string) {
 	}
 	pr := &pendingReply{session: s, answered: true, last: true, noReply: text == "", reply: commands.Error("ERR", text)}
 	s.appendLocked(pr)
-	s.runWriterLocked()
+	s.writerLoopLocked()
 }
 
 // Authenticated implements guard.Events.
@@ -227,7 +227,7 @@ func (s *session) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.draining = true
-	s.runWriterLocked()
+	s.writerLoopLocked()
 }
 
 // expel ends a connection whose client may not stay. First its waits are answered and its

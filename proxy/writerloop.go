@@ -27,21 +27,18 @@ const largeReplies = 16 << 10
 func (s *session) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.writerRuns = false
 	s.writerLoopLocked()
 }
 
-// runWriterLocked runs the writer loop unless another goroutine does.
-func (s *session) runWriterLocked() {
-	if !s.writerRuns {
-		s.writerLoopLocked()
-	}
-}
-
 // writerLoopLocked starts commands and writes replies, and returns when there is nothing
-// left to do. It unlocks mu while it runs handlers, encodes and writes. Encoded replies
-// are always given to a write, which fails when the client has gone meanwhile. So
-// undelivered deferred replies are handled in one place.
+// left to do, or at once if another goroutine runs it. It unlocks mu while it runs handlers,
+// encodes and writes. Encoded replies are always given to a write, which fails when the
+// client has gone meanwhile. So undelivered deferred replies are handled in one place.
 func (s *session) writerLoopLocked() {
+	if s.writerRuns {
+		return
+	}
 	s.writerRuns = true
 	// A read brings 4 kB at most, so the shares are counted over reads.
 	now := time.Now()
