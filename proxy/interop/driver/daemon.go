@@ -5,6 +5,8 @@ package main
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -83,7 +85,7 @@ func (d *daemon) ask(command, wanted string) (string, error) {
 		return "", err
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(2 * time.Second))
+	c.SetDeadline(time.Now().Add(replyPatience))
 	if _, err := c.Write([]byte(command)); err != nil {
 		return "", err
 	}
@@ -97,8 +99,49 @@ func (d *daemon) ask(command, wanted string) (string, error) {
 	return line, nil
 }
 
+// hold takes a lock that is released when the connection is closed.
+func (d *daemon) hold(key string) (net.Conn, error) {
+	c, err := net.DialTimeout("tcp", d.address, replyPatience)
+	if err != nil {
+		return nil, err
+	}
+	c.SetDeadline(time.Now().Add(replyPatience))
+	fmt.Fprintf(c, "DLOCK %s 30000 HOLD\r\n", key) // an error shows in the read
+	line, err := bufio.NewReader(c).ReadString('\n')
+	if err == nil && line != "*3\r\n" {
+		err = fmt.Errorf("DLOCK %s 30000 HOLD: %s", key, line)
+	}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// untilWaited returns when a client waits for a lock, or with an error when ctx ends.
+func (d *daemon) untilWaited(ctx context.Context) error {
+	ticker := time.NewTicker(lookInterval)
+	defer ticker.Stop()
+	for {
+		if n, err := d.clientFigure("blocked_clients"); err == nil && n > 0 {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return errors.New("the program did not wait for the lock")
+		}
+	}
+}
+
 // clients is the number of connections beside the one that asks.
 func (d *daemon) clients() (int, error) {
+	n, err := d.clientFigure("connected_clients")
+	return n - 1, err
+}
+
+// clientFigure is a figure of INFO clients.
+func (d *daemon) clientFigure(name string) (int, error) {
 	c, err := net.DialTimeout("tcp", d.address, time.Second)
 	if err != nil {
 		return 0, err
@@ -109,12 +152,11 @@ func (d *daemon) clients() (int, error) {
 		return 0, err
 	}
 	for lines := bufio.NewScanner(c); lines.Scan(); {
-		if text, ok := strings.CutPrefix(lines.Text(), "connected_clients:"); ok {
-			n, err := strconv.Atoi(strings.TrimSpace(text))
-			return n - 1, err
+		if text, ok := strings.CutPrefix(lines.Text(), name+":"); ok {
+			return strconv.Atoi(strings.TrimSpace(text))
 		}
 	}
-	return 0, fmt.Errorf("INFO clients has no connected_clients")
+	return 0, fmt.Errorf("INFO clients has no %s", name)
 }
 
 // complaints are lines of its log that no story may cause.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +127,63 @@ func TestTable_SaysWhatALibraryHasNotAndWhyItIsRefused(t *testing.T) {
 	for _, wanted := range []string{"| 1 of 6, not: contention, release, expiry, killed, close | it has no extend |", "| 2 of 2 | refused by name: `ERR no…` |"} {
 		if !strings.Contains(got, wanted) {
 			t.Errorf("no %q in\n%s", wanted, got)
+		}
+	}
+}
+
+// toldByExample is told for an example, without a daemon.
+func toldByExample(script string) outcome {
+	out := outcome{run: run{example: true}, passed: []string{"waited", "free"}}
+	out.readExample(strings.NewReader(script))
+	out.judge(false)
+	return out
+}
+
+func TestExample_PassesOnlyWithEveryLine(t *testing.T) {
+	const lines = `granted fence 1795200558272421, validity 29697 ms
+confirmed validity 29690 ms
+update UPDATE invoices SET state = 'sent', fence = $1 WHERE id = 7 AND fence <= $1 with fence 1795200558272421
+released 1
+`
+	if out := toldByExample(lines); out.problem != "" {
+		t.Errorf("problem %q", out.problem)
+	}
+	for _, c := range []struct{ name, old, new, problem string }{
+		{"a missing step", "released 1\n", "", "no word of step released"},
+		{"a step in another place", "confirmed validity 29690 ms\n", "", "step confirmed: the line is"},
+		{"a release of nothing", "released 1", "released 0", "step released: the line is"},
+		{"another fence", "with fence 1795200558272421", "with fence 1795200558272420", "step update: fence 1795200558272420"},
+		{"a statement that does not compare", " AND fence <= $1", "", "step update: the line is"},
+		{"no validity", "29690", "0", "step confirmed: validity 0"},
+		{"a validity above the ttl", "29697", "30001", "step granted: validity 30001"},
+		{"a further line", "released 1\n", "released 1\nreleased 1\n", "a line after the last step"},
+	} {
+		if out := toldByExample(strings.Replace(lines, c.old, c.new, 1)); !strings.Contains(out.problem, c.problem) {
+			t.Errorf("with %s: problem %q, wanted %q", c.name, out.problem, c.problem)
+		}
+	}
+}
+
+// The page shows every example, with a version that the last run of the table tested.
+func TestExamples_AreOnThePageOfClients(t *testing.T) {
+	page, err := os.ReadFile("../../../commands/CLIENTS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, err := os.ReadFile("../RESULTS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range exampleRuns() {
+		_, file, _ := strings.Cut(strings.TrimSuffix(r.remark, ")"), "(../../commands/")
+		if _, err := os.Stat("../../../commands/" + file); err != nil {
+			t.Error(err)
+		}
+		row := regexp.MustCompile(`(?m)^\| ` + r.library + `\b.*\(` + regexp.QuoteMeta(file) + `\) \| (\S+) \|$`).FindStringSubmatch(string(page))
+		if row == nil {
+			t.Errorf("commands/CLIENTS.md has no row for %s of %s", file, r.library)
+		} else if tested := "| " + r.library + " | " + row[1] + " |"; !strings.Contains(string(results), tested) {
+			t.Errorf("commands/CLIENTS.md has %s %s, which RESULTS.md has not", r.library, row[1])
 		}
 	}
 }

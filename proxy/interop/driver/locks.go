@@ -23,6 +23,8 @@ func (r run) steps() []string {
 	switch {
 	case r.refusal != "":
 		return refusedSteps
+	case r.example:
+		return exampleSteps
 	case r.locks:
 		return slices.DeleteFunc(slices.Clone(lockSteps), func(step string) bool { return step == r.lacks })
 	}

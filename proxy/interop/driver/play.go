@@ -50,9 +50,9 @@ func (o *outcome) line() string {
 	return text
 }
 
-// spoken is the protocol, which lock libraries do not tell.
+// spoken is the protocol, which lock libraries and examples do not tell.
 func spoken(o *outcome) string {
-	if o.run.locks {
+	if o.run.locks || o.run.example {
 		return ""
 	}
 	return "RESP" + o.protocol
@@ -63,6 +63,9 @@ func spoken(o *outcome) string {
 func play(ctx context.Context, o options, s *stand, r run, number int) (out outcome) {
 	if r.locks {
 		return playLocks(ctx, o, s, r, number)
+	}
+	if r.example {
+		return playExample(ctx, o, s, r, number)
 	}
 	began := time.Now()
 	out.run = r
@@ -139,7 +142,11 @@ func (out *outcome) follow(ctx context.Context, o options, d *daemon, environ []
 		out.fail("%v", err)
 		return
 	}
-	out.listen(says, answers, d)
+	if out.run.example {
+		out.readExample(says)
+	} else {
+		out.listen(says, answers, d)
+	}
 	answers.Close()           // a caller that still waits for an answer fails now
 	io.Copy(io.Discard, says) // so that a failed program is not held up by its own words
 	if err := cmd.Wait(); err != nil {
@@ -221,7 +228,7 @@ func (out *outcome) judge(passwords bool) {
 	if out.problem != "" {
 		return
 	}
-	if out.version == "" {
+	if out.version == "" && !out.run.example {
 		out.fail("the program did not say which version it is")
 	}
 	if out.protocol != out.run.protocol { // lock libraries do not say

@@ -2,37 +2,42 @@
 
 package main
 
-import "strings"
+import (
+	"path/filepath"
+	"strings"
+)
 
 // run is one library in one version, one way of use and one protocol.
 type run struct {
 	library  string
 	as       string   // what distinguishes it from the library's other runs
 	protocol string   // that the connection must end up with: 2 or 3
-	command  []string // {programs} is proxy/interop, {built} where .ci/interop built
+	command  []string // {programs} is proxy/interop, {built} where .ci/interop built, {examples} is commands/examples
 	environ  []string
 	recorded string // a file in recorded/ instead of a command
 	remark   string // for the table
 	locks    bool   // a lock library that takes the daemon for one Redis, see locks.go
+	example  bool   // a program of commands/examples, see examples.go
 	lacks    string // a step of lock libraries that it has no call for
 	refusal  string // how the error begins by which the daemon refuses it
 }
 
 func (r run) name() string {
-	if r.locks {
+	if r.locks || r.example {
 		return r.library + " " + r.as
 	}
 	return strings.TrimSpace(r.library + " " + r.as + " resp" + r.protocol)
 }
 
 func placed(text string, o options) string {
-	return strings.NewReplacer("{programs}", o.programs, "{built}", o.built).Replace(text)
+	examples := filepath.Join(o.programs, "..", "..", "commands", "examples")
+	return strings.NewReplacer("{programs}", o.programs, "{built}", o.built, "{examples}", examples).Replace(text)
 }
 
 // runs in the order of the table.
 func runs() []run {
 	var all []run
-	for _, language := range [][]run{cRuns(), goRuns(), pythonRuns(), nodeRuns(), javaRuns(), rustRuns(), scriptRuns(), recordedRuns(), lockRuns()} {
+	for _, language := range [][]run{cRuns(), goRuns(), pythonRuns(), nodeRuns(), javaRuns(), rustRuns(), scriptRuns(), recordedRuns(), lockRuns(), exampleRuns()} {
 		all = append(all, language...)
 	}
 	return all

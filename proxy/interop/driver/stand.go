@@ -82,10 +82,8 @@ func (s *stand) start(ctx context.Context) error {
 		addresses = append(addresses, address)
 	}
 	s.list = strings.Join(addresses, ",")
-	bootstrap := exec.CommandContext(ctx, s.binary, "bootstrap", "--masters", s.list)
-	bootstrap.Env = withoutOptions(os.Environ())
-	if output, err := bootstrap.CombinedOutput(); err != nil {
-		return fmt.Errorf("redlockd bootstrap: %w\n%s", err, output)
+	if err := s.bootstrap(ctx); err != nil {
+		return err
 	}
 	version, err := exec.CommandContext(ctx, "redis-server", "--version").Output()
 	if err != nil {
@@ -99,6 +97,16 @@ func (s *stand) start(ctx context.Context) error {
 		return fmt.Errorf("redlockd --help: %w", err)
 	}
 	s.passwords = strings.Contains(string(help), "--requirepass")
+	return nil
+}
+
+// bootstrap declares that the masters are new, for daemons with these options.
+func (s *stand) bootstrap(ctx context.Context, options ...string) error {
+	bootstrap := exec.CommandContext(ctx, s.binary, append([]string{"bootstrap", "--masters", s.list}, options...)...)
+	bootstrap.Env = withoutOptions(os.Environ())
+	if output, err := bootstrap.CombinedOutput(); err != nil {
+		return fmt.Errorf("redlockd bootstrap: %w\n%s", err, output)
+	}
 	return nil
 }
 

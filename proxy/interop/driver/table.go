@@ -13,7 +13,7 @@ func table(outcomes []outcome, stand string) string {
 	var b strings.Builder
 	b.WriteString("# Client libraries against redlockd\n\n")
 	fmt.Fprintf(&b, "`make interop` wrote this page in its last run (%s). [README.md](README.md) describes the scenario and its steps.\n", stand)
-	b.WriteString("Lock libraries run unmodified and use a daemon on five masters as one Redis.\n\n")
+	b.WriteString("Lock libraries run unmodified and use a daemon on five masters as one Redis. Examples are the programs of [commands/examples](../../commands/examples).\n\n")
 	b.WriteString("| library | version | as | protocol | steps passed | |\n|---|---|---|---|---|---|\n")
 	for _, o := range outcomes {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n",
