@@ -44,21 +44,19 @@ func (s *Server) register(conn net.Conn, listen string) (g *guard.Conn, refusal 
 	host, local := preauth.Origin(conn.RemoteAddr())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	counted := host != "" && s.options.MaxPerAddress > 0
+	limit := s.options.MaxPerAddress
 	switch {
 	case s.stopped:
 		return nil, ""
 	case s.options.LocalOnly && !local:
 		return nil, protectedMode
-	case len(s.sessions) >= s.options.MaxClients, counted && s.hosts[host] >= s.options.MaxPerAddress:
+	case len(s.sessions) >= s.options.MaxClients, host != "" && limit > 0 && s.hosts[host] >= limit:
 		return nil, tooManyClients
 	}
 	session := s.newSession(conn, listen)
 	session.client.Host = host
 	s.sessions[session] = struct{}{}
-	if counted {
-		s.hosts[host]++
-	}
+	s.hosts[host]++
 	return session.guard, ""
 }
 

@@ -130,7 +130,7 @@ func TestTLS_AHandshakeHasFiveSeconds(t *testing.T) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s := &Server{run: newDispatcher(), options: completed(Options{Logger: quiet()}), sessions: map[*session]struct{}{}}
+		s := &Server{run: newDispatcher(), options: completed(Options{Logger: quiet()}), sessions: map[*session]struct{}{}, hosts: map[string]int{}}
 		s.openGuards()
 		l := &clientListener{server: s, name: "test", secure: true}
 		ours, theirs := net.Pipe()

@@ -49,7 +49,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	sessions map[*session]struct{}
-	hosts    map[string]int // connections by Client.Host, with MaxPerAddress
+	hosts    map[string]int // connections by Client.Host
 	served   bool
 	stopped  bool
 	empty    chan struct{} // closed once stopped and no session is left

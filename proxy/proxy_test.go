@@ -270,7 +270,7 @@ func (f *failing) Accept() (net.Conn, error) {
 
 func TestServer_WaitsLongerAfterEveryFailedAccept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &Server{run: newDispatcher(), options: completed(Options{Logger: quiet()}), stopping: make(chan struct{}), sessions: map[*session]struct{}{}}
+		s := &Server{run: newDispatcher(), options: completed(Options{Logger: quiet()}), stopping: make(chan struct{}), sessions: map[*session]struct{}{}, hosts: map[string]int{}}
 		s.openGuards()
 		l := &clientListener{Listener: &failing{failures: 10}, server: s}
 		start := time.Now()

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -17,10 +19,9 @@ func (s *Server) forget(c *session) {
 		return
 	}
 	delete(s.sessions, c)
-	if host := c.client.Host; host != "" && s.options.MaxPerAddress > 0 {
-		if s.hosts[host]--; s.hosts[host] == 0 {
-			delete(s.hosts, host)
-		}
+	host := c.client.Host
+	if s.hosts[host]--; s.hosts[host] == 0 {
+		delete(s.hosts, host)
 	}
 	s.noteEmptyLocked()
 }
@@ -91,11 +92,7 @@ func (s *Server) closeListeners() {
 func (s *Server) snapshot() []*session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]*session, 0, len(s.sessions))
-	for c := range s.sessions {
-		all = append(all, c)
-	}
-	return all
+	return slices.Collect(maps.Keys(s.sessions))
 }
 
 func (s *Server) isStopping() bool {
