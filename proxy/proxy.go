@@ -21,8 +21,6 @@ import (
 	"redlockd/proxy/guard"
 	"redlockd/proxy/preauth"
 	"redlockd/redlock"
-
-	"github.com/tidwall/redcon"
 )
 
 // Server accepts clients and runs their commands.
@@ -151,26 +149,10 @@ func (s *Server) Serve(ctx context.Context) error {
 	return err
 }
 
-// authenticate serves a client until it is authenticated, and starts another goroutine then:
-// the stack of a login would stay, too.
-func (s *Server) authenticate(g *guard.Conn) {
-	if err := g.ServeUntilAuthenticated(); err != nil {
-		g.Close()
-		return
-	}
-	s.running.Go(func() { readCommands(g) })
-}
-
-// readCommands has redcon read the commands of an authenticated client.
-func readCommands(g *guard.Conn) {
+// serveClient reads the commands of a client until its connection ends.
+func serveClient(g *guard.Conn) {
 	defer g.Close()
-	for reader := redcon.NewReader(g); ; {
-		batch, err := reader.ReadCommands()
-		if err != nil {
-			return
-		}
-		sessionOf(g).receive(batch)
-	}
+	_ = g.Serve() // how a client has ended its connection is nobody's concern
 }
 
 func sessionOf(g net.Conn) *session { return g.(*guard.Conn).Events.(*session) }
