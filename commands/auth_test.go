@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -451,5 +453,40 @@ func TestQuota_BoundsTheCountersOfAUser(t *testing.T) {
 	}
 	if got := c.say("DIDS DEL a:1 CONFIRM 7"); got != "-NOPERM this user has no permissions to run the 'dids|del' command" {
 		t.Errorf("without the category admin: %s", got)
+	}
+}
+
+// A reload that overtakes a login refuses it, or ends its connection.
+func TestAUTH_AReloadDuringALoginEndsTheConnection(t *testing.T) {
+	c, users := guarded(t, low())
+	var seconds atomic.Int64
+	users.Now = func() time.Time { return time.Unix(seconds.Add(1), 0) } // no login is one too many
+	reload := func(list ...access.User) {
+		if err := users.Replace(list); err != nil {
+			t.Error(err)
+		}
+	}
+	var reloads sync.WaitGroup
+	var done atomic.Bool
+	reloads.Go(func() {
+		for !done.Load() {
+			reload()
+			reload(low())
+		}
+	})
+	const logins = 2000
+	var in, expelled [logins]atomic.Bool
+	for i := range logins {
+		one := c.another(int64(i))
+		one.client.Expel = func(commands.Expelled) { expelled[i].Store(true) }
+		in[i].Store(one.say("AUTH low new") == "+OK")
+	}
+	done.Store(true)
+	reloads.Wait()
+	reload()
+	for i := range logins {
+		if in[i].Load() && !expelled[i].Load() {
+			t.Errorf("login %d outlives its user", i)
+		}
 	}
 }

@@ -3,6 +3,8 @@
 package commands
 
 import (
+	"sync"
+
 	"redlockd/commands/arg"
 	"redlockd/redlock"
 )
@@ -25,6 +27,12 @@ type DeferredReply interface {
 	Undelivered()
 }
 
+// Later is a DeferredReply of which nothing is undone if it is not delivered.
+type Later func() Reply
+
+func (f Later) Reply() Reply { return f() }
+func (Later) Undelivered()   {}
+
 // Call is one command on its way through a handler: a promise of exactly one
 // answer through Completer, kept now or later.
 type Call struct {
@@ -40,5 +48,39 @@ type Call struct {
 // Words reads the arguments behind the command's word, with the options of its row.
 func (c *Call) Words() arg.Words { return arg.Read(c.Args, c.row.options) }
 
-// Reply answers the call.
-func (c *Call) Reply(r Reply) { c.Completer.Complete(r) }
+// Reply answers the call. It returns nil, so that a handler can end with it.
+func (c *Call) Reply(r Reply) error {
+	c.Completer.Complete(r)
+	return nil
+}
+
+// Answer is the completion of an operation: it replies with the failure, or with what
+// show makes of the value.
+func Answer[T any](c *Call, show func(T) Reply) func(T, error) {
+	return func(value T, err error) {
+		if err != nil {
+			c.Reply(Failure(err))
+		} else {
+			c.Reply(show(value))
+		}
+	}
+}
+
+// Gather returns the completions of n operations of one command, by their index. done is
+// called after the last, with the values and errors in the order of the operations.
+func Gather[T any](n int, done func(values []T, errs []error)) func(i int) func(T, error) {
+	var mu sync.Mutex
+	values, errs, open := make([]T, n), make([]error, n), n
+	return func(i int) func(T, error) {
+		return func(value T, err error) {
+			mu.Lock()
+			values[i], errs[i] = value, err
+			open--
+			last := open == 0
+			mu.Unlock()
+			if last {
+				done(values, errs)
+			}
+		}
+	}
+}

@@ -3,6 +3,7 @@
 package commands
 
 import (
+	"cmp"
 	"time"
 
 	"redlockd/commands/access"
@@ -40,12 +41,13 @@ type Client struct {
 	// under way. It never blocks. nil: there is no connection to end.
 	Expel func(why Expelled)
 
-	member    access.Member // among the connections of its user
-	User      string        // the authenticated user; "" is the default user, unless a password is needed
-	Failures  int           // failed logins in a row
-	ReplyMode ReplyMode     // CLIENT REPLY
-	Channels  Subscriptions // SUBSCRIBE
-	Patterns  Subscriptions // PSUBSCRIBE
+	member     access.Member // among the connections of its user
+	keepMember func()        // removes the hook that ends the member with the connection
+	User       string        // the authenticated user; "" is the default user, unless a password is needed
+	Failures   int           // failed logins in a row
+	ReplyMode  ReplyMode     // CLIENT REPLY
+	Channels   Subscriptions // SUBSCRIBE
+	Patterns   Subscriptions // PSUBSCRIBE
 }
 
 // expel is Expel for a client whose user was removed.
@@ -70,23 +72,18 @@ type Description struct {
 
 // Describe returns what other clients may see of this connection.
 func (c *Client) Describe() Description {
-	d := Description{
-		ID: c.ID, Addr: c.Addr, Name: c.Name, User: c.User, LibName: c.LibName, LibVer: c.LibVer, DB: c.DB, Proto: c.Proto,
+	return Description{
+		ID: c.ID, Addr: c.Addr, Name: c.Name, User: c.user(), LibName: c.LibName, LibVer: c.LibVer, DB: c.DB, Proto: c.Proto,
 		Channels: c.Channels.Len(), Patterns: c.Patterns.Len(), Since: c.Since,
 	}
-	if d.User == "" {
-		d.User = access.DefaultUser
-	}
-	return d
 }
+
+func (c *Client) user() string { return cmp.Or(c.User, access.DefaultUser) }
 
 // Identity describes this client for people who inspect its requests. What was
 // handed out never changes.
 func (c *Client) Identity() *redlock.Requester {
-	id := redlock.Requester{ID: c.ID, Addr: c.Addr, Name: c.Name, User: c.User}
-	if id.User == "" {
-		id.User = access.DefaultUser
-	}
+	id := redlock.Requester{ID: c.ID, Addr: c.Addr, Name: c.Name, User: c.user()}
 	if c.lastIdentity == nil || *c.lastIdentity != id {
 		known := id // id itself stays on the stack
 		c.lastIdentity = &known

@@ -1,4 +1,4 @@
-// command is one row of the table: what is known of one command.
+// Command is one row of the table: what is known of one command.
 
 package commands
 
@@ -10,7 +10,7 @@ import (
 	"redlockd/commands/arg"
 )
 
-// firstVersion is the release in which a command appeared.
+// FirstVersion is the release in which a command appeared.
 const FirstVersion = "0.1.0"
 
 // Handler answers one call now or arranges for its answer. An error is the
@@ -38,9 +38,12 @@ type Command struct {
 	allowedWhileSubscribed bool                     // also from subscribers on RESP2
 	Parts                  []*Command               // subcommands; handle answers for the bare word
 
-	Full    string     // "client|setname"; filled by the table
-	Syntax  string     // "CLIENT SETNAME name"; filled by the table
-	options []arg.Spec // of args; filled by the table
+	// Filled by the table:
+	Full            string // "client|setname"
+	Syntax          string // "CLIENT SETNAME name"
+	options         []arg.Spec
+	byName          map[string]*Command // subcommands
+	entry, document Reply               // of COMMAND INFO and COMMAND DOCS
 }
 
 // Arity bounds the number of words of a call, the command's own included.
@@ -109,9 +112,6 @@ func WhileSubscribed(c *Command) *Command {
 	return c
 }
 
-// ForAdmins gives a row of Redis the category admin.
-func ForAdmins(c *Command) *Command { return OfCategory(access.CategoryAdmin, c) }
-
 // OfCategory gives a row of Redis another category.
 func OfCategory(category string, c *Command) *Command {
 	c.Category = category
@@ -125,6 +125,11 @@ func Barrier(c *Command) *Command { return BarrierWhen(always, c) }
 func BarrierWhen(alone func(args []string) bool, c *Command) *Command {
 	c.Barrier = alone
 	return c
+}
+
+// Always is the handler of a command with one answer.
+func Always(reply Reply) Handler {
+	return func(c *Call) error { return c.Reply(reply) }
 }
 
 // Served is the handler if what it needs is there, else a refusal: the table

@@ -1,7 +1,8 @@
-// The replies of COMMAND. They describe the table as Redis 7 describes its own
-// commands: redis-cli completes and hints from them, and libraries find the keys.
-// redis-cli ends its process on shapes it does not expect: names and texts are
-// strings, flags are statuses.
+// The replies of COMMAND and HELP, from the rows. COMMAND describes the table as Redis 7
+// describes its own commands: redis-cli completes and hints from that, and libraries find
+// the keys. redis-cli ends its process on shapes it does not expect: names and texts are
+// strings, flags are statuses. All clients share the replies about a row and about all
+// rows: a client that does not read them costs no more than the list of names it sent.
 
 package commands
 
@@ -12,76 +13,6 @@ import (
 	"redlockd/commands/arg"
 )
 
-// manual holds the replies of COMMAND for each row. All clients share them: a
-// client that does not read them costs no more than the list of names it sent.
-type manual struct {
-	entries   map[*Command]Reply
-	documents map[*Command]Reply
-	all       Reply // the entry of every command
-	allDocs   Reply // the document of every command
-	names     Reply // the name of every command
-}
-
-func (t *Table) newManual() *manual {
-	m := &manual{entries: make(map[*Command]Reply), documents: make(map[*Command]Reply)}
-	for _, row := range t.rows {
-		m.add(row)
-		for _, part := range row.Parts {
-			m.add(part)
-		}
-	}
-	m.all, m.allDocs, m.names = m.entriesOf(t.rows), m.documentsOf(t.rows), namesOf(t.rows)
-	return m
-}
-
-func (m *manual) add(row *Command) { m.entries[row], m.documents[row] = entry(row), document(row) }
-
-// entriesOf has nil where there is no row.
-func (m *manual) entriesOf(rows []*Command) Reply {
-	items := make([]Reply, len(rows))
-	for i, row := range rows {
-		items[i] = m.entries[row]
-	}
-	return Array(items...)
-}
-
-func (m *manual) documentsOf(rows []*Command) Reply {
-	items := make([]Reply, 0, 2*len(rows))
-	for _, row := range rows {
-		items = append(items, Bulk(row.Full), m.documents[row])
-	}
-	return Map(items...)
-}
-
-// CommandRow is the row of COMMAND.
-func CommandRow() *Command {
-	names := arg.Optional(arg.Multiple(arg.Text("command-name")))
-	row := OfCategory(access.CategoryInfo, Connection("command", AtLeast(1), "Describes the commands.", commandAll))
-	row.Parts = []*Command{
-		Connection("count", Exactly(2), "How many commands there are.", commandCount),
-		OfCategory(access.CategoryInfo, Connection("docs", AtLeast(2), "Summaries and arguments of commands.", commandDocs, names)),
-		OfCategory(access.CategoryInfo, Connection("info", AtLeast(2), "Arity, flags and keys of commands.", commandInfo, names)),
-		OfCategory(access.CategoryInfo, Connection("list", Exactly(2), "The names of all commands.", commandList)),
-	}
-	return row
-}
-
-// commandAll answers bare COMMAND: the entry of every command.
-func commandAll(c *Call) error {
-	c.Reply(c.table.manual().all)
-	return nil
-}
-
-func commandCount(c *Call) error {
-	c.Reply(Int(int64(len(c.table.rows))))
-	return nil
-}
-
-func commandList(c *Call) error {
-	c.Reply(c.table.manual().names)
-	return nil
-}
-
 func namesOf(rows []*Command) Reply {
 	names := make([]Reply, len(rows))
 	for i, row := range rows {
@@ -90,51 +21,66 @@ func namesOf(rows []*Command) Reply {
 	return Array(names...)
 }
 
-// commandInfo answers the entries of the named commands, nil for unknown ones.
-func commandInfo(c *Call) error {
-	if len(c.Args) == 2 {
-		return commandAll(c)
-	}
-	rows := make([]*Command, 0, len(c.Args)-2)
-	for _, name := range c.Args[2:] {
-		rows = append(rows, c.table.named(name))
-	}
-	c.Reply(c.table.manual().entriesOf(rows))
-	return nil
-}
-
-// commandDocs answers a map of the named commands; unknown ones are left out.
-func commandDocs(c *Call) error {
-	if len(c.Args) == 2 {
-		c.Reply(c.table.manual().allDocs)
-		return nil
-	}
-	var rows []*Command
-	for _, name := range c.Args[2:] {
-		if row := c.table.named(name); row != nil {
-			rows = append(rows, row)
+// entriesOf has nil where there is no row.
+func entriesOf(rows []*Command) Reply {
+	items := make([]Reply, len(rows))
+	for i, row := range rows {
+		if row != nil {
+			items[i] = row.entry
 		}
 	}
-	c.Reply(c.table.manual().documentsOf(rows))
-	return nil
+	return Array(items...)
 }
 
-// named finds "client" as well as "client|id".
-func (t *Table) named(name string) *Command {
-	name, part, both := strings.Cut(name, "|")
-	row := find(t.byName, name)
-	if row != nil && both {
-		return find(t.parts[row.Name], part)
+// documentsOf leaves out what is no row.
+func documentsOf(rows []*Command) Reply {
+	items := make([]Reply, 0, 2*len(rows))
+	for _, row := range rows {
+		if row != nil {
+			items = append(items, Bulk(row.Full), row.document)
+		}
+	}
+	return Map(items...)
+}
+
+// CommandRow is the row of COMMAND.
+func CommandRow() *Command {
+	names := arg.Optional(arg.Multiple(arg.Text("command-name")))
+	ofInfo := func(name string, arity Arity, summary string, handle Handler, args ...arg.Spec) *Command {
+		return OfCategory(access.CategoryInfo, Connection(name, arity, summary, handle, args...))
+	}
+	all := func(c *Call) error { return c.Reply(c.table.entries) }
+	row := ofInfo("command", AtLeast(1), "Describes the commands.", all)
+	row.Parts = []*Command{
+		Connection("count", Exactly(2), "How many commands there are.", func(c *Call) error { return c.Reply(Int(int64(len(c.table.rows)))) }),
+		ofInfo("docs", AtLeast(2), "Summaries and arguments of commands.", func(c *Call) error {
+			if len(c.Args) == 2 {
+				return c.Reply(c.table.documents)
+			}
+			return c.Reply(documentsOf(c.table.named(c.Args[2:])))
+		}, names),
+		ofInfo("info", AtLeast(2), "Arity, flags and keys of commands.", func(c *Call) error {
+			if len(c.Args) == 2 {
+				return all(c)
+			}
+			return c.Reply(entriesOf(c.table.named(c.Args[2:])))
+		}, names),
+		ofInfo("list", Exactly(2), "The names of all commands.", func(c *Call) error { return c.Reply(c.table.names) }),
 	}
 	return row
 }
 
-func entries(rows []*Command) Reply {
-	items := make([]Reply, len(rows))
-	for i, row := range rows {
-		items[i] = entry(row)
+// named finds "client" as well as "client|id"; nil is what there is no row for.
+func (t *Table) named(names []string) []*Command {
+	rows := make([]*Command, len(names))
+	for i, name := range names {
+		name, part, both := strings.Cut(name, "|")
+		rows[i] = find(t.byName, name)
+		if rows[i] != nil && both {
+			rows[i] = find(rows[i].byName, part)
+		}
 	}
-	return Array(items...)
+	return rows
 }
 
 // entry has ten elements: name, arity, flags, first key, last key, step,
@@ -147,7 +93,7 @@ func entry(row *Command) Reply {
 	return Array(
 		Bulk(row.Full), Int(row.Arity.redis()), statuses(row.Flags),
 		Int(first), Int(first), Int(first),
-		statuses([]string{"@" + row.Category}), Array(), specs, entries(row.Parts),
+		statuses([]string{"@" + row.Category}), Array(), specs, entriesOf(row.Parts),
 	)
 }
 
@@ -162,14 +108,6 @@ func keySpec() Reply {
 	)
 }
 
-func documents(rows []*Command) Reply {
-	items := make([]Reply, 0, 2*len(rows))
-	for _, row := range rows {
-		items = append(items, Bulk(row.Full), document(row))
-	}
-	return Map(items...)
-}
-
 // document is a map: summary, since, group, and where there are any,
 // arguments and subcommands.
 func document(row *Command) Reply {
@@ -182,7 +120,7 @@ func document(row *Command) Reply {
 		items = append(items, Bulk("arguments"), argumentDocs(row.Args))
 	}
 	if len(row.Parts) > 0 {
-		items = append(items, Bulk("subcommands"), documents(row.Parts))
+		items = append(items, Bulk("subcommands"), documentsOf(row.Parts))
 	}
 	return Map(items...)
 }
@@ -227,4 +165,15 @@ func statuses(texts []string) Reply {
 		items[i] = Simple(text)
 	}
 	return Array(items...)
+}
+
+// helpRow is the HELP subcommand of a command with subcommands.
+func helpRow(of *Command) *Command {
+	return Connection("help", Exactly(2), "Lists the subcommands.", func(c *Call) error {
+		lines := []Reply{Simple("Subcommands of " + strings.ToUpper(of.Name) + ":")}
+		for _, part := range of.Parts {
+			lines = append(lines, Simple(part.Syntax), Simple("    "+part.Summary))
+		}
+		return c.Reply(Array(lines...))
+	})
 }

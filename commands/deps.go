@@ -3,6 +3,7 @@
 package commands
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"time"
@@ -12,9 +13,6 @@ import (
 	"redlockd/pool"
 	"redlockd/redlock"
 )
-
-// defaultSubscriptions is Deps.MaxSubscriptions where it is not set.
-const defaultSubscriptions = 1024
 
 // Locks decides the lock commands on a quorum of masters. Every operation
 // calls its completion exactly once, from any goroutine.
@@ -87,15 +85,6 @@ type Masters interface {
 	Waiters() int  // requests that wait
 	Holds() int    // leases that are renewed
 }
-
-var (
-	_ Locks       = (*redlock.Locker)(nil)
-	_ IDs         = (*redlock.Locker)(nil)
-	_ Works       = (*redlock.Locker)(nil)
-	_ RedisCompat = (*redlock.Locker)(nil)
-	_ Inspect     = (*redlock.Locker)(nil)
-	_ Masters     = (*redlock.Locker)(nil)
-)
 
 // ClientCounts are what INFO shows of the clients' side.
 type ClientCounts struct {
@@ -173,36 +162,20 @@ type Deps struct {
 
 // withDefaults fills what was left at zero.
 func (e Deps) withDefaults() Deps {
-	if e.Databases == 0 {
-		e.Databases = 16
-	}
-	if e.MaxTTL == 0 {
-		e.MaxTTL = time.Minute
-	}
-	if e.MaxKeep == 0 {
-		e.MaxKeep = 10 * time.Minute
-	}
-	if e.MaxSubscriptions == 0 {
-		e.MaxSubscriptions = defaultSubscriptions
-	}
-	if e.MaxWait == 0 {
-		e.MaxWait = 10 * time.Minute
-	}
-	if e.MasterTimeout == 0 {
-		e.MasterTimeout = 100 * time.Millisecond
-	}
+	e.Databases = cmp.Or(e.Databases, 16)
+	e.MaxTTL = cmp.Or(e.MaxTTL, time.Minute)
+	e.MaxKeep = cmp.Or(e.MaxKeep, 10*time.Minute)
+	e.MaxWait = cmp.Or(e.MaxWait, 10*time.Minute)
+	e.MasterTimeout = cmp.Or(e.MasterTimeout, 100*time.Millisecond)
+	e.MaxSubscriptions = cmp.Or(e.MaxSubscriptions, 1024)
 	if e.CompatTest {
 		e.NoTTL = PolicyAllow // libraries take such locks by default, and test that
 	}
 	if e.Scripts == nil {
-		e.Scripts, _ = dropin.New(dropin.Options{}) // fails for pins only
+		e.Scripts, _ = dropin.New(nil) // fails for pins only
 	}
-	if e.DropinStats == nil {
-		e.DropinStats = new(dropin.Stats)
-	}
-	if e.RunID == "" {
-		e.RunID = randomRunID()
-	}
+	e.DropinStats = cmp.Or(e.DropinStats, new(dropin.Stats))
+	e.RunID = cmp.Or(e.RunID, randomRunID())
 	if e.Start.IsZero() {
 		e.Start = time.Now()
 	}

@@ -1,19 +1,78 @@
-// Dispatch: finds the row of a command and runs it, or replies with the error
-// text of Redis.
+// Table finds the row of a command and runs it, or replies with the error text of Redis.
 
 package commands
 
 import (
 	"strings"
+
+	"redlockd/commands/access"
+	"redlockd/commands/arg"
 )
 
-// maxCommandName bounds the words that are looked up; a test checks that every
+// MaxCommandName bounds the words that are looked up; a test checks that every
 // name in the table is shorter.
 const MaxCommandName = 32
 
-// shownBytes is how much of an unknown command its error repeats. Redis cuts at
+// ShownBytes is how much of an unknown command its error repeats. Redis cuts at
 // the same length, and libraries match on the text.
 const ShownBytes = 128
+
+// Table answers commands. It is safe for concurrent use and never changes
+// after NewTable.
+type Table struct {
+	users  *access.Users
+	rows   []*Command          // in the order of the documentation
+	byName map[string]*Command // by lower-case name
+	tried  map[string]*Command // by the names that are tried for it
+
+	entries, documents, names Reply // of COMMAND, about all rows
+}
+
+// Rows makes the commands of one package from what they use.
+type Rows func(Deps) []*Command
+
+// NewTable builds the commands of one daemon from those of the packages, in the order
+// of the documentation.
+func NewTable(deps Deps, groups ...Rows) *Table {
+	deps = deps.withDefaults()
+	t := &Table{
+		users:  deps.Users,
+		byName: make(map[string]*Command),
+		tried:  make(map[string]*Command),
+	}
+	for _, rows := range groups {
+		for _, row := range rows(deps) {
+			t.add(row)
+		}
+	}
+	t.entries, t.documents, t.names = entriesOf(t.rows), documentsOf(t.rows), namesOf(t.rows)
+	return t
+}
+
+// add registers a row and its subcommands, and adds a HELP subcommand.
+func (t *Table) add(row *Command) {
+	t.rows = append(t.rows, row)
+	t.byName[row.Name] = row
+	for _, name := range row.Tried {
+		t.tried[name] = row
+	}
+	if len(row.Parts) > 0 && !row.Named() { // in a named row HELP may be a name
+		row.Parts = append(row.Parts, helpRow(row))
+	}
+	row.byName = make(map[string]*Command, len(row.Parts))
+	for _, part := range row.Parts {
+		part.Since = row.Since
+		part.fill(row.Name + "|" + part.Name)
+		row.byName[part.Name] = part
+	}
+	row.fill(row.Name) // after its parts
+}
+
+func (c *Command) fill(full string) {
+	c.Full = full
+	c.Syntax, c.options = arg.Syntax(full, c.Args), arg.Options(c.Args)
+	c.entry, c.document = entry(c), document(c)
+}
 
 // Plan is what a connection considers before it starts a command.
 type Plan struct {
@@ -46,35 +105,28 @@ func (t *Table) Plan(args []string) Plan {
 func (t *Table) Dispatch(c *Call) {
 	c.table = t
 	row, mistake := t.route(c.Args)
-	if mistake != nil {
+	switch {
+	case mistake != nil:
+		c.reject(c.countUnknown(), Error("ERR", mistake.Error()))
+	case !row.Arity.Fits(len(c.Args)):
+		c.reject(c.chargeRate(), row.refuse(row.wrongArity()))
+	case !c.allow(row):
 		c.Client.Transaction.refused()
-		if refusal := c.countUnknown(); refusal != nil {
-			c.Reply(Error("TRYLATER", refusal.Error()))
-			return
+	case !c.queues(row):
+		c.row = row
+		if mistake := row.Handle(c); mistake != nil {
+			c.Reply(row.refuse(mistake))
 		}
-		c.Reply(Error("ERR", mistake.Error()))
-		return
 	}
-	if !row.Arity.Fits(len(c.Args)) {
-		c.Client.Transaction.refused()
-		if refusal := c.chargeRate(); refusal != nil {
-			c.Reply(Error("TRYLATER", refusal.Error()))
-			return
-		}
-		c.Reply(row.refuse(row.wrongArity()))
-		return
+}
+
+// reject answers a call that no row serves: with what its user's rate refuses, if it does.
+func (c *Call) reject(beyondRate error, refusal Reply) {
+	c.Client.Transaction.refused()
+	if beyondRate != nil {
+		refusal = Error("TRYLATER", beyondRate.Error())
 	}
-	if !c.allow(row) {
-		c.Client.Transaction.refused()
-		return
-	}
-	if c.queues(row) {
-		return
-	}
-	c.row = row
-	if mistake := row.Handle(c); mistake != nil {
-		c.Reply(row.refuse(mistake))
-	}
+	c.Reply(refusal)
 }
 
 // route finds the row of a command or subcommand.
@@ -95,14 +147,14 @@ func (t *Table) route(args []string) (*Command, error) {
 	if row.Named() && row.Arity.Fits(len(args)) {
 		return row, nil // the word is a name, as in DIDS DEL
 	}
-	part := find(t.parts[row.Name], args[1])
+	part := find(row.byName, args[1])
 	switch {
 	case part != nil:
 		return part, nil
 	case row.Named():
 		return row, nil
 	}
-	return nil, unknownPart(row, args[1])
+	return nil, RedisText("unknown subcommand '" + Clip(args[1], ShownBytes) + "'. Try " + strings.ToUpper(row.Name) + " HELP.")
 }
 
 // find looks a word up in any case. It does not allocate: the conversion in
@@ -136,11 +188,6 @@ func unknownCommand(args []string) error {
 		list.WriteString("'" + Clip(one, space) + "' ")
 	}
 	return RedisText("unknown command '" + Clip(args[0], ShownBytes) + "', with args beginning with: " + list.String())
-}
-
-// unknownPart is the same for the second word of CLIENT, CONFIG and COMMAND.
-func unknownPart(row *Command, name string) error {
-	return RedisText("unknown subcommand '" + Clip(name, ShownBytes) + "'. Try " + strings.ToUpper(row.Name) + " HELP.")
 }
 
 // Clip cuts a text after n bytes and, as Redis does, at its first NUL.

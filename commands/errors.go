@@ -28,30 +28,22 @@ func Failure(err error) Reply {
 
 // Code is the machine-readable first word.
 func Code(err error) string {
-	var noQuorum *redlock.NoQuorum
-	var expired *redlock.Expired
-	var busy *redlock.Busy
-	var notDurable *redlock.NotDurable
-	var lostState *redlock.LostState
-	var exhausted *redlock.Exhausted
-	var deadlock *redlock.Deadlock
-	var expelled Expelled
 	switch {
-	case errors.As(err, &noQuorum):
+	case is[*redlock.NoQuorum](err):
 		return "NOQUORUM"
-	case errors.As(err, &expired):
+	case is[*redlock.Expired](err):
 		return "EXPIRED"
-	case errors.As(err, &busy):
+	case is[*redlock.Busy](err):
 		return "TRYLATER"
-	case errors.As(err, &notDurable):
+	case is[*redlock.NotDurable](err):
 		return "NOTDURABLE"
-	case errors.As(err, &lostState):
+	case is[*redlock.LostState](err):
 		return "LOSTSTATE"
-	case errors.As(err, &exhausted):
+	case is[*redlock.Exhausted](err):
 		return "EXHAUSTED"
-	case errors.As(err, &deadlock):
+	case is[*redlock.Deadlock](err):
 		return "DEADLOCK"
-	case errors.As(err, &expelled):
+	case is[Expelled](err):
 		return "NOPERM"
 	case errors.Is(err, redlock.ErrShutdown):
 		return "SHUTDOWN"
@@ -61,7 +53,11 @@ func Code(err error) string {
 	return "ERR" // the caller's: ErrBadToken, BelowKnown
 }
 
-// Wording is the rest of the line.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
 func Wording(err error) string {
 	if errors.Is(err, redlock.ErrWrongType) {
 		return "Operation against a key holding the wrong kind of value: " + err.Error()
@@ -73,8 +69,8 @@ func Wording(err error) string {
 // reply could be written, because replies wait for those before them. fate is
 // what becomes of the lock; it depends on the command.
 func TooLate(spent error, fate string) Reply {
-	var late *redlock.Expired
-	if !errors.As(spent, &late) {
+	late, ok := errors.AsType[*redlock.Expired](spent)
+	if !ok {
 		return Failure(spent)
 	}
 	return Error("EXPIRED", fmt.Sprintf("the reply could be written only after %d ms, which leaves nothing of a ttl of %d ms; %s, use a longer ttl",

@@ -11,7 +11,6 @@ import (
 	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/commands/dropin"
-	"redlockd/commands/rediscompat"
 	"redlockd/pool"
 	"redlockd/redlock"
 )
@@ -241,7 +240,7 @@ func TestEVAL_OfAScriptKnownByItsBehaviourNeedsMoreThanLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scripts, err := rediscompat.KnownScripts([]string{shaOf(renews) + "=extend", shaOf(looks) + "=read,token=1,yes=pttl,no=-3"})
+	scripts, err := dropin.New([]string{shaOf(renews) + "=extend", shaOf(looks) + "=read,token=1,yes=pttl,no=-3"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,11 +299,11 @@ func TestEVAL_ThatMayTakeAnothersLockNeedsTheCategoryForce(t *testing.T) {
 		replaces   = "return redis.call('set', KEYS[1], ARGV[1], 'XX', 'PX', ARGV[2])"
 		renames    = "return redis.call('rename', KEYS[1], KEYS[2])"
 	)
-	pins, err := rediscompat.KnownScripts([]string{shaOf(replaces) + "=overwrite", shaOf(renames) + "=discard,keys=2,args=0", shaOf(overwrites) + "=extend,yes=OK,no=nil"})
+	pins, err := dropin.New([]string{shaOf(replaces) + "=overwrite", shaOf(renames) + "=discard,keys=2,args=0", shaOf(overwrites) + "=extend,yes=OK,no=nil"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, err := rediscompat.KnownScripts(nil)
+	plain, err := dropin.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -357,15 +356,15 @@ func TestEVAL_ThatMayTakeAnothersLockNeedsTheCategoryForce(t *testing.T) {
 
 // redislock sends how much of a token is compared; a byte of it is soon guessed.
 func TestEVAL_ComparesNoLessThanATokensLeastLength(t *testing.T) {
-	scripts, err := rediscompat.KnownScripts(nil)
+	scripts, err := dropin.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const obtain = "eb0c00d98f6f33b4262419a509002884540f30be"
 	for given, want := range map[string]bool{"22": true, "8": true, "7": false, "1": false, "0": false, "23": false, "x": false} {
-		_, _, ok := scripts.BySHA(obtain, dropin.ScriptCall{Keys: []string{"k"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9d", given, "20000"}})
-		if ok != want {
-			t.Errorf("%s bytes are compared: %t", given, ok)
+		class := scripts.BySHA(obtain, dropin.ScriptCall{Keys: []string{"k"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9d", given, "20000"}})
+		if (class != nil) != want {
+			t.Errorf("%s bytes are compared: %t", given, class != nil)
 		}
 	}
 }

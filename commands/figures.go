@@ -22,7 +22,6 @@ type Snapshot struct {
 	VolatileIDs              bool
 }
 
-// Snapshot reads all counters.
 func (e *Deps) Snapshot() (s Snapshot) {
 	if e.Clients != nil {
 		s.Clients = e.Clients()
@@ -31,9 +30,7 @@ func (e *Deps) Snapshot() (s Snapshot) {
 		n := e.Traces()
 		s.Traces = &n
 	}
-	if e.Users != nil {
-		s.RefusedLogins, s.UncheckedLogins = e.Users.RefusedLogins()
-	}
+	s.RefusedLogins, s.UncheckedLogins = e.Users.RefusedLogins()
 	s.VolatileIDs = e.VolatileIDs
 	if m := e.Masters; m != nil {
 		events := m.EventCounts()
@@ -43,10 +40,8 @@ func (e *Deps) Snapshot() (s Snapshot) {
 	return s
 }
 
-// Section is where INFO shows figures.
 type Section string
 
-// Sections of INFO with figures.
 const (
 	SectionClients Section = "Clients"
 	SectionStats   Section = "Stats"
@@ -83,23 +78,18 @@ func gauge(section Section, info, metric, help string, value func(*Snapshot) int
 	return Figure{section, info, metric, true, help, func(s *Snapshot) any { return value(s) }}
 }
 
-func ofEvents(info, metric, help string, value func(*redlock.EventCounts) int64) Figure {
+// ofPart is a count of a part of the snapshot that may be missing.
+func ofPart[T any](part func(*Snapshot) *T, info, metric, help string, value func(*T) int64) Figure {
 	return Figure{SectionStats, info, metric, false, help, func(s *Snapshot) any {
-		if s.Events == nil {
+		if part(s) == nil {
 			return nil
 		}
-		return value(s.Events)
+		return value(part(s))
 	}}
 }
 
-func ofTraces(info, metric, help string, value func(*TraceCounts) int64) Figure {
-	return Figure{SectionStats, info, metric, false, help, func(s *Snapshot) any {
-		if s.Traces == nil {
-			return nil
-		}
-		return value(s.Traces)
-	}}
-}
+func events(s *Snapshot) *redlock.EventCounts { return s.Events }
+func traces(s *Snapshot) *TraceCounts         { return s.Traces }
 
 // Figures are all figures, in the order of INFO. Figures with labels, and those of single
 // masters and lock libraries, are not in the table.
@@ -116,13 +106,13 @@ var Figures = []Figure{
 	count(SectionStats, "throttled_auths", "redlockd_logins_throttled_total", "Logins refused without a look at the password, after too many wrong ones.", func(s *Snapshot) int64 { return s.UncheckedLogins }),
 	count(SectionStats, "client_output_buffer_limit_disconnections", "redlockd_clients_output_limit_total", "Connections closed because the client left replies or messages unread (--client-output-limit).", func(s *Snapshot) int64 { return s.Clients.Slow }),
 	count(SectionStats, "evicted_clients", "redlockd_clients_evicted_total", "Connections closed because clients used too much memory together (--max-memory-clients).", func(s *Snapshot) int64 { return s.Clients.Evicted }),
-	ofEvents("events_delivered", "redlockd_events_delivered_total", "Events of locks delivered to subscribers.", func(n *redlock.EventCounts) int64 { return n.Delivered }),
-	ofEvents("events_dropped", "redlockd_events_dropped_total", "Events not delivered because a subscriber was too slow.", func(n *redlock.EventCounts) int64 { return n.Dropped }),
-	ofEvents("events_sent", "redlockd_events_sent_total", "Events sent to other daemons.", func(n *redlock.EventCounts) int64 { return n.Sent }),
-	ofEvents("events_received", "redlockd_events_received_total", "Events received from other daemons.", func(n *redlock.EventCounts) int64 { return n.Received }),
-	ofEvents("events_missed", "redlockd_events_missed_total", "Events of other daemons that did not arrive.", func(n *redlock.EventCounts) int64 { return n.Missed }),
-	ofTraces("traces_sent", "redlockd_traces_sent_total", "Spans of operations that the collector accepted.", func(n *TraceCounts) int64 { return n.Sent }),
-	ofTraces("traces_dropped", "redlockd_traces_dropped_total", "Spans that were lost because the collector did not accept them.", func(n *TraceCounts) int64 { return n.Dropped }),
+	ofPart(events, "events_delivered", "redlockd_events_delivered_total", "Events of locks delivered to subscribers.", func(n *redlock.EventCounts) int64 { return n.Delivered }),
+	ofPart(events, "events_dropped", "redlockd_events_dropped_total", "Events not delivered because a subscriber was too slow.", func(n *redlock.EventCounts) int64 { return n.Dropped }),
+	ofPart(events, "events_sent", "redlockd_events_sent_total", "Events sent to other daemons.", func(n *redlock.EventCounts) int64 { return n.Sent }),
+	ofPart(events, "events_received", "redlockd_events_received_total", "Events received from other daemons.", func(n *redlock.EventCounts) int64 { return n.Received }),
+	ofPart(events, "events_missed", "redlockd_events_missed_total", "Events of other daemons that did not arrive.", func(n *redlock.EventCounts) int64 { return n.Missed }),
+	ofPart(traces, "traces_sent", "redlockd_traces_sent_total", "Spans of operations that the collector accepted.", func(n *TraceCounts) int64 { return n.Sent }),
+	ofPart(traces, "traces_dropped", "redlockd_traces_dropped_total", "Spans that were lost because the collector did not accept them.", func(n *TraceCounts) int64 { return n.Dropped }),
 	gauge(SectionStats, "", "redlockd_clients_memory_bytes", "Memory that counts for --max-memory-clients.", func(s *Snapshot) int { return s.Clients.Memory }),
 
 	count(SectionLocks, "locks_acquired", "redlockd_locks_acquired_total", "Grants.", func(s *Snapshot) int64 { return s.Locks.Acquired }),

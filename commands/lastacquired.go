@@ -5,6 +5,7 @@ package commands
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -20,7 +21,7 @@ const (
 	maxLastAcquiredBytes = 128 << 10 // of keys and tokens; a key and a token may have 512 each
 )
 
-// unbounded stands for the end of a lock that is renewed; heldLock reports its
+// Unbounded stands for the end of a lock that is renewed; heldLock reports its
 // real end.
 const Unbounded = 10 * 365 * 24 * time.Hour
 
@@ -36,8 +37,6 @@ type LastAcquired struct {
 	// one, so a lock's holder need not use the connection that acquired it.
 	sharedByPool bool
 }
-
-var _ redlock.Owner = (*LastAcquired)(nil)
 
 type acquiredLock struct {
 	token  redlock.Token
@@ -135,7 +134,6 @@ func (l *LastAcquired) Forget(db int, key redlock.Key, token redlock.Token) {
 	}
 }
 
-// Clear forgets everything.
 func (l *LastAcquired) Clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,14 +157,10 @@ func (l *LastAcquired) evictLocked() {
 			l.dropLocked(at)
 		}
 	}
-	oldest := make([]access.HeldKey, 0, len(l.locks))
-	for at := range l.locks {
-		oldest = append(oldest, at)
-	}
-	slices.SortFunc(oldest, func(a, b access.HeldKey) int {
+	oldestFirst := slices.SortedFunc(maps.Keys(l.locks), func(a, b access.HeldKey) int {
 		return cmp.Compare(l.locks[a].number, l.locks[b].number)
 	})
-	for _, at := range oldest {
+	for _, at := range oldestFirst {
 		if len(l.locks) <= maxLastAcquired*3/4 && l.bytes <= maxLastAcquiredBytes*3/4 {
 			return
 		}

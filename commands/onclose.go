@@ -12,8 +12,7 @@ type OnClose struct {
 	closed    bool
 	reason    error  // why the daemon ends the connection, see Expel
 	leaveWait func() // ends the wait under way
-	signOut   func() // removes the connection from its user's connections
-	hooks     map[*CloseHook]struct{}
+	hooks     map[*closeHook]struct{}
 }
 
 // Expelled is the reason why the daemon ends a connection whose client may not stay.
@@ -21,33 +20,31 @@ type Expelled string
 
 func (e Expelled) Error() string { return string(e) }
 
-// CloseHook is one thing that ends with the connection. why is nil if the client
-// has left, else the reason why the daemon ends the connection.
-type CloseHook struct{ run func(why error) }
+// closeHook is one thing that ends with the connection.
+type closeHook struct{ run func(why error) }
 
-// Add calls end when the connection ends, unless the hook is removed before. If the
-// connection has ended, it calls end at once.
-func (t *OnClose) Add(end func(why error)) *CloseHook {
-	hook := &CloseHook{end}
+// Add calls end when the connection ends, unless remove is called before. If the
+// connection has ended, it calls end at once. why is nil if the client has left, else
+// the reason why the daemon ends the connection.
+func (t *OnClose) Add(end func(why error)) (remove func()) {
+	hook := &closeHook{end}
 	t.mu.Lock()
 	if t.closed || t.reason != nil {
 		why := t.reason
 		t.mu.Unlock()
 		end(why)
-		return hook
+		return func() {}
 	}
+	defer t.mu.Unlock()
 	if t.hooks == nil {
-		t.hooks = make(map[*CloseHook]struct{})
+		t.hooks = make(map[*closeHook]struct{})
 	}
 	t.hooks[hook] = struct{}{}
-	t.mu.Unlock()
-	return hook
-}
-
-func (t *OnClose) Remove(hook *CloseHook) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.hooks, hook)
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.hooks, hook)
+	}
 }
 
 // SetWait sets how to leave the wait that blocks this connection. There is one at
@@ -62,17 +59,6 @@ func (t *OnClose) SetWait(leave func()) {
 	}
 }
 
-// setSignOut sets how to remove the connection from its user's connections.
-func (t *OnClose) setSignOut(signOut func()) {
-	t.mu.Lock()
-	closed := t.closed
-	t.signOut = signOut
-	t.mu.Unlock()
-	if closed {
-		signOut()
-	}
-}
-
 // Expel ends the wait and the holds of a connection whose client may not stay. The
 // wait replies with why, and the holds are renewed no longer. They are not released:
 // the client may still be at work under them.
@@ -81,15 +67,7 @@ func (t *OnClose) Expel(why Expelled) {
 	if t.reason == nil {
 		t.reason = why
 	}
-	leave, hooks := t.leaveWait, t.hooks
-	t.leaveWait, t.hooks = nil, nil
-	t.mu.Unlock()
-	if leave != nil {
-		leave()
-	}
-	for hook := range hooks {
-		hook.run(why)
-	}
+	t.endLocked()
 }
 
 // Expelled returns why the daemon ends the connection, nil if it does not.
@@ -102,14 +80,17 @@ func (t *OnClose) Expelled() error {
 // Run runs all hooks: the connection is gone.
 func (t *OnClose) Run() {
 	t.mu.Lock()
-	leave, signOut, hooks, why := t.leaveWait, t.signOut, t.hooks, t.reason
-	t.closed, t.leaveWait, t.signOut, t.hooks = true, nil, nil, nil
+	t.closed = true
+	t.endLocked()
+}
+
+// endLocked ends the wait and runs the hooks, after it has given up the mutex.
+func (t *OnClose) endLocked() {
+	leave, hooks, why := t.leaveWait, t.hooks, t.reason
+	t.leaveWait, t.hooks = nil, nil
 	t.mu.Unlock()
 	if leave != nil {
 		leave()
-	}
-	if signOut != nil {
-		signOut()
 	}
 	for hook := range hooks {
 		hook.run(why)

@@ -19,14 +19,13 @@ type PendingGrant struct {
 	// expired lock with the same value by now. An expired grant is left as it is.
 	Valued bool
 
-	users     *access.Users
-	completer Completer
-	db        int
-	mode      redlock.Mode
-	keys      []redlock.Key
-	slots     []access.Slot // in the user's quota, one for each key
+	DB      int
+	Keys    []redlock.Key
+	Granted redlock.Grant // the outcome
 
-	grant     redlock.Grant
+	call      *Call
+	mode      redlock.Mode
+	slots     []access.Slot // in the user's quota, one for each key
 	givenBack bool
 
 	oneKey  [1]redlock.Key // behind the slices in the usual case of one key
@@ -35,8 +34,8 @@ type PendingGrant struct {
 
 // GrantAnswer is what the client of a PendingGrant reads.
 type GrantAnswer interface {
-	// Granted replies to a grant that is valid for that long.
-	Granted(validity time.Duration) Reply
+	// ReplyTo replies to a grant that is valid for that long.
+	ReplyTo(validity time.Duration) Reply
 	// Fate is what becomes of a grant that the client cannot use: it is given back
 	// if it is fresh, else it stays as it was.
 	Fate(fresh bool) string
@@ -44,11 +43,11 @@ type GrantAnswer interface {
 
 // Reserve reserves the locks of the request, or replies why it does not.
 func (p *PendingGrant) Reserve(c *Call, request *redlock.LockRequest) bool {
-	p.users, p.completer, p.db, p.mode = c.table.users, c.Completer, request.DB, request.Mode
-	p.keys, p.slots = append(append(p.oneKey[:0], request.Key), request.More...), p.oneSlot[:0]
+	p.call, p.DB, p.mode = c, request.DB, request.Mode
+	p.Keys, p.slots = append(append(p.oneKey[:0], request.Key), request.More...), p.oneSlot[:0]
 	who := c.Rights()
-	for _, key := range p.keys {
-		slot, err := p.users.Reserve(who, access.QuotaKeyOf(p.db, p.mode, key, request.Token))
+	for _, key := range p.Keys {
+		slot, err := c.table.users.Reserve(who, access.QuotaKeyOf(p.DB, p.mode, key, request.Token))
 		if err != nil {
 			p.Refuse(Error("TRYLATER", err.Error()))
 			return false
@@ -63,35 +62,28 @@ func (p *PendingGrant) Refuse(reply Reply) {
 	for _, slot := range p.slots {
 		slot.Free()
 	}
-	p.completer.Complete(reply)
+	p.call.Reply(reply)
 }
 
 // Grant takes a grant that counts in the quota for that long.
 func (p *PendingGrant) Grant(grant redlock.Grant, counts time.Duration) {
+	p.Granted = grant
 	for i, slot := range p.slots {
-		slot.Fill(p.quotaKey(i, &grant), grant.TokenOf(i), counts)
+		slot.Fill(p.quotaKey(i), grant.TokenOf(i), counts)
 	}
-	p.grant = grant
-	p.completer.CompleteDeferred(p)
+	p.call.Completer.CompleteDeferred(p)
 }
-
-// Outcome is the grant.
-func (p *PendingGrant) Outcome() *redlock.Grant { return &p.grant }
-
-// DB is the database of the locks, and Keys are their keys.
-func (p *PendingGrant) DB() int             { return p.db }
-func (p *PendingGrant) Keys() []redlock.Key { return p.keys }
 
 // Reply reports what is left of the lease at the moment it is written: replies
 // wait for those before them, and a client counts from what it reads. It is a
 // whole number of milliseconds above 0, or the locks are given back.
 func (p *PendingGrant) Reply() Reply {
-	validity := p.grant.Validity()
+	validity := p.Granted.Validity()
 	if validity < time.Millisecond {
 		p.GiveBack()
-		return TooLate(p.grant.ExpiredError(), p.Answer.Fate(p.grant.Fresh))
+		return TooLate(p.Granted.ExpiredError(), p.Answer.Fate(p.Granted.Fresh))
 	}
-	return p.Answer.Granted(validity)
+	return p.Answer.ReplyTo(validity)
 }
 
 // Undelivered: the client has gone without reading that it holds the locks. It may
@@ -101,16 +93,16 @@ func (p *PendingGrant) Undelivered() { p.GiveBack() }
 // GiveBack undoes the grant once. It leaves a lease that existed before the request:
 // its holder, or the client's next try, counts on it.
 func (p *PendingGrant) GiveBack() {
-	if !p.grant.Fresh || p.givenBack || p.Valued && p.grant.Validity() <= 0 {
+	if !p.Granted.Fresh || p.givenBack || p.Valued && p.Granted.Validity() <= 0 {
 		return
 	}
 	p.givenBack = true
-	for i := range p.keys {
-		p.users.Released(p.quotaKey(i, &p.grant), p.grant.TokenOf(i))
+	for i := range p.Keys {
+		p.call.table.users.Released(p.quotaKey(i), p.Granted.TokenOf(i))
 	}
-	p.Locks.GiveBack(p.grant)
+	p.Locks.GiveBack(p.Granted)
 }
 
-func (p *PendingGrant) quotaKey(i int, grant *redlock.Grant) access.HeldKey {
-	return access.QuotaKeyOf(p.db, p.mode, p.keys[i], grant.TokenOf(i))
+func (p *PendingGrant) quotaKey(i int) access.HeldKey {
+	return access.QuotaKeyOf(p.DB, p.mode, p.Keys[i], p.Granted.TokenOf(i))
 }

@@ -33,13 +33,18 @@ func (c *Call) signIn(name, password string) error {
 		}
 		return access.ErrWrongPassword
 	}
+	if client.member.Expel == nil {
+		client.member.Expel = client.expel // before a reload can find the member
+	}
 	name, err := users.SignIn(&client.member, client.Host, name, password)
 	if err != nil {
 		client.loginFailed()
 		return err
 	}
-	client.member.Expel = client.expel
-	client.OnClose.setSignOut(func() { users.SignOut(&client.member) })
+	if client.keepMember != nil { // the hook of an earlier login
+		client.keepMember()
+	}
+	client.keepMember = client.OnClose.Add(func(error) { users.SignOut(&client.member) })
 	client.User, client.Failures = name, 0
 	return nil
 }
@@ -76,12 +81,7 @@ func (c *Call) countUnknown() (refusal error) {
 }
 
 // chargeRate counts a command that no row serves against its user's rate.
-func (c *Call) chargeRate() error {
-	if who := c.Rights(); who != nil {
-		return c.table.users.WithinRate(who)
-	}
-	return nil
-}
+func (c *Call) chargeRate() error { return c.table.users.WithinRate(c.Rights()) }
 
 // allow answers the call and returns false if the client may not do this.
 func (c *Call) allow(row *Command) bool {
@@ -103,7 +103,7 @@ func (c *Call) permit(row *Command) (refusal Reply, ok bool) {
 	if c.Client.User == "" {
 		return notSignedIn, false
 	}
-	who := users.Find(c.Client.User)
+	who := c.Rights()
 	if who == nil {
 		c.Client.Closing = true
 		return Error("NOAUTH", access.Removed(c.Client.User)), false
@@ -114,34 +114,18 @@ func (c *Call) permit(row *Command) (refusal Reply, ok bool) {
 	if !who.May(row.Category) {
 		return Error("NOPERM", "this user has no permissions to run the '"+row.Full+"' command"), false
 	}
-	if access.GrantedToAll(row.Category) {
-		return Reply{}, true
-	}
-	if row.Named() && len(c.Args) > 1 && !who.MayUse(c.Args[1]) {
-		return noKeyPermission, false
-	}
-	return Reply{}, true
+	usesKey := !access.GrantedToAll(row.Category) && row.Named() && len(c.Args) > 1
+	return noKeyPermission, !usesKey || who.MayUse(c.Args[1])
 }
 
-// Rights are those of the client's user, nil where there are no users.
-func (c *Call) Rights() *access.Rights {
-	if c.table.users == nil || c.Client.User == "" {
-		return nil
-	}
-	return c.table.users.Find(c.Client.User)
-}
+// Rights are those of the client's user, nil for a client that has not authenticated.
+func (c *Call) Rights() *access.Rights { return c.table.users.Find(c.Client.User) }
 
 // May reports whether the client has a category beside that of the command.
-func (c *Call) May(category string) bool {
-	who := c.Rights()
-	return c.table.users == nil || who != nil && who.May(category)
-}
+func (c *Call) May(category string) bool { return c.Rights().May(category) }
 
 // MayUse reports whether the client may see a name; for listings.
-func (c *Call) MayUse(name string) bool {
-	who := c.Rights()
-	return c.table.users == nil || who != nil && who.MayUse(name)
-}
+func (c *Call) MayUse(name string) bool { return c.Rights().MayUse(name) }
 
 // KeyFilter returns which keys the client may see. It works in any goroutine.
 func (c *Call) KeyFilter() func(redlock.Key) bool { return c.table.users.KeyFilter(c.Client.User) }

@@ -1,3 +1,5 @@
+// Reply is one answer to one command.
+
 package commands
 
 import "strings"
@@ -49,8 +51,15 @@ func Simple(text string) Reply { return Reply{Kind: KindSimple, Text: text} }
 // Bulk is a binary-safe string.
 func Bulk(text string) Reply { return Reply{Kind: KindBulk, Text: text} }
 
-// Int is a 64-bit integer.
 func Int(n int64) Reply { return Reply{Kind: KindInt, Int: n} }
+
+// Bool is 1 or 0.
+func Bool(yes bool) Reply {
+	if yes {
+		return Int(1)
+	}
+	return Int(0)
+}
 
 // Array is an ordered list.
 func Array(items ...Reply) Reply { return Reply{Kind: KindArray, Items: items} }
@@ -61,6 +70,17 @@ func Map(items ...Reply) Reply { return Reply{Kind: KindMap, Items: items} }
 // Error is a failure; code is the machine-readable first word (ERR, NOQUORUM …).
 func Error(code, text string) Reply {
 	return Reply{Kind: KindError, Text: code + " " + text}
+}
+
+// Either is the reply to a question of yes or no: one of two, or the failure to decide it.
+func Either(yes bool, err error, then, otherwise Reply) Reply {
+	switch {
+	case err != nil:
+		return Failure(err)
+	case yes:
+		return then
+	}
+	return otherwise
 }
 
 // Field keeps a text from ending its field or its line: details may quote an

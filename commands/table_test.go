@@ -105,7 +105,7 @@ func TestTable_WritesSyntaxAsPeopleReadIt(t *testing.T) {
 
 func TestMarkdown_HasOneLineForEveryCommandThatCanBeCalled(t *testing.T) {
 	table := newTable(commands.Deps{})
-	page := table.Markdown()
+	page := markdown(table.Rows())
 	lines := strings.Split(strings.TrimSuffix(page, "\n"), "\n")[2:]
 	callable := 0
 	every(table, func(row *commands.Command) {

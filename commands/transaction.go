@@ -51,7 +51,6 @@ func (x *Transaction) Watch(db int, keys []redlock.Key) error {
 	return nil
 }
 
-// Unwatch ends the comparison.
 func (x *Transaction) Unwatch() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -70,18 +69,17 @@ func (x *Transaction) Saw(at access.HeldKey, v redlock.View) {
 // Open reports whether MULTI was sent; Begin opens the transaction.
 func (x *Transaction) Open() bool { return x.open }
 
-// Begin queues commands from now on.
 func (x *Transaction) Begin() { x.open = true }
 
 // End returns what was queued, with what GET has seen of a key, and starts anew. If
 // broken, nothing may be done; without words, nothing was queued.
 func (x *Transaction) End() (words []string, seen func(access.HeldKey) *redlock.View, broken bool) {
 	words, broken = x.queue, x.broken
+	x.open, x.broken, x.queue = false, false, nil
 	x.mu.Lock()
 	watched := x.watched
+	x.watched = nil
 	x.mu.Unlock()
-	x.open, x.broken, x.queue = false, false, nil
-	x.Unwatch()
 	return words, func(at access.HeldKey) *redlock.View { return watched[at] }, broken
 }
 

@@ -18,7 +18,7 @@ func TestRows_WriteIDsAndWorkAsPeopleReadThem(t *testing.T) {
 		"dworkinfo":   "read: DWORKINFO key",
 	}
 	table := newTable(commands.Deps{})
-	page := table.Markdown()
+	page := markdown(table.Rows())
 	every(table, func(row *commands.Command) {
 		if w, ok := want[row.Full]; ok && w != row.Category+": "+row.Syntax {
 			t.Errorf(" got %s: %s\nwant %s", row.Category, row.Syntax, w)

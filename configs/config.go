@@ -8,6 +8,8 @@ package configs
 // REDLOCKD_MAX_TTL in the environment, max-ttl in the file, MaxTTL in Config.
 
 import (
+	"fmt"
+	"io"
 	"io/fs"
 	"time"
 )
@@ -67,3 +69,21 @@ type Config struct {
 	Warnings         []string
 	BootstrapWarning string
 }
+
+// Secret is a password. However it is printed, logged or marshalled, the output only shows
+// whether there is one.
+type Secret string
+
+// String is "***", or "" where there is none.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return "***"
+}
+
+// Format prints String for every verb.
+func (s Secret) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, s.String()) }
+
+// MarshalText returns String, for encoding/json and slog.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

@@ -8,6 +8,6 @@
 //	load.go      Load: the command line over the environment over the file
 //	masters.go   the list of masters; address.go: one entry
 //	users.go     the users file
-//	checks.go    checks of single options, addresses and names; warnings.go: valid but unwise
-//	errors.go    FieldError, nearest names; redact.go: hides passwords
+//	checks.go    checks of single options, addresses and names; warnings
+//	errors.go    FieldError, nearest names, hidden passwords
 package configs

@@ -70,7 +70,7 @@ func (l *loader) apply() {
 		empty := ok && strings.Trim(g.text, o.separator) == "" && o.name != "key-prefix"
 		err := cmp.Or(g.err, refuse(empty, "is empty", "give a value or leave it out"))
 		if ok && err == nil {
-			err = o.Set(g.text)
+			err = o.set(g.text)
 		}
 		l.problems = append(l.problems, o.explain(err, g.shown, g)...)
 	}
@@ -91,24 +91,22 @@ func (l *loader) readFlags(args []string) error {
 	flags := pflag.NewFlagSet("redlockd", pflag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.Usage = func() {}
-	for i := range l.options {
-		flag := flags.VarPF(&l.options[i], l.names[i], "", "")
-		if l.options[i].argument == "" {
-			flag.NoOptDefVal = "true"
+	for _, o := range l.options {
+		add := func(text string) error {
+			if before, ok := l.found[o.name]; ok && o.separator != "" {
+				text = before.text + o.separator + text
+			}
+			l.found[o.name] = given{text, strconv.Quote(text), nil, "--" + o.name, 0}
+			return nil
+		}
+		if o.argument == "" {
+			flags.BoolFunc(o.name, "", add)
+		} else {
+			flags.Func(o.name, "", add)
 		}
 	}
 	version := flags.Bool("version", false, "")
-	err := flags.ParseAll(args, func(flag *pflag.Flag, text string) error {
-		o, ok := flag.Value.(*option)
-		if !ok {
-			return flag.Value.Set(text)
-		}
-		if before, ok := l.found[o.name]; ok && o.separator != "" {
-			text = before.text + o.separator + text
-		}
-		l.found[o.name] = given{text, strconv.Quote(text), nil, "--" + o.name, 0}
-		return nil
-	})
+	err := flags.Parse(args)
 	switch {
 	case err != nil:
 		return l.flagError(err)

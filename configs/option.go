@@ -1,7 +1,8 @@
 package configs
 
-// option.go contains option, a pflag.Value over one field of a Config, and the kinds of
-// values. Errors of Set and check are ends of sentences ("is not …") without the value:
+// option.go contains option, which is over one field of a Config, and the kinds of values.
+// The command line, the environment and the file call set, with the entries of a list
+// joined. Errors of set and check are ends of sentences ("is not …") without the value:
 // explain adds it, unless it may hold a password.
 
 import (
@@ -19,7 +20,7 @@ import (
 // option is one row of the table in options.go.
 type option struct {
 	name   string
-	preset string // the default, as Set reads it; "" is the zero value
+	preset string // the default, as set reads it; "" is the zero value
 	help   string // "" = it shares the line of the option before
 	advice string
 	value
@@ -31,7 +32,7 @@ type value struct {
 	allowed   string
 	notation  string         // follows the advice: how a value is written
 	wanted    string         // what a TOML value of another kind is not
-	native    []reflect.Kind // the TOML values beside text that Set reads
+	native    []reflect.Kind // the TOML values beside text that set reads
 	separator string         // joins the entries of a list; "" = no list
 	secret    bool           // the value may hold a password: never shown as it was given
 	set       func(text string) error
@@ -39,16 +40,7 @@ type value struct {
 	check     func(*Config) error
 }
 
-// Set reads a value. The command line, the environment and the file call it, with the
-// entries of a list joined.
-func (o *option) Set(text string) error { return o.set(text) }
-
-func (o *option) String() string { return o.show() }
-
-// Type returns the name of the value in --help.
-func (o *option) Type() string { return o.argument }
-
-// fromTOML converts a TOML value to the text that Set reads.
+// fromTOML converts a TOML value to the text that set reads.
 func (o *option) fromTOML(native any) (string, error) {
 	kind := reflect.ValueOf(native).Kind()
 	array, isArray := native.([]any)
@@ -78,7 +70,7 @@ func kindOf(native any) string {
 	return cmp.Or(kindNames[reflect.ValueOf(native).Kind()], "a date or time")
 }
 
-// explain completes the errors of Set and check for operators.
+// explain completes the errors of set and check for operators.
 func (o *option) explain(err error, shown string, from given) (explained []error) {
 	if err == nil {
 		return nil

@@ -118,7 +118,7 @@ func Default() Config {
 		if o.preset == "" {
 			continue
 		}
-		if err := o.Set(o.preset); err != nil {
+		if err := o.set(o.preset); err != nil {
 			panic(fmt.Sprintf("configs: the default of %s: %v", o.name, err))
 		}
 	}
@@ -136,11 +136,27 @@ func (c *Config) Settings(pattern string) (found [][2]string) {
 	return found
 }
 
+// OptionRow is one option, for the manual and the completion of shells; Argument is "" for a switch.
+type OptionRow struct{ Name, Argument, Help string }
+
+// Rows returns all options of the command line.
+func Rows() (rows []OptionRow) {
+	defaults := Default()
+	for _, o := range options(&defaults) {
+		help := "Allowed: " + o.allowed + ". "
+		if o.show() != "" {
+			help = "Default: " + o.show() + ". " + help
+		}
+		rows = append(rows, OptionRow{o.name, o.argument, help + "Advice: " + o.advice + o.notation})
+	}
+	return append(rows, OptionRow{"version", "", "Print the version"}, OptionRow{"help", "", "Print one screen of help"})
+}
+
 // Help returns the text of --help: one screen of 24 lines and 100 columns.
 func Help() string {
 	var text strings.Builder
-	text.WriteString("redlockd [OPTION…]: quorum locks over independent Redis masters, for clients that use RESP\n")
-	text.WriteString("redlockd bootstrap [--fence-above N]|reconfigure [--force]|check|quarantine|lock|hash-password|help\n")
+	text.WriteString("redlockd [OPTION…]: quorum locks over independent Redis masters; see redlockd man|completion|help\n")
+	text.WriteString("redlockd bootstrap [--fence-above N]|reconfigure [--force]|check|quarantine|lock|hash-password\n")
 	defaults := Default()
 	for _, group := range groups(&defaults) {
 		title, options := group.title, group.options

@@ -142,7 +142,7 @@ func readUser(name string, native map[string]any, from given, lines map[string]i
 			o.secret = true // it may be a misspelt password
 			err = refuse(true, "is no setting of a user", "the nearest one is "+nearest(key, slices.Sorted(maps.Keys(settings))))
 		} else if err == nil {
-			err = cmp.Or(refuse(empty, "is empty", "give a value or leave it out"), o.Set(text), o.check(nil))
+			err = cmp.Or(refuse(empty, "is empty", "give a value or leave it out"), o.set(text), o.check(nil))
 		}
 		problems = append(problems, o.explain(err, fmt.Sprint(native[key]), from)...)
 	}

@@ -9,7 +9,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync/atomic"
 
@@ -49,36 +48,34 @@ type argonHash struct {
 func HashPassword(password string) string {
 	h := argonHash{memory: argonMemory, passes: argonPasses, lanes: argonLanes, salt: make([]byte, argonSalt)}
 	rand.Read(h.salt) // never fails: the runtime ends the process instead
-	encode := base64.RawStdEncoding.EncodeToString
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.memory, h.passes, h.lanes, encode(h.salt), encode(h.of(password, argonSum)))
+	h.sum = h.of(password, argonSum)
+	return h.text()
 }
 
 func (h *argonHash) of(password string, length int) []byte {
 	return argon2.IDKey([]byte(password), h.salt, h.passes, h.memory, h.lanes, uint32(length))
 }
 
+func (h *argonHash) text() string {
+	encode := base64.RawStdEncoding.EncodeToString
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.memory, h.passes, h.lanes, encode(h.salt), encode(h.sum))
+}
+
 func parseArgon(text string) (*argonHash, error) {
 	parts := strings.Split(text, "$")
-	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {
+	if len(parts) != 6 {
 		return nil, errArgon
 	}
+	// What fails here is found below: the text of the hash is another one then.
 	h := &argonHash{}
-	if n, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &h.memory, &h.passes, &h.lanes); n != 3 || err != nil ||
-		fmt.Sprintf("m=%d,t=%d,p=%d", h.memory, h.passes, h.lanes) != parts[3] {
+	_, _ = fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &h.memory, &h.passes, &h.lanes)
+	h.salt, _ = base64.RawStdEncoding.DecodeString(parts[4])
+	h.sum, _ = base64.RawStdEncoding.DecodeString(parts[5])
+	if h.text() != text || h.memory < 8 || h.memory > maxArgonMemory || h.passes < 1 || h.passes > maxArgonPasses || h.lanes < 1 || h.lanes > maxArgonLanes ||
+		min(len(h.salt), len(h.sum)) < 8 || max(len(h.salt), len(h.sum)) > 64 {
 		return nil, errArgon
 	}
-	if h.memory < 8 || h.memory > maxArgonMemory || h.passes < 1 || h.passes > maxArgonPasses || h.lanes < 1 || h.lanes > maxArgonLanes {
-		return nil, errArgon
-	}
-	var err1, err2 error
-	h.salt, err1 = base64.RawStdEncoding.DecodeString(parts[4])
-	h.sum, err2 = base64.RawStdEncoding.DecodeString(parts[5])
-	for _, part := range [][]byte{h.salt, h.sum} {
-		if len(part) < 8 || len(part) > 64 {
-			return nil, errArgon
-		}
-	}
-	return h, errors.Join(err1, err2)
+	return h, nil
 }
 
 // argonChecks bounds how many hashes are computed at once, over all logins.
@@ -87,11 +84,6 @@ type argonChecks struct {
 	waiting atomic.Int32
 }
 
-func newArgonChecks() *argonChecks {
-	return &argonChecks{slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/4))}
-}
-
-// errBusy: too many logins wait already.
 var errBusy = errors.New("too many logins are being checked")
 
 // fits reports whether one of the hashes is the password's. digest is the

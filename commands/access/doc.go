@@ -2,9 +2,8 @@
 // permissions, quotas and the limits of failed logins. It knows no command and no reply.
 //
 // Reading order:
-//   - categories.go, users.go: users, and what they may run and name;
+//   - users.go: users, and what they may run and name;
 //   - login.go, loginlimit.go, argon2id.go: passwords, and how often they are checked;
 //   - signedin.go: the connections of a user;
-//   - httpauth.go: users of the admin endpoint;
-//   - quota.go, quotakey.go, counterquota.go, bucket.go: what a user may have at once.
+//   - quota.go: what a user may have at once.
 package access

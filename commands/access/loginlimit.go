@@ -3,9 +3,13 @@
 package access
 
 import (
+	"cmp"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 const (
@@ -19,24 +23,31 @@ const (
 	// same address lock no user out. Guesses at the user's own name can use them up;
 	// then the user gets in only from addresses of earlier logins.
 	reservedChecks = 2
-	// maxBuckets are kept one by one, some 100 bytes each. Should more than these
-	// fail within a second, the rest share one bucket.
-	maxBuckets = 10_000
+	// maxLimiters are kept one by one, some 150 bytes each. Should more than these
+	// fail within a second, the rest share one.
+	maxLimiters = 10_000
 )
 
 // loginLimit is the limit of one entrance: the port and the admin endpoint have
-// one each. The zero value is ready.
+// one each.
 type loginLimit struct {
 	wrong   atomic.Int64 // passwords that were checked and wrong
 	refused atomic.Int64 // logins refused without a check of the password
 
+	mu       sync.Mutex
 	hosts    throttle
 	users    throttle // by name, whether or not such a user exists: the limit must not reveal it
 	known    throttle // address and user of an earlier login: its own limit
 	reserved throttle
 }
 
-// loginAttempt is one login while it is decided.
+func newLoginLimit() *loginLimit {
+	return &loginLimit{
+		hosts: newThrottle(hostFailures), users: newThrottle(userFailures),
+		known: newThrottle(hostFailures), reserved: newThrottle(reservedChecks),
+	}
+}
+
 type loginAttempt struct {
 	host, user string
 	exists     bool // the user does
@@ -48,12 +59,14 @@ func (a *loginAttempt) pair() string { return a.host + " " + a.user }
 // allows reports whether the password may be checked now. It consumes nothing;
 // a no is the login's refusal and counted as such.
 func (l *loginLimit) allows(a *loginAttempt, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	switch {
-	case l.hosts.hasToken(a.host, hostFailures, now) && l.users.hasToken(a.user, userFailures, now):
+	case l.hosts.hasToken(a.host, now) && l.users.hasToken(a.user, now):
 		return true
-	case a.exists && l.known.has(a.pair()) && l.known.hasToken(a.pair(), hostFailures, now):
+	case a.exists && l.known.has(a.pair()) && l.known.hasToken(a.pair(), now):
 		return true
-	case a.exists && l.reserved.hasToken(a.user, reservedChecks, now):
+	case a.exists && l.reserved.hasToken(a.user, now):
 		a.reserved = true
 		return true
 	}
@@ -65,93 +78,73 @@ func (l *loginLimit) allows(a *loginAttempt, now time.Time) bool {
 // must not learn of a reserved check: such checks exist for real users only.
 func (l *loginLimit) failed(a *loginAttempt, now time.Time) {
 	l.wrong.Add(1)
-	l.hosts.take(a.host, hostFailures, now)
-	l.users.take(a.user, userFailures, now)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hosts.take(a.host, now)
+	l.users.take(a.user, now)
 	if l.known.has(a.pair()) {
-		l.known.take(a.pair(), hostFailures, now)
+		l.known.take(a.pair(), now)
 	}
 	if a.reserved {
-		l.reserved.take(a.user, reservedChecks, now)
+		l.reserved.take(a.user, now)
 	}
 }
 
 // succeeded remembers that this user logs in from this address.
-func (l *loginLimit) succeeded(a *loginAttempt) { l.known.keep(a.pair()) }
+func (l *loginLimit) succeeded(a *loginAttempt) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known.keep(a.pair())
+}
 
-// throttle is a bucket for each name. The zero value is ready.
+// throttle limits each name to a number of tokens a second, and as many at once.
 type throttle struct {
-	mu      sync.Mutex
-	buckets map[string]*Bucket
-	rest    Bucket
+	each     int
+	limiters map[string]*rate.Limiter
+	rest     *rate.Limiter
+}
+
+func newLimiter(each int) *rate.Limiter { return rate.NewLimiter(rate.Limit(each), each) }
+
+func newThrottle(each int) throttle {
+	return throttle{each, make(map[string]*rate.Limiter), newLimiter(each)}
 }
 
 // hasToken reports whether a name has a token left; it takes none.
-func (t *throttle) hasToken(name string, perSecond float64, now time.Time) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	b := t.buckets[name]
-	if b == nil && len(t.buckets) >= maxBuckets {
-		b = &t.rest
+func (t *throttle) hasToken(name string, now time.Time) bool {
+	l := t.limiters[name]
+	if l == nil && len(t.limiters) >= maxLimiters {
+		l = t.rest
 	}
-	return b == nil || b.missing(now, perSecond)+1 <= perSecond
+	return l == nil || l.TokensAt(now) >= 1
 }
 
-// has reports whether a name has a bucket of its own.
-func (t *throttle) has(name string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.buckets[name] != nil
-}
+// has reports whether a name has a limiter of its own.
+func (t *throttle) has(name string) bool { return t.limiters[name] != nil }
 
-// keep gives a name a bucket of its own, in place of any other one if need be.
+// keep gives a name a limiter of its own, in place of any other one if need be.
 func (t *throttle) keep(name string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.buckets[name] != nil {
+	if t.has(name) {
 		return
 	}
-	if len(t.buckets) >= maxBuckets {
-		for any := range t.buckets {
-			delete(t.buckets, any)
+	if len(t.limiters) >= maxLimiters {
+		for any := range t.limiters {
+			delete(t.limiters, any)
 			break
 		}
 	}
-	t.addLocked(name)
+	t.limiters[name] = newLimiter(t.each)
 }
 
-// take takes a token of a name.
-func (t *throttle) take(name string, perSecond float64, now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.bucketLocked(name, perSecond, now).Take(now, perSecond)
-}
-
-func (t *throttle) bucketLocked(name string, perSecond float64, now time.Time) *Bucket {
-	if b := t.buckets[name]; b != nil {
-		return b
-	}
-	if len(t.buckets) >= maxBuckets {
-		// Full buckets are as good as none. A sweep for every new name would make a
+func (t *throttle) take(name string, now time.Time) {
+	full := func(l *rate.Limiter) bool { return l.TokensAt(now) >= float64(t.each) }
+	if !t.has(name) && len(t.limiters) >= maxLimiters && full(t.rest) {
+		// Full limiters are as good as none. A sweep for every new name would make a
 		// flood of them cost more than it should.
-		if t.rest.missing(now, perSecond) == 0 {
-			for old, b := range t.buckets {
-				if b.missing(now, perSecond) == 0 {
-					delete(t.buckets, old)
-				}
-			}
-		}
-		if len(t.buckets) >= maxBuckets {
-			return &t.rest
-		}
+		maps.DeleteFunc(t.limiters, func(_ string, l *rate.Limiter) bool { return full(l) })
 	}
-	return t.addLocked(name)
-}
-
-func (t *throttle) addLocked(name string) *Bucket {
-	if t.buckets == nil {
-		t.buckets = make(map[string]*Bucket)
+	if !t.has(name) && len(t.limiters) < maxLimiters {
+		t.limiters[name] = newLimiter(t.each)
 	}
-	b := new(Bucket)
-	t.buckets[name] = b
-	return b
+	cmp.Or(t.limiters[name], t.rest).AllowN(now, 1)
 }

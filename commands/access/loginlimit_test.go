@@ -45,7 +45,7 @@ func TestLoginLimit_TenThousandWrongLoginsCostAFewChecksASecondAndOthersNothing(
 	if served != guesses/10 {
 		t.Errorf("%d logins from other addresses were served, want all %d", served, guesses/10)
 	}
-	if n := len(users.port.hosts.buckets); n != 1 {
+	if n := len(users.port.hosts.limiters); n != 1 {
 		t.Errorf("%d addresses are remembered, want the guesser's alone", n)
 	}
 }

@@ -28,25 +28,20 @@ type Member struct {
 func (u *Users) join(m *Member, name string) error {
 	s := &u.signedIn
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	who := u.Find(name)
-	if who == nil { // the user has gone since the password was checked
-		s.mu.Unlock()
+	switch {
+	case who == nil: // the user has gone since the password was checked
 		return ErrWrongPassword
-	}
-	if who.connections > 0 && m.user != name && len(s.users[name]) >= who.connections {
-		s.mu.Unlock()
-		return &Refusal{"TRYLATER", fmt.Sprintf("user '%s' has %d connections, as many as are allowed (connections in the users file); nothing was done; close one of them", name, who.connections)}
+	case who.Connections > 0 && m.user != name && len(s.users[name]) >= who.Connections:
+		return &Refusal{"TRYLATER", fmt.Sprintf("user '%s' has %d connections, as many as are allowed (connections in the users file); nothing was done; close one of them", name, who.Connections)}
 	}
 	s.removeLocked(m)
-	if s.users == nil {
-		s.users = make(map[string]map[*Member]struct{})
-	}
 	if s.users[name] == nil {
 		s.users[name] = make(map[*Member]struct{})
 	}
 	s.users[name][m] = struct{}{}
 	m.user = name
-	s.mu.Unlock()
 	return nil
 }
 
@@ -69,21 +64,22 @@ func (s *signedIn) removeLocked(m *Member) {
 	m.user = ""
 }
 
-// enforce puts a roster in force and returns the connections of users that are not in it.
-func (u *Users) enforce(r *roster) (gone []*Member, why []string) {
+// enforce puts a roster in force and returns the connections of users that are not in it,
+// with the reason to end them.
+func (u *Users) enforce(r *roster) map[*Member]string {
 	s := &u.signedIn
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u.roster.Store(r)
+	gone := make(map[*Member]string)
 	for name, of := range s.users {
-		if r.users[name] != nil {
-			continue
-		}
 		for m := range of {
-			gone, why = append(gone, m), append(why, Removed(name))
+			if r.users[name] == nil {
+				gone[m] = Removed(name)
+			}
 		}
 	}
-	return gone, why
+	return gone
 }
 
 // Removed is the reason that the connections of a removed user receive.

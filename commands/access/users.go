@@ -11,6 +11,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +20,36 @@ import (
 
 	"redlockd/commands/glob"
 	"redlockd/redlock"
+
+	"golang.org/x/time/rate"
 )
+
+// Categories of commands. Users are granted categories.
+const (
+	CategoryLock       = "lock"       // takes, prolongs and releases locks
+	CategoryRead       = "read"       // reads and changes nothing
+	CategoryID         = "id"         // gives ids
+	CategoryWork       = "work"       // takes and ends attempts at work
+	CategoryAdmin      = "admin"      // commands for operators
+	CategoryForce      = "force"      // takes locks away from others
+	CategoryEvents     = "events"     // subscribes; every user may unless it is denied
+	CategoryInfo       = "info"       // describes the daemon; every user may unless it is denied
+	CategoryConnection = "connection" // every client may send these
+)
+
+// GrantedToAll reports whether users have a category without a grant. Client
+// libraries send such commands when they connect.
+func GrantedToAll(category string) bool {
+	return category == CategoryConnection || category == CategoryEvents || category == CategoryInfo
+}
+
+// Categories are what a user can be granted, in the order of the documentation.
+func Categories() []string {
+	return []string{CategoryLock, CategoryRead, CategoryID, CategoryWork, CategoryAdmin, CategoryForce}
+}
+
+// Deniable are the categories that every user has unless they are denied.
+func Deniable() []string { return []string{CategoryEvents, CategoryInfo} }
 
 // DefaultUser is the user of every connection that has not authenticated as another.
 const DefaultUser = "default"
@@ -58,8 +88,8 @@ type Users struct {
 	decoy    [MaxPasswords][sha256.Size]byte // random: compared for an unknown name
 	hash     func([]byte) [sha256.Size]byte  // tests count its calls
 	Now      func() time.Time
-	port     loginLimit // of clients' connections
-	http     loginLimit // of the admin endpoint
+	port     *loginLimit // of clients' connections
+	http     *loginLimit // of the admin endpoint
 	ledger   ledger
 	signedIn signedIn
 	argon    *argonChecks
@@ -75,30 +105,28 @@ type roster struct {
 	decoys []*argonHash // for names that do not exist
 }
 
-// user is a User prepared for checks.
+// Rights are a User prepared for checks. A nil *Rights may do nothing.
 type Rights struct {
-	name        string
-	digests     [MaxPasswords][sha256.Size]byte
-	argon       []*argonHash
-	keys        []glob.Pattern
-	categories  []string
-	denied      []string
-	held        int
-	rate        int
-	counters    int
-	connections int
-	account     *account // outlives a reload
+	User
+	digests [MaxPasswords][sha256.Size]byte
+	argon   []*argonHash
+	keys    []glob.Pattern
+	limiter *rate.Limiter // of commands
+	account *account      // outlives a reload
 }
+
+// everything are the rights of all clients where there are no users.
+var everything = &Rights{User: User{Commands: Categories()}, keys: make([]glob.Pattern, 1)} // the zero pattern covers every key
 
 // NewUsers checks the users; the error names user, value and what is allowed.
 func NewUsers(list []User) (*Users, error) {
-	u := &Users{hash: func(b []byte) [sha256.Size]byte { return sha256.Sum256(b) }, Now: time.Now}
-	u.ledger.owners = make(map[HeldKey]*account)
+	u := &Users{hash: func(b []byte) [sha256.Size]byte { return sha256.Sum256(b) }, Now: time.Now, port: newLoginLimit(), http: newLoginLimit()}
+	u.ledger.owners, u.signedIn.users = make(map[HeldKey]*account), make(map[string]map[*Member]struct{})
 	for i := range u.decoy {
 		rand.Read(u.decoy[i][:]) // never fails: the runtime ends the process instead
 	}
 	rand.Read(u.secret[:])
-	u.argon = newArgonChecks()
+	u.argon = &argonChecks{slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/4))}
 	return u, u.Replace(list)
 }
 
@@ -119,7 +147,11 @@ func (u *Users) Replace(list []User) error {
 			errs = append(errs, fmt.Errorf("user %q is there twice: leave one out", given.Name))
 		}
 		if before != nil && before.users[given.Name] != nil {
-			made.account = before.users[given.Name].account
+			former := before.users[given.Name]
+			made.account = former.account
+			if made.Rate == former.Rate { // another rate begins with all tokens
+				made.limiter = former.limiter
+			}
 		}
 		users[given.Name] = made
 		if given.Disabled {
@@ -129,10 +161,9 @@ func (u *Users) Replace(list []User) error {
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	gone, why := u.enforce(&roster{users, padArgon(users)})
-	for i, m := range gone {
+	for m, why := range u.enforce(&roster{users, padArgon(users)}) {
 		if m.Expel != nil {
-			m.Expel(why[i])
+			m.Expel(why)
 		}
 	}
 	return nil
@@ -140,10 +171,7 @@ func (u *Users) Replace(list []User) error {
 
 // prepare checks one user; the error is the rest of a sentence.
 func (u *Users) prepare(given User) (*Rights, error) {
-	made := &Rights{
-		name: given.Name, digests: u.decoy, categories: given.Commands, denied: given.Denied,
-		held: given.Held, rate: given.Rate, counters: given.Counters, connections: given.Connections, account: newAccount(),
-	}
+	made := &Rights{User: given, digests: u.decoy, limiter: newLimiter(given.Rate), account: &account{leases: make(map[HeldKey]quotaLease)}}
 	copy(made.digests[:], given.Passwords)
 	passwords := len(given.Passwords) + len(given.Argon2id)
 	switch {
@@ -184,7 +212,12 @@ func (u *Users) prepare(given User) (*Rights, error) {
 }
 
 // Find is the user of that name, nil if there is none or they are disabled.
-func (u *Users) Find(name string) *Rights { return u.roster.Load().users[name] }
+func (u *Users) Find(name string) *Rights {
+	if u == nil {
+		return everything
+	}
+	return u.roster.Load().users[name]
+}
 
 // check reports whether the password is the user's. A name that no user has costs
 // what a wrong password costs: one hash, all comparisons, and as many checks of
@@ -220,14 +253,20 @@ func (u *Users) RefusedLogins() (all, unchecked int64) {
 
 // May reports whether the user's categories include one.
 func (w *Rights) May(category string) bool {
-	if GrantedToAll(category) {
-		return !slices.Contains(w.denied, category)
+	switch {
+	case w == nil:
+		return false
+	case GrantedToAll(category):
+		return !slices.Contains(w.Denied, category)
 	}
-	return slices.Contains(w.categories, category)
+	return slices.Contains(w.Commands, category)
 }
 
 // MayUse reports whether one of the user's patterns covers a name.
 func (w *Rights) MayUse(name string) bool {
+	if w == nil {
+		return false
+	}
 	for i := range w.keys {
 		if w.keys[i].Matches(name) {
 			return true
@@ -238,20 +277,12 @@ func (w *Rights) MayUse(name string) bool {
 
 // Printable: visible ASCII only, so that CLIENT INFO can be read back.
 func Printable(s string) bool {
-	for i := range len(s) {
-		if s[i] < '!' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < '!' || r > '~' })
 }
 
 // KeyFilter returns which keys a user may see, as the users are now. It works in any
 // goroutine.
 func (u *Users) KeyFilter(name string) func(redlock.Key) bool {
-	if u == nil {
-		return func(redlock.Key) bool { return true }
-	}
 	who := u.Find(name)
-	return func(key redlock.Key) bool { return who != nil && who.MayUse(string(key)) }
+	return func(key redlock.Key) bool { return who.MayUse(string(key)) }
 }

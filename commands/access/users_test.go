@@ -82,30 +82,30 @@ func TestAUTH_DoesTheSameWorkForEveryFailure(t *testing.T) {
 }
 
 func TestThrottle_IsBoundedAndRecoversInTime(t *testing.T) {
-	var th throttle
+	th := newThrottle(hostFailures)
 	now := time.Now()
-	for i := range maxBuckets + 500 {
-		th.take(string(rune(i+1)), hostFailures, now)
+	for i := range maxLimiters + 500 {
+		th.take(string(rune(i+1)), now)
 	}
-	if n := len(th.buckets); n > maxBuckets {
+	if n := len(th.limiters); n > maxLimiters {
 		t.Errorf("%d names are remembered", n)
 	}
-	if th.hasToken("another", hostFailures, now) {
+	if th.hasToken("another", now) {
 		t.Error("beyond the bound there is no limit at all")
 	}
 	now = now.Add(time.Minute)
-	if !th.hasToken("another", hostFailures, now) {
+	if !th.hasToken("another", now) {
 		t.Error("nothing was forgiven")
 	}
-	th.take("another", hostFailures, now)
-	if n := len(th.buckets); n != 1 {
+	th.take("another", now)
+	if n := len(th.limiters); n != 1 {
 		t.Errorf("%d names are remembered after a minute, want 1", n)
 	}
-	for i := range maxBuckets + 500 {
+	for i := range maxLimiters + 500 {
 		th.keep(string(rune(i + 1)))
 	}
-	if n := len(th.buckets); n != maxBuckets || !th.has(string(rune(maxBuckets+500))) {
-		t.Errorf("%d names are kept, want %d with the last one", n, maxBuckets)
+	if n := len(th.limiters); n != maxLimiters || !th.has(string(rune(maxLimiters+500))) {
+		t.Errorf("%d names are kept, want %d with the last one", n, maxLimiters)
 	}
 }
 

@@ -1,68 +1,190 @@
-// arguments reads a command's arguments: a cursor for option words in any order and
-// any case, and one strict reading of integers.
+// Words reads a command's arguments from left to right: names, tokens and times within
+// their limits, and option words in any order and any case.
 
 package arg
 
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"redlockd/commands/access"
+	"redlockd/redlock"
 )
 
-// arguments walks over the words of a call from left to right.
+// Words walks over the words of a call. The first mistake ends the walk: Err returns it,
+// and all further words read as zero.
 type Words struct {
 	words []string
 	at    int    // the next word
-	known []Spec // the options of the command, see optionsOf
+	known []Spec // the options of the command, see Options
 	given uint32 // one bit for each option that was already given
+	err   error
 }
 
-// readWords starts behind the command's own word. options are those of its row.
+// Read starts behind the command's own word. options are those of its row.
 func Read(args []string, options []Spec) Words {
 	return Words{words: args, at: 1, known: options}
 }
 
-func (a *Words) More() bool { return a.at < len(a.words) }
+func (w *Words) Err() error { return w.err }
 
-// Next is the next positional argument; the table has checked that it exists.
-func (a *Words) Next() string {
-	s := a.words[a.at]
-	a.at++
-	return s
+// Fail notes a mistake; nil is none.
+func (w *Words) Fail(mistake error) {
+	if w.err == nil {
+		w.err = mistake
+	}
 }
 
-// Option takes an option word, and its value if the row has one for it. Each option
-// may be given once.
-func (a *Words) Option() (name, value string, err error) {
-	given := a.Next()
-	for i := range a.known {
-		name = a.known[i].Word
+func (w *Words) More() bool { return w.err == nil && w.at < len(w.words) }
+
+func (w *Words) Next() string {
+	if !w.More() {
+		return ""
+	}
+	w.at++
+	return w.words[w.at-1]
+}
+
+// Option takes an option word. Its value, if the row has one for it, is the next word.
+// Each option may be given once.
+func (w *Words) Option() (name string) {
+	given := w.Next()
+	for i := range w.known {
+		name = w.known[i].Word
 		if !IsWord(given, name) {
 			continue
 		}
-		if a.given&(1<<i) != 0 {
-			return name, "", fmt.Errorf("option %s is given twice", name)
+		if w.given&(1<<i) != 0 {
+			w.Fail(fmt.Errorf("option %s is given twice", name))
 		}
-		a.given |= 1 << i
-		if a.known[i].Kind == KindWord {
-			return name, "", nil
+		w.given |= 1 << i
+		if w.known[i].Kind != KindWord && !w.More() {
+			w.Fail(fmt.Errorf("option %s needs a value", name))
 		}
-		if !a.More() {
-			return name, "", fmt.Errorf("option %s needs a value", name)
-		}
-		return name, a.Next(), nil
+		return name
 	}
-	return "", "", fmt.Errorf("unknown option %s", Quoted(given))
+	w.Fail(fmt.Errorf("unknown option %s", Quoted(given)))
+	return ""
 }
 
-// NextInteger takes the next argument if it is an integer: one that may be left out.
-func (a *Words) NextInteger() (string, bool) {
-	if !a.More() {
-		return "", false
+// Key, Counter and Work are the name of a lock, of a counter and of a piece of work.
+func (w *Words) Key() redlock.Key     { return w.name("lock name") }
+func (w *Words) Counter() redlock.Key { return w.name("counter name") }
+func (w *Words) Work() redlock.Key    { return w.name("name") }
+
+func (w *Words) name(what string) redlock.Key {
+	name, err := parseName(what, w.Next())
+	w.Fail(err)
+	return name
+}
+
+// Keys are the number of keys and the keys. Naming one twice is refused, because it is
+// a mistake more often than it is meant. Without a mistake there is at least one.
+func (w *Words) Keys() []redlock.Key {
+	n := int(w.Int("numkeys", Bounds{Min: 1, Max: MaxKeys}))
+	if left := len(w.words) - w.at; n > left {
+		w.Fail(fmt.Errorf("numkeys is %d, but %d arguments follow it", n, left))
 	}
-	if _, ok := ParseInteger(a.words[a.at]); !ok {
-		return "", false
+	keys := make([]redlock.Key, 0, n)
+	for len(keys) < n && w.err == nil {
+		key := w.Key()
+		if slices.Contains(keys, key) {
+			w.Fail(fmt.Errorf("key %s is given twice", Quoted(string(key))))
+		}
+		keys = append(keys, key)
 	}
-	return a.Next(), true
+	return keys
+}
+
+// EndOfKeys refuses words behind the keys.
+func (w *Words) EndOfKeys() {
+	if w.More() {
+		w.Fail(fmt.Errorf("unexpected argument %s behind the keys: numkeys must be their number", Quoted(w.Next())))
+	}
+}
+
+// Token is a token. Tokens are secrets: the error shows its length only.
+func (w *Words) Token() redlock.Token {
+	s := w.Next()
+	if len(s) < minTokenBytes || len(s) > MaxTokenBytes {
+		w.Fail(fmt.Errorf("invalid token: %d bytes, allowed are %d to %d", len(s), minTokenBytes, MaxTokenBytes))
+	}
+	return redlock.Token(s)
+}
+
+// Meta is the note for people.
+func (w *Words) Meta() string {
+	s := w.Next()
+	if len(s) > maxMetaBytes {
+		w.Fail(fmt.Errorf("invalid META: %d bytes, allowed are 0 to %d", len(s), maxMetaBytes))
+	}
+	return s
+}
+
+// Int is an integer; what names the argument.
+func (w *Words) Int(what string, b Bounds) int64 {
+	s := w.Next()
+	n, ok := ParseCount(s)
+	if ok && b.Min <= n && n <= b.Max {
+		return n
+	}
+	hint := ""
+	if b.unit != "" {
+		hint = timeHint(s)
+	}
+	w.Fail(fmt.Errorf("%s %s is not an integer or out of range, allowed are %s%s", what, Quoted(s), b, hint))
+	return 0
+}
+
+// Time is a time in milliseconds. They are compared before they become a time.Duration,
+// which cannot hold all that a client may send: clients do send 9·10¹⁵ of them.
+func (w *Words) Time(what string, b Bounds) time.Duration {
+	return time.Duration(w.Int(what, b)) * time.Millisecond
+}
+
+func (w *Words) TTL(longest time.Duration) time.Duration {
+	s, least, most := w.Next(), MinTTL.Milliseconds(), longest.Milliseconds()
+	ms, ok := ParseCount(s)
+	switch {
+	case !ok || ms < least:
+		w.Fail(fmt.Errorf("ttl %s is not an integer or out of range, allowed are %d to %d ms%s", Quoted(s), least, most, timeHint(s)))
+	case ms > most:
+		w.Fail(fmt.Errorf("ttl %s exceeds max-ttl, allowed are %d to %d ms (--max-ttl)", Quoted(s), least, most))
+	}
+	return time.Duration(ms) * time.Millisecond
+}
+
+// Wait is the time of the option WAIT; 0 is for ever, which ends as every wait does.
+func (w *Words) Wait(longest time.Duration) time.Duration {
+	if wait := w.Time("WAIT", Milliseconds(0, longest, "--max-wait")); wait > 0 {
+		return wait
+	}
+	return longest
+}
+
+// IntegerFollows reports whether the next word is an integer: one that may be left out.
+func (w *Words) IntegerFollows() bool {
+	if !w.More() {
+		return false
+	}
+	_, ok := ParseInteger(w.words[w.at])
+	return ok
+}
+
+// ParseKey checks the name of a lock: any bytes, NUL and line breaks included.
+func ParseKey(s string) (redlock.Key, error) { return parseName("lock name", s) }
+
+func parseName(what, s string) (redlock.Key, error) {
+	if len(s) < 1 || len(s) > maxKeyBytes {
+		return "", fmt.Errorf("invalid %s: %d bytes, allowed are 1 to %d", what, len(s), maxKeyBytes)
+	}
+	if strings.HasPrefix(s, access.ReservedPrefix) {
+		return "", fmt.Errorf("invalid %s %s: names beginning with '%s' are reserved", what, Quoted(s), access.ReservedPrefix)
+	}
+	return redlock.Key(s), nil
 }
 
 // IsWord compares with an upper-case ASCII word. strings.EqualFold would also

@@ -3,7 +3,9 @@ package arg
 import (
 	"math"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 )
 
 func TestParseCount_AcceptsPlainDigitsOnly(t *testing.T) {
@@ -44,4 +46,36 @@ func FuzzParseCount_AgreesWithStrconv(f *testing.F) {
 			t.Errorf("%q: got %d %t, strconv has %d %v", s, got, ok, want, err)
 		}
 	})
+}
+
+func TestWords_KeepTheFirstMistakeAndReadNothingBehindIt(t *testing.T) {
+	words := Read([]string{"DMLOCK", "5", "2", "a", "a", "NX"}, nil)
+	ttl, keys := words.TTL(time.Minute), words.Keys()
+	words.EndOfKeys()
+	if err := words.Err(); err == nil || !strings.HasPrefix(err.Error(), "ttl '5' is not an integer") {
+		t.Error(err)
+	}
+	if words.More() || words.Next() != "" || len(keys) > 0 || ttl != 5*time.Millisecond {
+		t.Errorf("more %t, next %q, keys %q, ttl %v", words.More(), words.Next(), keys, ttl)
+	}
+	for want, given := range map[string][]string{
+		"key 'a' is given twice":                    {"2", "a", "a"},
+		"numkeys is 3, but 2 arguments follow it":   {"3", "a", "b"},
+		"unexpected argument 'c' behind the keys":   {"2", "a", "b", "c"},
+		"invalid lock name: 0 bytes, allowed are 1": {"1", ""},
+	} {
+		words := Read(append([]string{"D"}, given...), nil)
+		words.Keys()
+		words.EndOfKeys()
+		if err := words.Err(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", given, err, want)
+		}
+	}
+}
+
+func TestWords_RefuseAHugeNumberOfKeys(t *testing.T) {
+	words := wordsOf("9223372036854775807", "a")
+	if keys := words.Keys(); len(keys) > 0 || words.Err() == nil {
+		t.Errorf("%q, %v", keys, words.Err())
+	}
 }

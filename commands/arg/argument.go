@@ -1,4 +1,4 @@
-// argument describes how a command is written. One description serves the reader of
+// Spec describes how a command is written. One description serves the reader of
 // options (args.go), the syntax line in errors, the README table and COMMAND DOCS, from
 // which redis-cli completes and hints.
 
@@ -16,14 +16,14 @@ const (
 	KindBlock   = "block"
 )
 
-// argument describes one argument, or a group of them.
+// Spec is one argument, or a group of them.
 type Spec struct {
 	Name     string
 	Kind     string
-	Word     string // the option word in front, or all there is of a kindWord
+	Word     string // the option word in front, or all there is of a KindWord
 	Optional bool   // may be left out
 	Multiple bool   // may be repeated
-	Parts    []Spec // of kindOneOf and kindBlock
+	Parts    []Spec // of KindOneOf and KindBlock
 }
 
 func Key() Spec                    { return Spec{Name: "key", Kind: KindKey} }
@@ -45,7 +45,7 @@ func Block(name string, parts ...Spec) Spec {
 	return Spec{Name: name, Kind: KindBlock, Parts: parts}
 }
 
-// optionsOf are the option words of a command, at most 32, in any order behind its
+// Options are the option words of a command, at most 32, in any order behind its
 // positional arguments.
 func Options(args []Spec) []Spec {
 	var options []Spec
@@ -58,7 +58,7 @@ func Options(args []Spec) []Spec {
 	return options
 }
 
-// syntaxOf writes a command the way its documentation shows it, for example
+// Syntax writes a command the way its documentation shows it, for example
 // "DLOCK key ttl [TOKEN token] [META text]". name is "dlock" or "client|id".
 func Syntax(name string, args []Spec) string {
 	head := strings.ToUpper(strings.ReplaceAll(name, "|", " "))

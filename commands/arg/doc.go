@@ -3,5 +3,5 @@
 // Reading order:
 //   - argument.go: how a command is written;
 //   - args.go: the reader of its words;
-//   - limits.go, bounds.go, numkeys.go: names, tokens, times and numbers within their bounds.
+//   - limits.go: names, tokens, times and numbers within their bounds.
 package arg

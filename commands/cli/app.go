@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"redlockd/configs"
@@ -24,18 +25,13 @@ type App struct {
 	HashPassword func(password string) string
 	// Serve runs the daemon until ctx ends.
 	Serve func(ctx context.Context, config configs.Config) error
-	// Bootstrap records on the masters that no earlier incarnation matters, and writes
-	// the result to out. force is for a group that already carries identities; every
-	// fence is above fenceAbove.
-	Bootstrap func(ctx context.Context, config configs.Config, force bool, fenceAbove int64, out io.Writer) error
-	// Check writes to out whether the masters are fit; it returns an error if they are not.
-	Check func(ctx context.Context, config configs.Config, out io.Writer) error
-	// Reconfigure puts other settings in force on the masters. With force the operator
-	// asserts that no daemon with other settings runs any more.
-	Reconfigure func(ctx context.Context, config configs.Config, force bool, out io.Writer) error
-	// Quarantine ends the incarnation of one master, given by its name or address.
-	Quarantine func(ctx context.Context, config configs.Config, master string, out io.Writer) error
+	// Jobs work on the masters without serving, by the word of the subcommand: bootstrap,
+	// check, reconfigure and quarantine.
+	Jobs map[string]Job
 }
+
+// Job writes its result to out.
+type Job func(ctx context.Context, config configs.Config, command CommandLine, out io.Writer) error
 
 // Run runs the job that args (without the program's name) name. The error is for
 // Report.
@@ -53,6 +49,10 @@ func (a *App) Run(ctx context.Context, args []string) error {
 		return a.lock(ctx, command.Args)
 	case wordHashPassword:
 		return a.hashPassword(command.Args)
+	case wordCompletion:
+		return a.completion(command.Args)
+	case wordMan:
+		return a.print(manual(a.Build))
 	}
 	config, err := configs.Load(command.Args, a.Environ)
 	switch {
@@ -62,25 +62,22 @@ func (a *App) Run(ctx context.Context, args []string) error {
 		return a.print(a.Build + "\n")
 	case err != nil:
 		return err
+	case command.Word == wordServe:
+		return a.Serve(ctx, config)
 	}
-	switch command.Word {
-	case wordBootstrap:
-		return a.bootstrap(ctx, config, command)
-	case wordCheck:
-		return a.check(ctx, config)
-	case wordReconfigure:
-		return a.reconfigure(ctx, config, command.Force)
-	case wordQuarantine:
-		return a.quarantine(ctx, config, command.Master)
-	}
-	return a.Serve(ctx, config)
+	return a.job(ctx, config, command)
 }
 
-func (a *App) bootstrap(ctx context.Context, config configs.Config, command CommandLine) error {
-	if len(config.Masters) == 0 {
-		return fmt.Errorf("bootstrap needs --masters: embedded masters are new at every start%w", usage{})
+// job works on the masters, which have to be named.
+func (a *App) job(ctx context.Context, config configs.Config, command CommandLine) error {
+	if command.Word == wordQuarantine && command.Master == "" {
+		return fmt.Errorf("quarantine needs a master, by its name or address, as its first word: redlockd quarantine MASTER --masters LIST%w", usage{})
 	}
-	return a.Bootstrap(ctx, config, command.Force, command.FenceAbove, a.Out)
+	if len(config.Masters) == 0 {
+		row := subcommands[slices.Index(words(), command.Word)]
+		return fmt.Errorf("%s needs --masters: %s%w", row.word, row.embedded, usage{})
+	}
+	return a.Jobs[command.Word](ctx, config, command, a.Out)
 }
 
 func (a *App) print(text string) error {

@@ -46,6 +46,7 @@ func TestParse_RefusesUnknownWords(t *testing.T) {
 		"serve":                "serve is no command; allowed: bootstrap, check, reconfigure, quarantine, lock, hash-password, version, help",
 		"redis://u:S3CR3T@h:1": "the first word is no command",
 		"version --masters a":  "version takes no further words",
+		"man lock":             "man takes no further words",
 		"help me":              "me is no command; allowed: bootstrap, check",
 		"help lock check":      "help takes one command at most",
 	} {
@@ -74,28 +75,16 @@ func record(environ ...string) *recorder {
 			r.did, r.config = "serve", config
 			return nil
 		},
-		Bootstrap: func(_ context.Context, config configs.Config, force bool, fenceAbove int64, _ io.Writer) error {
-			r.did, r.config, r.fenceAbove = "bootstrap", config, fenceAbove
-			if force {
-				r.did = "bootstrap by force"
+		Jobs: map[string]Job{},
+	}
+	for _, word := range []string{"bootstrap", "check", "reconfigure", "quarantine"} {
+		r.Jobs[word] = func(_ context.Context, config configs.Config, c CommandLine, _ io.Writer) error {
+			r.did, r.config, r.fenceAbove = strings.TrimSpace(word+" "+c.Master), config, c.FenceAbove
+			if c.Force {
+				r.did += " by force"
 			}
 			return nil
-		},
-		Check: func(_ context.Context, config configs.Config, _ io.Writer) error {
-			r.did, r.config = "check", config
-			return nil
-		},
-		Reconfigure: func(_ context.Context, config configs.Config, force bool, _ io.Writer) error {
-			r.did, r.config = "reconfigure", config
-			if force {
-				r.did = "reconfigure by force"
-			}
-			return nil
-		},
-		Quarantine: func(_ context.Context, config configs.Config, master string, _ io.Writer) error {
-			r.did, r.config = "quarantine "+master, config
-			return nil
-		},
+		}
 	}
 	return r
 }
@@ -111,11 +100,12 @@ func TestRun_RunsTheNamedJob(t *testing.T) {
 		"reconfigure --force --masters=a,b,c": {"reconfigure by force", ""},
 		"quarantine b --masters=a,b,c":        {"quarantine b", ""},
 		"quarantine --help":                   {"", configs.Help()},
-		"lock --help":                         {"", lockHelp},
+		"lock --help":                         {"", lockHelp()},
 		"help":                                {"", configs.Help()},
 		"--help":                              {"", configs.Help()},
 		"bootstrap -h":                        {"", configs.Help()},
 		"version":                             {"", "redlockd v9\n"},
+		"man":                                 {"", manual("redlockd v9")},
 		"--version":                           {"", "redlockd v9\n"},
 	} {
 		r := record()

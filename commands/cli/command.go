@@ -1,4 +1,4 @@
-// Parse: the words on the command line, without the settings.
+// Parse: the words on the command line, without the settings, and the table of subcommands.
 
 package cli
 
@@ -22,7 +22,42 @@ const (
 	wordHashPassword = "hash-password"
 	wordVersion      = "version"
 	wordHelp         = "help"
+	wordCompletion   = "completion"
+	wordMan          = "man"
 )
+
+// subcommand is one row of the table, from which the manual, the completion of shells and
+// errors are made.
+type subcommand struct {
+	word, arguments, help string
+	options               []flagRow // of its own
+	// embedded is why it works on --masters alone, and takes the options of the daemon;
+	// "" = it takes none of them.
+	embedded string
+}
+
+// flagRow is one option of a subcommand; Argument is "" for a switch.
+type flagRow struct{ Name, Argument, Help string }
+
+var subcommands = []subcommand{
+	{wordBootstrap, "", "prepare blank masters, once: no earlier memory of theirs matters", []flagRow{
+		{"force", "", "also masters that carry identities already"},
+		{"fence-above", "N", "every fence is higher than the highest one that the protected resources have seen"},
+	}, "embedded masters are new at every start"},
+	{wordCheck, "", "show whether the masters are fit", nil, "embedded masters are always fit"},
+	{wordReconfigure, "", "put other masters, limits or another version in force", []flagRow{
+		{"force", "", "assert that no daemon with other settings runs any more"},
+	}, "embedded masters take their settings from every start"},
+	{wordQuarantine, "MASTER", "end the incarnation of a master whose files were replaced", nil, "embedded masters are new at every start"},
+	{wordLock, "[OPTION...] KEY -- COMMAND [ARGUMENT...]", "run COMMAND while the lock on KEY is held", optionsOf(lockFlags(&lockOptions{})), ""},
+	{wordHashPassword, "", "read a password and print its line for the users file", []flagRow{
+		{"sha256", "", "a fast digest, for long random passwords alone"},
+	}, ""},
+	{wordVersion, "", "print the version", nil, ""},
+	{wordHelp, "[SUBCOMMAND]", "print one screen of help", nil, ""},
+	{wordCompletion, shells, "print the completion script of a shell", nil, ""},
+	{wordMan, "", "print this manual page", nil, ""},
+}
 
 // ErrUsage is wrapped by every error about the words themselves; errors about
 // settings are configs.ErrInvalid.
@@ -30,12 +65,12 @@ var ErrUsage = errors.New("wrong usage")
 
 // CommandLine is the command line taken apart.
 type CommandLine struct {
-	Word   string // "" or one of the words above
+	Word   string // "" or the word of a subcommand
 	Force  bool   // bootstrap --force, reconfigure --force
 	Master string // quarantine MASTER
 	// FenceAbove is bootstrap --fence-above, 0 without it.
 	FenceAbove int64
-	Args       []string // the options, for configs.Load or of lock
+	Args       []string // the options, for configs.Load or of the subcommand
 }
 
 // Parse takes the command line without the program's name.
@@ -44,45 +79,57 @@ func Parse(args []string) (CommandLine, error) {
 	if len(args) > 0 && args[0] != "" && !strings.HasPrefix(args[0], "-") {
 		command.Word, command.Args = args[0], args[1:]
 	}
+	var err error
 	switch command.Word {
-	case wordServe, wordCheck, wordLock, wordHashPassword:
-	case wordBootstrap, wordReconfigure:
-		command.Args, command.Force = takeForce(command.Args)
-		if command.Word == wordBootstrap {
-			return takeFenceAbove(command)
-		}
+	case wordServe, wordCheck, wordLock, wordHashPassword, wordCompletion:
+	case wordBootstrap:
+		command.takeForce()
+		err = command.takeFenceAbove()
+	case wordReconfigure:
+		command.takeForce()
 	case wordQuarantine:
 		if args := command.Args; len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 			command.Master, command.Args = args[0], args[1:]
 		}
 	case wordHelp:
 		return parseHelp(command.Args)
-	case wordVersion:
+	case wordVersion, wordMan:
 		if len(command.Args) > 0 {
-			return CommandLine{}, fmt.Errorf("%s takes no further words%w", command.Word, usage{})
+			err = fmt.Errorf("%s takes no further words%w", command.Word, usage{})
 		}
 	default:
-		return CommandLine{}, noCommand(command.Word)
+		err = noCommand(command.Word)
+	}
+	if err != nil {
+		return CommandLine{}, err
 	}
 	return command, nil
 }
 
 func noCommand(word string) error {
-	return fmt.Errorf("%s is no command; allowed: bootstrap, check, reconfigure, quarantine, lock, hash-password, version, help, or options alone to serve; see redlockd help%w", shown(word), usage{})
+	return fmt.Errorf("%s is no command; allowed: %s, or options alone to serve; see redlockd help%w", shown(word), strings.Join(words(), ", "), usage{})
+}
+
+// words are those of all subcommands.
+func words() (all []string) {
+	for _, s := range subcommands {
+		all = append(all, s.word)
+	}
+	return all
 }
 
 // parseHelp takes the words after help: none, or one command. Those without a page of their
 // own are on the first one.
-func parseHelp(words []string) (CommandLine, error) {
-	if len(words) == 0 {
-		return CommandLine{Word: wordHelp, Args: words}, nil
+func parseHelp(after []string) (CommandLine, error) {
+	if len(after) == 0 {
+		return CommandLine{Word: wordHelp, Args: after}, nil
 	}
-	switch word := words[0]; {
-	case len(words) > 1:
+	switch word := after[0]; {
+	case len(after) > 1:
 		return CommandLine{}, fmt.Errorf("help takes one command at most%w", usage{})
 	case word == wordLock || word == wordHashPassword:
 		return CommandLine{Word: word, Args: []string{"--help"}}, nil
-	case slices.Contains([]string{wordBootstrap, wordCheck, wordReconfigure, wordQuarantine, wordVersion, wordHelp}, word):
+	case slices.Contains(words(), word):
 		return CommandLine{Word: wordHelp}, nil
 	default:
 		return CommandLine{}, noCommand(word)
@@ -91,49 +138,37 @@ func parseHelp(words []string) (CommandLine, error) {
 
 // takeForce removes --force. It is for one run and therefore no setting that a file
 // or the environment could hold.
-func takeForce(args []string) (rest []string, force bool) {
-	end := slices.Index(args, "--")
-	if end < 0 {
-		end = len(args)
-	}
-	for i, arg := range args {
-		if i < end && arg == "--force" {
-			force = true
-			continue
+func (c *CommandLine) takeForce() {
+	for i := 0; i < len(c.Args) && c.Args[i] != "--"; i++ {
+		if c.Args[i] == "--force" {
+			c.Args, c.Force = slices.Concat(c.Args[:i], c.Args[i+1:]), true
+			i--
 		}
-		rest = append(rest, arg)
 	}
-	return rest, force
 }
 
 // takeFenceAbove removes --fence-above N, which is no setting for the same reason.
 // The masters decide which numbers are allowed.
-func takeFenceAbove(command CommandLine) (CommandLine, error) {
+func (c *CommandLine) takeFenceAbove() error {
 	const flag = "--fence-above"
-	args := command.Args
-	for i, arg := range args {
-		value, joined := strings.CutPrefix(arg, flag+"=")
-		switch {
-		case arg == "--":
-			return command, nil
-		case joined:
-			command.Args = slices.Concat(args[:i], args[i+1:])
-		case arg == flag && i+1 < len(args):
-			value = args[i+1]
-			command.Args = slices.Concat(args[:i], args[i+2:])
-		case arg == flag:
-			value = ""
-		default:
-			continue
-		}
-		n, err := strconv.ParseInt(value, 10, 64)
-		if err != nil || n < 1 {
-			return CommandLine{}, fmt.Errorf("%s = %q is no whole number above 0; give the highest fence that the protected resources have seen%w", flag, value, usage{})
-		}
-		command.FenceAbove = n
-		return command, nil
+	i := slices.IndexFunc(c.Args, func(arg string) bool { return arg == "--" || arg == flag || strings.HasPrefix(arg, flag+"=") })
+	if i < 0 || c.Args[i] == "--" {
+		return nil
 	}
-	return command, nil
+	value, joined := strings.CutPrefix(c.Args[i], flag+"=")
+	rest := c.Args[i+1:]
+	if !joined {
+		value = ""
+		if len(rest) > 0 {
+			value, rest = rest[0], rest[1:]
+		}
+	}
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || n < 1 {
+		return fmt.Errorf("%s = %q is no whole number above 0; give the highest fence that the protected resources have seen%w", flag, value, usage{})
+	}
+	c.Args, c.FenceAbove = slices.Concat(c.Args[:i], rest), n
+	return nil
 }
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9-]{1,32}$`)

@@ -2,9 +2,9 @@
 // settings and ends the process with an exit code.
 //
 // Reading order:
-//   - command.go: the words of the command line;
+//   - command.go: the words of the command line, and the table of subcommands;
 //   - app.go: one job for each word, and the exit codes;
-//   - banner.go, check.go, reconfigure.go, quarantine.go, hashpassword.go, version.go:
+//   - banner.go, hashpassword.go, version.go, completion.go, man.go:
 //     the jobs and their output;
 //   - lock.go, guard.go, lease.go, resp.go: redlockd lock, which runs a command while
 //     it holds a lock.

@@ -3,14 +3,18 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	mrand "math/rand/v2"
+	"net"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"redlockd/proxy/resp"
@@ -51,11 +55,15 @@ func newToken() string {
 	return base64.RawURLEncoding.EncodeToString(random[:])
 }
 
-// take requests the lock until it is granted or the time to wait is over.
-func (l *clientLease) take(ctx context.Context, wait time.Duration) error {
+// take requests the lock until it is granted or the time to wait is over. The first try does
+// not wait, so that log receives a line where the lock is waited for.
+func (l *clientLease) take(ctx context.Context, wait time.Duration, log io.Writer) error {
 	end := time.Now().Add(wait)
 	for tries := 0; ; tries++ {
 		left := max(time.Until(end), 0)
+		if tries == 0 {
+			left = 0
+		}
 		granted, err := l.request(ctx, left)
 		switch {
 		case granted:
@@ -68,10 +76,9 @@ func (l *clientLease) take(ctx context.Context, wait time.Duration) error {
 			return ctx.Err()
 		case time.Until(end) <= 0:
 			l.release()
-			if err == nil {
-				err = errHeld
-			}
-			return err
+			return cmp.Or(err, errHeld)
+		case tries == 0:
+			fmt.Fprintf(log, "redlockd lock: waits up to %s for %s%s\n", wait, l.key, l.waitReason(ctx, err))
 		}
 		pause := min(maxPause, minPause<<min(tries, 8))
 		pause = min(pause/2+mrand.N(pause), time.Until(end))
@@ -82,34 +89,68 @@ func (l *clientLease) take(ctx context.Context, wait time.Duration) error {
 	}
 }
 
+// waitReason is why the first try did not get the lock: err, or the first holder as far as
+// DINFO shows it. Names and notes are other clients' texts and therefore quoted.
+func (l *clientLease) waitReason(ctx context.Context, err error) string {
+	if err != nil {
+		return ": " + err.Error()
+	}
+	reply, _ := l.query(ctx, "DINFO", l.key) // a failure shows nothing, either
+	holders, _ := field(reply, "holders").([]any)
+	if len(holders) == 0 {
+		return ", " + errHeld.Error()
+	}
+	reason := ", held by"
+	for _, name := range []string{"name", "client", "meta", "daemon", "token"} {
+		if text, ok := field(holders[0], name).(string); ok {
+			reason += fmt.Sprintf(" %s %q", name, text)
+		}
+	}
+	if more := len(holders) - 1; more > 0 {
+		reason += fmt.Sprintf(" and %d more", more)
+	}
+	if left, ok := field(holders[0], "ttl").(int64); ok {
+		reason += fmt.Sprintf(", for %s unless it is extended", time.Duration(left)*time.Millisecond)
+	}
+	return reason
+}
+
+// field is a value of a map in RESP2, nil without it.
+func field(reply any, name string) any {
+	items, _ := reply.([]any)
+	for i := 0; i+1 < len(items); i += 2 {
+		if items[i] == name {
+			return items[i+1]
+		}
+	}
+	return nil
+}
+
 // retryable reports whether the next try may succeed.
 func retryable(err error) bool {
 	var refused resp.Error
-	if !errors.As(err, &refused) {
-		return true
+	var address *net.AddrError
+	var certificate *tls.CertificateVerificationError
+	if errors.As(err, &address) || errors.As(err, &certificate) {
+		return false
 	}
-	switch refused.Code() {
-	case "NOQUORUM", "EXPIRED", "TRYLATER", "SHUTDOWN":
-		return true
-	}
-	return false
+	return !errors.As(err, &refused) || slices.Contains([]string{"NOQUORUM", "EXPIRED", "TRYLATER", "SHUTDOWN"}, refused.Code())
 }
 
-// request is one DLOCK, with WAIT where the daemon has it: it wakes the first waiter in
-// the queue, while clients that retry get the lock in no order.
+// request is one DLOCK. WAIT wakes the first waiter in the queue, while clients that retry get
+// the lock in no order.
 func (l *clientLease) request(ctx context.Context, wait time.Duration) (granted bool, err error) {
 	words := []string{"DLOCK", l.key, milliseconds(l.ttl), "TOKEN", l.token}
-	timeout, waits := waitMargin, false
-	if wait > 0 {
+	waits := wait >= time.Millisecond
+	if waits {
 		longest, err := l.maxWait(ctx)
 		if err != nil {
 			return false, err
 		}
-		if wait = min(wait, longest); wait >= time.Millisecond {
-			words, timeout, waits = append(words, "WAIT", milliseconds(wait)), wait+waitMargin, true
-		}
+		wait = min(wait, longest)
+		words = append(words, "WAIT", milliseconds(wait))
 	}
-	reply, err := l.daemons.do(ctx, timeout, words...)
+	reply, err := l.daemons.do(ctx, wait+waitMargin, words...)
 	if err != nil || reply == nil {
 		return false, err
 	}
@@ -147,39 +188,25 @@ func (l *clientLease) confirmed(ctx context.Context, waited bool) (bool, error) 
 	return false, errLate
 }
 
-// maxWait is the longest WAIT of the daemon, 0 where it has no WAIT.
+// maxWait is the longest WAIT of the daemon.
 func (l *clientLease) maxWait(ctx context.Context) (time.Duration, error) {
-	docs, err := l.daemons.do(ctx, dialTimeout, "COMMAND", "DOCS", "DLOCK")
-	if err != nil || !mentions(docs, "WAIT") {
-		return 0, err
+	reply, err := l.query(ctx, "CONFIG", "GET", "max-wait")
+	text, _ := field(reply, "max-wait").(string)
+	if longest, bad := time.ParseDuration(text); bad == nil {
+		return longest, err
 	}
-	reply, err := l.daemons.do(ctx, dialTimeout, "CONFIG", "GET", "max-wait")
-	if err != nil {
-		return 0, err
-	}
-	if pair, ok := reply.([]any); ok && len(pair) == 2 {
-		if text, ok := pair[1].(string); ok {
-			if longest, err := time.ParseDuration(text); err == nil {
-				return longest, nil
-			}
-		}
-	}
-	return defaultMaxWait, nil
+	return defaultMaxWait, err
 }
 
-// mentions looks for a word anywhere in an answer.
-func mentions(a any, word string) bool {
-	switch a := a.(type) {
-	case string:
-		return strings.EqualFold(a, word)
-	case []any:
-		for _, item := range a {
-			if mentions(item, word) {
-				return true
-			}
-		}
+// query sends a command that only shows something; an error reply shows nothing: the user may
+// have no permission.
+func (l *clientLease) query(ctx context.Context, words ...string) (any, error) {
+	reply, err := l.daemons.do(ctx, dialTimeout, words...)
+	var refused resp.Error
+	if errors.As(err, &refused) {
+		return nil, nil
 	}
-	return false
+	return reply, err
 }
 
 // extend makes the lease last ttl from now. lost means that a quorum does not have it

@@ -25,25 +25,29 @@ const ExitHeld = 75
 const (
 	defaultConnect = "127.0.0.1:7379"
 	defaultTTL     = 30 * time.Second
+	defaultWait    = 10 * time.Second
 	minTTL         = 100 * time.Millisecond // a third of it is the time for an extension
 	maxGrace       = 5 * time.Second
 )
 
-const lockHelp = `redlockd lock [OPTION…] KEY -- COMMAND [ARGUMENT…]: runs COMMAND while the lock on KEY is held
+const lockUsage = `redlockd lock [OPTION…] KEY -- COMMAND [ARGUMENT…]: runs COMMAND while the lock on KEY is held
 
-      --connect LIST    daemons: [tls:]host:port, unix:/path, the next one if one fails [127.0.0.1:7379]
-      --ca FILE         PEM, the signers of the certificates of tls: daemons [those the machine trusts]
-      --db N            database [0]
-      --ttl TIME        lease, extended every third of it while COMMAND runs [30s]
-      --wait TIME       how long to wait for the lock; 0 is one try [0s]
-      --on-lost WORD    kill: end COMMAND when the lock is lost; warn: print a message and let it go on [kill]
-      --grace TIME      from TERM to KILL [a sixth of the lease, at most 5s]
+`
 
+const lockNotes = `
 COMMAND finds LOCK_KEY, LOCK_TOKEN and LOCK_FENCE in its environment; let what it writes to refuse
 a smaller fence. After a wait COMMAND starts only when an extension has confirmed the lock. LOCK_USER and LOCK_PASSWORD authenticate to the daemon, LOCK_CONNECT is --connect.
 Exit code: COMMAND's; 128 and the signal that ended it; 75 if the lock was held by another client,
 126 or 127 if COMMAND could not be run, 2 for wrong usage, 1 for everything else.
 `
+
+func lockHelp() string {
+	rows := ""
+	for _, o := range optionsOf(lockFlags(&lockOptions{})) {
+		rows += fmt.Sprintf("      %-18s%s\n", "--"+o.Name+" "+o.Argument, o.Help)
+	}
+	return lockUsage + rows + lockNotes
+}
 
 // lockOptions is the command line of lock.
 type lockOptions struct {
@@ -53,7 +57,7 @@ type lockOptions struct {
 	ttl      time.Duration
 	wait     time.Duration
 	grace    time.Duration
-	warn     bool
+	onLost   string // kill or warn
 	key      string
 	command  []string
 }
@@ -63,7 +67,7 @@ var errLockHelp = errors.New("help is wanted")
 func (a *App) lock(ctx context.Context, args []string) error {
 	o, err := a.lockOptions(args)
 	if errors.Is(err, errLockHelp) {
-		return a.print(lockHelp)
+		return a.print(lockHelp())
 	}
 	if err != nil {
 		return fmt.Errorf("lock: %w%w", err, usage{})
@@ -74,7 +78,7 @@ func (a *App) lock(ctx context.Context, args []string) error {
 		return fmt.Errorf("lock: %w%w", err, usage{})
 	}
 	l := newClientLease(d, o.key, o.ttl)
-	switch err := l.take(ctx, o.wait); {
+	switch err := l.take(ctx, o.wait, a.Err); {
 	case errors.Is(err, errHeld):
 		return &Exit{ExitHeld, fmt.Sprintf("lock %s: %v", o.key, err)}
 	case err != nil:
@@ -84,7 +88,7 @@ func (a *App) lock(ctx context.Context, args []string) error {
 	command := exec.Command(o.command[0], o.command[1:]...)
 	command.Stdin, command.Stdout, command.Stderr = a.In, a.Out, a.Err
 	command.Env = a.commandEnviron(l)
-	g := &guard{lease: l, command: command, log: a.Err, grace: o.grace, warn: o.warn}
+	g := &guard{lease: l, command: command, log: a.Err, grace: o.grace, warn: o.onLost == "warn"}
 	if code := g.run(ctx); code != ExitOK {
 		return &Exit{Code: code}
 	}
@@ -131,16 +135,7 @@ func (a *App) lockOptions(args []string) (lockOptions, error) {
 	if list := a.variable("LOCK_CONNECT"); list != "" {
 		o.connect = strings.Split(list, ",")
 	}
-	var lost string
-	flags := pflag.NewFlagSet("lock", pflag.ContinueOnError)
-	flags.Usage = func() {} // Report prints errors, lock prints --help
-	flags.StringSliceVar(&o.connect, "connect", o.connect, "")
-	flags.StringVar(&o.ca, "ca", "", "")
-	flags.IntVar(&o.database, "db", 0, "")
-	flags.DurationVar(&o.ttl, "ttl", defaultTTL, "")
-	flags.DurationVar(&o.wait, "wait", 0, "")
-	flags.DurationVar(&o.grace, "grace", 0, "")
-	flags.StringVar(&lost, "on-lost", "kill", "")
+	flags := lockFlags(&o)
 	if err := flags.Parse(args); errors.Is(err, pflag.ErrHelp) {
 		return o, errLockHelp
 	} else if err != nil {
@@ -150,15 +145,38 @@ func (a *App) lockOptions(args []string) (lockOptions, error) {
 	if flags.ArgsLenAtDash() != 1 || len(rest) < 2 {
 		return o, errors.New("write lock [OPTION…] KEY -- COMMAND [ARGUMENT…]; see redlockd lock --help")
 	}
-	o.key, o.command, o.warn = rest[0], rest[1:], lost == "warn"
+	o.key, o.command = rest[0], rest[1:]
 	if o.grace == 0 {
 		o.grace = min(maxGrace, o.ttl/6)
 	}
-	return o, o.check(lost)
+	return o, o.check()
+}
+
+// lockFlags are the options over o. A usage is the name of the value, a tab and the help.
+func lockFlags(o *lockOptions) *pflag.FlagSet {
+	flags := pflag.NewFlagSet("lock", pflag.ContinueOnError)
+	flags.SortFlags = false
+	flags.Usage = func() {} // Report prints errors, lock prints --help
+	flags.StringSliceVar(&o.connect, "connect", o.connect, "LIST\tdaemons: [tls:]host:port, unix:/path, the next one if one fails ["+defaultConnect+"]")
+	flags.StringVar(&o.ca, "ca", "", "FILE\tPEM, the signers of the certificates of tls: daemons [those the machine trusts]")
+	flags.IntVar(&o.database, "db", 0, "N\tdatabase [0]")
+	flags.DurationVar(&o.ttl, "ttl", defaultTTL, "TIME\tlease, extended every third of it while COMMAND runs ["+defaultTTL.String()+"]")
+	flags.DurationVar(&o.wait, "wait", defaultWait, "TIME\thow long to wait for the lock, also while masters or daemons fail; 0 is one try ["+defaultWait.String()+"]")
+	flags.StringVar(&o.onLost, "on-lost", "kill", "WORD\tkill: end COMMAND when the lock is lost; warn: print a message and let it go on [kill]")
+	flags.DurationVar(&o.grace, "grace", 0, "TIME\tfrom TERM to KILL [a sixth of the lease, at most "+maxGrace.String()+"]")
+	return flags
+}
+
+func optionsOf(flags *pflag.FlagSet) (all []flagRow) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		argument, help, _ := strings.Cut(f.Usage, "\t")
+		all = append(all, flagRow{f.Name, argument, help})
+	})
+	return all
 }
 
 // check checks what the daemon does not.
-func (o *lockOptions) check(lost string) error {
+func (o *lockOptions) check() error {
 	switch {
 	case o.ttl < minTTL || o.ttl%time.Millisecond != 0:
 		return fmt.Errorf("--ttl is %s, allowed are whole milliseconds from %s on; it is extended every third of it", o.ttl, minTTL)
@@ -166,8 +184,8 @@ func (o *lockOptions) check(lost string) error {
 		return fmt.Errorf("--wait is %s, allowed are whole milliseconds from 0 on", o.wait)
 	case o.grace < 0 || o.grace > o.ttl/2:
 		return fmt.Errorf("--grace is %s, allowed are 0 to %s, half of --ttl: the command must have ended when the lock is lost", o.grace, o.ttl/2)
-	case lost != "kill" && lost != "warn":
-		return fmt.Errorf("--on-lost is %q, allowed are kill and warn", lost)
+	case o.onLost != "kill" && o.onLost != "warn":
+		return fmt.Errorf("--on-lost is %q, allowed are kill and warn", o.onLost)
 	case o.database < 0:
 		return fmt.Errorf("--db is %d, allowed are 0 and more", o.database)
 	case len(o.connect) == 0 || slices.Contains(o.connect, ""):

@@ -16,6 +16,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -54,7 +55,7 @@ func TestLockOptions_LeaveTheCommandsOwnAlone(t *testing.T) {
 	a := App{Environ: []string{"LOCK_CONNECT=a:1,b:2"}}
 	o, err := a.lockOptions(strings.Fields("k --ttl 6s --on-lost=warn -- rsync --wait -a -- x"))
 	if err != nil || o.key != "k" || strings.Join(o.command, " ") != "rsync --wait -a -- x" || o.ttl != 6*time.Second ||
-		o.wait != 0 || o.grace != time.Second || !o.warn || strings.Join(o.connect, " ") != "a:1 b:2" {
+		o.wait != 10*time.Second || o.grace != time.Second || o.onLost != "warn" || strings.Join(o.connect, " ") != "a:1 b:2" {
 		t.Errorf("%+v, %v", o, err)
 	}
 }
@@ -119,34 +120,43 @@ func TestLock_DistinguishesHeldFromFailed(t *testing.T) {
 		{"%1\r\n", "not RESP2", ExitRuntime},
 	} {
 		s := startScript(t, map[string][]string{"DLOCK": {c.answer}})
-		code, out, printed := locked(t, nil, []*script{s}, "k", "--", "echo", "ran")
+		code, out, printed := locked(t, nil, []*script{s}, "--wait", "0", "k", "--", "echo", "ran")
 		if code != c.code || out != "" || !strings.Contains(printed, c.says) {
 			t.Errorf("%q: code %d, out %q, printed %q", c.answer, code, out, printed)
 		}
-		if s.count("DUNLOCK k") == 0 {
-			t.Errorf("%q: what may have been taken was not given back", c.answer)
+		if s.count("DUNLOCK k") == 0 || s.count("DLOCK k") != 1 {
+			t.Errorf("%q: %d tries; what may have been taken was given back %d times", c.answer, s.count("DLOCK k"), s.count("DUNLOCK k"))
 		}
 	}
 }
 
 func TestLock_RetriesWhileItMayWait(t *testing.T) {
-	s := startScript(t, map[string][]string{"DLOCK": {"$-1\r\n", "-TRYLATER busy\r\n", "", "-NOQUORUM 1 of 3\r\n", granted}})
+	s := startScript(t, map[string][]string{"DLOCK": {"$-1\r\n", "-TRYLATER busy\r\n", "", "-NOQUORUM 1 of 3\r\n", granted}, "DEXTEND": {":30000\r\n"}})
 	code, out, printed := locked(t, nil, []*script{s}, "--wait", "1m", "k", "--", "echo", "ran")
 	if code != 0 || out != "ran\n" || s.count("DLOCK k") != 5 {
 		t.Errorf("code %d, out %q, printed %q, %d tries", code, out, printed, s.count("DLOCK k"))
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, line := range s.received {
-		if strings.Contains(line, "WAIT") {
-			t.Errorf("WAIT was sent to a daemon that does not have it: %s", line)
+}
+
+// The first try waits for nothing, so that the reason is known when the wait begins.
+func TestLock_ShowsWhyItBeginsToWait(t *testing.T) {
+	holder := "*1\r\n*6\r\n$4\r\nname\r\n$4\r\nanna\r\n$3\r\nttl\r\n:20000\r\n$4\r\nmeta\r\n$6\r\n\x1b[2Jno\r\n"
+	for _, c := range []struct{ first, view, says string }{
+		{"$-1\r\n", "*4\r\n$5\r\nstate\r\n+held\r\n$7\r\nholders\r\n" + holder, `, held by name "anna" meta "\x1b[2Jno", for 20s unless it is extended`},
+		{"$-1\r\n", "-NOPERM this user may not read\r\n", ", held by another client"},
+		{"-NOQUORUM 1 of 3\r\n", "+OK\r\n", ": NOQUORUM 1 of 3"},
+		{"-TRYLATER busy\r\n", "+OK\r\n", ": TRYLATER busy"},
+	} {
+		s := startScript(t, map[string][]string{"DLOCK": {c.first, "-NOQUORUM 0 of 3\r\n", granted}, "DINFO": {c.view}, "DEXTEND": {":30000\r\n"}})
+		code, out, printed := locked(t, nil, []*script{s}, "--wait", "5m", "k", "--", "echo", "ran")
+		if want := "redlockd lock: waits up to 5m0s for k" + c.says + "\n"; code != 0 || out != "ran\n" || printed != want || s.count("DLOCK k") != 3 {
+			t.Errorf("code %d, out %q, %d tries, printed %q, want %q", code, out, s.count("DLOCK k"), printed, want)
 		}
 	}
 }
 
-func TestLock_WaitsInTheQueueWhereTheDaemonHasWAIT(t *testing.T) {
+func TestLock_WaitsInTheQueue(t *testing.T) {
 	s := startScript(t, map[string][]string{
-		"COMMAND": {"*2\r\n$5\r\ndlock\r\n*2\r\n$5\r\ntoken\r\n$4\r\nWAIT\r\n"},
 		"CONFIG":  {"*2\r\n$8\r\nmax-wait\r\n$2\r\n2m\r\n"},
 		"DLOCK":   {"$-1\r\n", granted},
 		"DEXTEND": {":30000\r\n"},
@@ -154,17 +164,31 @@ func TestLock_WaitsInTheQueueWhereTheDaemonHasWAIT(t *testing.T) {
 	if code, out, printed := locked(t, nil, []*script{s}, "--wait", "1h", "k", "--", "echo", "ran"); code != 0 || out != "ran\n" {
 		t.Errorf("code %d, out %q, printed %q", code, out, printed)
 	}
-	if s.count("DLOCK k") != 2 || !strings.Contains(strings.Join(s.received, "\n"), " WAIT 120000") {
+	var waits []bool
+	for _, line := range s.received {
+		if strings.HasPrefix(line, "DLOCK k") {
+			waits = append(waits, strings.HasSuffix(line, " WAIT 120000"))
+		}
+	}
+	if !slices.Equal(waits, []bool{false, true}) { // the first try shows whether there is anything to wait for
 		t.Errorf("received %q", s.received)
+	}
+}
+
+func TestLock_WaitsInTheQueueForAUserWhoSeesNothing(t *testing.T) {
+	no := []string{"-NOPERM this user has no permissions\r\n"}
+	s := startScript(t, map[string][]string{"CONFIG": no, "DINFO": no, "DLOCK": {"$-1\r\n", granted}, "DEXTEND": {":30000\r\n"}})
+	code, out, printed := locked(t, nil, []*script{s}, "--wait", "1h", "k", "--", "echo", "ran")
+	if code != 0 || out != "ran\n" || !strings.Contains(strings.Join(s.received, "\n"), " WAIT 600000") {
+		t.Errorf("code %d, out %q, printed %q, received %q", code, out, printed, s.received)
 	}
 }
 
 // A grant that was waited for proves nothing until an extension has.
 func TestLock_RunsNothingBehindWAITUntilTheLockIsConfirmed(t *testing.T) {
 	s := startScript(t, map[string][]string{
-		"COMMAND": {"*2\r\n$5\r\ndlock\r\n*2\r\n$5\r\ntoken\r\n$4\r\nWAIT\r\n"},
 		"CONFIG":  {"*2\r\n$8\r\nmax-wait\r\n$2\r\n2m\r\n"},
-		"DLOCK":   {granted, granted, granted},
+		"DLOCK":   {"$-1\r\n", granted, granted, granted},
 		"DEXTEND": {"$-1\r\n", "-NOQUORUM 1 of 3\r\n", ":30000\r\n"},
 	})
 	code, out, printed := locked(t, nil, []*script{s}, "--wait", "1h", "k", "--", "sh", "-c", "echo $LOCK_TOKEN")
@@ -179,14 +203,14 @@ func TestLock_RunsNothingBehindWAITUntilTheLockIsConfirmed(t *testing.T) {
 			tokens = append(tokens, words[4])
 		}
 	}
-	if len(tokens) != 3 || tokens[0] == tokens[1] || tokens[1] != tokens[2] || out != tokens[2]+"\n" {
+	if len(tokens) != 4 || tokens[0] != tokens[1] || tokens[1] == tokens[2] || tokens[2] != tokens[3] || out != tokens[3]+"\n" {
 		t.Errorf("tokens %q and %q for the command; one that was lost is not used again, one that may be held is", tokens, out)
 	}
 }
 
 func TestLock_RunsNothingIfTheGrantHasNoTimeLeft(t *testing.T) {
 	s := startScript(t, map[string][]string{"DLOCK": {"*3\r\n$5\r\ntoken\r\n:0\r\n:41\r\n"}})
-	code, out, printed := locked(t, nil, []*script{s}, "k", "--", "echo", "ran")
+	code, out, printed := locked(t, nil, []*script{s}, "--wait", "0", "k", "--", "echo", "ran")
 	if code != ExitRuntime || out != "" || !strings.Contains(printed, "the lease ended before the daemon's answer arrived") || s.count("DUNLOCK k") == 0 {
 		t.Errorf("code %d, out %q, printed %q", code, out, printed)
 	}
@@ -215,9 +239,15 @@ func TestLock_TrustsTheCertificatesOfCA(t *testing.T) {
 		says string
 	}{{ca, 0, ""}, {"", ExitRuntime, "certificate"}, {empty, ExitUsage, "holds no certificate"}, {"/does/not/exist", ExitUsage, "--ca"}} {
 		code, _, printed := locked(t, nil, nil, "--connect", address, "--ca", c.ca, "k", "--", "true")
-		if code != c.code || !strings.Contains(printed, c.says) {
+		if code != c.code || !strings.Contains(printed, c.says) || strings.Contains(printed, "waits") {
 			t.Errorf("--ca %s: code %d, printed %q", c.ca, code, printed)
 		}
+	}
+}
+
+func TestLock_DoesNotWaitForAnAddressThatIsNone(t *testing.T) {
+	if code, out, printed := locked(t, nil, nil, "--connect", "no-port", "k", "--", "echo", "ran"); code != ExitRuntime || out != "" || strings.Count(printed, "\n") != 1 || !strings.Contains(printed, "missing port in address") {
+		t.Errorf("code %d, out %q, printed %q", code, out, printed)
 	}
 }
 

@@ -20,13 +20,20 @@ import (
 // channelPrefix stands before a lock's name in the name of its channel.
 const channelPrefix = "dlock:"
 
+type kind int
+
+const (
+	toChannel kind = iota
+	toPattern
+	kinds
+)
+
 // channelSubscriber is one connection with subscriptions. Its registry guards it.
 type channelSubscriber struct {
-	client   *commands.Client
-	hook     *commands.CloseHook
-	user     string         // at the latest subscription
-	channels map[string]int // by name: the database
-	patterns map[string]int
+	client *commands.Client
+	unhook func()                // removes the hook of the connection's end
+	user   string                // at the latest subscription
+	names  [kinds]map[string]int // by the channel's name or the pattern: the database
 }
 
 // subscriberSet is the subscribers of one channel, or of one pattern.
@@ -37,9 +44,8 @@ type subscriberSet struct {
 
 // dbSubscriptions is the subscriptions to one database's locks.
 type dbSubscriptions struct {
-	channels map[string]*subscriberSet
-	patterns map[string]*subscriberSet
-	end      func() // ends its events
+	sets [kinds]map[string]*subscriberSet // by the channel's name or the pattern
+	end  func()                           // ends its events
 }
 
 // channels is the registry. The zero value sends no events.
@@ -63,7 +69,7 @@ func (r *channels) subscribe(c *commands.Client, names []string, patterns []glob
 	s := r.subscribers[c]
 	isNew := s == nil
 	if isNew {
-		s = &channelSubscriber{client: c, channels: map[string]int{}, patterns: map[string]int{}}
+		s = &channelSubscriber{client: c, names: [kinds]map[string]int{{}, {}}}
 		if r.subscribers == nil {
 			r.subscribers, r.dbs = map[*commands.Client]*channelSubscriber{}, map[int]*dbSubscriptions{}
 		}
@@ -71,16 +77,14 @@ func (r *channels) subscribe(c *commands.Client, names []string, patterns []glob
 	}
 	s.user = c.User
 	for _, name := range names {
-		r.dropLocked(s, name, s.channels, (*dbSubscriptions).ofChannels)
+		r.dropLocked(s, toChannel, name)
 		if hasEvents(name) {
-			s.channels[name] = c.DB
-			r.dbLocked(c.DB).ofChannels().add(name, nil, s)
+			r.addLocked(s, toChannel, name, nil)
 		}
 	}
 	for _, pattern := range patterns {
-		r.dropLocked(s, pattern.Text, s.patterns, (*dbSubscriptions).ofPatterns)
-		s.patterns[pattern.Text] = c.DB
-		r.dbLocked(c.DB).ofPatterns().add(pattern.Text, &pattern, s)
+		r.dropLocked(s, toPattern, pattern.Text)
+		r.addLocked(s, toPattern, pattern.Text, &pattern)
 	}
 	r.sweepLocked()
 	r.mu.Unlock()
@@ -88,30 +92,23 @@ func (r *channels) subscribe(c *commands.Client, names []string, patterns []glob
 		return
 	}
 	// If the connection has ended meanwhile, the hook runs at once.
-	hook := c.OnClose.Add(func(error) { r.unsubscribeAll(c) })
+	unhook := c.OnClose.Add(func(error) { r.unsubscribeAll(c) })
 	r.mu.Lock()
-	s.hook = hook
+	s.unhook = unhook
 	r.mu.Unlock()
 }
 
-// unsubscribe ends some of a connection's subscriptions.
-func (r *channels) unsubscribe(c *commands.Client, names, patterns []string) {
+func (r *channels) unsubscribe(c *commands.Client, of kind, names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.subscribers[c]
-	if s == nil {
-		return
+	if s := r.subscribers[c]; s != nil {
+		for _, name := range names {
+			r.dropLocked(s, of, name)
+		}
+		r.sweepLocked()
 	}
-	for _, name := range names {
-		r.dropLocked(s, name, s.channels, (*dbSubscriptions).ofChannels)
-	}
-	for _, pattern := range patterns {
-		r.dropLocked(s, pattern, s.patterns, (*dbSubscriptions).ofPatterns)
-	}
-	r.sweepLocked()
 }
 
-// unsubscribeAll ends all of them.
 func (r *channels) unsubscribeAll(c *commands.Client) {
 	r.mu.Lock()
 	s := r.subscribers[c]
@@ -120,71 +117,55 @@ func (r *channels) unsubscribeAll(c *commands.Client) {
 		return
 	}
 	delete(r.subscribers, c)
-	for name := range s.channels {
-		r.dropLocked(s, name, s.channels, (*dbSubscriptions).ofChannels)
-	}
-	for pattern := range s.patterns {
-		r.dropLocked(s, pattern, s.patterns, (*dbSubscriptions).ofPatterns)
+	for of := range kinds {
+		for name := range s.names[of] {
+			r.dropLocked(s, of, name)
+		}
 	}
 	r.sweepLocked()
-	hook := s.hook
+	unhook := s.unhook
 	r.mu.Unlock()
-	if hook != nil {
-		c.OnClose.Remove(hook)
+	if unhook != nil {
+		unhook()
 	}
 }
 
-// dbLocked returns a database's subscriptions; the first call starts its events.
-func (r *channels) dbLocked(db int) *dbSubscriptions {
+func (r *channels) addLocked(s *channelSubscriber, of kind, name string, pattern *glob.Pattern) {
+	db := s.client.DB
+	s.names[of][name] = db
 	w := r.dbs[db]
-	if w == nil {
-		w = &dbSubscriptions{channels: map[string]*subscriberSet{}, patterns: map[string]*subscriberSet{}}
+	if w == nil { // the first one starts the events of the database
+		w = &dbSubscriptions{sets: [kinds]map[string]*subscriberSet{{}, {}}}
 		r.dbs[db] = w
 		w.end = r.events.Listen(db, func(e redlock.Event) { r.publish(db, e) })
 	}
-	return w
+	if w.sets[of][name] == nil {
+		w.sets[of][name] = &subscriberSet{pattern: pattern}
+	}
+	w.sets[of][name].members.add(s)
+}
+
+func (r *channels) dropLocked(s *channelSubscriber, of kind, name string) {
+	db, known := s.names[of][name]
+	if !known {
+		return
+	}
+	delete(s.names[of], name)
+	if sets := r.dbs[db].sets[of]; sets[name].members.remove(s) {
+		delete(sets, name)
+	}
 }
 
 // sweepLocked ends the events of databases without subscriptions.
 func (r *channels) sweepLocked() {
 	for db, w := range r.dbs {
-		if len(w.channels)+len(w.patterns) == 0 {
+		if len(w.sets[toChannel])+len(w.sets[toPattern]) == 0 {
 			delete(r.dbs, db)
 			w.end()
 		}
 	}
 }
 
-func (r *channels) dropLocked(s *channelSubscriber, name string, databases map[string]int, side func(*dbSubscriptions) subscriberSets) {
-	db, known := databases[name]
-	if !known {
-		return
-	}
-	delete(databases, name)
-	all := side(r.dbs[db])
-	if a := all[name]; a != nil {
-		if a.members.remove(s) {
-			delete(all, name)
-		}
-	}
-}
-
-// subscriberSets is by the name of the channel, or by the pattern.
-type subscriberSets map[string]*subscriberSet
-
-func (w *dbSubscriptions) ofChannels() subscriberSets { return w.channels }
-func (w *dbSubscriptions) ofPatterns() subscriberSets { return w.patterns }
-
-func (all subscriberSets) add(name string, pattern *glob.Pattern, s *channelSubscriber) {
-	a := all[name]
-	if a == nil {
-		a = &subscriberSet{pattern: pattern}
-		all[name] = a
-	}
-	a.members.add(s)
-}
-
-// delivery is a message and its recipients.
 type delivery struct {
 	message commands.Reply
 	to      []*commands.Client
@@ -198,10 +179,10 @@ func (r *channels) publish(db int, e redlock.Event) {
 	var all []delivery
 	r.mu.Lock()
 	if w := r.dbs[db]; w != nil {
-		if a := w.channels[channel]; a != nil {
+		if a := w.sets[toChannel][channel]; a != nil {
 			all = r.addRecipientsLocked(all, a, may, e.Key, commands.Bulk("message"), commands.Bulk(channel), commands.Bulk(text))
 		}
-		for pattern, a := range w.patterns {
+		for pattern, a := range w.sets[toPattern] {
 			if a.pattern.Matches(channel) {
 				all = r.addRecipientsLocked(all, a, may, e.Key, commands.Bulk("pmessage"), commands.Bulk(pattern), commands.Bulk(channel), commands.Bulk(text))
 			}
@@ -223,7 +204,8 @@ func (r *channels) addRecipientsLocked(all []delivery, a *subscriberSet, may map
 	for s := range a.members.all {
 		allowed, known := may[s.user]
 		if !known {
-			allowed = r.mayReceive(s.user, string(key))
+			who := r.users.Find(s.user) // at every event: a user may have been changed or removed since
+			allowed = who.May(access.CategoryEvents) && who.MayUse(string(key))
 			may[s.user] = allowed
 		}
 		if allowed {
@@ -233,16 +215,6 @@ func (r *channels) addRecipientsLocked(all []delivery, a *subscriberSet, may map
 	return append(all, one)
 }
 
-// mayReceive is checked at every event: a user may have been changed or removed since.
-func (r *channels) mayReceive(user, key string) bool {
-	if r.users == nil {
-		return true
-	}
-	who := r.users.Find(user)
-	return who != nil && who.May(access.CategoryEvents) && who.MayUse(key)
-}
-
-// readPatterns reads the patterns of PSUBSCRIBE.
 func readPatterns(texts []string) ([]glob.Pattern, error) {
 	patterns := make([]glob.Pattern, 0, len(texts))
 	for _, text := range texts {
@@ -255,16 +227,51 @@ func readPatterns(texts []string) ([]glob.Pattern, error) {
 	return patterns, nil
 }
 
-// forgetChannels ends all subscriptions of a connection, as RESET does.
-func (h *handlers) forgetChannels(c *commands.Client) {
-	c.Channels, c.Patterns = commands.Subscriptions{}, commands.Subscriptions{}
-	h.channels.unsubscribeAll(c)
-}
-
 // maySubscribe reports whether the client may receive events of the locks it names.
 func maySubscribe(c *commands.Call, names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool {
 		key, isLock := strings.CutPrefix(name, channelPrefix)
 		return isLock && !c.MayUse(key)
 	})
+}
+
+// smallSet is a set that most often has one member, as the subscribers of a channel do: a
+// map for each channel took half of its memory. The zero value of T is no member.
+type smallSet[T comparable] struct {
+	first T
+	more  map[T]struct{}
+}
+
+func (a *smallSet[T]) add(member T) {
+	var none T
+	if a.first == none || a.first == member {
+		delete(a.more, member)
+		a.first = member
+		return
+	}
+	if a.more == nil {
+		a.more = map[T]struct{}{}
+	}
+	a.more[member] = struct{}{}
+}
+
+// remove reports whether there is no member left.
+func (a *smallSet[T]) remove(member T) bool {
+	var none T
+	if delete(a.more, member); a.first == member {
+		a.first = none
+	}
+	return a.first == none && len(a.more) == 0
+}
+
+func (a *smallSet[T]) all(yield func(T) bool) {
+	var none T
+	if a.first != none && !yield(a.first) {
+		return
+	}
+	for member := range a.more {
+		if !yield(member) {
+			return
+		}
+	}
 }

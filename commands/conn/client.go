@@ -6,13 +6,13 @@ package conn
 import (
 	"errors"
 	"fmt"
+	"strings"
+
 	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/commands/arg"
-	"strings"
 )
 
-// maxClientName bounds the names that a connection keeps.
 const maxClientName = 256
 
 // changesClient makes those subcommands run alone whose effect others see: another
@@ -21,16 +21,24 @@ func changesClient(args []string) bool {
 	return len(args) > 1 && (arg.IsWord(args[1], "SETNAME") || arg.IsWord(args[1], "SETINFO") || arg.IsWord(args[1], "REPLY"))
 }
 
-// clientName checks a name and makes it the connection's own, so that it does
-// not keep the buffer of its command alive.
+// ownText checks a text and makes it the connection's own, so that it does not keep the
+// buffer of its command alive.
+func ownText(what, s string) (string, error) {
+	if !access.Printable(s) {
+		return "", commands.RedisText(what + " cannot contain spaces, newlines or special characters.")
+	}
+	if len(s) > maxClientName {
+		return "", fmt.Errorf("%s of %d bytes, allowed are 0 to %d", what, len(s), maxClientName)
+	}
+	return strings.Clone(s), nil
+}
+
+// clientName is a name of the connection. Redis has a text of its own for its first check.
 func clientName(s string) (string, error) {
 	if !access.Printable(s) {
 		return "", commands.RedisText("Client names cannot contain spaces, newlines or special characters.")
 	}
-	if len(s) > maxClientName {
-		return "", fmt.Errorf("client name of %d bytes, allowed are 0 to %d", len(s), maxClientName)
-	}
-	return strings.Clone(s), nil
+	return ownText("client name", s)
 }
 
 func (h *handlers) clientSetName(c *commands.Call) error {
@@ -39,18 +47,15 @@ func (h *handlers) clientSetName(c *commands.Call) error {
 		return err
 	}
 	c.Client.Name = name
-	c.Reply(commands.OK)
-	return nil
+	return c.Reply(commands.OK)
 }
 
 // clientGetName answers nil as long as there is no name.
 func (h *handlers) clientGetName(c *commands.Call) error {
 	if c.Client.Name == "" {
-		c.Reply(commands.Nil)
-	} else {
-		c.Reply(commands.Bulk(c.Client.Name))
+		return c.Reply(commands.Nil)
 	}
-	return nil
+	return c.Reply(commands.Bulk(c.Client.Name))
 }
 
 // clientSetInfo keeps the library's name and version, for people.
@@ -64,20 +69,16 @@ func (h *handlers) clientSetInfo(c *commands.Call) error {
 	default:
 		return commands.RedisText("Unrecognized option '" + commands.Clip(attribute, commands.ShownBytes) + "'")
 	}
-	if !access.Printable(value) {
-		return commands.RedisText(fmt.Sprintf("%s cannot contain spaces, newlines or special characters.", strings.ToLower(attribute)))
+	text, err := ownText(strings.ToLower(attribute), value)
+	if err != nil {
+		return err
 	}
-	if len(value) > maxClientName {
-		return fmt.Errorf("%s of %d bytes, allowed are 0 to %d", strings.ToLower(attribute), len(value), maxClientName)
-	}
-	*field = strings.Clone(value)
-	c.Reply(commands.OK)
-	return nil
+	*field = text
+	return c.Reply(commands.OK)
 }
 
 func (h *handlers) clientID(c *commands.Call) error {
-	c.Reply(commands.Int(c.Client.ID))
-	return nil
+	return c.Reply(commands.Int(c.Client.ID))
 }
 
 // unmeasured are figures that Redis keeps of a connection and this daemon does
@@ -87,8 +88,7 @@ const unmeasured = "multi=-1 qbuf=0 qbuf-free=0 argv-mem=0 obl=0 oll=0 omem=0 to
 
 // clientInfo answers one line: the fields that are known here, and unmeasured.
 func (h *handlers) clientInfo(c *commands.Call) error {
-	c.Reply(commands.Bulk(describe(c.Client.Describe(), "client|info")))
-	return nil
+	return c.Reply(commands.Bulk(describe(c.Client.Describe(), "client|info")))
 }
 
 // clientSwitch serves NO-EVICT and NO-TOUCH: nothing is ever evicted here, so
@@ -97,8 +97,7 @@ func (h *handlers) clientSwitch(c *commands.Call) error {
 	if !arg.IsWord(c.Args[2], "ON") && !arg.IsWord(c.Args[2], "OFF") {
 		return commands.RedisText("syntax error")
 	}
-	c.Reply(commands.OK)
-	return nil
+	return c.Reply(commands.OK)
 }
 
 // clientTracking accepts exactly what is safe without ever sending an
@@ -109,8 +108,7 @@ func (h *handlers) clientTracking(c *commands.Call) error {
 	switch {
 	case arg.IsWord(mode, "OFF") && len(more) == 0,
 		arg.IsWord(mode, "ON") && len(more) == 1 && arg.IsWord(more[0], "OPTIN"):
-		c.Reply(commands.OK)
-		return nil
+		return c.Reply(commands.OK)
 	case arg.IsWord(mode, "ON"):
 		return errors.New("CLIENT TRACKING is served as ON OPTIN only: no invalidation messages are sent")
 	}

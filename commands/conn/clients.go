@@ -6,11 +6,12 @@ package conn
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"time"
+
 	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/commands/arg"
-	"strings"
-	"time"
 )
 
 // errNoOthers is for a table without a server.
@@ -22,7 +23,6 @@ func describe(d commands.Description, cmd string) string {
 		d.ID, d.Addr, d.Name, d.DB, age(d), d.Channels, d.Patterns, unmeasured, cmd, d.User, d.LibName, d.LibVer, d.Proto)
 }
 
-// age is in whole seconds.
 func age(d commands.Description) int64 {
 	if d.Since.IsZero() {
 		return 0
@@ -60,8 +60,7 @@ func (h *handlers) clientList(c *commands.Call) error {
 			page.WriteString(describe(d, cmd))
 		}
 	}
-	c.Reply(commands.Bulk(page.String()))
-	return nil
+	return c.Reply(commands.Bulk(page.String()))
 }
 
 // clientKill serves KILL addr, which answers OK or an error, and KILL with
@@ -74,18 +73,15 @@ func (h *handlers) clientKill(c *commands.Call) error {
 		if h.kill(c.Client, filter{addr: c.Args[2], me: true}) == 0 {
 			return commands.RedisText("No such client")
 		}
-		c.Reply(commands.OK)
-		return nil
+		return c.Reply(commands.OK)
 	}
 	wish, err := readFilter(c.Args[2:])
 	if err != nil {
 		return err
 	}
-	c.Reply(commands.Int(h.kill(c.Client, wish)))
-	return nil
+	return c.Reply(commands.Int(h.kill(c.Client, wish)))
 }
 
-// filter selects the connections that KILL closes.
 type filter struct {
 	id   int64 // 0: any
 	addr string
@@ -143,8 +139,7 @@ func (h *handlers) clientReply(c *commands.Call) error {
 	switch {
 	case arg.IsWord(c.Args[2], "ON"):
 		c.Client.ReplyMode = commands.ReplyOn
-		c.Reply(commands.OK)
-		return nil
+		return c.Reply(commands.OK)
 	case arg.IsWord(c.Args[2], "OFF"):
 		c.Client.ReplyMode = commands.ReplyOff
 	case arg.IsWord(c.Args[2], "SKIP"):
@@ -154,6 +149,5 @@ func (h *handlers) clientReply(c *commands.Call) error {
 	default:
 		return commands.RedisText("syntax error")
 	}
-	c.Reply(commands.Silence)
-	return nil
+	return c.Reply(commands.Silence)
 }

@@ -5,9 +5,10 @@ package conn
 import (
 	"fmt"
 	"math"
+	"strings"
+
 	"redlockd/commands"
 	"redlockd/commands/arg"
-	"strings"
 )
 
 // ping answers PONG, or the message; to a subscriber on RESP2 in the shape of a
@@ -24,17 +25,14 @@ func (h *handlers) ping(c *commands.Call) error {
 	return nil
 }
 
-// echo answers its argument, byte for byte.
 func (h *handlers) echo(c *commands.Call) error {
-	c.Reply(commands.Bulk(c.Args[1]))
-	return nil
+	return c.Reply(commands.Bulk(c.Args[1]))
 }
 
 // quit closes the connection behind this reply.
 func (h *handlers) quit(c *commands.Call) error {
 	c.Client.Closing = true
-	c.Reply(commands.OK)
-	return nil
+	return c.Reply(commands.OK)
 }
 
 // reset makes the connection as good as new, for pools that hand it on. The
@@ -46,13 +44,12 @@ func (h *handlers) reset(c *commands.Call) error {
 	c.Client.Name = ""
 	c.SignOut()
 	c.Client.ReplyMode = commands.ReplyOn
-	h.forgetChannels(c.Client)
+	c.Client.Channels, c.Client.Patterns = commands.Subscriptions{}, commands.Subscriptions{}
+	h.channels.unsubscribeAll(c.Client)
 	c.Client.LastAcquired.Clear()
-	c.Reply(commands.Simple("RESET"))
-	return nil
+	return c.Reply(commands.Simple("RESET"))
 }
 
-// selectDatabase moves the connection to another database of the masters.
 func (h *handlers) selectDatabase(c *commands.Call) error {
 	db, ok := arg.ParseInteger(c.Args[1])
 	switch {
@@ -64,6 +61,5 @@ func (h *handlers) selectDatabase(c *commands.Call) error {
 		return commands.RedisText("DB index is out of range")
 	}
 	c.Client.DB = int(db)
-	c.Reply(commands.OK)
-	return nil
+	return c.Reply(commands.OK)
 }

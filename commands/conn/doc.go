@@ -2,7 +2,7 @@
 //
 // Reading order:
 //   - rows.go: the commands;
-//   - connection.go, hello.go, auth.go, client.go, clients.go: the connection;
-//   - redisidentity.go, config.go, info.go: which server this is, and its statistics;
+//   - connection.go, hello.go, client.go, clients.go: the connection;
+//   - redisidentity.go, info.go: which server this is, and its statistics;
 //   - subscribe.go, channels.go, springchannel.go: events of locks.
 package conn

@@ -1,9 +1,11 @@
-// HELLO: switches the protocol, and may authenticate and name the client.
+// AUTH [username] password authenticates the client. HELLO switches the protocol, and may
+// authenticate and name the client.
 
 package conn
 
 import (
 	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/commands/arg"
 )
 
@@ -14,7 +16,6 @@ const advertisedVersion = "8.4.0"
 
 var helloNeedsAuth = commands.Error("NOAUTH", "HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time")
 
-// greeting is the content of a HELLO.
 type greeting struct {
 	auth     bool
 	user     string
@@ -33,8 +34,7 @@ func (h *handlers) hello(c *commands.Call) error {
 			return commands.RedisText("Protocol version is not an integer or out of range")
 		}
 		if version < 2 || version > 3 {
-			c.Reply(commands.Error("NOPROTO", "unsupported protocol version"))
-			return nil
+			return c.Reply(commands.Error("NOPROTO", "unsupported protocol version"))
 		}
 	}
 	wish, err := readGreeting(c)
@@ -45,8 +45,7 @@ func (h *handlers) hello(c *commands.Call) error {
 		return nil
 	}
 	if !c.Authenticated() {
-		c.Reply(helloNeedsAuth)
-		return nil
+		return c.Reply(helloNeedsAuth)
 	}
 	if versioned {
 		c.Client.Proto = int(version)
@@ -54,8 +53,7 @@ func (h *handlers) hello(c *commands.Call) error {
 	if wish.setsName {
 		c.Client.Name = wish.name
 	}
-	c.Reply(h.introduction(c.Client))
-	return nil
+	return c.Reply(h.introduction(c.Client))
 }
 
 // readGreeting reads what follows the version: AUTH user password, SETNAME name.
@@ -93,4 +91,21 @@ func (h *handlers) introduction(client *commands.Client) commands.Reply {
 		commands.Bulk("role"), commands.Bulk("master"),
 		commands.Bulk("modules"), commands.Array(),
 	)
+}
+
+// auth uses the texts of Redis; ioredis turns exactly the first into a warning.
+func (h *handlers) auth(c *commands.Call) error {
+	name, password := access.DefaultUser, c.Args[len(c.Args)-1]
+	switch {
+	case len(c.Args) == 2 && h.deps.Users == nil:
+		return commands.RedisText("AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?")
+	case len(c.Args) > 3:
+		return commands.RedisText("syntax error")
+	case len(c.Args) == 3:
+		name = c.Args[1]
+	}
+	if c.SignIn(name, password) {
+		c.Reply(commands.OK)
+	}
+	return nil
 }

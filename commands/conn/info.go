@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/metrics"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,28 +19,33 @@ import (
 	"redlockd/redlock"
 )
 
-// section writes the lines of one heading.
 type section struct {
 	name  string
-	write func(*infoPage, *handlers, *commands.Call)
+	write func(*infoPage)
 }
 
 // sections in the order in which they are shown.
 func (h *handlers) sections() []section {
 	sections := []section{
-		{"Server", infoServer},
-		{"Clients", infoClients},
-		{"Memory", infoMemory},
-		{"Persistence", infoPersistence},
-		{"Stats", infoStats},
-		{"Replication", infoReplication},
-		{"Cluster", infoCluster},
+		{"Server", h.infoServer},
+		{"Clients", figures(commands.SectionClients)},
+		{"Memory", h.infoMemory},
+		{"Persistence", func(p *infoPage) {
+			p.line("loading", 0)
+			p.line("aof_enabled", 0)
+		}},
+		{"Stats", figures(commands.SectionStats)},
+		{"Replication", func(p *infoPage) {
+			p.line("role", "master")
+			p.line("connected_slaves", 0)
+		}},
+		{"Cluster", func(p *infoPage) { p.line("cluster_enabled", 0) }},
 	}
 	if h.deps.RedisCompat != nil {
-		sections = append(sections, section{"Dropin", infoDropin})
+		sections = append(sections, section{"Dropin", h.infoDropin})
 	}
 	if h.deps.Masters != nil {
-		sections = append(sections, section{"Locks", infoLocks}, section{"Masters", infoMasters})
+		sections = append(sections, section{"Locks", figures(commands.SectionLocks)}, section{"Masters", h.infoMasters})
 	}
 	return sections
 }
@@ -47,29 +53,26 @@ func (h *handlers) sections() []section {
 // info answers the named sections in any case, or all of them. Unknown names
 // are passed over, as Redis does.
 func (h *handlers) info(c *commands.Call) error {
-	page := infoPage{snapshot: sync.OnceValue(h.deps.Snapshot)}
+	page := infoPage{db: c.Client.DB, snapshot: sync.OnceValue(h.deps.Snapshot)}
 	for _, s := range h.sections() {
 		if wantsSection(c.Args[1:], strings.ToUpper(s.name)) {
 			page.heading(s.name)
-			s.write(&page, h, c)
+			s.write(&page)
 		}
 	}
-	c.Reply(commands.Bulk(page.text.String()))
-	return nil
+	return c.Reply(commands.Bulk(page.text.String()))
 }
 
 func wantsSection(names []string, name string) bool {
-	for _, a := range names {
-		if arg.IsWord(a, name) || arg.IsWord(a, "DEFAULT") || arg.IsWord(a, "ALL") || arg.IsWord(a, "EVERYTHING") {
-			return true
-		}
-	}
-	return len(names) == 0
+	return len(names) == 0 || slices.ContainsFunc(names, func(a string) bool {
+		return arg.IsWord(a, name) || arg.IsWord(a, "DEFAULT") || arg.IsWord(a, "ALL") || arg.IsWord(a, "EVERYTHING")
+	})
 }
 
 // infoPage is text in lines that end with CR and LF.
 type infoPage struct {
 	text     strings.Builder
+	db       int                      // of the client
 	snapshot func() commands.Snapshot // one for all sections
 }
 
@@ -84,33 +87,34 @@ func (p *infoPage) line(field string, value any) {
 	fmt.Fprintf(&p.text, "%s:%v\r\n", field, value)
 }
 
-// figures writes the figures of a section.
-func (p *infoPage) figures(section commands.Section) {
-	snapshot := p.snapshot()
-	for _, f := range commands.Figures {
-		if f.Section != section || f.Info == "" {
-			continue
-		}
-		if value := f.Value(&snapshot); value != nil {
-			p.line(f.Info, value)
+// figures are the figures of a section.
+func figures(section commands.Section) func(*infoPage) {
+	return func(p *infoPage) {
+		snapshot := p.snapshot()
+		for _, f := range commands.Figures {
+			if f.Section != section || f.Info == "" {
+				continue
+			}
+			if value := f.Value(&snapshot); value != nil {
+				p.line(f.Info, value)
+			}
 		}
 	}
 }
 
-// compatWarning is shown by INFO.
 const compatWarning = "compat-test is on: any client may overwrite any lock and empty the masters; never in production"
 
-func infoServer(p *infoPage, t *handlers, _ *commands.Call) {
-	up := int64(time.Since(t.deps.Start) / time.Second)
+func (h *handlers) infoServer(p *infoPage) {
+	up := int64(time.Since(h.deps.Start) / time.Second)
 	p.line("redis_version", advertisedVersion) // first: redis-cli looks for it there
-	p.line("redlockd_version", t.deps.Version)
+	p.line("redlockd_version", h.deps.Version)
 	p.line("redis_mode", "standalone")
 	p.line("os", runtime.GOOS+" "+runtime.GOARCH)
 	p.line("arch_bits", 32<<(^uint(0)>>63))
 	p.line("process_id", os.Getpid())
-	p.line("run_id", t.deps.RunID)
-	p.line("tcp_port", t.deps.Port)
-	if t.deps.CompatTest {
+	p.line("run_id", h.deps.RunID)
+	p.line("tcp_port", h.deps.Port)
+	if h.deps.CompatTest {
 		p.line("redlockd_warning", compatWarning)
 	}
 	p.line("server_time_usec", time.Now().UnixMicro())
@@ -118,55 +122,29 @@ func infoServer(p *infoPage, t *handlers, _ *commands.Call) {
 	p.line("uptime_in_days", up/86400)
 }
 
-func infoClients(p *infoPage, _ *handlers, _ *commands.Call) {
-	p.figures(commands.SectionClients)
-}
-
 // infoMemory reads one counter of the runtime; runtime.ReadMemStats would stop
 // the world for every client that polls INFO.
-func infoMemory(p *infoPage, t *handlers, _ *commands.Call) {
+func (h *handlers) infoMemory(p *infoPage) {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
 	if sample[0].Value.Kind() == metrics.KindUint64 {
 		p.line("used_memory", sample[0].Value.Uint64())
 	}
-	p.line("mem_clients_normal", t.deps.Clients().Memory) // Redis' name
-	p.line("number_of_cached_scripts", t.deps.DropinStats.CachedScripts.Load())
+	p.line("mem_clients_normal", h.deps.Clients().Memory) // Redis' name
+	p.line("number_of_cached_scripts", h.deps.DropinStats.CachedScripts.Load())
 }
 
-func infoPersistence(p *infoPage, _ *handlers, _ *commands.Call) {
-	p.line("loading", 0)
-	p.line("aof_enabled", 0)
-}
-
-func infoStats(p *infoPage, _ *handlers, _ *commands.Call) { p.figures(commands.SectionStats) }
-
-func infoReplication(p *infoPage, _ *handlers, _ *commands.Call) {
-	p.line("role", "master")
-	p.line("connected_slaves", 0)
-}
-
-func infoCluster(p *infoPage, _ *handlers, _ *commands.Call) { p.line("cluster_enabled", 0) }
-
-// infoDropin shows a line for each.
-func infoDropin(p *infoPage, t *handlers, _ *commands.Call) {
-	for _, f := range t.deps.DropinStats.List() {
-		name := strings.Map(func(r rune) rune {
-			if r == ' ' || r == ':' {
-				return '_'
-			}
-			return r
-		}, f.Library+"_"+f.Operation)
+func (h *handlers) infoDropin(p *infoPage) {
+	for _, f := range h.deps.DropinStats.List() {
+		name := strings.NewReplacer(" ", "_", ":", "_").Replace(f.Library + "_" + f.Operation)
 		p.line("dropin_"+name, fmt.Sprintf("calls=%d,yes=%d,no=%d,undecided=%d,p50_us=%d,p99_us=%d",
 			f.Count(), f.Yes, f.No, f.Undecided, f.Quantile(.5).Microseconds(), f.Quantile(.99).Microseconds()))
 	}
 }
 
-func infoLocks(p *infoPage, _ *handlers, _ *commands.Call) { p.figures(commands.SectionLocks) }
-
 // infoMasters shows the masters as the lanes of this client's database see them.
-func infoMasters(p *infoPage, t *handlers, c *commands.Call) {
-	masters, voting := t.deps.Masters.Reports(c.Client.DB), 0
+func (h *handlers) infoMasters(p *infoPage) {
+	masters, voting := h.deps.Masters.Reports(p.db), 0
 	for i := range masters {
 		if masters[i].State == "voting" {
 			voting++
@@ -174,7 +152,7 @@ func infoMasters(p *infoPage, t *handlers, c *commands.Call) {
 	}
 	p.line("masters", len(masters))
 	p.line("masters_voting", voting)
-	p.figures(commands.SectionMasters)
+	figures(commands.SectionMasters)(p)
 	for i := range masters {
 		p.line(fmt.Sprintf("master%d", i), masterFields(&masters[i].Status))
 	}

@@ -4,16 +4,12 @@
 package conn
 
 import (
-	"redlockd/commands"
-	"redlockd/commands/arg"
 	"strconv"
 	"time"
-)
 
-func (h *handlers) role(c *commands.Call) error {
-	c.Reply(commands.Array(commands.Bulk("master"), commands.Int(0), commands.Array()))
-	return nil
-}
+	"redlockd/commands"
+	"redlockd/commands/arg"
+)
 
 // clock answers TIME: seconds and microseconds of this machine's wall clock.
 // No lock depends on it.
@@ -39,24 +35,28 @@ func (h *handlers) wait(c *commands.Call) error {
 	if timeout < 0 {
 		return commands.RedisText("timeout is negative")
 	}
-	c.Reply(commands.Int(0))
-	return nil
-}
-
-// dbsize: the daemon itself keeps no keys.
-func (h *handlers) dbsize(c *commands.Call) error {
-	c.Reply(commands.Int(0))
-	return nil
-}
-
-// accepted serves READONLY and READWRITE.
-func (h *handlers) accepted(c *commands.Call) error {
-	c.Reply(commands.OK)
-	return nil
+	return c.Reply(commands.Int(0))
 }
 
 // cluster refuses in the words by which rueidis recognises a server that is
 // not a cluster; any other text ends its connection.
 func (h *handlers) cluster(c *commands.Call) error {
 	return commands.RedisText("This instance has cluster support disabled")
+}
+
+// configGet answers a map of the options that match any of the patterns, each
+// of them once. CONFIG SET does not exist: options are set at the start.
+func (h *handlers) configGet(c *commands.Call) error {
+	var items []commands.Reply
+	seen := make(map[string]bool)
+	for _, pattern := range c.Args[2:] {
+		for _, option := range h.deps.Config(pattern) {
+			name, value := option[0], option[1]
+			if !seen[name] {
+				seen[name] = true
+				items = append(items, commands.Bulk(name), commands.Bulk(value))
+			}
+		}
+	}
+	return c.Reply(commands.Map(items...))
 }

@@ -16,7 +16,6 @@ func Rows(deps commands.Deps) []*commands.Command {
 	return slices.Concat(h.connectionRows(), h.clientRows(), h.channelRows(), h.serverRows())
 }
 
-// handlers serve them.
 type handlers struct {
 	deps     commands.Deps
 	channels channels // the subscriptions to locks
@@ -45,7 +44,7 @@ func (h *handlers) clientRows() []*commands.Command {
 		commands.Connection("getname", commands.Exactly(2), "The name of this connection, or nil.", h.clientGetName),
 		commands.Connection("id", commands.Exactly(2), "The number of this connection, unique in this daemon.", h.clientID),
 		commands.Connection("info", commands.Exactly(2), "Describes this connection in one line.", h.clientInfo),
-		commands.ForAdmins(commands.Connection("kill", commands.AtLeast(3), "Closes connections by address or filter (ID, ADDR, USER, SKIPME).", h.clientKill, arg.Multiple(arg.Text("filter")))),
+		commands.OfCategory(access.CategoryAdmin, commands.Connection("kill", commands.AtLeast(3), "Closes connections by address or filter (ID, ADDR, USER, SKIPME).", h.clientKill, arg.Multiple(arg.Text("filter")))),
 		commands.Connection("list", commands.AtLeast(2), "Lists the connections of the client's user, for admins all connections.", h.clientList, arg.Optional(arg.Option("ID", arg.Multiple(arg.Integer("client-id"))))),
 		commands.Connection("no-evict", commands.Exactly(3), "Accepted: nothing is ever evicted.", h.clientSwitch, onOff),
 		commands.Connection("no-touch", commands.Exactly(3), "Accepted: no command changes what would be evicted.", h.clientSwitch, onOff),
@@ -57,7 +56,6 @@ func (h *handlers) clientRows() []*commands.Command {
 	return []*commands.Command{client}
 }
 
-// channelRows are the rows of SUBSCRIBE and its family.
 func (h *handlers) channelRows() []*commands.Command {
 	channels := arg.Multiple(arg.Text("channel"))
 	patterns := arg.Multiple(arg.Text("pattern"))
@@ -66,7 +64,7 @@ func (h *handlers) channelRows() []*commands.Command {
 		commands.WhileSubscribed(commands.Barrier(commands.Connection("unsubscribe", commands.AtLeast(1), "Ends subscriptions, all of them without an argument.", h.unsubscribe, arg.Optional(channels)))),
 		commands.OfCategory(access.CategoryEvents, commands.WhileSubscribed(commands.Barrier(commands.Connection("psubscribe", commands.AtLeast(2), "Subscribes to all channels that match a pattern.", h.psubscribe, patterns)))),
 		commands.WhileSubscribed(commands.Barrier(commands.Connection("punsubscribe", commands.AtLeast(1), "Ends subscriptions, all of them without an argument.", h.punsubscribe, arg.Optional(patterns)))),
-		commands.Connection("publish", commands.Exactly(3), "Always 0: no subscriber receives the message.", h.publish, arg.Text("channel"), arg.Text("message")),
+		commands.Connection("publish", commands.Exactly(3), "Always 0: no subscriber receives the message.", commands.Always(commands.Int(0)), arg.Text("channel"), arg.Text("message")),
 	}
 }
 
@@ -79,12 +77,12 @@ func (h *handlers) serverRows() []*commands.Command {
 		commands.CommandRow(),
 		config,
 		commands.OfCategory(access.CategoryInfo, commands.Connection("info", commands.AtLeast(1), "Statistics of this daemon and its masters, by sections.", h.info, arg.Optional(arg.Multiple(arg.Text("section"))))),
-		commands.Connection("role", commands.Exactly(1), "Always a master without replicas.", h.role),
+		commands.Connection("role", commands.Exactly(1), "Always a master without replicas.", commands.Always(commands.Array(commands.Bulk("master"), commands.Int(0), commands.Array()))),
 		commands.Connection("time", commands.Exactly(1), "Seconds and microseconds of this daemon's clock.", h.clock),
-		commands.Connection("dbsize", commands.Exactly(1), "Always 0: the daemon keeps no keys.", h.dbsize),
+		commands.Connection("dbsize", commands.Exactly(1), "Always 0: the daemon keeps no keys.", commands.Always(commands.Int(0))),
 		commands.Connection("wait", commands.Exactly(3), "Always 0: there are no replicas.", h.wait, arg.Integer("numreplicas"), arg.Integer("timeout")),
-		commands.Connection("readonly", commands.Exactly(1), "Accepted and without effect.", h.accepted),
-		commands.Connection("readwrite", commands.Exactly(1), "Accepted and without effect.", h.accepted),
+		commands.Connection("readonly", commands.Exactly(1), "Accepted and without effect.", commands.Always(commands.OK)),
+		commands.Connection("readwrite", commands.Exactly(1), "Accepted and without effect.", commands.Always(commands.OK)),
 		commands.Connection("cluster", commands.AtLeast(2), "An error: this is not a Redis Cluster.", h.cluster, arg.Multiple(arg.Text("argument"))),
 	}
 }

@@ -18,7 +18,6 @@ import (
 
 const (
 	registryChannel = "-channel"
-	registryPattern = registryChannel + ":*"
 	// maxRegistries bounds what a name of nothing but colons costs.
 	maxRegistries = 16
 )
@@ -46,12 +45,12 @@ func (r *channels) registriesLocked(all []delivery, w *dbSubscriptions, may map[
 			continue
 		}
 		seen++
-		registry := lock[:i]
-		if a := w.channels[registry+registryChannel]; a != nil {
-			all = r.addRecipientsLocked(all, a, may, key, commands.Bulk("message"), commands.Bulk(registry+registryChannel), commands.Bulk(lock))
+		channel := lock[:i] + registryChannel
+		if a := w.sets[toChannel][channel]; a != nil {
+			all = r.addRecipientsLocked(all, a, may, key, commands.Bulk("message"), commands.Bulk(channel), commands.Bulk(lock))
 		}
-		if a := w.patterns[registry+registryPattern]; a != nil {
-			all = r.addRecipientsLocked(all, a, may, key, commands.Bulk("pmessage"), commands.Bulk(registry+registryPattern), commands.Bulk(registry+registryChannel+":"+lock), commands.Bulk(lock))
+		if a := w.sets[toPattern][channel+":*"]; a != nil {
+			all = r.addRecipientsLocked(all, a, may, key, commands.Bulk("pmessage"), commands.Bulk(channel+":*"), commands.Bulk(channel+":"+lock), commands.Bulk(lock))
 		}
 	}
 	return all

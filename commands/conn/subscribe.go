@@ -7,8 +7,9 @@ package conn
 
 import (
 	"fmt"
-	"redlockd/commands"
 	"strings"
+
+	"redlockd/commands"
 )
 
 const (
@@ -30,13 +31,11 @@ func (h *handlers) subscribe(c *commands.Call) error {
 		return err
 	}
 	if !maySubscribe(c, c.Args[1:]) {
-		c.Reply(noChannelPermission)
-		return nil
+		return c.Reply(noChannelPermission)
 	}
 	names, confirmed := subscribeTo(c, &c.Client.Channels)
 	h.channels.subscribe(c.Client, names, nil)
-	c.Reply(confirmed)
-	return nil
+	return c.Reply(confirmed)
 }
 
 // psubscribe may name any pattern: the subscriber receives events of keys that its
@@ -57,26 +56,34 @@ func (h *handlers) psubscribe(c *commands.Call) error {
 		patterns[i].Text = names[i]
 	}
 	h.channels.subscribe(c.Client, nil, patterns)
-	c.Reply(confirmed)
-	return nil
+	return c.Reply(confirmed)
 }
 
 func (h *handlers) unsubscribe(c *commands.Call) error {
-	names := namesOrAll(c, &c.Client.Channels)
-	h.channels.unsubscribe(c.Client, names, nil)
-	return unsubscribeFrom(c, names, &c.Client.Channels)
+	return h.endSubscriptions(c, toChannel, &c.Client.Channels)
 }
 
 func (h *handlers) punsubscribe(c *commands.Call) error {
-	names := namesOrAll(c, &c.Client.Patterns)
-	h.channels.unsubscribe(c.Client, nil, names)
-	return unsubscribeFrom(c, names, &c.Client.Patterns)
+	return h.endSubscriptions(c, toPattern, &c.Client.Patterns)
 }
 
-// publish answers how many have received it: none. Events are the daemon's own.
-func (h *handlers) publish(c *commands.Call) error {
-	c.Reply(commands.Int(0))
-	return nil
+// endSubscriptions ends those that are named, else all. It answers one confirmation for
+// each, and of nil if there are none.
+func (h *handlers) endSubscriptions(c *commands.Call, of kind, list *commands.Subscriptions) error {
+	names := c.Args[1:]
+	if len(names) == 0 {
+		names = list.InOrder()
+	}
+	if len(names) == 0 {
+		return c.Reply(confirm(c, commands.Nil))
+	}
+	h.channels.unsubscribe(c.Client, of, names)
+	confirmed := make([]commands.Reply, len(names))
+	for i, name := range names {
+		list.Remove(name)
+		confirmed[i] = confirm(c, commands.Bulk(name))
+	}
+	return c.Reply(commands.Each(confirmed...))
 }
 
 // boundSubscriptions refuses all of them, or none.
@@ -103,38 +110,12 @@ func (h *handlers) boundSubscriptions(c *commands.Call, list *commands.Subscript
 // subscribeTo notes the names; it returns the connection's own copies of them and
 // one confirmation for each.
 func subscribeTo(c *commands.Call, list *commands.Subscriptions) (names []string, confirmed commands.Reply) {
-	names = make([]string, 0, len(c.Args)-1)
 	items := make([]commands.Reply, 0, len(c.Args)-1)
 	for _, name := range c.Args[1:] {
-		name = list.Add(name)
-		names = append(names, name)
+		names = append(names, list.Add(name))
 		items = append(items, confirm(c, commands.Bulk(name)))
 	}
 	return names, commands.Each(items...)
-}
-
-// namesOrAll are the names that are given, or all that there are.
-func namesOrAll(c *commands.Call, list *commands.Subscriptions) []string {
-	if len(c.Args) > 1 {
-		return c.Args[1:]
-	}
-	return list.InOrder()
-}
-
-// unsubscribeFrom answers one confirmation for each name, and of nil if there
-// are none.
-func unsubscribeFrom(c *commands.Call, names []string, list *commands.Subscriptions) error {
-	if len(names) == 0 {
-		c.Reply(confirm(c, commands.Nil))
-		return nil
-	}
-	confirmed := make([]commands.Reply, 0, len(names))
-	for _, name := range names {
-		list.Remove(name)
-		confirmed = append(confirmed, confirm(c, commands.Bulk(name)))
-	}
-	c.Reply(commands.Each(confirmed...))
-	return nil
 }
 
 // confirm is [kind, channel, subscriptions left]; a push in RESP3.

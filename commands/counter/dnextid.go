@@ -15,39 +15,23 @@ const maxIDs = 1_000_000
 // dnextid answers the first of n consecutive ids, each above every id that was
 // answered before this request arrived.
 func (h *handlers) dnextid(c *commands.Call) error {
-	request, err := nextIDRequest(c)
-	if err != nil {
+	words := c.Words()
+	request := redlock.IDRequest{DB: c.Client.DB, Name: words.Counter(), Count: 1}
+	for words.More() {
+		request.Count = words.Int(words.Option(), arg.Bounds{Min: 1, Max: maxIDs})
+	}
+	if err := words.Err(); err != nil || !h.mayCount(c, request.Name) {
 		return err
 	}
-	if err := h.deps.Users.MayCount(c.Rights(), request.DB, request.Name); err != nil {
-		c.Reply(commands.Error("NOPERM", err.Error()))
-		return nil
-	}
-	h.deps.IDs.NextID(c.Batch, request, func(first int64, err error) {
-		if err != nil {
-			c.Reply(commands.Failure(err))
-			return
-		}
-		c.Reply(commands.Int(first))
-	})
+	h.deps.IDs.NextID(c.Batch, request, commands.Answer(c, commands.Int))
 	return nil
 }
 
-func nextIDRequest(c *commands.Call) (redlock.IDRequest, error) {
-	request := redlock.IDRequest{DB: c.Client.DB, Count: 1}
-	words := c.Words()
-	var err error
-	if request.Name, err = arg.ParseCounter(words.Next()); err != nil {
-		return request, err
+// mayCount replies and returns false if the user's quota has no room for the counter.
+func (h *handlers) mayCount(c *commands.Call, name redlock.Key) bool {
+	err := h.deps.Users.MayCount(c.Rights(), c.Client.DB, name)
+	if err != nil {
+		c.Reply(commands.Error("NOPERM", err.Error()))
 	}
-	for words.More() {
-		name, value, err := words.Option()
-		if err != nil {
-			return request, err
-		}
-		if request.Count, err = (arg.Bounds{Min: 1, Max: maxIDs}).Parse(name, value); err != nil {
-			return request, err
-		}
-	}
-	return request, nil
+	return err == nil
 }

@@ -41,6 +41,7 @@ var adversaries = map[string]string{
 	"long concatenation": `return 'x'` + strings.Repeat(" .. 'x'", 2000),
 	"huge text":          `return 1 --` + strings.Repeat("x", 1<<20),
 	"many locals":        strings.Repeat("local a = 1 ", 1000) + `return 1`,
+	"many statements":    strings.Repeat("local a = 1 ", 700) + strings.Repeat("a = 2 ", 1000) + `return 1`,
 	"deep unary":         `return ` + strings.Repeat("not ", 4000) + `nil`,
 	// They take time in one step.
 	"pattern": `return string.find(string.rep('a', 1000), string.rep('.-', 20) .. 'b')`,

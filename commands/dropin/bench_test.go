@@ -1,8 +1,6 @@
 package dropin
 
 import (
-	"crypto/sha1"
-	"fmt"
 	"testing"
 )
 
@@ -10,33 +8,33 @@ import (
 // is at hand, so a pin stands for the row of the table.
 func BenchmarkRecognise_KnownSHA(b *testing.B) {
 	text := behaviours["extend-add 1 (token ms =0) 0|1!|0|0"][0] // the longest
-	id := sha1.Sum([]byte(text))
 	class, err := classOfText(text, ScriptCall{Keys: []string{"k"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh", "1000", "0"}})
 	if err != nil {
 		b.Fatal(err)
 	}
-	r, err := New(Options{Pins: map[string]*Class{fmt.Sprintf("%x", id): class}})
+	r, err := New(nil)
 	if err != nil {
 		b.Fatal(err)
 	}
+	r.pins[shaOf(text)] = class
 	call := ScriptCall{Keys: []string{"orders"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh", "20000", "0"}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, how, _ := r.Recognise(text, call); how != ByPin {
-			b.Fatal(how)
+		if found, _ := r.Recognise(text, call); found != class {
+			b.Fatal(found)
 		}
 	}
 }
 
 func BenchmarkBySHA(b *testing.B) {
-	r, err := New(Options{})
+	r, err := New(nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	call := ScriptCall{Keys: []string{"orders"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh"}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, ok := r.BySHA("c3f8721cbb97f72bc19e972846bd7aaf91901658", call); !ok {
+		if r.BySHA("c3f8721cbb97f72bc19e972846bd7aaf91901658", call) == nil {
 			b.Fatal("not found")
 		}
 	}
@@ -58,7 +56,7 @@ func BenchmarkEvaluator(b *testing.B) {
 }
 
 func BenchmarkVote(b *testing.B) {
-	class := knownScripts[0].class()
+	class := knownScripts()[0].class()
 	call := ScriptCall{Keys: []string{"orders"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh"}}
 	b.ReportAllocs()
 	for b.Loop() {

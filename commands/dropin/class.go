@@ -39,6 +39,15 @@ const (
 	keyStates
 )
 
+// RecognisedBy is what a script was recognised by.
+type RecognisedBy uint8
+
+const (
+	ByText RecognisedBy = iota // its text, on every path
+	BySHA                      // the table of known scripts
+	ByPin                      // the option --script-class: what else the script does is not known
+)
+
 // ScriptCall is one EVAL or EVALSHA: KEYS and ARGV.
 type ScriptCall struct{ Keys, Args []string }
 
@@ -53,6 +62,17 @@ const (
 	UnixSeconds                   // a point in time
 	FixedMilliseconds             // written in the script itself
 )
+
+// milliseconds converts a time of this unit. ok is false if it is not above 0, or too long.
+func (u Unit) milliseconds(n int64) (ms int64, ok bool) {
+	if u == Seconds || u == UnixSeconds {
+		return n * 1000, n > 0 && n <= math.MaxInt64/1000
+	}
+	return n, n > 0
+}
+
+// absolute reports whether a time of this unit is a point in time.
+func (u Unit) absolute() bool { return u == UnixMilliseconds || u == UnixSeconds }
 
 // Time is the source of the expiry that a script sets.
 type Time struct {
@@ -71,8 +91,8 @@ type Given struct {
 // Class is what is known of a script. It does not change once it is built.
 type Class struct {
 	Op      Op
+	By      RecognisedBy
 	Library string // the library of the script; "" if found by its behaviour or pinned
-	Purpose string // what the library uses it for ("acquire", "extend"); "" if found by its behaviour
 	Keys    int    // number of KEYS it is known for
 	Args    int    // number of ARGV it is known for
 	Token   int    // the ARGV that is the token, from 1; 0 if the script needs none
@@ -86,11 +106,18 @@ type Class struct {
 	Publish bool   // the script publishes to channels
 	DB      int    // the ARGV, from 1, that the script passes to SELECT: must be the client's own database; 0 if it selects none
 
-	pinned  bool // the class comes from --script-class: what else the script does is not known
 	anyKeys bool // the script treats any number of keys, all or none, with the same answers
 
-	cases [keyStates]outcome
-	mixed []outcome // keys in different states, and a lease with too little time left
+	// outcomes has one for each KeyState. The others follow: of keys in different states, and
+	// of a lease with too little time left.
+	outcomes []outcome
+}
+
+// outcome is the answer of a script for one key state, and whether the script then does
+// what its Op names.
+type outcome struct {
+	reply luaValue
+	done  bool
 }
 
 // OnlyReleases reports whether the script deletes its one key if the token holds it,
@@ -98,26 +125,12 @@ type Class struct {
 // another token. Then any release can replace the script, and Predict has its answers.
 func (c *Class) OnlyReleases() bool {
 	alike := func(a, b KeyState) bool {
-		s := c.cases[a].reply
-		fixed := s.kind != KindArray && !s.is(remainingMS) && !s.is(remainingS) && !s.is(fromMaster)
-		return fixed && c.cases[a].done == c.cases[b].done && s.same(c.cases[b].reply)
+		x, y := c.outcomes[a], c.outcomes[b]
+		return x.done == y.done && x.reply.same(y.reply) && !x.reply.is(valueTable, valueRemainingMS, valueRemainingS, valueHeld)
 	}
-	return c.Op == Release && !c.pinned && len(c.mixed) == 0 && c.Keys == 1 && c.Args == 1 && c.Token == 1 && len(c.Signals) == 0 && !c.Publish &&
-		c.cases[HeldBySelf].done && !c.cases[Free].done && alike(HeldBySelf, NoExpiry) && alike(Free, HeldByOther)
-}
-
-// withKeys returns the class for another number of keys.
-func (c *Class) withKeys(n int) *Class {
-	several := *c
-	several.Keys = n
-	return &several
-}
-
-// outcome is the answer of a script for one key state, and whether the script then does
-// what its Op names.
-type outcome struct {
-	reply Shape
-	done  bool
+	return c.Op == Release && c.By != ByPin && len(c.outcomes) == int(keyStates) && c.Keys == 1 && c.Args == 1 && c.Token == 1 &&
+		len(c.Signals) == 0 && !c.Publish && c.outcomes[HeldBySelf].done && !c.outcomes[Free].done &&
+		alike(HeldBySelf, NoExpiry) && alike(Free, HeldByOther)
 }
 
 // Fits returns an error if the class does not apply to a call.
@@ -134,7 +147,7 @@ func (c *Class) Fits(call ScriptCall) error {
 		}
 	}
 	for _, arg := range c.Numbers {
-		if n, ok := parseInt(call.Args[arg-1]); !ok || n < 0 || n > maxNumber {
+		if n, ok := wholeNumber(call.Args[arg-1]); !ok || n < 0 {
 			return fmt.Errorf("argument %d is not a whole number from 0 to 2^53", arg)
 		}
 	}
@@ -149,23 +162,18 @@ func (c *Class) Fits(call ScriptCall) error {
 			return fmt.Errorf("argument %d says how much of the token is compared, and is not a number of %d to its %d bytes", c.Prefix, minPrefix, length)
 		}
 	}
-	return c.timeFits(call)
+	if c.Time.Arg > 0 {
+		n, ok := parseInt(call.Args[c.Time.Arg-1])
+		if _, above := c.Time.Unit.milliseconds(n); !ok || !above {
+			return fmt.Errorf("the time in argument %d is not a whole number above 0", c.Time.Arg)
+		}
+	}
+	return nil
 }
 
 // minPrefix is the minimum number of bytes of a token that a script may compare: a
 // client soon guesses a single byte.
 const minPrefix = 8
-
-func (c *Class) timeFits(call ScriptCall) error {
-	if c.Time.Arg == 0 {
-		return nil
-	}
-	n, ok := parseInt(call.Args[c.Time.Arg-1])
-	if !ok || n <= 0 || (c.Time.Unit == Seconds || c.Time.Unit == UnixSeconds) && n > math.MaxInt64/1000 {
-		return fmt.Errorf("the time in argument %d is not a whole number above 0", c.Time.Arg)
-	}
-	return nil
-}
 
 // TokenOf returns the token of a call that fits, "" if the class needs none.
 func (c *Class) TokenOf(call ScriptCall) string { return nth(call.Args, c.Token) }
@@ -180,33 +188,10 @@ func (c *Class) TTL(call ScriptCall, now int64) (ms int64, ok bool) {
 		return c.Time.Fixed, true
 	}
 	n, _ := parseInt(nth(call.Args, c.Time.Arg))
-	switch c.Time.Unit {
-	case Seconds:
-		return n * 1000, true
-	case UnixMilliseconds:
-		return n - now, true
-	case UnixSeconds:
-		return n*1000 - now, true
+	if ms, _ = c.Time.Unit.milliseconds(n); c.Time.Unit.absolute() {
+		ms -= now
 	}
-	return n, true
-}
-
-// LengthenArgs returns the arguments of a call with ms added to its time, rounded up to
-// the unit of the script. It returns them unchanged if none of them is a time.
-func (c *Class) LengthenArgs(call ScriptCall, ms int64) []string {
-	if c.Time.Arg == 0 || ms <= 0 {
-		return call.Args
-	}
-	n, _ := parseInt(nth(call.Args, c.Time.Arg))
-	if c.Time.Unit == Seconds || c.Time.Unit == UnixSeconds {
-		ms = (ms + 999) / 1000
-	}
-	if n > math.MaxInt64-ms {
-		return call.Args
-	}
-	args := slices.Clone(call.Args)
-	args[c.Time.Arg-1] = strconv.FormatInt(n+ms, 10)
-	return args
+	return ms, true
 }
 
 // AnswerMeaning is the meaning of a master's answer.
@@ -223,7 +208,7 @@ const (
 // not one of its answers, the first item counts.
 func (c *Class) Vote(call ScriptCall, reply ScriptReply) AnswerMeaning {
 	vote := c.vote(call, reply)
-	if vote == Unclear && c.pinned && reply.Kind == KindArray {
+	if vote == Unclear && c.By == ByPin && reply.Kind == KindArray {
 		first := ScriptReply{}
 		if len(reply.Items) > 0 {
 			first = reply.Items[0]
@@ -235,17 +220,9 @@ func (c *Class) Vote(call ScriptCall, reply ScriptReply) AnswerMeaning {
 
 func (c *Class) vote(call ScriptCall, reply ScriptReply) AnswerMeaning {
 	vote := Unclear
-	for h := range c.cases {
-		if c.cases[h].reply.matches(reply, call, c.excludedToken(KeyState(h), call)) {
-			if !c.cases[h].done {
-				return No
-			}
-			vote = Yes
-		}
-	}
-	for i := range c.mixed {
-		if c.mixed[i].reply.matches(reply, call, "") {
-			if !c.mixed[i].done {
+	for i := range c.outcomes {
+		if c.explains(i, call, reply) {
+			if !c.outcomes[i].done {
 				return No
 			}
 			vote = Yes
@@ -254,34 +231,20 @@ func (c *Class) vote(call ScriptCall, reply ScriptReply) AnswerMeaning {
 	return vote
 }
 
-// KeyStates returns the states of the key that explain the answer. It is empty if none
-// does, or only keys in different states.
-func (c *Class) KeyStates(call ScriptCall, reply ScriptReply) []KeyState {
-	var found []KeyState
-	for h := range c.cases {
-		if c.cases[h].reply.matches(reply, call, c.excludedToken(KeyState(h), call)) {
-			found = append(found, KeyState(h))
-		}
+// explains reports whether an outcome has this answer. A key of another token cannot hold the
+// call's.
+func (c *Class) explains(i int, call ScriptCall, reply ScriptReply) bool {
+	not := ""
+	if KeyState(i) == HeldByOther {
+		not = c.TokenOf(call)
 	}
-	return found
+	return c.outcomes[i].reply.matches(reply, call, not)
 }
-
-// excludedToken is the token that a key in this state cannot hold, "" if there is none.
-func (c *Class) excludedToken(h KeyState, call ScriptCall) string {
-	if h == HeldByOther {
-		return c.TokenOf(call)
-	}
-	return ""
-}
-
-// ActsOn reports whether the script does what its Op names if the key is in this state.
-func (c *Class) ActsOn(h KeyState) bool { return c.cases[h].done }
 
 // Predict returns the answer of the script for a key in this state. value is the value of
 // the key, and remaining its remaining ms (-1 without an expiry, -2 if the key is free).
-// ok is false if a part of the answer is not known.
-func (c *Class) Predict(h KeyState, call ScriptCall, value string, remaining int64) (r ScriptReply, ok bool) {
-	return c.cases[h].reply.fill(call, value, remaining)
+func (c *Class) Predict(h KeyState, call ScriptCall, value string, remaining int64) ScriptReply {
+	return c.outcomes[h].reply.reply(call, value, remaining)
 }
 
 // parseInt reads an integer as Redis does: no sign except one minus, no leading zero, no
@@ -289,4 +252,10 @@ func (c *Class) Predict(h KeyState, call ScriptCall, value string, remaining int
 func parseInt(s string) (int64, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	return n, err == nil && strconv.FormatInt(n, 10) == s
+}
+
+// wholeNumber reads an integer with which Lua counts exactly.
+func wholeNumber(s string) (int64, bool) {
+	n, ok := parseInt(s)
+	return n, ok && n <= maxNumber && n >= -maxNumber
 }

@@ -1,16 +1,15 @@
 // The evaluator, which follows every path of a script for one number of keys and
 // arguments.
 //
-// A condition must depend on the state of the keys, on their remaining time, or on an
-// argument that the class then lists as given. Any other condition is refused, so a
-// master has no path that the evaluator does not follow. Every path ends because of the
-// language, see checkSyntax.
+// It runs each statement as Lua does. Where the state of a key decides, it runs the statement
+// once for each way, and goes on with one path more. A condition must depend on the state of
+// the keys, on their remaining time, or on an argument that the class then lists as given. Any
+// other condition is refused, so a master has no path that the evaluator does not follow.
+// Every path ends because of the language, see syntax.
 
 package dropin
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -20,8 +19,8 @@ const (
 	// maxKeys and maxArgs bound an evaluated call. No library passes as many.
 	maxKeys = 16
 	maxArgs = 32
-	// maxSteps bounds the work of one evaluation to some 10 ms.
-	maxSteps = 100_000
+	// maxSteps bounds the work of one evaluation to some tens of ms.
+	maxSteps = 300_000
 	// maxPaths bounds the paths that are followed at the same time.
 	maxPaths = 4096
 )
@@ -35,20 +34,32 @@ type threshold struct {
 
 // evaluator follows one script. Indexes of keys and arguments start at 0.
 type evaluator struct {
-	call ScriptCall
+	call  ScriptCall
+	steps int
 
-	err     error
-	restart bool // run again: a key is no lock, or paths cannot be merged
-	merges  bool
-	steps   int
-	signals map[int]bool // keys that hold lists
-	touched map[int]bool // keys that a command used
-	loop    int          // the key of the current loop turn, -1 outside of loops
-	// commands has the lastCommand of each block, by its first statement.
-	commands map[*ast.Stmt]int
+	// What makes the evaluator follow all paths anew once it is found.
+	signals map[int]bool      // keys that hold lists
+	whole   map[ast.Stmt]bool // loops that do not merge paths
 
-	tokens    []int // by key: the argument that is its token, -1 if unknown
-	time      Time  // Arg from 1
+	findings
+	paths  []*path
+	merged []keyPath // of merged paths, the keys whose turns were over
+
+	// The statement that runs.
+	path    *path
+	line    int
+	trail   []bool     // its decisions
+	decided int        // how many it has made
+	start   []keyPath  // the keys when it began
+	other   *path      // the path for its other ways
+	stack   []luaValue // operands of the expressions that are not complete
+}
+
+// findings are what the paths of a script have in common.
+type findings struct {
+	touched   map[int]bool // keys that a command used
+	tokens    []int        // by key: the argument that is its token, -1 if unknown
+	time      Time         // Arg from 1
 	given     map[int]bool
 	numbers   map[int]bool // arguments that must be whole numbers, 0 or more
 	threshold *threshold
@@ -57,297 +68,304 @@ type evaluator struct {
 	writes    bool
 }
 
+// again is a panic that makes the evaluator follow all paths anew.
+type again struct{}
+
 // evaluate follows the script for a call.
-func evaluate(script []ast.Stmt, call ScriptCall) (*evaluator, []*path, error) {
-	if err := checkSyntax(script); err != nil {
-		return nil, nil, err
-	}
+func evaluate(script []ast.Stmt, call ScriptCall) *evaluator {
+	new(syntax).block(script)
 	if len(call.Keys) > maxKeys || len(call.Args) > maxArgs {
-		return nil, nil, fmt.Errorf("it is called with %d keys and %d arguments, allowed are %d and %d", len(call.Keys), len(call.Args), maxKeys, maxArgs)
+		panic(refuse("it is called with %d keys and %d arguments, allowed are %d and %d", len(call.Keys), len(call.Args), maxKeys, maxArgs))
 	}
-	e := &evaluator{call: call, merges: true, signals: make(map[int]bool), commands: make(map[*ast.Stmt]int)}
-	for range len(call.Keys) + 2 { // each further run knows one more signal, or merges nothing
-		paths := e.run(script)
-		if e.restart && e.err == nil {
-			continue
+	e := &evaluator{call: call, signals: make(map[int]bool), whole: make(map[ast.Stmt]bool)}
+	for !e.follow(script) { // the next time it knows one more signal, or merges in one loop less
+	}
+	return e
+}
+
+// follow follows all paths. It returns false if it must begin again.
+func (e *evaluator) follow(script []ast.Stmt) (done bool) {
+	defer func() {
+		cause := recover()
+		if _, restart := cause.(again); cause != nil && !restart {
+			panic(cause)
 		}
-		return e, paths, e.err
+	}()
+	e.findings = findings{
+		touched: make(map[int]bool), given: make(map[int]bool), numbers: make(map[int]bool),
+		tokens: slices.Repeat([]int{-1}, len(e.call.Keys)), db: -1,
 	}
-	return nil, nil, errors.New("its keys are used as different types")
+	e.merged = nil
+	first := &path{keys: slices.Repeat([]keyPath{{before: allStates}}, len(e.call.Keys)), passed: make(map[ast.Stmt]int)}
+	e.paths = e.block(first, script)
+	return true
 }
 
-// run follows all paths once.
-func (e *evaluator) run(script []ast.Stmt) []*path {
-	e.err, e.restart, e.loop = nil, false, -1
-	e.touched, e.given, e.numbers = make(map[int]bool), make(map[int]bool), make(map[int]bool)
-	e.tokens = make([]int, len(e.call.Keys))
-	for i := range e.tokens {
-		e.tokens[i] = -1
+// block follows statements on a path, and returns the paths that it becomes.
+func (e *evaluator) block(p *path, stmts []ast.Stmt) []*path {
+	paths, base := []*path{p}, len(p.locals)
+	for _, stmt := range stmts {
+		paths = e.advance(paths, func(p *path) []*path { return e.statement(p, stmt) })
 	}
-	e.time, e.threshold, e.db, e.publishes, e.writes = Time{}, nil, -1, false, false
-	first := &path{keys: make([]keyPath, len(e.call.Keys))}
-	for i := range first.keys {
-		first.keys[i].before = allStates
-	}
-	return e.block([]*path{first}, script, false)
+	leave(paths, base)
+	return paths
 }
 
-// refuse records the first reason.
-func (e *evaluator) refuse(line int, format string, args ...any) {
-	if e.err == nil {
-		e.err = fmt.Errorf("line %d: %s", max(line, 1), fmt.Sprintf(format, args...))
-	}
-}
-
-// stopped reports whether the evaluation goes no further.
-func (e *evaluator) stopped() bool { return e.err != nil || e.restart }
-
-// step counts one unit of work. It returns false if the evaluation must stop.
-func (e *evaluator) step(line int) bool {
-	if e.steps++; e.steps > maxSteps {
-		e.refuse(line, "it has too many ways to run, more than %d steps in all", maxSteps)
-	}
-	return !e.stopped()
-}
-
-// block follows statements. moreFollow means that commands may run after them.
-func (e *evaluator) block(paths []*path, stmts []ast.Stmt, moreFollow bool) []*path {
-	base := -1
+// leave drops the locals of a block.
+func leave(paths []*path, base int) {
 	for _, p := range paths {
 		if !p.returned {
-			base = len(p.locals)
-		}
-	}
-	for i, stmt := range stmts {
-		follows := moreFollow || i < e.lastCommand(stmts)
-		var next []*path
-		for _, p := range paths {
-			if e.stopped() {
-				return nil
-			}
-			if p.returned {
-				next = append(next, p)
-				continue
-			}
-			next = append(next, e.statement(p, stmt, follows)...)
-		}
-		if paths = next; len(paths) > maxPaths {
-			e.refuse(stmt.Line(), "its keys can be held in more than %d ways that it tells apart", maxPaths)
-			return nil
-		}
-	}
-	for _, p := range paths {
-		if !p.returned && base >= 0 {
 			p.locals = p.locals[:base]
 		}
+	}
+}
+
+// advance replaces each path that has not returned by those that it becomes.
+func (e *evaluator) advance(paths []*path, become func(p *path) []*path) []*path {
+	var next []*path
+	for _, p := range paths {
+		if p.returned {
+			next = append(next, p)
+		} else {
+			next = append(next, become(p)...)
+		}
+	}
+	if len(next) > maxPaths {
+		panic(e.refusal("its keys can be held in more than %d ways that it tells apart", maxPaths))
+	}
+	return next
+}
+
+// eachWay runs a part of a statement once for each way that the path can go.
+func (e *evaluator) eachWay(p *path, run func()) (paths []*path) {
+	e.trail = e.trail[:0]
+	for more := true; more; more = e.nextTrail() {
+		e.path, e.decided, e.stack, e.start = p, 0, e.stack[:0], append(e.start[:0], p.keys...)
+		run()
+		paths = append(paths, e.path)
+		p = e.other
 	}
 	return paths
 }
 
-// lastCommand is the index of the last statement that may call a command, -1 if there is
-// none.
-func (e *evaluator) lastCommand(stmts []ast.Stmt) int {
-	if last, known := e.commands[&stmts[0]]; known {
-		return last
+// decide returns which of two ways the path goes. The other ways begin with a copy of the
+// path: up to the first decision, a statement changes nothing but keys.
+func (e *evaluator) decide() bool {
+	if e.decided == 0 {
+		e.other = e.path.clone()
+		copy(e.other.keys, e.start)
 	}
-	last := len(stmts) - 1
-	for last >= 0 && !hasCommand(stmts[last]) {
-		last--
+	if e.decided == len(e.trail) {
+		e.trail = append(e.trail, true)
 	}
-	e.commands[&stmts[0]] = last
-	return last
+	e.decided++
+	return e.trail[e.decided-1]
 }
 
-func (e *evaluator) statement(p *path, stmt ast.Stmt, moreFollow bool) []*path {
-	if !e.step(stmt.Line()) {
-		return nil
+// nextTrail changes the last decision that can be changed. It returns false if there is none.
+func (e *evaluator) nextTrail() bool {
+	for n := len(e.trail) - 1; n >= 0; n-- {
+		if e.trail[n] {
+			e.trail[n] = false
+			e.trail = e.trail[:n+1]
+			return true
+		}
 	}
+	return false
+}
+
+// refusal has the line of what runs.
+func (e *evaluator) refusal(format string, args ...any) refusal {
+	return refuseAt(e.line, format, args...)
+}
+
+// step counts one unit of work.
+func (e *evaluator) step(line int) {
+	e.line = line
+	if e.steps++; e.steps > maxSteps {
+		panic(e.refusal("it has too many ways to run, more than %d steps in all", maxSteps))
+	}
+}
+
+func (e *evaluator) statement(p *path, stmt ast.Stmt) []*path {
+	e.step(stmt.Line())
+	switch n := stmt.(type) {
+	case *ast.DoBlockStmt:
+		return e.block(p, n.Stmts)
+	case *ast.IfStmt:
+		var out []*path
+		for _, p := range e.eachWay(p, func() { e.path.holds = e.truth(n.Line(), e.expression(n.Condition)) }) {
+			stmts := n.Else
+			if p.holds {
+				stmts = n.Then
+			}
+			out = append(out, e.block(p, stmts)...)
+		}
+		return out
+	case *ast.NumberForStmt:
+		return e.loop(p, n, n.Stmts, n.Name)
+	case *ast.GenericForStmt:
+		return e.loop(p, n, n.Stmts, n.Names...)
+	}
+	return e.eachWay(p, func() { e.simple(stmt) })
+}
+
+// simple runs a statement that has no block.
+func (e *evaluator) simple(stmt ast.Stmt) {
 	switch n := stmt.(type) {
 	case *ast.LocalAssignStmt:
-		return e.declare(p, n)
-	case *ast.AssignStmt:
-		return e.assign(p, n)
-	case *ast.FuncCallStmt:
-		return pathsOf(e.expression(p, n.Expr))
-	case *ast.DoBlockStmt:
-		return e.block([]*path{p}, n.Stmts, moreFollow)
-	case *ast.IfStmt:
-		return e.choose(p, n, moreFollow)
-	case *ast.ReturnStmt:
-		return e.answer(p, n)
-	case *ast.NumberForStmt:
-		return e.countingLoop(p, n, moreFollow)
-	case *ast.GenericForStmt:
-		return e.listLoop(p, n, moreFollow)
-	}
-	e.refuse(stmt.Line(), "it has a statement that lock scripts have no use for")
-	return nil
-}
-
-func (e *evaluator) declare(p *path, n *ast.LocalAssignStmt) []*path {
-	return e.each(p, n.Exprs, func(p *path, values []luaValue) []*path {
+		values := e.values(n.Exprs)
 		for i, name := range n.Names {
-			p.locals = append(p.locals, local{name, valueAt(values, i)})
+			e.path.declare(name, valueAt(values, i))
 		}
-		return []*path{p}
-	})
+	case *ast.AssignStmt:
+		e.assign(n)
+	case *ast.FuncCallStmt:
+		e.expression(n.Expr)
+	case *ast.ReturnStmt: // Redis uses the first of several values
+		e.path.reply, e.path.returned = valueAt(e.values(n.Exprs), 0), true
+	default:
+		panic(e.refusal("it has a statement that lock scripts have no use for"))
+	}
 }
 
 // assign sets locals. A script cannot assign to anything else.
-func (e *evaluator) assign(p *path, n *ast.AssignStmt) []*path {
-	indexes := make([]int, len(n.Lhs))
+func (e *evaluator) assign(n *ast.AssignStmt) {
+	targets := make([]*local, len(n.Lhs))
 	for i, target := range n.Lhs {
-		if indexes[i] = p.find(nameOf(target)); indexes[i] < 0 {
-			e.refuse(n.Line(), "it makes or replaces the global %s", short(nameOf(target)))
-			return nil
+		if targets[i] = e.path.find(source(target)); targets[i] == nil {
+			panic(e.refusal("it makes or replaces the global %s", short(source(target))))
 		}
 	}
-	return e.each(p, n.Rhs, func(p *path, values []luaValue) []*path {
-		for i, index := range indexes {
-			p.locals[index].value = valueAt(values, i)
-		}
-		return []*path{p}
-	})
-}
-
-func (e *evaluator) choose(p *path, n *ast.IfStmt, moreFollow bool) []*path {
-	var out []*path
-	for _, b := range e.expression(p, n.Condition) {
-		stmts := n.Else
-		if e.truth(n.Line(), b.value) {
-			stmts = n.Then
-		}
-		out = append(out, e.block([]*path{b.path}, stmts, moreFollow)...)
+	values := e.values(n.Rhs)
+	for i, target := range targets {
+		target.value = valueAt(values, i)
 	}
-	return out
 }
 
 // truth reports whether a condition holds. It refuses an unknown condition.
 func (e *evaluator) truth(line int, v luaValue) bool {
+	e.line = line
 	if v.kind == valueUnknown {
-		e.refuse(line, "a condition depends on a reply that differs between masters")
+		panic(e.refusal("a condition depends on a reply that differs between masters"))
 	}
-	return v.truth()
+	return !v.is(valueNil, valueFalse)
 }
 
-// answer ends the path. Redis uses the first of several values.
-func (e *evaluator) answer(p *path, n *ast.ReturnStmt) []*path {
-	return e.each(p, n.Exprs, func(p *path, values []luaValue) []*path {
-		p.returned, p.reply = true, valueAt(values, 0)
-		return []*path{p}
-	})
-}
-
-// countingLoop is for i = 1, #KEYS.
-func (e *evaluator) countingLoop(p *path, n *ast.NumberForStmt, moreFollow bool) []*path {
-	return e.iterate(p, n.Line(), n.Stmts, moreFollow, func(p *path, i int) {
-		p.locals = append(p.locals, local{n.Name, numberValue(int64(i + 1))})
-	})
-}
-
-// listLoop is for i, key in ipairs(KEYS).
-func (e *evaluator) listLoop(p *path, n *ast.GenericForStmt, moreFollow bool) []*path {
-	return e.iterate(p, n.Line(), n.Stmts, moreFollow, func(p *path, i int) {
-		p.locals = append(p.locals, local{n.Names[0], numberValue(int64(i + 1))})
-		if len(n.Names) == 2 {
-			p.locals = append(p.locals, local{n.Names[1], luaValue{kind: valueKey, key: i}})
-		}
-	})
-}
-
-// iterate follows the body of a loop once for each key.
-func (e *evaluator) iterate(p *path, line int, body []ast.Stmt, moreFollow bool, start func(p *path, i int)) []*path {
-	defer func() { e.loop = -1 }()
+// loop follows the body once for each key. Its names are those of the number of the turn, and
+// of the key.
+func (e *evaluator) loop(p *path, loop ast.Stmt, body []ast.Stmt, names ...string) []*path {
 	paths, base := []*path{p}, len(p.locals)
 	for i := range e.call.Keys {
-		var next []*path
-		for _, p := range paths {
-			if e.stopped() {
-				return nil
+		turn := []luaValue{numberValue(int64(i + 1)), {kind: valueKey, key: i}}
+		paths = e.advance(paths, func(p *path) []*path {
+			for j, name := range names {
+				p.declare(name, turn[j])
 			}
-			if p.returned {
-				next = append(next, p)
-				continue
-			}
-			e.loop = i
-			start(p, i)
-			next = append(next, e.block([]*path{p}, body, true)...)
-		}
-		for _, p := range next {
-			if !p.returned {
-				p.locals = p.locals[:base]
-			}
-		}
-		if paths = next; len(paths) > maxPaths {
-			e.refuse(line, "its keys can be held in more than %d ways that it tells apart", maxPaths)
-			return nil
-		}
-		if e.merges && !moreFollow {
-			paths = merge(paths, i)
+			return e.block(p, body)
+		})
+		leave(paths, base)
+		if !e.whole[loop] {
+			paths = e.merge(paths, loop, i)
 		}
 	}
 	return paths
 }
 
-// merge keeps one of all paths that have the same rest. Only commands of the same loop may
-// follow, each on the key of its own turn (see touch).
-func merge(paths []*path, last int) []*path {
-	found := make(map[string]*path)
-	out := paths[:0:0]
+// merge keeps one of all paths whose rest is the same after a turn of a loop, unless a command
+// uses one of the keys whose turns are over (see touch).
+func (e *evaluator) merge(paths []*path, loop ast.Stmt, turn int) (kept []*path) {
+	found := make(map[string]bool)
 	for _, p := range paths {
 		key := ""
 		if !p.returned {
-			key = p.mergeKey(last)
+			p.passed[loop] = turn
+			key = p.mergeKey(turn)
 		}
-		if same := found[key]; key != "" && same != nil {
-			same.absorb(p)
+		if key == "" || !found[key] {
+			found[key], kept = true, append(kept, p)
 			continue
 		}
-		found[key] = p
-		out = append(out, p)
-	}
-	return out
-}
-
-// touch records the use of a key. If a command in a loop uses a key other than that of its
-// turn, merged paths would differ, so the evaluation starts again without merging.
-func (e *evaluator) touch(key int) {
-	e.touched[key] = true
-	if e.merges && e.loop >= 0 && e.loop != key {
-		e.merges, e.restart = false, true
-	}
-}
-
-// each evaluates expressions from left to right, and calls then with their values.
-func (e *evaluator) each(p *path, exprs []ast.Expr, then func(*path, []luaValue) []*path) []*path {
-	var out []*path
-	for _, l := range e.list(p, exprs) {
-		out = append(out, then(l.path, l.values)...)
-	}
-	return out
-}
-
-// valueList has the values of several expressions on a path.
-type valueList struct {
-	path   *path
-	values []luaValue
-}
-
-func (e *evaluator) list(p *path, exprs []ast.Expr) []valueList {
-	lists := []valueList{{path: p}}
-	for _, x := range exprs {
-		var next []valueList
-		for _, l := range lists {
-			for _, b := range e.expression(l.path, x) {
-				next = append(next, valueList{b.path, append(slices.Clone(l.values), b.value)})
+		for _, k := range p.keys[:turn+1] {
+			if !slices.Contains(e.merged, k) {
+				e.merged = append(e.merged, k)
 			}
 		}
-		lists = next
 	}
-	if e.stopped() {
-		return nil
+	return kept
+}
+
+// touch records the use of a key. If its turn is over in a loop that merges paths, the merged
+// paths would differ, so the evaluation starts again without merging there.
+func (e *evaluator) touch(key int) {
+	e.touched[key] = true
+	over := false
+	for loop, turn := range e.path.passed {
+		if key <= turn {
+			e.whole[loop], over = true, true
+		}
 	}
-	return lists
+	if over {
+		panic(again{})
+	}
+}
+
+// was reports whether the key was in one of these states before the script.
+func (e *evaluator) was(key int, in states) bool {
+	before := &e.path.keys[key].before
+	switch *before & in {
+	case *before:
+		return true
+	case 0:
+		return false
+	}
+	if e.decide() {
+		*before &= in
+		return true
+	}
+	*before &^= in
+	return false
+}
+
+// free reports whether the key is free now.
+func (e *evaluator) free(key int) bool {
+	content := e.path.keys[key].content
+	return content == contentNone || content == contentSame && e.was(key, stateFree)
+}
+
+// owned reports whether the key holds its token now.
+func (e *evaluator) owned(key int) bool {
+	content := e.path.keys[key].content
+	return content == contentToken || content == contentSame && e.was(key, selfStates)
+}
+
+// below reports whether the remaining time of the key was below a threshold. A script has one
+// threshold: of two, the lower one would have to be known.
+func (e *evaluator) below(key int, than threshold) bool {
+	if e.threshold == nil {
+		e.threshold = &than
+	}
+	if *e.threshold != than {
+		panic(e.refusal("it compares what is left with two different times"))
+	}
+	k := &e.path.keys[key]
+	if k.remainder == remainderAny {
+		k.remainder = remainderEnough
+		if e.decide() {
+			k.remainder = remainderBelow
+		}
+	}
+	return k.remainder == remainderBelow
+}
+
+// isToken records that an argument is the token of a key.
+func (e *evaluator) isToken(key, arg int) {
+	if e.tokens[key] < 0 {
+		e.tokens[key] = arg
+	}
+	if e.tokens[key] != arg {
+		panic(e.refusal("it takes arguments %d and %d for the token", e.tokens[key]+1, arg+1))
+	}
 }
 
 func valueAt(values []luaValue, i int) luaValue {
@@ -355,12 +373,4 @@ func valueAt(values []luaValue, i int) luaValue {
 		return values[i]
 	}
 	return luaValue{}
-}
-
-func pathsOf(branches []branch) []*path {
-	paths := make([]*path, len(branches))
-	for i, b := range branches {
-		paths[i] = b.path
-	}
-	return paths
 }

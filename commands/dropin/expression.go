@@ -1,261 +1,204 @@
-// The evaluation of expressions. A comparison with the value of a key splits the path.
+// The evaluation of expressions. The result of a comparison is known, or depends on the state
+// of a key, which then decides the way of the run.
 
 package dropin
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// branch is a path with the value of an expression on it.
-type branch struct {
-	path  *path
-	value luaValue
+func (e *evaluator) values(list []ast.Expr) []luaValue {
+	values := make([]luaValue, len(list))
+	for i, x := range list {
+		values[i] = e.expression(x)
+	}
+	return values
 }
 
-func (e *evaluator) one(p *path, v luaValue) []branch { return []branch{{p, v}} }
-
-func (e *evaluator) expression(p *path, x ast.Expr) []branch {
-	if !e.step(x.Line()) {
-		return nil
-	}
-	switch n := x.(type) {
-	case *ast.NilExpr:
-		return e.one(p, luaValue{})
-	case *ast.TrueExpr:
-		return e.one(p, boolValue(true))
-	case *ast.FalseExpr:
-		return e.one(p, boolValue(false))
-	case *ast.NumberExpr:
-		return e.number(p, n)
-	case *ast.StringExpr:
-		return e.one(p, luaValue{kind: valueText, text: n.Value})
-	case *ast.IdentExpr:
-		return e.name(p, n)
-	case *ast.AttrGetExpr:
-		return e.element(p, n)
-	case *ast.UnaryLenOpExpr:
-		return e.length(p, n)
-	case *ast.UnaryNotOpExpr:
-		return e.convert(p, n.Line(), n.Expr, e.negation)
-	case *ast.UnaryMinusOpExpr:
-		return e.convert(p, n.Line(), n.Expr, e.minus)
-	case *ast.LogicalOpExpr:
-		return e.logic(p, n)
-	case *ast.TableExpr:
-		return e.table(p, n)
-	case *ast.FuncCallExpr:
-		return e.function(p, n)
-	case *ast.RelationalOpExpr:
-		return e.binary(p, n.Lhs, n.Rhs, func(p *path, l, r luaValue) []branch { return e.compare(p, n.Line(), n.Operator, l, r) })
-	case *ast.ArithmeticOpExpr:
-		return e.binary(p, n.Lhs, n.Rhs, func(p *path, l, r luaValue) []branch { return e.arithmetic(p, n.Line(), n.Operator, l, r) })
-	case *ast.StringConcatOpExpr:
-		return e.binary(p, n.Lhs, n.Rhs, func(p *path, l, r luaValue) []branch { return e.join(p, n.Line(), l, r) })
-	}
-	e.refuse(x.Line(), "it has an expression that lock scripts have no use for")
-	return nil
-}
-
-// binary evaluates both sides, the left one first.
-func (e *evaluator) binary(p *path, left, right ast.Expr, then func(*path, luaValue, luaValue) []branch) []branch {
-	var out []branch
-	for _, l := range e.list(p, []ast.Expr{left, right}) {
-		out = append(out, then(l.path, l.values[0], l.values[1])...)
-	}
-	return out
-}
-
-func (e *evaluator) number(p *path, n *ast.NumberExpr) []branch {
-	whole, ok := parseInt(n.Value)
-	if !ok || whole > maxNumber {
-		e.refuse(n.Line(), "it has the number %s, allowed are whole ones up to 2^53", short(n.Value))
-		return nil
-	}
-	return e.one(p, numberValue(whole))
-}
-
-func (e *evaluator) name(p *path, n *ast.IdentExpr) []branch {
-	if i := p.find(n.Value); i >= 0 {
-		return e.one(p, p.locals[i].value)
-	}
-	e.refuse(n.Line(), "it uses %s, which lock scripts have no use for", short(n.Value))
-	return nil
-}
-
-// element is KEYS[n] or ARGV[n].
-func (e *evaluator) element(p *path, n *ast.AttrGetExpr) []branch {
-	list := nameOf(n.Object)
-	var out []branch
-	for _, b := range e.expression(p, n.Key) {
-		if b.value.kind != valueNumber {
-			e.refuse(n.Line(), "it takes an element of %s that is not a known one", list)
-			return nil
+func (e *evaluator) expression(x ast.Expr) luaValue {
+	e.step(x.Line())
+	if n, ok := x.(*ast.LogicalOpExpr); ok { // it evaluates its right side only where Lua does
+		if left := e.expression(n.Lhs); e.truth(n.Line(), left) == (n.Operator == "or") {
+			return left
 		}
-		i := b.value.n - 1
-		switch {
-		case list == "KEYS" && i >= 0 && i < int64(len(e.call.Keys)):
-			b.value = luaValue{kind: valueKey, key: int(i)}
-		case list == "ARGV" && i >= 0 && i < int64(len(e.call.Args)):
-			b.value = luaValue{kind: valueArg, arg: int(i)}
-		default:
-			b.value = luaValue{}
-		}
-		out = append(out, b)
+		return e.expression(n.Rhs)
 	}
-	return out
-}
-
-// length is #KEYS or #ARGV.
-func (e *evaluator) length(p *path, n *ast.UnaryLenOpExpr) []branch {
-	if isLength(n, "KEYS") {
-		return e.one(p, numberValue(int64(len(e.call.Keys))))
+	base := len(e.stack)
+	for _, operand := range operands(x) {
+		v := e.expression(operand)
+		e.stack = append(e.stack, v)
 	}
-	return e.one(p, numberValue(int64(len(e.call.Args))))
-}
-
-func (e *evaluator) negation(line int, v luaValue) luaValue { return boolValue(!e.truth(line, v)) }
-
-func (e *evaluator) minus(line int, v luaValue) luaValue {
-	if v.kind != valueNumber {
-		e.refuse(line, "it calculates with something other than numbers of its own")
-	}
-	v.n = -v.n
+	e.line = x.Line()
+	v := e.apply(x, e.stack[base:])
+	e.stack = e.stack[:base]
 	return v
 }
 
-// logic evaluates the right side only where Lua does.
-func (e *evaluator) logic(p *path, n *ast.LogicalOpExpr) []branch {
-	var out []branch
-	for _, b := range e.expression(p, n.Lhs) {
-		if e.truth(n.Line(), b.value) == (n.Operator == "or") {
-			out = append(out, b)
-		} else {
-			out = append(out, e.expression(b.path, n.Rhs)...)
+// apply is the value of an expression with the values of its operands.
+func (e *evaluator) apply(x ast.Expr, values []luaValue) luaValue {
+	switch n := x.(type) {
+	case *ast.NilExpr:
+		return luaValue{}
+	case *ast.TrueExpr:
+		return boolValue(true)
+	case *ast.FalseExpr:
+		return boolValue(false)
+	case *ast.NumberExpr:
+		return e.number(n.Value)
+	case *ast.StringExpr:
+		return luaValue{kind: valueText, text: n.Value}
+	case *ast.IdentExpr:
+		return e.name(n.Value)
+	case *ast.AttrGetExpr:
+		return e.element(source(n.Object), values[0])
+	case *ast.UnaryLenOpExpr:
+		if source(n.Expr) == "KEYS" {
+			return numberValue(int64(len(e.call.Keys)))
 		}
+		return numberValue(int64(len(e.call.Args)))
+	case *ast.UnaryNotOpExpr:
+		return boolValue(!e.truth(n.Line(), values[0]))
+	case *ast.UnaryMinusOpExpr:
+		return e.arithmetic("-", numberValue(0), values[0])
+	case *ast.TableExpr:
+		return e.table(n.Fields, values)
+	case *ast.FuncCallExpr:
+		return e.function(n.Func, values)
+	case *ast.RelationalOpExpr:
+		return boolValue(e.compare(n.Operator, values[0], values[1]))
+	case *ast.ArithmeticOpExpr:
+		return e.arithmetic(n.Operator, values[0], values[1])
+	case *ast.StringConcatOpExpr:
+		return e.join(values[0], values[1])
 	}
-	return out
+	panic(e.refusal("it has an expression that lock scripts have no use for"))
+}
+
+func (e *evaluator) number(text string) luaValue {
+	whole, ok := wholeNumber(text)
+	if !ok {
+		panic(e.refusal("it has the number %s, allowed are whole ones up to 2^53", short(text)))
+	}
+	return numberValue(whole)
+}
+
+func (e *evaluator) name(name string) luaValue {
+	if l := e.path.find(name); l != nil {
+		return l.value
+	}
+	panic(e.refusal("it uses %s, which lock scripts have no use for", short(name)))
+}
+
+// element is KEYS[n] or ARGV[n].
+func (e *evaluator) element(list string, at luaValue) luaValue {
+	if at.kind != valueNumber {
+		panic(e.refusal("it takes an element of %s that is not a known one", list))
+	}
+	i := at.n - 1
+	switch {
+	case list == "KEYS" && i >= 0 && i < int64(len(e.call.Keys)):
+		return luaValue{kind: valueKey, key: int(i)}
+	case list == "ARGV" && i >= 0 && i < int64(len(e.call.Args)):
+		return luaValue{kind: valueArg, arg: int(i)}
+	}
+	return luaValue{}
 }
 
 // table is a list, {ok = text} or {err = text}.
-func (e *evaluator) table(p *path, n *ast.TableExpr) []branch {
-	exprs := make([]ast.Expr, len(n.Fields))
-	kind := valueTable
-	for i, field := range n.Fields {
-		exprs[i] = field.Value
+func (e *evaluator) table(fields []*ast.Field, values []luaValue) luaValue {
+	for _, field := range fields {
 		if field.Key == nil {
 			continue
 		}
 		name, ok := field.Key.(*ast.StringExpr)
 		switch {
-		case ok && len(n.Fields) == 1 && name.Value == "ok":
-			kind = valueStatus
-		case ok && len(n.Fields) == 1 && name.Value == "err":
-			kind = valueFailure
-		default:
-			e.refuse(n.Line(), "it makes a table that is neither a list, nor {ok = text}, nor {err = text}")
-			return nil
+		case ok && len(fields) == 1 && name.Value == "ok":
+			return e.toReply(valueStatus, values[0])
+		case ok && len(fields) == 1 && name.Value == "err":
+			return e.toReply(valueFailure, values[0])
 		}
+		panic(e.refusal("it makes a table that is neither a list, nor {ok = text}, nor {err = text}"))
 	}
-	var out []branch
-	for _, l := range e.list(p, exprs) {
-		v := luaValue{kind: kind, items: l.values}
-		switch {
-		case kind != valueTable:
-			v = e.toReply(n.Line(), l.values[0], kind)
-		case v.size() > maxItems:
-			e.refuse(n.Line(), "it makes a table of more than %d values", maxItems)
-			return nil
-		}
-		out = append(out, branch{l.path, v})
+	v := luaValue{kind: valueTable, items: slices.Clone(values)}
+	if v.size() > maxItems {
+		panic(e.refusal("it makes a table of more than %d values", maxItems))
 	}
-	return out
+	return v
 }
 
 // arithmetic calculates with numbers of the script, and adds an argument to a remaining time.
-func (e *evaluator) arithmetic(p *path, line int, operator string, l, r luaValue) []branch {
+func (e *evaluator) arithmetic(operator string, l, r luaValue) luaValue {
 	if operator == "+" && r.kind == valueRemainingMS {
 		l, r = r, l
 	}
 	if operator == "+" && l.kind == valueRemainingMS && r.is(valueArg, valueArgNumber) {
 		e.numbers[r.arg] = true
-		return e.one(p, luaValue{kind: valueExtended, key: l.key, arg: r.arg})
+		return luaValue{kind: valueExtended, key: l.key, arg: r.arg}
 	}
 	if l.kind != valueNumber || r.kind != valueNumber {
-		e.refuse(line, "it calculates with something other than numbers of its own")
-		return nil
+		panic(e.refusal("it calculates with something other than numbers of its own"))
 	}
-	var n int64
+	n := l.n + r.n
 	switch operator {
 	case "+":
-		n = l.n + r.n
 	case "-":
 		n = l.n - r.n
 	default:
-		e.refuse(line, "it calculates with '%s', allowed are + and -", operator)
-		return nil
+		panic(e.refusal("it calculates with '%s', allowed are + and -", operator))
 	}
 	if n > maxNumber || n < -maxNumber {
-		e.refuse(line, "it counts beyond 2^53")
-		return nil
+		panic(e.refusal("it counts beyond 2^53"))
 	}
-	return e.one(p, numberValue(n))
+	return numberValue(n)
 }
 
 // join is a .. b. A script can only return or publish the result.
-func (e *evaluator) join(p *path, line int, l, r luaValue) []branch {
-	joined := luaValue{kind: valueJoined}
-	literal := 0
-	for _, v := range []luaValue{l, r} {
+func (e *evaluator) join(sides ...luaValue) luaValue {
+	joined, literal := luaValue{kind: valueJoined}, 0
+	for _, v := range sides {
 		switch v.kind {
 		case valueJoined:
 			joined.items = append(joined.items, v.items...)
-		case valueText, valueArg, valueKey:
-			joined.items = append(joined.items, v)
-		case valueNumber:
-			joined.items = append(joined.items, luaValue{kind: valueText, text: strconv.FormatInt(v.n, 10)})
+		case valueText, valueArg, valueKey, valueNumber:
+			joined.items = append(joined.items, e.toText(v))
 		default:
-			e.refuse(line, "it puts a text together from something other than texts of its own, KEYS and ARGV")
-			return nil
+			panic(e.refusal("it puts a text together from something other than texts of its own, KEYS and ARGV"))
 		}
 	}
 	for _, item := range joined.items {
 		literal += len(item.text)
 	}
 	if len(joined.items) > maxParts || literal > maxLiteral {
-		e.refuse(line, "it puts a text together from more than %d parts or %d bytes of its own", maxParts, maxLiteral)
-		return nil
+		panic(e.refusal("it puts a text together from more than %d parts or %d bytes of its own", maxParts, maxLiteral))
 	}
-	return e.one(p, joined)
+	return joined
 }
 
-// function follows the call of a command, or of one of the few functions of the language.
-func (e *evaluator) function(p *path, n *ast.FuncCallExpr) []branch {
-	_, field := fieldOf(n.Func)
-	switch name := nameOf(n.Func); {
-	case field == "call", field == "pcall":
-		return e.command(p, n)
-	case field == "status_reply":
-		return e.convert(p, n.Line(), n.Args[0], func(line int, v luaValue) luaValue { return e.toReply(line, v, valueStatus) })
-	case field == "error_reply":
-		return e.convert(p, n.Line(), n.Args[0], func(line int, v luaValue) luaValue { return e.toReply(line, v, valueFailure) })
-	case name == "tonumber":
-		return e.convert(p, n.Line(), n.Args[0], e.toNumber)
+// function is the call of a command, or of one of the few functions of the language.
+func (e *evaluator) function(callee ast.Expr, args []luaValue) luaValue {
+	name := ""
+	if field, ok := callee.(*ast.AttrGetExpr); ok { // of redis or server
+		name = field.Key.(*ast.StringExpr).Value
+	} else {
+		name = source(callee)
 	}
-	return e.convert(p, n.Line(), n.Args[0], e.toText)
+	switch name {
+	case "call", "pcall":
+		return e.command(args)
+	case "status_reply":
+		return e.toReply(valueStatus, args[0])
+	case "error_reply":
+		return e.toReply(valueFailure, args[0])
+	case "tonumber":
+		return e.toNumber(args[0])
+	}
+	return e.toText(args[0])
 }
 
-// convert evaluates an expression and converts its value on every path.
-func (e *evaluator) convert(p *path, line int, x ast.Expr, to func(line int, v luaValue) luaValue) []branch {
-	out := e.expression(p, x)
-	for i := range out {
-		out[i].value = to(line, out[i].value)
-	}
-	return out
-}
-
-func (e *evaluator) toNumber(line int, v luaValue) luaValue {
+func (e *evaluator) toNumber(v luaValue) luaValue {
 	switch v.kind {
 	case valueNumber, valueRemainingMS, valueRemainingS, valueArgNumber, valueExtended:
 		return v
@@ -263,28 +206,115 @@ func (e *evaluator) toNumber(line int, v luaValue) luaValue {
 		e.numbers[v.arg] = true
 		return luaValue{kind: valueArgNumber, arg: v.arg}
 	case valueText:
-		if n, ok := parseInt(v.text); ok && n <= maxNumber && n >= -maxNumber {
+		if n, ok := wholeNumber(v.text); ok {
 			return numberValue(n)
 		}
 	}
-	e.refuse(line, "it takes something for a number that may be none")
-	return v
+	panic(e.refusal("it takes something for a number that may be none"))
 }
 
-func (e *evaluator) toText(line int, v luaValue) luaValue {
+func (e *evaluator) toText(v luaValue) luaValue {
 	switch v.kind {
 	case valueText, valueArg, valueKey, valueHeld, valueJoined:
 		return v
 	case valueNumber:
 		return luaValue{kind: valueText, text: strconv.FormatInt(v.n, 10)}
 	}
-	e.refuse(line, "it makes a text of something other than a text or a number of its own")
-	return v
+	panic(e.refusal("it makes a text of something other than a text or a number of its own"))
 }
 
-func (e *evaluator) toReply(line int, v luaValue, kind valueKind) luaValue {
+func (e *evaluator) toReply(kind valueKind, v luaValue) luaValue {
 	if v.kind != valueText {
-		e.refuse(line, "it answers a status or an error that is not written in the script")
+		panic(e.refusal("it answers a status or an error that is not written in the script"))
 	}
 	return luaValue{kind: kind, text: v.text}
+}
+
+// compare is a comparison with ==, ~=, <, <=, > or >=.
+func (e *evaluator) compare(operator string, l, r luaValue) bool {
+	switch operator {
+	case "==":
+		return e.equal(l, r)
+	case "~=":
+		return !e.equal(l, r)
+	case "<":
+		return e.less(l, r, 0)
+	case "<=":
+		return e.less(l, r, 1)
+	case ">":
+		return e.less(r, l, 0)
+	}
+	return e.less(r, l, 1)
+}
+
+func (e *evaluator) equal(l, r luaValue) bool {
+	if l.kind > r.kind {
+		l, r = r, l
+	}
+	known := func(v luaValue) bool { return v.is(valueNil, valueFalse, valueTrue, valueNumber, valueText) }
+	switch {
+	case r.kind == valueUnknown:
+		panic(e.refusal("a condition depends on a reply that differs between masters"))
+	case known(l) && known(r):
+		return l.same(r)
+	case l.is(valueNil, valueFalse, valueTrue): // r is of another kind
+		return false
+	case l.kind == valueNumber:
+		return e.equalNumber(l.n, r)
+	case r.is(valueStatus, valueFailure) && l.is(valueText, valueArg): // a table never equals a text
+		return false
+	case l.kind == valueText && r.kind == valueArg:
+		e.given[r.arg] = true
+		return e.call.Args[r.arg] == l.text
+	case l.kind == valueArg && r.kind == valueArg && l.arg == r.arg:
+		return true
+	case l.kind == valueArg && r.kind == valueHeld:
+		e.isToken(r.key, l.arg)
+		return e.was(r.key, selfStates)
+	}
+	panic(e.refusal("a condition depends on something other than whether a key holds an argument"))
+}
+
+// equalNumber compares a value with a number of the script.
+func (e *evaluator) equalNumber(n int64, v luaValue) bool {
+	switch v.kind {
+	case valueText, valueArg, valueKey, valueHeld, valueStatus, valueFailure, valueJoined, valueTable:
+		return false // of another type
+	case valueRemainingMS, valueRemainingS, valueArgNumber:
+		if n < 0 {
+			return false
+		}
+	}
+	if v.kind == valueArgNumber {
+		if value, ok := parseInt(e.call.Args[v.arg]); ok {
+			e.given[v.arg] = true
+			return value == n
+		}
+	}
+	if v.kind == valueRemainingMS && n == 0 {
+		return e.below(v.key, threshold{arg: -1, n: 1})
+	}
+	panic(e.refusal("a condition depends on how much exactly is left, or on the value of a number"))
+}
+
+// less is l < r + more. l <= r is l < r + 1: all numbers are whole.
+func (e *evaluator) less(l, r luaValue, more int64) bool {
+	atLeastZero := func(v luaValue) bool { return v.is(valueRemainingMS, valueRemainingS, valueArgNumber) }
+	switch {
+	case l.kind == valueNumber && r.kind == valueNumber:
+		return l.n < r.n+more
+	case l.kind == valueNumber && l.n < more && atLeastZero(r):
+		return true
+	case r.kind == valueNumber && r.n+more <= 0 && atLeastZero(l):
+		return false
+	case l.kind == valueRemainingMS && r.kind == valueNumber:
+		return e.below(l.key, threshold{arg: -1, n: r.n + more})
+	case l.kind == valueRemainingMS && r.kind == valueArgNumber:
+		return e.below(l.key, threshold{arg: r.arg, n: more})
+	case l.kind == valueNumber && r.kind == valueRemainingMS: // n < remaining is the opposite of remaining < n+1
+		return !e.below(r.key, threshold{arg: -1, n: l.n + 1 - more})
+	case l.kind == valueArgNumber && r.kind == valueRemainingMS:
+		return !e.below(r.key, threshold{arg: l.arg, n: 1 - more})
+	}
+	panic(e.refusal("a condition depends on something other than how much is left of a key"))
 }

@@ -5,11 +5,18 @@ package dropin
 
 import (
 	"crypto/sha1"
+	_ "embed"
 	"encoding/hex"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
+
+// knownText is the table of known scripts. Its first lines explain its columns.
+//
+//go:embed known.txt
+var knownText string
 
 // knownScript is one row of the table.
 type knownScript struct {
@@ -18,24 +25,35 @@ type knownScript struct {
 	purpose string
 	op      Op
 	keys    int
+	anyKeys bool   // any number of keys
 	args    string // one word each
 	answers string // for the four key states, and for a lease with too little time left
 }
 
-// allOrNone are scripts of the table that take any number of keys, and whose answers do not
-// depend on the number. Their texts are outside of the language.
-var allOrNone = []string{
-	"eb0c00d98f6f33b4262419a509002884540f30be", "5a22d7e8431313862816d4416b5e46dd70fc340d",
-	"9470c810040e272ee6c579d8d4331aaf6332a7b1", "66e1084c2d842a7e8c271925aae90219fac4e129",
-}
+// knownScripts are the rows of the table.
+var knownScripts = sync.OnceValue(func() (rows []knownScript) {
+	for line := range strings.Lines(knownText) {
+		columns := strings.Split(strings.TrimSpace(line), "; ")
+		if len(columns) != 7 || strings.HasPrefix(line, "#") {
+			continue
+		}
+		count, anyKeys := strings.CutSuffix(columns[4], "+")
+		keys, _ := strconv.Atoi(count)
+		rows = append(rows, knownScript{
+			sha: columns[0], library: columns[1], purpose: columns[2], op: Op(slices.Index(opNames, columns[3])),
+			keys: keys, anyKeys: anyKeys, args: columns[5], answers: columns[6],
+		})
+	}
+	return rows
+})
 
 // sum is a SHA1 in its short form.
 type sum [sha1.Size]byte
 
 // known is built once, for the first script.
 var known = sync.OnceValue(func() map[sum]*Class {
-	table := make(map[sum]*Class, len(knownScripts))
-	for _, row := range knownScripts {
+	table := make(map[sum]*Class)
+	for _, row := range knownScripts() {
 		if id, ok := parseSHA(row.sha); ok {
 			table[id] = row.class()
 		}
@@ -54,9 +72,12 @@ func parseSHA(sha string) (id sum, ok bool) {
 
 func (id sum) String() string { return hex.EncodeToString(id[:]) }
 
+// shaOf is the SHA1 of a text, as EVALSHA uses it.
+func shaOf(text string) sum { return sha1.Sum([]byte(text)) }
+
 func (k knownScript) class() *Class {
 	words := strings.Fields(k.args)
-	c := &Class{Op: k.op, Library: k.library, Purpose: k.purpose, Keys: k.keys, Args: len(words)}
+	c := &Class{Op: k.op, By: BySHA, Library: k.library, Keys: k.keys, Args: len(words), anyKeys: k.anyKeys}
 	for i, word := range words {
 		c.setRole(word, i+1)
 	}
@@ -66,38 +87,29 @@ func (k knownScript) class() *Class {
 	case 2:
 		c.Signals = []int{2}
 	}
-	for h, answer := range strings.Split(k.answers, "|") {
+	for answer := range strings.SplitSeq(k.answers, "|") {
 		word, done := strings.CutSuffix(answer, "!")
-		o := outcome{reply: parseShape(word), done: done}
-		if h < int(keyStates) {
-			c.cases[h] = o
-		} else {
-			c.mixed = append(c.mixed, o)
-		}
+		c.outcomes = append(c.outcomes, outcome{reply: parseAnswer(word), done: done})
 	}
-	c.anyKeys = slices.Contains(allOrNone, k.sha)
-	if c.Op == Release {
+	switch c.Op {
+	case Release:
 		c.Time = Time{} // the library passes it to all its scripts; this one ignores it
-	}
-	if c.Op == Discard {
+	case Discard:
 		c.Token = 0 // the script gets the token and does not compare it
-	}
-	if c.Op == Read {
+	case Read:
 		c.readOutcomes()
 	}
 	return c
 }
 
+var tableUnits = map[string]Unit{"ms": Milliseconds, "s": Seconds, "at": UnixMilliseconds}
+
 func (c *Class) setRole(word string, arg int) {
 	switch word {
 	case "token":
 		c.Token = arg
-	case "ms":
-		c.Time = Time{Arg: arg, Unit: Milliseconds}
-	case "s":
-		c.Time = Time{Arg: arg, Unit: Seconds}
-	case "at":
-		c.Time = Time{Arg: arg, Unit: UnixMilliseconds}
+	case "ms", "s", "at":
+		c.Time = Time{Arg: arg, Unit: tableUnits[word]}
 	case "least":
 		c.Numbers = append(c.Numbers, arg)
 	case "len":
@@ -110,6 +122,3 @@ func (c *Class) setRole(word string, arg int) {
 		}
 	}
 }
-
-// shaOf is the SHA1 of a text, as EVALSHA uses it.
-func shaOf(text string) sum { return sha1.Sum([]byte(text)) }

@@ -12,22 +12,23 @@ import (
 
 const pinSyntax = "<sha1>=<class>[,token=n[+n…]][,time=n<unit>][,keys=n][,args=n][,yes=answer[|answer…]][,no=answer[|answer…]]"
 
-// ParsePin reads the value of --script-class: a SHA1, and what the script of that SHA1
+// parsePin reads the value of --script-class: a SHA1, and what the script of that SHA1
 // does to its keys. If the script returns a list, its first item counts, unless the option
 // writes the answer as a list. An acquire may give each key its own token.
 //
 // By default the token is argument 1, and an acquire or an extension takes ms from
 // argument 2. yes and no are OK and nil for an acquire, and 1 and 0 for all others. Units
 // are ms, s, ms@ and s@ (points in time).
-func ParsePin(value string) (sha string, c *Class, err error) {
+func parsePin(value string) (id sum, c *Class, err error) {
 	sha, spec, ok := strings.Cut(value, "=")
-	if _, isSHA := parseSHA(sha); !ok || !isSHA {
-		return "", nil, fmt.Errorf("script-class '%s' does not begin with 40 hex digits and '='; it is written %s", value, pinSyntax)
+	id, isSHA := parseSHA(sha)
+	if !ok || !isSHA {
+		return id, nil, fmt.Errorf("script-class '%s' does not begin with 40 hex digits and '='; it is written %s", value, pinSyntax)
 	}
 	words := strings.Split(spec, ",")
 	op := Op(slices.Index(opNames, words[0]))
 	if words[0] == "" || op > Discard {
-		return "", nil, fmt.Errorf("script-class '%s': '%s' is no class, allowed are %s", value, words[0], strings.Join(opNames[1:], ", "))
+		return id, nil, fmt.Errorf("script-class '%s': '%s' is no class, allowed are %s", value, words[0], strings.Join(opNames[1:], ", "))
 	}
 	c = pinned(op)
 	yes, no := "1", "0"
@@ -43,7 +44,7 @@ func ParsePin(value string) (sha string, c *Class, err error) {
 			no = v
 		default:
 			if err := c.setOption(name, v); err != nil {
-				return "", nil, fmt.Errorf("script-class '%s': %w", value, err)
+				return id, nil, fmt.Errorf("script-class '%s': %w", value, err)
 			}
 		}
 	}
@@ -51,22 +52,22 @@ func ParsePin(value string) (sha string, c *Class, err error) {
 		c.Args = max(c.Token, c.Time.Arg)
 	}
 	if max(c.Token, c.Time.Arg) > c.Args {
-		return "", nil, fmt.Errorf("script-class '%s': the token or the time is beyond the last of %d arguments", value, c.Args)
+		return id, nil, fmt.Errorf("script-class '%s': the token or the time is beyond the last of %d arguments", value, c.Args)
 	}
 	if len(c.Tokens) > 0 && (len(c.Tokens) != c.Keys || op != Acquire || slices.Max(c.Tokens) > c.Args) {
-		return "", nil, fmt.Errorf("script-class '%s': %d tokens are named, allowed are one, or for an acquire one of %d arguments for each of %d keys", value, len(c.Tokens), c.Args, c.Keys)
+		return id, nil, fmt.Errorf("script-class '%s': %d tokens are named, allowed are one, or for an acquire one of %d arguments for each of %d keys", value, len(c.Tokens), c.Args, c.Keys)
 	}
 	for _, answer := range strings.Split(yes, "|") {
 		if slices.Contains(strings.Split(no, "|"), answer) && op != Read {
-			return "", nil, fmt.Errorf("script-class '%s': yes and no are the same answer '%s'", value, answer)
+			return id, nil, fmt.Errorf("script-class '%s': yes and no are the same answer '%s'", value, answer)
 		}
 	}
 	c.setAnswers(strings.Split(yes, "|"), strings.Split(no, "|"))
-	return strings.ToLower(sha), c, nil
+	return id, c, nil
 }
 
 func pinned(op Op) *Class {
-	c := &Class{Op: op, Keys: 1, pinned: true}
+	c := &Class{Op: op, By: ByPin, Keys: 1}
 	if op != Discard && op != Read {
 		c.Token = 1
 	}
@@ -76,22 +77,20 @@ func pinned(op Op) *Class {
 	return c
 }
 
+var pinUnits = map[string]Unit{"ms": Milliseconds, "s": Seconds, "ms@": UnixMilliseconds, "s@": UnixSeconds}
+
 func (c *Class) setOption(name, value string) error {
 	if name == "token" && strings.Contains(value, "+") {
 		return c.pinTokens(value)
 	}
-	unit := Milliseconds
-	number := value
+	number, unit := value, Milliseconds
 	if name == "time" {
-		if value == "none" {
-			c.Time = Time{}
-			return nil
+		digits := strings.TrimRight(value, "ms@")
+		if u, ok := pinUnits[value[len(digits):]]; ok {
+			number, unit = digits, u
 		}
-		for suffix, u := range map[string]Unit{"ms": Milliseconds, "s": Seconds, "ms@": UnixMilliseconds, "s@": UnixSeconds} {
-			digits := strings.TrimSuffix(value, suffix)
-			if _, err := strconv.Atoi(digits); err == nil && digits != value {
-				number, unit = digits, u
-			}
+		if value == "none" {
+			number = "0"
 		}
 	}
 	n, err := strconv.Atoi(number)
@@ -102,9 +101,8 @@ func (c *Class) setOption(name, value string) error {
 	case "token":
 		c.Token = n
 	case "time":
-		c.Time = Time{Arg: n, Unit: unit}
-		if n == 0 {
-			c.Time = Time{}
+		if c.Time = (Time{}); n > 0 {
+			c.Time = Time{Arg: n, Unit: unit}
 		}
 	case "keys":
 		c.Keys = n
@@ -137,25 +135,26 @@ func (c *Class) setAnswers(yes, no []string) {
 		Release: {false, true, false, true}, Extend: {false, true, false, true}, ExtendAdd: {false, true, false, false},
 		Read: {false, true, true, true}, Overwrite: {true, true, true, true}, Discard: {false, true, true, true},
 	}[c.Op]
-	for h := range c.cases {
+	for h := range keyStates {
 		word := no[0]
 		if does[h] {
 			word = yes[0]
 		}
-		c.cases[h] = outcome{reply: pinnedShape(word), done: does[h]}
+		c.addAnswer(word, does[h])
 	}
-	for i, words := range [][]string{no, yes} {
-		for _, word := range words[1:] {
-			c.mixed = append(c.mixed, outcome{reply: pinnedShape(word), done: i == 1})
-		}
+	for _, word := range no[1:] {
+		c.addAnswer(word, false)
+	}
+	for _, word := range yes[1:] {
+		c.addAnswer(word, true)
 	}
 }
 
-// pinnedShape reads an answer of the option. The items of a list are separated by ';',
+// addAnswer reads an answer of the option. The items of a list are separated by ';',
 // because blanks separate the values of the option.
-func pinnedShape(word string) Shape {
+func (c *Class) addAnswer(word string, done bool) {
 	if strings.HasPrefix(word, "[") {
 		word = strings.ReplaceAll(word, ";", " ")
 	}
-	return parseShape(word)
+	c.outcomes = append(c.outcomes, outcome{reply: parseAnswer(word), done: done})
 }

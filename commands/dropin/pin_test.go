@@ -16,8 +16,8 @@ func TestParsePin_ReadsTheOptionThatTheErrorNames(t *testing.T) {
 		"reacquire,time=3ms@,yes=1,no=-ERROR": "reacquire token 1 prefix 0 time {3 3 0} given [] signals [] db 0 pattern \"\": 1!|1!|-ERROR|1!",
 		"acquire,time=none,args=4":            "acquire token 1 prefix 0 time {0 0 0} given [] signals [] db 0 pattern \"\": OK!|nil|nil|nil",
 	} {
-		sha, class, err := ParsePin(strings.ToUpper(anySHA) + "=" + spec)
-		if err != nil || sha != anySHA || described(class) != want {
+		sha, class, err := parsePin(strings.ToUpper(anySHA) + "=" + spec)
+		if err != nil || sha.String() != anySHA || described(class) != want {
 			t.Errorf("%s: %v\n got %s\nwant %s", spec, err, described(class), want)
 		}
 	}
@@ -42,7 +42,7 @@ func TestParsePin_CountsTheFirstItemOfAList(t *testing.T) {
 		{"acquire,yes=OK,no=nil", list(status("OK")), Yes},
 		{"acquire,yes=OK,no=nil", list(list(status("OK"))), Unclear},
 	} {
-		_, class, err := ParsePin(anySHA + "=" + c.spec)
+		_, class, err := parsePin(anySHA + "=" + c.spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func TestParsePin_CountsTheFirstItemOfAList(t *testing.T) {
 			t.Errorf("%s, %+v: vote %d, want %d", c.spec, c.reply, got, c.want)
 		}
 	}
-	_, class, err := ParsePin(anySHA + "=acquire,keys=2,args=3,token=1+2,time=3ms,yes=1,no=0")
+	_, class, err := parsePin(anySHA + "=acquire,keys=2,args=3,token=1+2,time=3ms,yes=1,no=0")
 	if err != nil || class.Keys != 2 || fmt.Sprint(class.Tokens) != "[1 2]" || class.Token != 1 || class.Time.Arg != 3 {
 		t.Errorf("%+v, %v", class, err)
 	}
@@ -58,16 +58,16 @@ func TestParsePin_CountsTheFirstItemOfAList(t *testing.T) {
 
 // The error of a script that is refused has the line that names it, but for its class.
 func TestParsePin_ReadsTheLineOfAnUnknownScript(t *testing.T) {
-	r := newRecogniser(t, Options{})
+	r := newRecogniser(t)
 	text := "return redis.call('hget', KEYS[1], ARGV[1])"
 	call := ScriptCall{Keys: []string{"a", "b"}, Args: []string{"token", "1000"}}
-	_, _, err := r.Recognise(text, call)
+	_, err := r.Recognise(text, call)
 	_, line, _ := strings.Cut(err.Error(), "--script-class ")
-	sha, class, err := ParsePin(strings.Replace(line, "<class>", "extend", 1))
-	if err != nil || sha != shaOf(text).String() {
+	pin := strings.Replace(line, "<class>", "extend", 1)
+	if sha, _, err := parsePin(pin); err != nil || sha != shaOf(text) {
 		t.Fatalf("'%s': %v", line, err)
 	}
-	pinned := newRecogniser(t, Options{Pins: map[string]*Class{sha: class}})
+	pinned := newRecogniser(t, pin)
 	if got := recognise(t, pinned, text, call, ByPin); got.Keys != 2 || got.Op != Extend {
 		t.Errorf("%+v", got)
 	}
@@ -80,7 +80,7 @@ func TestParsePin_RefusesWhatItCannotMean(t *testing.T) {
 		anySHA + "=release,yes=1|2,no=0|2", anySHA + "=release,keys=2,token=1+2", anySHA + "=acquire,keys=3,token=1+2,time=3", anySHA + "=acquire,keys=2,args=2,token=1+3",
 		anySHA + "=acquire,keys=2,token=1+x", anySHA + "=acquire,keys=2,token=1+0",
 	} {
-		if _, _, err := ParsePin(value); err == nil || !strings.Contains(err.Error(), "script-class") {
+		if _, _, err := parsePin(value); err == nil || !strings.Contains(err.Error(), "script-class") {
 			t.Errorf("'%s': %v", value, err)
 		}
 	}
@@ -88,22 +88,15 @@ func TestParsePin_RefusesWhatItCannotMean(t *testing.T) {
 
 func TestRecognise_TakesThePinBeforeEverythingElse(t *testing.T) {
 	text := "return redis.call('hget', KEYS[1], ARGV[1])"
-	_, class, err := ParsePin(shaOf(text).String() + "=release")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := newRecogniser(t, Options{Pins: map[string]*Class{shaOf(text).String(): class}})
+	r := newRecogniser(t, shaOf(text).String()+"=release")
 	call := ScriptCall{Keys: []string{"k"}, Args: []string{"token"}}
-	if got := recognise(t, r, text, call, ByPin); got != class {
+	if got := recognise(t, r, text, call, ByPin); got.Op != Release {
 		t.Error("it is another class")
 	}
-	if _, _, err := r.Recognise(text, sample); err == nil || !strings.Contains(err.Error(), "pinned") {
+	if _, err := r.Recognise(text, sample); err == nil || !strings.Contains(err.Error(), "pinned") {
 		t.Errorf("with two arguments: %v", err)
 	}
-	if _, err := New(Options{Pins: map[string]*Class{"abc": class}}); err == nil {
+	if _, err := New([]string{"abc=release"}); err == nil {
 		t.Error("a pin of no SHA1 is taken")
-	}
-	if _, err := New(Options{MaxRemembered: -1}); err == nil {
-		t.Error("a negative number of outcomes is taken")
 	}
 }

@@ -135,14 +135,10 @@ func (m *master) votes(class *Class, row knownScript, text string, call ScriptCa
 	m.hold(key, token, h)
 	reply := m.eval(text, call)
 	name := fmt.Sprintf("%s of %s, holding %d: %v", row.purpose, row.library, h, reply)
-	if got := class.Vote(call, reply); class.ActsOn(h) != (got == Yes) {
-		m.t.Errorf("%s is vote %d, the script does it: %v", name, got, class.ActsOn(h))
+	if got := class.Vote(call, reply); class.outcomes[h].done != (got == Yes) {
+		m.t.Errorf("%s is vote %d, the script does it: %v", name, got, class.outcomes[h].done)
 	}
-	found := false
-	for _, explained := range class.KeyStates(call, reply) {
-		found = found || explained == h
-	}
-	if !found {
+	if !class.explains(int(h), call, reply) {
 		m.t.Errorf("%s is not explained by its holding", name)
 	}
 	if class.Op != Read {
@@ -164,7 +160,7 @@ func (m *master) did(class *Class, name, key, token string, h KeyState) {
 	case NoExpiry:
 		want, least, most = bulk(token), -1, -1
 	}
-	if class.ActsOn(h) {
+	if class.outcomes[h].done {
 		switch class.Op {
 		case Release, Discard:
 			want, least, most = ScriptReply{}, -2, -2
@@ -290,7 +286,7 @@ func TestEvaluator_ClassifiesTheTextsOfLibrariesAsTheTableDoes(t *testing.T) {
 		texts[shaOf(string(text)).String()] = string(text)
 	}
 	found := 0
-	for _, row := range knownScripts {
+	for _, row := range knownScripts() {
 		text, ok := texts[row.sha]
 		if !ok || row.keys == 0 { // one that makes up the names of its keys is known by its SHA1 alone
 			continue
@@ -305,7 +301,7 @@ func TestEvaluator_ClassifiesTheTextsOfLibrariesAsTheTableDoes(t *testing.T) {
 			t.Errorf("%s of %s:\n got %s\nwant %s", row.purpose, row.library, got, want)
 		}
 	}
-	t.Logf("%d of %d known scripts, %d texts", found, len(knownScripts), len(files))
+	t.Logf("%d of %d known scripts, %d texts", found, len(knownScripts()), len(files))
 	if found == 0 {
 		t.Error("no text is that of a known script")
 	}

@@ -1,7 +1,6 @@
 package dropin
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -9,9 +8,9 @@ import (
 	"testing"
 )
 
-func newRecogniser(t *testing.T, o Options) *Recogniser {
+func newRecogniser(t *testing.T, pins ...string) *Recogniser {
 	t.Helper()
-	r, err := New(o)
+	r, err := New(pins)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,20 +19,20 @@ func newRecogniser(t *testing.T, o Options) *Recogniser {
 
 func recognise(t *testing.T, r *Recogniser, text string, call ScriptCall, want RecognisedBy) *Class {
 	t.Helper()
-	class, how, err := r.Recognise(text, call)
-	if err != nil || how != want {
-		t.Fatalf("recognised by %s (%v), want %s:\n%s", how, err, want, text)
+	class, err := r.Recognise(text, call)
+	if err != nil || class.By != want {
+		t.Fatalf("%+v (%v), want one by %d:\n%s", class, err, want, text)
 	}
 	return class
 }
 
 func TestKnownScripts_AreFoundBySHAAloneInEitherCase(t *testing.T) {
-	r := newRecogniser(t, Options{})
-	for _, row := range knownScripts {
+	r := newRecogniser(t)
+	for _, row := range knownScripts() {
 		for _, sha := range []string{row.sha, strings.ToUpper(row.sha)} {
-			class, how, ok := r.BySHA(sha, row.example())
-			if !ok || how != BySHA || class.Op != row.op || class.Purpose != row.purpose {
-				t.Errorf("%s of %s: %v by %s, %v", row.purpose, row.library, class, how, ok)
+			class := r.BySHA(sha, row.example())
+			if class == nil || class.By != BySHA || class.Op != row.op || class.Library != row.library {
+				t.Errorf("%s of %s: %+v", row.purpose, row.library, class)
 			}
 		}
 	}
@@ -41,46 +40,46 @@ func TestKnownScripts_AreFoundBySHAAloneInEitherCase(t *testing.T) {
 		t.Errorf("the table has %d scripts, want 79: no two rows may have one SHA1", len(known()))
 	}
 	for _, sha := range []string{"", "c3f8", strings.Repeat("z", 40), strings.Repeat("0", 40)} {
-		if _, _, ok := r.BySHA(sha, ScriptCall{}); ok {
+		if r.BySHA(sha, ScriptCall{}) != nil {
 			t.Errorf("'%s' is found", sha)
 		}
 	}
 }
 
 func TestKnownScripts_AreNotKnownForOtherCalls(t *testing.T) {
-	r := newRecogniser(t, Options{})
+	r := newRecogniser(t)
 	const extend = "a4e8783852e6b949f9ef3a97212805108459a890"
 	for _, args := range [][]string{{"token", "1000", "1"}, {"token", "1000"}, {"token", "0", "0"}, {"token", "-5", "0"}, {"token", "1e3", "0"}} {
-		if _, _, ok := r.BySHA(extend, ScriptCall{Keys: []string{"k"}, Args: args}); ok {
+		if r.BySHA(extend, ScriptCall{Keys: []string{"k"}, Args: args}) != nil {
 			t.Errorf("the extension is known with %q", args)
 		}
 	}
-	if _, _, ok := r.BySHA(extend, ScriptCall{Keys: []string{"k", "l"}, Args: []string{"token", "1000", "0"}}); ok {
+	if r.BySHA(extend, ScriptCall{Keys: []string{"k", "l"}, Args: []string{"token", "1000", "0"}}) != nil {
 		t.Error("the extension is known with two keys")
 	}
 }
 
 func TestRecognise_EvaluatesOnce(t *testing.T) {
-	r := newRecogniser(t, Options{})
+	r := newRecogniser(t)
 	text := "local v = redis.call('GET', KEYS[1]) if v ~= ARGV[1] then return 0 end return redis.call('del', KEYS[1])"
 	first := recognise(t, r, text, sample, ByText)
 	if recognise(t, r, text, sample, ByText) != first {
 		t.Error("it was evaluated again")
 	}
-	if class, how, ok := r.BySHA(shaOf(text).String(), sample); !ok || how != ByText || class != first {
-		t.Errorf("its SHA1 is found: %v, by %s", ok, how)
+	if class := r.BySHA(shaOf(text).String(), sample); class != first || class.By != ByText {
+		t.Errorf("its SHA1 is that of %+v", class)
 	}
 }
 
 // A library's script with several keys is the library's still.
 func TestRecognise_ClassifiesAScriptOfALibraryWithMoreKeys(t *testing.T) {
-	r := newRecogniser(t, Options{})
+	r := newRecogniser(t)
 	const refresh = "5a22d7e8431313862816d4416b5e46dd70fc340d"
 	id, _ := parseSHA(refresh)
 	call := ScriptCall{Keys: []string{"a", "b", "c"}, Args: sample.Args}
-	class, how, err := r.examine(id, "its text is not looked at", call)
-	if err != nil || how != BySHA || class.Library != "bsm/redislock" || class.Keys != 3 || class.Vote(call, status("OK")) != Yes || class.Vote(call, ScriptReply{}) != No {
-		t.Errorf("%v, by %s: %v", class, how, err)
+	class, err := r.classOf(id, "its text is not looked at", call)
+	if err != nil || class.By != BySHA || class.Library != "bsm/redislock" || class.Keys != 3 || class.Vote(call, status("OK")) != Yes || class.Vote(call, ScriptReply{}) != No {
+		t.Errorf("%+v: %v", class, err)
 	}
 	if err := class.Fits(ScriptCall{Keys: []string{"a", "b", "a"}, Args: sample.Args}); err == nil {
 		t.Error("one key twice is taken for two")
@@ -88,15 +87,15 @@ func TestRecognise_ClassifiesAScriptOfALibraryWithMoreKeys(t *testing.T) {
 }
 
 func TestRecognise_NamesTheSHAAndTheOptionOfAnUnknownScript(t *testing.T) {
-	r := newRecogniser(t, Options{})
+	r := newRecogniser(t)
 	text := "return redis.call('hset', KEYS[1], 'a', 'b')"
 	for range 2 { // the second time it is remembered
-		_, how, err := r.Recognise(text, sample)
-		var unknown *Unknown
-		if how != Unrecognised || !errors.As(err, &unknown) || unknown.SHA != shaOf(text).String() {
-			t.Fatalf("%s: %v", how, err)
+		class, err := r.Recognise(text, sample)
+		if class != nil || err == nil {
+			t.Fatalf("%+v, %v", class, err)
 		}
-		for _, want := range []string{unknown.SHA, "'hset'", "--script-class " + unknown.SHA + "="} {
+		sha := shaOf(text).String()
+		for _, want := range []string{"script " + sha, "'hset'", "--script-class " + sha + "="} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("'%v' does not say %s", err, want)
 			}
@@ -109,7 +108,7 @@ func TestRecognise_NamesTheSHAAndTheOptionOfAnUnknownScript(t *testing.T) {
 
 // A flag in one call must not decide what is believed of another call.
 func TestRecognise_ClassifiesAScriptOncePerFlag(t *testing.T) {
-	r := newRecogniser(t, Options{})
+	r := newRecogniser(t)
 	text := `local v = redis.call('get', KEYS[1]) if v == ARGV[1] or not v and ARGV[3] == 'yes' then return redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2]) end`
 	call := func(flag string) ScriptCall {
 		return ScriptCall{Keys: []string{"orders"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh", "20000", flag}}
@@ -126,10 +125,11 @@ func TestRecognise_ClassifiesAScriptOncePerFlag(t *testing.T) {
 }
 
 func TestRecognise_ForgetsRatherThanGrows(t *testing.T) {
-	r := newRecogniser(t, Options{MaxRemembered: 4})
+	r := newRecogniser(t)
+	r.maxRemembered = 4
 	for i := range 40 {
 		text := fmt.Sprintf("return redis.call('hget', KEYS[1], '%d')", i)
-		if _, _, err := r.Recognise(text, sample); err == nil {
+		if _, err := r.Recognise(text, sample); err == nil {
 			t.Fatal("a hash is a lock")
 		}
 		recognise(t, r, fmt.Sprintf("-- %d\n", i)+release, ScriptCall{Keys: sample.Keys, Args: sample.Args[:1]}, ByText)
@@ -140,7 +140,8 @@ func TestRecognise_ForgetsRatherThanGrows(t *testing.T) {
 }
 
 func TestRecognise_ServesManyCallersAtOnce(t *testing.T) {
-	r := newRecogniser(t, Options{MaxRemembered: 8})
+	r := newRecogniser(t)
+	r.maxRemembered = 8
 	var all []string
 	for _, spellings := range behaviours {
 		all = append(all, spellings...)
@@ -150,7 +151,7 @@ func TestRecognise_ServesManyCallersAtOnce(t *testing.T) {
 		wg.Go(func() {
 			for range 20 {
 				text := all[rand.IntN(len(all))]
-				if class, _, err := r.Recognise(text, sample); err == nil && class.Fits(sample) != nil {
+				if class, err := r.Recognise(text, sample); err == nil && class.Fits(sample) != nil {
 					t.Errorf("a class that does not fit: %s", text)
 				}
 			}
@@ -184,25 +185,5 @@ func TestEvaluator_RefusesTheFirstFreeOneOfSeveralKeys(t *testing.T) {
 	call := ScriptCall{Keys: []string{"a1", "a2", "a3"}, Args: []string{"a", "20", "f3Kq8Zr1vN5tY7wB2mXc9dLh"}}
 	if class, err := classOfText(text, call); err == nil || !strings.Contains(err.Error(), "LIMIT n") {
 		t.Errorf("it is %v, %v", class, err)
-	}
-}
-
-func TestLengthenArgs_AddsToTheTimeInTheUnitOfTheScript(t *testing.T) {
-	call := ScriptCall{Args: []string{"t", "20"}}
-	for _, c := range []struct {
-		time Time
-		ms   int64
-		want string
-	}{
-		{Time{Arg: 2, Unit: Milliseconds}, 100, "120"}, {Time{Arg: 2, Unit: Seconds}, 100, "21"}, {Time{Arg: 2, Unit: Seconds}, 1001, "22"},
-		{Time{Arg: 2, Unit: UnixMilliseconds}, 100, "120"}, {Time{}, 100, "20"}, {Time{Unit: FixedMilliseconds, Fixed: 7}, 100, "20"},
-		{Time{Arg: 2, Unit: Milliseconds}, 9223372036854775807, "20"},
-	} {
-		if got := (&Class{Time: c.time}).LengthenArgs(call, c.ms); got[1] != c.want {
-			t.Errorf("%+v and %d ms: %s, want %s", c.time, c.ms, got[1], c.want)
-		}
-	}
-	if call.Args[1] != "20" {
-		t.Error("the call was changed")
 	}
 }

@@ -6,7 +6,6 @@ package dropin
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 )
 
@@ -49,13 +48,12 @@ type SetRequest struct {
 var (
 	errSyntax     = errors.New("syntax error")
 	errNotInteger = errors.New("value is not an integer or out of range")
+	errExpire     = errors.New("invalid expire time in 'set' command")
 )
 
 func errArity(name string) error {
 	return fmt.Errorf("wrong number of arguments for '%s' command", name)
 }
-
-func errExpire(name string) error { return fmt.Errorf("invalid expire time in '%s' command", name) }
 
 // ParseSet reads SET key value [NX | XX | IFEQ value] [GET] [EX s | PX ms |
 // EXAT s | PXAT ms | KEEPTTL]; words[0] is SET itself. Errors have the texts of
@@ -65,79 +63,58 @@ func ParseSet(words []string) (SetRequest, error) {
 		return SetRequest{}, errArity("set")
 	}
 	r := SetRequest{Key: words[1], Value: words[2]}
-	expiry, value := "", "" // the option of the expiry, and its value
+	expiry, time := "", "" // the option of the expiry, and its value
 	for i := 3; i < len(words); i++ {
-		name := upper(words[i])
-		valued := name == "IFEQ" || name == "EX" || name == "PX" || name == "EXAT" || name == "PXAT"
-		if valued {
+		name, value := upper(words[i]), ""
+		condition, conditional := setConditions[name]
+		_, timed := setUnits[name]
+		if timed || condition == IfEqual {
 			if i++; i == len(words) {
 				return SetRequest{}, errSyntax
 			}
+			value = words[i]
 		}
-		switch name {
-		case "NX", "XX", "IFEQ":
-			if !r.condition(name) {
+		switch {
+		case conditional:
+			// Redis accepts a repeated condition, but no two different ones.
+			if r.When != Always && (r.When != condition || condition == IfEqual) {
 				return SetRequest{}, errSyntax
 			}
-			if valued {
-				r.Equal = words[i]
-			}
-		case "GET":
+			r.When, r.Equal = condition, value
+		case name == "GET":
 			r.Get = true
-		case "KEEPTTL", "EX", "PX", "EXAT", "PXAT":
-			if expiry != "" && expiry != name {
-				return SetRequest{}, errSyntax
-			}
-			expiry, value = name, words[i]
-		default:
+		case !timed && name != "KEEPTTL", expiry != "" && expiry != name:
 			return SetRequest{}, errSyntax
+		default:
+			expiry, time = name, value
 		}
 	}
-	return r, r.expire(expiry, value)
+	err := r.expire(expiry, time)
+	return r, err
 }
 
 // expire runs last: Redis checks the words before it checks the time.
-func (r *SetRequest) expire(option, value string) (err error) {
-	switch option {
-	case "":
+func (r *SetRequest) expire(option, value string) error {
+	unit := setUnits[option]
+	switch {
+	case option == "":
 		return nil
-	case "KEEPTTL":
+	case option == "KEEPTTL":
 		r.Expiry.Kind = KeepExpiry
 		return nil
-	case "EXAT", "PXAT":
+	case unit.absolute():
 		r.Expiry.Kind = At
 	default:
 		r.Expiry.Kind = After
 	}
-	r.Expiry.MS, err = parseExpiry(value, option, "set")
-	return err
-}
-
-// condition records a condition. Redis accepts a repeated condition, but no two different
-// ones.
-func (r *SetRequest) condition(name string) bool {
-	when := map[string]Condition{"NX": IfAbsent, "XX": IfPresent, "IFEQ": IfEqual}[name]
-	if r.When != Always && (r.When != when || when == IfEqual) {
-		return false
-	}
-	r.When = when
-	return true
-}
-
-// parseExpiry reads the value of EX, PX, EXAT or PXAT into ms.
-func parseExpiry(value, option, command string) (int64, error) {
 	n, ok := parseInt(value)
 	if !ok {
-		return 0, errNotInteger
+		return errNotInteger
 	}
-	inSeconds := option[0] == 'E'
-	if n <= 0 || inSeconds && n > math.MaxInt64/1000 {
-		return 0, errExpire(command)
+	if r.Expiry.MS, ok = unit.milliseconds(n); !ok {
+		return errExpire
 	}
-	if inSeconds {
-		n *= 1000
-	}
-	return n, nil
+	return nil
 }
 
 // DeleteRequest is a compare-and-delete whose words are valid.
@@ -164,16 +141,10 @@ func ParseDeleteIfEqual(words []string) (DeleteRequest, error) {
 // upper changes ASCII letters only: strings.ToUpper also turns the dotless ı into an I,
 // and the long ſ into an S.
 func upper(word string) string {
-	for i := range len(word) {
-		if 'a' <= word[i] && word[i] <= 'z' {
-			b := []byte(word)
-			for j, c := range b {
-				if 'a' <= c && c <= 'z' {
-					b[j] = c - 'a' + 'A'
-				}
-			}
-			return string(b)
+	return strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' {
+			return r - 'a' + 'A'
 		}
-	}
-	return word
+		return r
+	}, word)
 }

@@ -57,11 +57,10 @@ func (f *Stat) Quantile(part float64) time.Duration {
 // words of commands, so their number is bounded.
 type counterName struct{ library, operation string }
 
-// counter counts while others read.
+// counter has the Stat of one name.
 type counter struct {
-	yes, no, undecided atomic.Int64
-	sum                atomic.Int64
-	times              [timeBuckets]atomic.Uint64
+	mu   sync.Mutex
+	stat Stat
 }
 
 // Stats are those of one daemon. The zero value is ready.
@@ -90,7 +89,7 @@ func (f *Stats) of(library, does string) *counter {
 		f.by = make(map[counterName]*counter)
 	}
 	if f.by[id] == nil {
-		f.by[id] = new(counter)
+		f.by[id] = &counter{stat: Stat{Library: library, Operation: does}}
 	}
 	return f.by[id]
 }
@@ -114,18 +113,20 @@ func (w *Stopwatch) Count(f *Stats, library, operation string) { w.counter = f.o
 
 // Stop notes the outcome.
 func (w Stopwatch) Stop(yes bool, err error) {
-	took, f := time.Since(w.began), w.counter
+	took, c := time.Since(w.began), w.counter
+	us := uint64(max(took, 0) / time.Microsecond)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch {
 	case err != nil:
-		f.undecided.Add(1)
+		c.stat.Undecided++
 	case yes:
-		f.yes.Add(1)
+		c.stat.Yes++
 	default:
-		f.no.Add(1)
+		c.stat.No++
 	}
-	us := uint64(max(took, 0) / time.Microsecond)
-	f.times[min(max(bits.Len64(us)-firstBucketBits, 0), timeBuckets-1)].Add(1)
-	f.sum.Add(int64(took))
+	c.stat.Times[min(max(bits.Len64(us)-firstBucketBits, 0), timeBuckets-1)]++
+	c.stat.Sum += took
 }
 
 // List are all of them, in the order of their names.
@@ -133,15 +134,10 @@ func (f *Stats) List() []Stat {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	list := make([]Stat, 0, len(f.by))
-	for id, one := range f.by {
-		stat := Stat{
-			Library: id.library, Operation: id.operation, Yes: one.yes.Load(), No: one.no.Load(), Undecided: one.undecided.Load(),
-			Sum: time.Duration(one.sum.Load()),
-		}
-		for i := range one.times {
-			stat.Times[i] = one.times[i].Load()
-		}
-		list = append(list, stat)
+	for _, one := range f.by {
+		one.mu.Lock()
+		list = append(list, one.stat)
+		one.mu.Unlock()
 	}
 	slices.SortFunc(list, func(a, b Stat) int {
 		return cmp.Or(strings.Compare(a.Library, b.Library), strings.Compare(a.Operation, b.Operation))

@@ -17,7 +17,7 @@ func TestStats_QuantileIsTheEndOfItsBucket(t *testing.T) {
 	var counted Stats
 	w := Stopwatch{counted.of("", "release"), time.Now().Add(-time.Hour)}
 	w.Stop(true, nil)
-	if n := counted.by[counterName{byBehaviour, "release"}].times[timeBuckets-1].Load(); n != 1 {
+	if n := counted.List()[0].Times[timeBuckets-1]; n != 1 {
 		t.Errorf("%d lasted longer than all bounds", n)
 	}
 }

@@ -1,11 +1,11 @@
-// The value of an expression, as far as it is known before the script runs. Its type and its
-// truth are always known.
+// The value of an expression, as far as it is known before the script runs: its type and its
+// truth are always known. The answers of scripts are such values, too.
 
 package dropin
 
 import (
+	"fmt"
 	"slices"
-	"strconv"
 )
 
 type valueKind uint8
@@ -62,8 +62,15 @@ func boolValue(b bool) luaValue {
 
 func (v luaValue) is(kinds ...valueKind) bool { return slices.Contains(kinds, v.kind) }
 
-// truth reports whether a condition with this value holds.
-func (v luaValue) truth() bool { return !v.is(valueNil, valueFalse) }
+// contains reports whether the function holds for the value or for one of its items.
+func (v luaValue) contains(such func(luaValue) bool) bool {
+	return such(v) || slices.ContainsFunc(v.items, func(item luaValue) bool { return item.contains(such) })
+}
+
+// showsKey reports whether the value depends on the earlier value of a key.
+func (v luaValue) showsKey() bool {
+	return v.contains(func(v luaValue) bool { return v.is(valueHeld, valueRemainingMS, valueRemainingS, valueExtended) })
+}
 
 // size is the number of values in this value, including itself.
 func (v luaValue) size() int {
@@ -74,23 +81,24 @@ func (v luaValue) size() int {
 	return n
 }
 
-// dependsOnKey reports whether the value depends on the earlier value of a key.
-func (v luaValue) dependsOnKey() bool {
-	return v.is(valueHeld, valueRemainingMS, valueRemainingS, valueExtended) || slices.ContainsFunc(v.items, luaValue.dependsOnKey)
+// same reports whether two values are equal. A status is the same as its text: clients and
+// libraries treat them alike.
+func (v luaValue) same(w luaValue) bool {
+	kind := func(v luaValue) valueKind {
+		if v.kind == valueStatus {
+			return valueText
+		}
+		return v.kind
+	}
+	return kind(v) == kind(w) && v.n == w.n && v.text == w.text && v.key == w.key && v.arg == w.arg &&
+		slices.EqualFunc(v.items, w.items, luaValue.same)
 }
 
 // write appends a text that is different for every value.
 func (v luaValue) write(b []byte) []byte {
-	b = append(b, byte(v.kind), ' ')
-	b = strconv.AppendInt(b, v.n, 10)
-	b = append(b, ' ')
-	b = strconv.AppendInt(b, int64(v.key), 10)
-	b = append(b, ' ')
-	b = strconv.AppendInt(b, int64(v.arg), 10)
-	b = append(b, ' ')
-	b = strconv.AppendQuote(b, v.text)
+	b = fmt.Appendf(b, "%d %d %d %d %q{", v.kind, v.n, v.key, v.arg, v.text)
 	for _, item := range v.items {
-		b = append(item.write(append(b, '{')), '}')
+		b = item.write(b)
 	}
-	return b
+	return append(b, '}')
 }

@@ -1,3 +1,3 @@
-// Package glob matches names against patterns: key patterns of users and of DLOCKS
-// (glob.go), and channel patterns of PSUBSCRIBE (channelpattern.go).
+// Package glob matches names against patterns (glob.go): key patterns of users and of
+// DLOCKS, and channel patterns of PSUBSCRIBE.
 package glob

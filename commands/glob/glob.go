@@ -1,7 +1,7 @@
-// Key patterns of users. A pattern is a glob of * (any run of bytes) and ? (any one
-// byte); a backslash takes away the meaning of the byte after it. Matching costs one
-// step of a few machine words per byte of the name, whatever the pattern is: there
-// is nothing to backtrack.
+// Patterns: * is any run of bytes, ? any one byte, [abc] [a-z] [^a] one byte of a class,
+// and a backslash takes away the meaning of the byte after it. Matching costs one step of
+// a few machine words per byte of the name, whatever the pattern is: there is nothing to
+// backtrack.
 
 package glob
 
@@ -16,7 +16,8 @@ import (
 const maxElements = 63
 
 // Pattern is one pattern. Bit i of a state means that the elements before i may
-// have been used up; loops has the bits of states in front of which a * stands.
+// have been used up; loops has the bits of states in front of which a * stands. The zero
+// Pattern matches everything.
 type Pattern struct {
 	Text   string
 	Prefix string
@@ -25,77 +26,110 @@ type Pattern struct {
 	end    uint64
 }
 
-// New reads a pattern; the error is the end of a sentence.
-func New(pattern string) (Pattern, error) {
-	g := Pattern{Text: pattern}
-	var prefix strings.Builder
-	at := 0
-	for ; at < len(pattern) && pattern[at] != '*' && pattern[at] != '?'; at++ {
-		if pattern[at] == '[' {
-			return g, errClass
-		}
-		if pattern[at] == '\\' {
-			if at++; at == len(pattern) {
-				return g, errEscape
+// New reads a pattern of keys, which has no classes; the error is the end of a sentence.
+func New(text string) (Pattern, error) {
+	if text == "" {
+		return Pattern{}, errors.New("is empty")
+	}
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '[':
+			return Pattern{}, errors.New(`holds [, which has no meaning of its own here: write \[ for the byte`)
+		case '\\':
+			if i++; i == len(text) {
+				return Pattern{}, errors.New(`ends in a backslash: write \\ for the byte`)
 			}
 		}
-		prefix.WriteByte(pattern[at])
 	}
-	g.Prefix = prefix.String()
-	switch {
-	case pattern == "":
-		return g, errors.New("is empty")
-	case at < len(pattern):
-		return g, g.compile(pattern[at:])
+	g, err := NewChannel(text)
+	if err != nil {
+		err = fmt.Errorf("has more than %d bytes behind its first wildcard", maxElements)
 	}
-	g.end = 1
-	g.steps = new([256]uint64)
-	return g, nil
+	return g, err
 }
 
-var (
-	errClass  = errors.New(`holds [, which has no meaning of its own here: write \[ for the byte`)
-	errEscape = errors.New(`ends in a backslash: write \\ for the byte`)
-)
-
-// compile reads what follows the prefix.
-func (g *Pattern) compile(rest string) error {
-	if rest == "*" {
-		return nil // the prefix decides
+// NewChannel reads a pattern of PSUBSCRIBE. It accepts all that Redis does, except for
+// its length; the error is the end of a sentence.
+func NewChannel(text string) (Pattern, error) {
+	g := Pattern{Text: text}
+	var prefix strings.Builder
+	i, n := 0, 0
+	for ; i < len(text) && text[i] != '*' && text[i] != '?' && text[i] != '['; i++ {
+		if text[i] == '\\' && i+1 < len(text) {
+			i++
+		}
+		prefix.WriteByte(text[i])
+	}
+	g.Prefix = prefix.String()
+	if text[i:] == "*" {
+		return g, nil // the prefix decides
 	}
 	g.steps = new([256]uint64)
-	n := 0
-	for i := 0; i < len(rest); i++ {
-		c := rest[i]
-		if c == '*' {
+	for i < len(text) {
+		if text[i] == '*' {
 			g.loops |= 1 << n
+			i++
 			continue
 		}
 		if n == maxElements {
-			return fmt.Errorf("has more than %d bytes behind its first wildcard", maxElements)
+			return g, fmt.Errorf("has more than %d elements behind its prefix", maxElements)
 		}
-		switch c {
-		case '[':
-			return errClass
-		case '?':
-			for b := range g.steps {
-				g.steps[b] |= 1 << n
-			}
-		case '\\':
-			if i++; i == len(rest) {
-				return errEscape
-			}
-			g.steps[rest[i]] |= 1 << n
-		default:
-			g.steps[c] |= 1 << n
-		}
+		i = g.element(text, i, 1<<n)
 		n++
 	}
 	g.end = 1 << n
-	return nil
+	return g, nil
 }
 
-// Matches reports whether the whole name is covered.
+// element reads one element but a * and returns where it goes on.
+func (g *Pattern) element(text string, i int, bit uint64) int {
+	switch c := text[i]; {
+	case c == '?':
+		for b := range g.steps {
+			g.steps[b] |= bit
+		}
+	case c == '[':
+		return g.class(text, i+1, bit)
+	case c == '\\' && i+1 < len(text):
+		g.steps[text[i+1]] |= bit
+		return i + 2
+	default:
+		g.steps[c] |= bit
+	}
+	return i + 1
+}
+
+// class reads what stands behind a [ and returns where it goes on. A class
+// without an end ends with the pattern.
+func (g *Pattern) class(text string, i int, bit uint64) int {
+	var in [256]bool
+	not := i < len(text) && text[i] == '^'
+	if not {
+		i++
+	}
+	for ; i < len(text) && text[i] != ']'; i++ {
+		if text[i] == '\\' && i+1 < len(text) {
+			i++
+			in[text[i]] = true
+			continue
+		}
+		from, to := text[i], text[i]
+		if i+2 < len(text) && text[i+1] == '-' {
+			to = text[i+2]
+			i += 2
+		}
+		for b := int(min(from, to)); b <= int(max(from, to)); b++ {
+			in[b] = true
+		}
+	}
+	for b := range in {
+		if in[b] != not {
+			g.steps[b] |= bit
+		}
+	}
+	return min(i+1, len(text))
+}
+
 func (g *Pattern) Matches(name string) bool {
 	if !strings.HasPrefix(name, g.Prefix) {
 		return false

@@ -1,8 +1,10 @@
-// DINFO key: shows a lock on all masters.
+// DINFO key shows a lock on all masters, DFORCE key releases it regardless of its holder.
 
 package inspect
 
 import (
+	"cmp"
+
 	"redlockd/commands"
 	"redlockd/commands/arg"
 	"redlockd/redlock"
@@ -15,13 +17,18 @@ func (h *handlers) dinfo(c *commands.Call) error {
 	if err != nil {
 		return err
 	}
-	h.deps.Inspect.ReadLock(c.Client.DB, key, func(view redlock.LockView, err error) {
-		if err != nil {
-			c.Reply(commands.Failure(err))
-			return
-		}
-		c.Reply(lockReply(&view))
-	})
+	h.deps.Inspect.ReadLock(c.Client.DB, key, commands.Answer(c, lockReply))
+	return nil
+}
+
+// dforce answers 1 if the lock was held and 0 if it was free.
+func (h *handlers) dforce(c *commands.Call) error {
+	key, err := arg.ParseKey(c.Args[1])
+	if err != nil {
+		return err
+	}
+	request := redlock.ForceRequest{DB: c.Client.DB, Key: key, By: *c.Client.Identity()}
+	h.deps.Inspect.Force(request, commands.Answer(c, commands.Bool))
 	return nil
 }
 
@@ -33,22 +40,16 @@ var stateWords = [...]string{
 // modeWords are the words for redlock.Mode.
 var modeWords = [...]string{redlock.Exclusive: "exclusive", redlock.Shared: "shared", redlock.Permits: "permits"}
 
-func lockReply(view *redlock.LockView) commands.Reply {
-	mode, limit, fence := commands.Nil, commands.Nil, commands.Nil
+func lockReply(view redlock.LockView) commands.Reply {
+	mode := commands.Nil
 	if len(view.Holders) > 0 {
 		mode = commands.Simple(modeWords[view.Mode])
-	}
-	if view.Limit > 0 {
-		limit = commands.Int(int64(view.Limit))
 	}
 	holders := make([]commands.Reply, len(view.Holders))
 	var highest redlock.Fence
 	for i := range view.Holders {
 		holders[i] = holderReply(&view.Holders[i], view.Mode)
 		highest = max(highest, view.Holders[i].Fence)
-	}
-	if highest > 0 {
-		fence = commands.Int(int64(highest))
 	}
 	votes := make([]commands.Reply, len(view.Masters))
 	for i := range view.Masters {
@@ -57,10 +58,10 @@ func lockReply(view *redlock.LockView) commands.Reply {
 	return commands.Map(
 		commands.Bulk("state"), commands.Simple(stateWords[view.State]),
 		commands.Bulk("mode"), mode,
-		commands.Bulk("limit"), limit,
+		commands.Bulk("limit"), intOrNil(int64(view.Limit)),
 		commands.Bulk("count"), commands.Int(int64(view.Count)),
 		commands.Bulk("holders"), commands.Array(holders...),
-		commands.Bulk("fence"), fence,
+		commands.Bulk("fence"), intOrNil(int64(highest)),
 		commands.Bulk("waiters"), commands.Int(int64(view.Waiters)),
 		commands.Bulk("queue"), commands.Int(int64(view.Queued)),
 		commands.Bulk("votes"), commands.Array(votes...),
@@ -69,35 +70,36 @@ func lockReply(view *redlock.LockView) commands.Reply {
 
 // holderReply is one holder. What its note does not contain is nil.
 func holderReply(h *redlock.Holder, mode redlock.Mode) commands.Reply {
-	slot, fence, meta, daemon, client, name := commands.Nil, commands.Nil, commands.Nil, commands.Nil, commands.Nil, commands.Nil
+	slot := commands.Nil
 	if mode == redlock.Permits {
 		slot = commands.Int(int64(h.Slot))
 	}
-	if h.Fence > 0 {
-		fence = commands.Int(int64(h.Fence))
-	}
-	if n := h.Note; n != nil {
-		meta, daemon, client, name = orNil(n.Meta), orNil(n.Daemon), orNil(n.Client), orNil(n.Name)
-	}
+	note := cmp.Or(h.Note, &redlock.Note{})
 	return commands.Map(
 		commands.Bulk("token"), commands.Bulk(h.Token.ShortHash()),
 		commands.Bulk("ttl"), commands.Int(h.Left.Milliseconds()),
 		commands.Bulk("slot"), slot,
-		commands.Bulk("fence"), fence,
-		commands.Bulk("meta"), meta,
-		commands.Bulk("daemon"), daemon,
-		commands.Bulk("client"), client,
-		commands.Bulk("name"), name,
+		commands.Bulk("fence"), intOrNil(int64(h.Fence)),
+		commands.Bulk("meta"), textOrNil(note.Meta),
+		commands.Bulk("daemon"), textOrNil(note.Daemon),
+		commands.Bulk("client"), textOrNil(note.Client),
+		commands.Bulk("name"), textOrNil(note.Name),
 		commands.Bulk("votes"), commands.Int(int64(h.Votes)),
 	)
 }
 
-// orNil is nil for an empty text.
-func orNil(text string) commands.Reply {
+func textOrNil(text string) commands.Reply {
 	if text == "" {
 		return commands.Nil
 	}
 	return commands.Bulk(text)
+}
+
+func intOrNil(n int64) commands.Reply {
+	if n == 0 {
+		return commands.Nil
+	}
+	return commands.Int(n)
 }
 
 // voteReply is one master: the token that lasts longest there stands for all.

@@ -29,23 +29,21 @@ func (h *handlers) dlocks(c *commands.Call) error {
 	if err != nil {
 		return err
 	}
-	h.deps.Inspect.ListLocks(listing, func(page redlock.LockPage, err error) {
-		if err != nil {
-			c.Reply(commands.Failure(err))
-			return
-		}
-		items := make([]commands.Reply, 0, 4*len(page.Locks))
-		for i := range page.Locks {
-			one := &page.Locks[i]
-			mode := modeWords[one.View.Mode]
-			if one.View.State == redlock.LockUndecided {
-				mode = stateWords[redlock.LockUndecided]
-			}
-			items = append(items, commands.Bulk(string(one.Key)), commands.Bulk(mode), commands.Int(int64(one.View.Count)), commands.Int(one.View.Left.Milliseconds()))
-		}
-		c.Reply(commands.Array(commands.Bulk(strconv.FormatUint(page.Cursor, 10)), commands.Array(items...)))
-	})
+	h.deps.Inspect.ListLocks(listing, commands.Answer(c, pageReply))
 	return nil
+}
+
+func pageReply(page redlock.LockPage) commands.Reply {
+	items := make([]commands.Reply, 0, 4*len(page.Locks))
+	for i := range page.Locks {
+		one := &page.Locks[i]
+		mode := modeWords[one.View.Mode]
+		if one.View.State == redlock.LockUndecided {
+			mode = stateWords[redlock.LockUndecided]
+		}
+		items = append(items, commands.Bulk(string(one.Key)), commands.Bulk(mode), commands.Int(int64(one.View.Count)), commands.Int(one.View.Left.Milliseconds()))
+	}
+	return commands.Array(commands.Bulk(strconv.FormatUint(page.Cursor, 10)), commands.Array(items...))
 }
 
 func (h *handlers) listing(c *commands.Call) (redlock.Listing, error) {
@@ -59,25 +57,19 @@ func (h *handlers) listing(c *commands.Call) (redlock.Listing, error) {
 	r.Cursor = uint64(cursor)
 	pattern := glob.Pattern{}
 	for words.More() {
-		name, value, err := words.Option()
-		if err != nil {
-			return r, err
-		}
-		switch name {
+		switch name := words.Option(); name {
 		case "MATCH":
+			var err error
+			value := words.Next()
 			if pattern, err = glob.New(value); err != nil {
-				return r, fmt.Errorf("MATCH %s %w", arg.Quoted(value), err)
+				words.Fail(fmt.Errorf("MATCH %s %w", arg.Quoted(value), err))
 			}
 		case "COUNT":
-			count, err := arg.Bounds{Min: 1, Max: maxCount}.Parse(name, value)
-			if err != nil {
-				return r, err
-			}
-			r.Count = int(count)
+			r.Count = int(words.Int(name, arg.Bounds{Min: 1, Max: maxCount}))
 		}
 	}
 	visible := c.KeyFilter()
 	r.Prefix = pattern.Prefix
 	r.Wanted = func(key redlock.Key) bool { return pattern.Matches(string(key)) && visible(key) }
-	return r, nil
+	return r, words.Err()
 }

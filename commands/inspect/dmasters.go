@@ -16,15 +16,10 @@ func (h *handlers) dmasters(c *commands.Call) error {
 	for i := range reports {
 		items[i] = masterReply(&reports[i])
 	}
-	c.Reply(commands.Array(items...))
-	return nil
+	return c.Reply(commands.Array(items...))
 }
 
 func masterReply(m *redlock.MasterReport) commands.Reply {
-	durable := int64(0)
-	if m.Durable {
-		durable = 1
-	}
 	return commands.Map(
 		commands.Bulk("name"), commands.Bulk(m.Name),
 		commands.Bulk("address"), commands.Bulk(m.Address),
@@ -34,7 +29,7 @@ func masterReply(m *redlock.MasterReport) commands.Reply {
 		commands.Bulk("run_id"), commands.Bulk(m.RunID),
 		commands.Bulk("version"), commands.Bulk(m.Version),
 		commands.Bulk("role"), commands.Bulk(m.Role),
-		commands.Bulk("durable"), commands.Int(durable),
+		commands.Bulk("durable"), commands.Bool(m.Durable),
 		commands.Bulk("rtt_p50_us"), commands.Int(m.RTT.Quantile(0.5).Microseconds()),
 		commands.Bulk("rtt_p99_us"), commands.Int(m.RTT.Quantile(0.99).Microseconds()),
 		commands.Bulk("in_flight"), commands.Int(int64(m.InFlight)),

@@ -1,4 +1,4 @@
 // Package inspect serves the commands by which operators see locks (dinfo.go, dlocks.go),
 // waiters (dwaiters.go) and masters (dmasters.go), and release a lock of another
-// (dforce.go). The commands are in rows.go.
+// (DFORCE, in dinfo.go). The commands are in rows.go.
 package inspect

@@ -30,8 +30,7 @@ func (h *handlers) dwaiters(c *commands.Call) error {
 	}
 	list, all := h.deps.Inspect.Waiting(c.Client.DB, wanted, maxShownWaiters)
 	if all > len(list) && len(c.Args) == 1 {
-		c.Reply(commands.Error("ERR", fmt.Sprintf("%d requests wait and one listing has room for %d; name a key: DWAITERS key", all, maxShownWaiters)))
-		return nil
+		return c.Reply(commands.Error("ERR", fmt.Sprintf("%d requests wait and one listing has room for %d; name a key: DWAITERS key", all, maxShownWaiters)))
 	}
 	now := time.Now()
 	items := make([]commands.Reply, len(list))
@@ -40,8 +39,7 @@ func (h *handlers) dwaiters(c *commands.Call) error {
 		keys := slices.DeleteFunc(slices.Clone(w.Keys), func(key redlock.Key) bool { return !visible(key) })
 		items[i] = waiterReply(w, keys, now)
 	}
-	c.Reply(commands.Array(items...))
-	return nil
+	return c.Reply(commands.Array(items...))
 }
 
 // waiterReply shows times in milliseconds, since as a time of this daemon's clock.
@@ -50,14 +48,10 @@ func waiterReply(w *redlock.Waiting, keys []redlock.Key, now time.Time) commands
 	for i, key := range keys {
 		names[i] = commands.Bulk(string(key))
 	}
-	fair := int64(0)
-	if w.Fair {
-		fair = 1
-	}
 	return commands.Map(
 		commands.Bulk("keys"), commands.Array(names...),
 		commands.Bulk("mode"), commands.Simple(modeWords[w.Mode]),
-		commands.Bulk("fair"), commands.Int(fair),
+		commands.Bulk("fair"), commands.Bool(w.Fair),
 		commands.Bulk("place"), commands.Int(int64(w.Place)),
 		commands.Bulk("client"), commands.Int(w.Requester.ID),
 		commands.Bulk("addr"), commands.Bulk(w.Requester.Addr),

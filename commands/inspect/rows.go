@@ -8,13 +8,11 @@ import (
 	"redlockd/commands/arg"
 )
 
-// Rows are the commands of this package.
 func Rows(deps commands.Deps) []*commands.Command {
 	h := &handlers{deps}
 	return append(h.masterRows(), h.inspectRows()...)
 }
 
-// handlers serve them.
 type handlers struct{ deps commands.Deps }
 
 func (h *handlers) masterRows() []*commands.Command {
@@ -38,8 +36,7 @@ func (h *handlers) drainRow(name, summary string, apply func(master string) erro
 			if err := apply(c.Args[2]); err != nil {
 				return err
 			}
-			c.Reply(commands.OK)
-			return nil
+			return c.Reply(commands.OK)
 		}),
 	}
 }

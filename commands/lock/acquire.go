@@ -4,19 +4,16 @@ package lock
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	"redlockd/commands"
-	"redlockd/commands/arg"
 	"redlockd/redlock"
 )
 
-// errNoWaits is for a daemon that was built without waits.
-var errNoWaits = errors.New("options WAIT and HOLD are not served by this daemon; nothing was locked")
-
 // acquire requests the locks and replies [token, validity, fence].
 func (h *handlers) acquire(c *commands.Call, request redlock.LockRequest) {
-	answer := &lockAnswer{lastAcquired: &c.Client.LastAcquired}
+	answer := &lockAnswer{client: c.Client}
 	answer.Locks, answer.Answer = h.deps.Locks, answer
 	if answer.Reserve(c, &request) {
 		h.send(c, request, answer.decided)
@@ -35,8 +32,7 @@ func (h *handlers) send(c *commands.Call, request redlock.LockRequest, done redl
 		return
 	}
 	request.Owner = &client.LastAcquired
-	done = unlessExpelled(client, done)
-	client.OnClose.SetWait(h.deps.Locks.Wait(c.Batch, request, done))
+	client.OnClose.SetWait(h.deps.Locks.Wait(c.Batch, request, unlessExpelled(client, done)))
 }
 
 // unlessExpelled gives a wait that the daemon ended with its connection the reason.
@@ -51,18 +47,45 @@ func unlessExpelled(c *commands.Client, done redlock.LockDone) redlock.LockDone 
 	}
 }
 
-// bind makes the lock end with the client's connection.
-func (h *handlers) bind(client *commands.Client, request *redlock.LockRequest, done redlock.LockDone) redlock.LockDone {
-	b := &heldLock{client: client, users: h.deps.Users}
-	terms := *request.Hold
-	terms.OnEnd = b.onEnded
-	request.Hold = &terms
-	return func(grant redlock.Grant, err error) {
-		done(grant, err)
-		if err == nil && grant.Hold != nil {
-			b.onGranted(grant.Hold)
-		}
+// lockAnswer is the reply of one DLOCK or DMLOCK.
+type lockAnswer struct {
+	commands.PendingGrant
+	client *commands.Client
+}
+
+func (a *lockAnswer) decided(grant redlock.Grant, err error) {
+	if err != nil {
+		a.Refuse(commands.Failure(err))
+		return
 	}
+	a.Grant(grant, lasting(&grant))
+}
+
+// ReplyTo remembers the locks for DUNLOCK without a token.
+func (a *lockAnswer) ReplyTo(validity time.Duration) commands.Reply {
+	grant := &a.Granted
+	for _, key := range a.Keys {
+		a.client.LastAcquired.Remember(a.DB, key, grant.Token, lasting(grant))
+	}
+	return commands.Array(
+		commands.Bulk(string(grant.Token)),
+		commands.Int(validity.Milliseconds()),
+		commands.Int(int64(grant.Fence)),
+	)
+}
+
+// Fate names what becomes of a lock that is granted too late.
+func (a *lockAnswer) Fate(fresh bool) string {
+	several := len(a.Keys) > 1
+	switch {
+	case several && fresh:
+		return "the locks are given back"
+	case several:
+		return "the locks that this token already held are left as they are"
+	case fresh:
+		return "the lock is given back"
+	}
+	return "the lock that this token already held is left as it is"
 }
 
 // lasting is for how long a grant counts; a lock that is renewed counts until its
@@ -74,44 +97,68 @@ func lasting(grant *redlock.Grant) time.Duration {
 	return grant.Left()
 }
 
-// waitOption reads WAIT ms; 0 is for ever, which ends as every wait does.
-func (h *handlers) waitOption(value string, request *redlock.LockRequest) error {
-	if !h.deps.Waits {
-		return errNoWaits
-	}
-	var err error
-	request.Wait, err = arg.Milliseconds(0, h.deps.MaxWait, "--max-wait").ParseTime("WAIT", value)
-	if request.Wait == 0 {
-		request.Wait = h.deps.MaxWait
-	}
-	return err
+// heldLock is one lock with HOLD: it is renewed for a connection, from the grant to its end.
+type heldLock struct {
+	handlers *handlers
+	client   *commands.Client
+
+	mu     sync.Mutex
+	unbind func() // removes the hook
+	ended  bool
 }
 
-// holdOption reads HOLD and, if a number follows, after how long it ends for good.
-func (h *handlers) holdOption(words *arg.Words, request *redlock.LockRequest) error {
-	if !h.deps.Waits {
-		return errNoWaits
-	}
-	request.Hold = &redlock.HoldTerms{}
-	ms, given := words.NextInteger()
-	if !given {
-		return nil
-	}
-	var err error
-	request.Hold.MaxTime, err = arg.Milliseconds(arg.MinTTL, maxHold, "").ParseTime("HOLD", ms)
-	return err
-}
-
-// maxHold bounds max-ms: for more, leave it out.
-const maxHold = 365 * 24 * time.Hour
-
-// blocksLock makes a lock command with WAIT hold back the later commands of its
-// connection, as BLPOP does. A token or note that contains WAIT only costs order.
-func blocksLock(args []string) bool {
-	for i := 3; i < len(args); i++ {
-		if arg.IsWord(args[i], "WAIT") {
-			return true
+// bind makes the lock end with the client's connection.
+func (h *handlers) bind(client *commands.Client, request *redlock.LockRequest, done redlock.LockDone) redlock.LockDone {
+	held := &heldLock{handlers: h, client: client}
+	terms := *request.Hold
+	terms.OnEnd = held.onEnded
+	request.Hold = &terms
+	return func(grant redlock.Grant, err error) {
+		done(grant, err)
+		if err == nil && grant.Hold != nil {
+			held.onGranted(grant.Hold)
 		}
 	}
-	return false
+}
+
+// onGranted ties the renewal to the connection. If the lock ended meanwhile, it
+// removes the hook again.
+func (b *heldLock) onGranted(hold redlock.Hold) {
+	unbind := b.client.OnClose.Add(func(why error) {
+		if why == nil {
+			hold.End()
+		} else {
+			hold.Abandon(why)
+		}
+	})
+	b.mu.Lock()
+	b.unbind = unbind
+	ended := b.ended
+	b.mu.Unlock()
+	if ended {
+		unbind()
+	}
+}
+
+// onEnded takes the end of the renewal; reason is nil when the lock was released.
+func (b *heldLock) onEnded(grant redlock.Grant, reason error) {
+	b.mu.Lock()
+	b.ended = true
+	unbind := b.unbind
+	b.mu.Unlock()
+	if unbind != nil {
+		unbind()
+	}
+	for _, key := range grant.Keys() {
+		b.handlers.deps.Users.ReleasedKey(grant.DB(), key, grant.Token)
+		if reason == nil {
+			continue
+		}
+		b.client.LastAcquired.Forget(grant.DB(), key, grant.Token)
+		if b.client.Push != nil {
+			b.client.Push(commands.Reply{Kind: commands.KindPush, Items: []commands.Reply{
+				commands.Bulk("dlock-lost"), commands.Bulk(string(key)), commands.Bulk(string(grant.Token)), commands.Bulk(reason.Error()),
+			}}, false)
+		}
+	}
 }

@@ -1,4 +1,5 @@
-// DEXTEND key token ttl: makes a held lock last at least ttl from now.
+// DEXTEND key token ttl makes a held lock last at least ttl from now,
+// DMEXTEND token ttl numkeys key [key …] several.
 
 package lock
 
@@ -6,67 +7,79 @@ import (
 	"time"
 
 	"redlockd/commands"
-	"redlockd/commands/access"
-	"redlockd/commands/arg"
 	"redlockd/redlock"
 )
 
 // dextend answers the new validity in milliseconds, or nil if the token does
 // not hold the lock any more.
 func (h *handlers) dextend(c *commands.Call) error {
-	request, err := h.extendRequest(c)
-	if err != nil {
+	words := c.Words()
+	request := redlock.ExtendRequest{DB: c.Client.DB, Key: words.Key(), Token: words.Token(), TTL: words.TTL(h.deps.MaxTTL)}
+	if err := words.Err(); err != nil {
 		return err
 	}
-	answer := &extendAnswer{completer: c.Completer, lastAcquired: &c.Client.LastAcquired, users: h.deps.Users, request: request}
-	h.deps.Locks.Extend(c.Batch, request, answer.decided)
+	h.extend(c, request, "the lock may be lost")
 	return nil
 }
 
-func (h *handlers) extendRequest(c *commands.Call) (redlock.ExtendRequest, error) {
-	request := redlock.ExtendRequest{DB: c.Client.DB}
+// dmextend answers the new validity in milliseconds, or nil unless the token
+// holds every one of the keys.
+func (h *handlers) dmextend(c *commands.Call) error {
 	words := c.Words()
-	var err error
-	if request.Key, err = arg.ParseKey(words.Next()); err != nil {
-		return request, err
+	request := redlock.ExtendRequest{DB: c.Client.DB, Token: words.Token(), TTL: words.TTL(h.deps.MaxTTL)}
+	keys := words.Keys()
+	words.EndOfKeys()
+	if err := words.Err(); err != nil {
+		return err
 	}
-	if request.Token, err = arg.ParseToken(words.Next()); err != nil {
-		return request, err
+	request.Key, request.More = keys[0], keys[1:]
+	if c.MayUseAll(keys...) {
+		h.extend(c, request, "the locks may be lost")
 	}
-	request.TTL, err = arg.ParseTTL(words.Next(), h.deps.MaxTTL)
-	return request, err
+	return nil
 }
 
-// extendAnswer is the reply of one DEXTEND.
-type extendAnswer struct {
-	completer    commands.Completer
-	lastAcquired *commands.LastAcquired
-	users        *access.Users
-	request      redlock.ExtendRequest
-	grant        redlock.Grant
+// extension is the reply of one DEXTEND or DMEXTEND.
+type extension struct {
+	handlers *handlers
+	call     *commands.Call
+	request  redlock.ExtendRequest
+	fate     string // of locks that are extended too late
+	grant    redlock.Grant
 }
 
-// decided takes the outcome from the masters.
-func (a *extendAnswer) decided(grant redlock.Grant, err error) {
+func (h *handlers) extend(c *commands.Call, request redlock.ExtendRequest, fate string) {
+	e := &extension{handlers: h, call: c, request: request, fate: fate}
+	h.deps.Locks.Extend(c.Batch, request, e.decided)
+}
+
+func (e *extension) decided(grant redlock.Grant, err error) {
 	if err != nil {
-		a.completer.Complete(commands.Failure(err))
+		e.call.Reply(commands.Failure(err))
 		return
 	}
-	a.grant = grant
-	a.completer.CompleteDeferred(a)
+	e.grant = grant
+	e.call.Completer.CompleteDeferred(e)
 }
 
 // Reply reports what is left when it is written.
-func (a *extendAnswer) Reply() commands.Reply {
-	validity := a.grant.Validity()
+func (e *extension) Reply() commands.Reply {
+	validity := e.grant.Validity()
 	if validity < time.Millisecond {
-		return commands.TooLate(a.grant.ExpiredError(), "the lock may be lost")
+		return commands.TooLate(e.grant.ExpiredError(), e.fate)
 	}
-	a.lastAcquired.Prolong(a.request.DB, a.request.Key, a.request.Token, validity)
-	a.users.ProlongedKey(a.request.DB, a.request.Key, a.request.Token, validity)
+	e.prolonged(e.request.Key, validity)
+	for _, key := range e.request.More {
+		e.prolonged(key, validity)
+	}
 	return commands.Int(validity.Milliseconds())
 }
 
-// Undelivered does nothing: the lock was held before, and the client with its token
+func (e *extension) prolonged(key redlock.Key, validity time.Duration) {
+	e.call.Client.LastAcquired.Prolong(e.request.DB, key, e.request.Token, validity)
+	e.handlers.deps.Users.ProlongedKey(e.request.DB, key, e.request.Token, validity)
+}
+
+// Undelivered does nothing: the locks were held before, and the client with the token
 // may still be there on another connection.
-func (a *extendAnswer) Undelivered() {}
+func (e *extension) Undelivered() {}

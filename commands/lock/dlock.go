@@ -1,76 +1,105 @@
 // DLOCK key ttl [SHARED | LIMIT n] [FAIR] [WAIT ms] [TOKEN token] [META text]
-// [HOLD [max-ms]]: takes a lock.
+// [HOLD [max-ms]] takes a lock; DMLOCK ttl numkeys key [key …] with the same options but
+// LIMIT takes several keys, all or none.
 
 package lock
 
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"redlockd/commands"
 	"redlockd/commands/arg"
 	"redlockd/redlock"
 )
 
-// maxPermits is the largest number of holders of one key.
-const maxPermits = 1024
+const (
+	// maxPermits is the largest number of holders of one key.
+	maxPermits = 1024
+	// maxHold bounds max-ms: for more, leave it out.
+	maxHold = 365 * 24 * time.Hour
+)
+
+// errNoWaits is for a daemon that was built without waits.
+var errNoWaits = errors.New("options WAIT and HOLD are not served by this daemon; nothing was locked")
+
+// blocksLock makes a lock command with WAIT hold back the later commands of its
+// connection, as BLPOP does. A token or note that contains WAIT only costs order.
+func blocksLock(args []string) bool {
+	for i := 3; i < len(args); i++ {
+		if arg.IsWord(args[i], "WAIT") {
+			return true
+		}
+	}
+	return false
+}
 
 // dlock answers [token, validity, fence], or nil if another token holds the key.
 func (h *handlers) dlock(c *commands.Call) error {
-	request, err := h.lockRequest(c)
-	if err != nil {
+	words := c.Words()
+	request := redlock.LockRequest{DB: c.Client.DB, Key: words.Key()}
+	request.TTL = words.TTL(h.deps.MaxTTL)
+	if err := words.Err(); err != nil {
+		if _, number := arg.ParseCount(string(request.Key)); number {
+			err = fmt.Errorf("%w; the key stands before the ttl", err)
+		}
+		return err
+	}
+	h.lockOptions(&words, &request)
+	if err := words.Err(); err != nil {
 		return err
 	}
 	h.acquire(c, request)
 	return nil
 }
 
-func (h *handlers) lockRequest(c *commands.Call) (redlock.LockRequest, error) {
-	request := redlock.LockRequest{DB: c.Client.DB}
+// dmlock answers [token, validity, fence], or nil if another token holds one of
+// the keys.
+func (h *handlers) dmlock(c *commands.Call) error {
 	words := c.Words()
-	var err error
-	if request.Key, err = arg.ParseKey(words.Next()); err != nil {
-		return request, err
-	}
-	if request.TTL, err = arg.ParseTTL(words.Next(), h.deps.MaxTTL); err != nil {
-		if _, number := arg.ParseCount(string(request.Key)); number {
-			err = fmt.Errorf("%w; the key stands before the ttl", err)
-		}
-		return request, err
-	}
-	for words.More() {
-		if err := h.lockOption(&words, &request); err != nil {
-			return request, err
-		}
-	}
-	return request, nil
-}
-
-// lockOption reads one option and its value into the request.
-func (h *handlers) lockOption(words *arg.Words, request *redlock.LockRequest) error {
-	name, value, err := words.Option()
-	if err != nil {
+	request := redlock.LockRequest{DB: c.Client.DB, TTL: words.TTL(h.deps.MaxTTL)}
+	keys := words.Keys()
+	h.lockOptions(&words, &request)
+	if err := words.Err(); err != nil {
 		return err
 	}
-	switch name {
-	case "SHARED":
-		return lockMode(request, redlock.Shared)
-	case "LIMIT":
-		limit, err := arg.Bounds{Min: 1, Max: maxPermits}.Parse(name, value)
-		request.Limit = int(limit)
-		return errors.Join(err, lockMode(request, redlock.Permits))
-	case "TOKEN":
-		request.Token, err = arg.ParseToken(value)
-	case "META":
-		request.Meta, err = arg.ParseMeta(value)
-	case "FAIR":
-		request.Fair = true
-	case "WAIT":
-		return h.waitOption(value, request)
-	case "HOLD":
-		return h.holdOption(words, request)
+	request.Key, request.More = keys[0], keys[1:]
+	if c.MayUseAll(keys...) {
+		h.acquire(c, request)
 	}
-	return err
+	return nil
+}
+
+func (h *handlers) lockOptions(words *arg.Words, request *redlock.LockRequest) {
+	for words.More() {
+		switch name := words.Option(); name {
+		case "SHARED":
+			words.Fail(lockMode(request, redlock.Shared))
+		case "LIMIT":
+			request.Limit = int(words.Int(name, arg.Bounds{Min: 1, Max: maxPermits}))
+			words.Fail(lockMode(request, redlock.Permits))
+		case "TOKEN":
+			request.Token = words.Token()
+		case "META":
+			request.Meta = words.Meta()
+		case "FAIR":
+			request.Fair = true
+		case "WAIT", "HOLD":
+			if !h.deps.Waits {
+				words.Fail(errNoWaits)
+				return
+			}
+			if name == "WAIT" {
+				request.Wait = words.Wait(h.deps.MaxWait)
+				continue
+			}
+			request.Hold = &redlock.HoldTerms{} // for ever, unless a number follows
+			if words.IntegerFollows() {
+				request.Hold.MaxTime = words.Time(name, arg.Milliseconds(arg.MinTTL, maxHold, ""))
+			}
+		}
+	}
 }
 
 // lockMode refuses modes that exclude each other.

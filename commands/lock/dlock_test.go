@@ -21,12 +21,15 @@ func TestDLOCK_ServesEveryOptionOfItsRow(t *testing.T) {
 			t.Errorf("%s has %d options", row.Name, len(options))
 		}
 		for _, option := range options {
-			value := map[string]string{"LIMIT": "3", "TOKEN": "12345678", "WAIT": "0", "HOLD": "1000", "META": "note"}[option.Word]
+			given := []string{"DLOCK", option.Word}
+			if value := map[string]string{"LIMIT": "3", "TOKEN": "12345678", "WAIT": "0", "HOLD": "1000", "META": "note"}[option.Word]; value != "" {
+				given = append(given, value)
+			}
 			h.deps.MaxWait = 1
-			words := arg.Read([]string{"DLOCK", option.Word, value}, options)
+			words := arg.Read(given, options)
 			var request redlock.LockRequest
-			if err := h.lockOption(&words, &request); err != nil || reflect.DeepEqual(request, redlock.LockRequest{}) {
-				t.Errorf("%s: %v, %+v", option.Word, err, request)
+			if h.lockOptions(&words, &request); words.Err() != nil || reflect.DeepEqual(request, redlock.LockRequest{}) {
+				t.Errorf("%s: %v, %+v", option.Word, words.Err(), request)
 			}
 		}
 	}

@@ -3,8 +3,6 @@
 //
 // Reading order:
 //   - rows.go: the commands;
-//   - dlock.go, acquire.go, heldlock.go, grant.go: a lock from the request to the reply,
-//     with WAIT and HOLD;
-//   - dunlock.go, dextend.go: its end and its extension;
-//   - dmlock.go, dmunlock.go, dmextend.go: several keys.
+//   - dlock.go, acquire.go: locks from the request to the reply, with WAIT and HOLD;
+//   - dunlock.go, dextend.go: their end and their extension.
 package lock

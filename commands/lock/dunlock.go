@@ -1,12 +1,12 @@
-// DUNLOCK key [token]: releases a lock.
+// DUNLOCK key [token] releases a lock, DMUNLOCK token numkeys key [key …] several.
 
 package lock
 
 import (
 	"fmt"
+	"strings"
 
 	"redlockd/commands"
-	"redlockd/commands/access"
 	"redlockd/commands/arg"
 	"redlockd/redlock"
 )
@@ -22,53 +22,81 @@ func (h *handlers) dunlock(c *commands.Call) error {
 	if err != nil {
 		return err
 	}
-	answer := &unlockAnswer{completer: c.Completer, lastAcquired: &c.Client.LastAcquired, users: h.deps.Users, request: request}
-	h.deps.Locks.Unlock(c.Batch, request, answer.decided)
+	h.unlock(c, request, func(released bool, err error) {
+		c.Reply(commands.Either(released, err, commands.Int(1), commands.Int(0)))
+	})
 	return nil
 }
 
 func unlockRequest(c *commands.Call) (redlock.UnlockRequest, error) {
-	request := redlock.UnlockRequest{DB: c.Client.DB}
-	words := c.Words()
-	var err error
-	if request.Key, err = arg.ParseKey(words.Next()); err != nil {
-		return request, err
-	}
+	words, last := c.Words(), &c.Client.LastAcquired
+	request := redlock.UnlockRequest{DB: c.Client.DB, Key: words.Key()}
 	if words.More() {
-		if request.Token, err = arg.ParseToken(words.Next()); err == nil {
-			c.Client.LastAcquired.SawToken(request.DB, request.Key, request.Token)
+		if request.Token = words.Token(); words.Err() == nil {
+			last.SawToken(request.DB, request.Key, request.Token)
 		}
-		return request, err
+		return request, words.Err()
 	}
-	token, ok := c.Client.LastAcquired.Token(request.DB, request.Key)
-	if !ok {
-		return request, fmt.Errorf("this connection holds nothing on %s in database %d, give the token",
-			arg.Quoted(string(request.Key)), request.DB)
+	var ok bool
+	if request.Token, ok = last.Token(request.DB, request.Key); !ok {
+		words.Fail(fmt.Errorf("this connection holds nothing on %s in database %d, give the token",
+			arg.Quoted(string(request.Key)), request.DB))
 	}
-	request.Token = token
-	return request, nil
+	return request, words.Err()
 }
 
-// unlockAnswer is the reply of one DUNLOCK.
-type unlockAnswer struct {
-	completer    commands.Completer
-	lastAcquired *commands.LastAcquired
-	users        *access.Users
-	request      redlock.UnlockRequest
+// unlock releases a lock. After an error the connection still remembers it, so that
+// DUNLOCK can be repeated without a token.
+func (h *handlers) unlock(c *commands.Call, request redlock.UnlockRequest, done redlock.UnlockDone) {
+	h.deps.Locks.Unlock(c.Batch, request, func(released bool, err error) {
+		if err == nil {
+			c.Client.LastAcquired.Forget(request.DB, request.Key, request.Token)
+			h.deps.Users.ReleasedKey(request.DB, request.Key, request.Token)
+		}
+		done(released, err)
+	})
 }
 
-// decided takes the outcome. After an error the connection still remembers the
-// lock, so that DUNLOCK can be repeated without a token.
-func (a *unlockAnswer) decided(released bool, err error) {
-	if err != nil {
-		a.completer.Complete(commands.Failure(err))
-		return
+// dmunlock answers how many of the keys the token held. Every key is released
+// by itself: a failure of one of them affects none of the others.
+func (h *handlers) dmunlock(c *commands.Call) error {
+	words := c.Words()
+	request := redlock.UnlockRequest{DB: c.Client.DB, Token: words.Token()}
+	keys := words.Keys()
+	words.EndOfKeys()
+	if err := words.Err(); err != nil {
+		return err
 	}
-	a.lastAcquired.Forget(a.request.DB, a.request.Key, a.request.Token)
-	a.users.ReleasedKey(a.request.DB, a.request.Key, a.request.Token)
-	if released {
-		a.completer.Complete(commands.Int(1))
-	} else {
-		a.completer.Complete(commands.Int(0))
+	if !c.MayUseAll(keys...) {
+		return nil
 	}
+	each := commands.Gather(len(keys), func(released []bool, errs []error) { c.Reply(releasedReply(keys, released, errs)) })
+	for i, key := range keys {
+		request.Key = key
+		h.unlock(c, request, each(i))
+	}
+	return nil
+}
+
+// releasedReply names the keys that are not decided; those that are released stay so.
+func releasedReply(keys []redlock.Key, released []bool, errs []error) commands.Reply {
+	var first error
+	var undecided []string
+	n := 0
+	for i, err := range errs {
+		switch {
+		case err != nil:
+			undecided = append(undecided, arg.Quoted(string(keys[i])))
+			if first == nil || commands.Code(err) == "NOQUORUM" {
+				first = err
+			}
+		case released[i]:
+			n++
+		}
+	}
+	if first == nil {
+		return commands.Int(int64(n))
+	}
+	return commands.Error(commands.Code(first), fmt.Sprintf("of %d keys %d were released and %d are undecided: %s; %s",
+		len(keys), n, len(undecided), strings.Join(undecided, " "), commands.Wording(first)))
 }

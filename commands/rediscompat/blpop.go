@@ -47,20 +47,13 @@ func (h *handlers) blpop(c *commands.Call) error {
 	if !c.MayUseAll(key) {
 		return nil
 	}
-	completer, signal, onClose := c.Completer, c.Args[1], &c.Client.OnClose
+	signal, onClose := c.Args[1], &c.Client.OnClose
 	request := redlock.AwaitRequest{DB: c.Client.DB, Key: key, Timeout: timeout, Requester: c.Client.Identity()}
 	onClose.SetWait(h.deps.RedisCompat.AwaitFree(request, func(free bool, err error) {
 		if err == nil && !free {
 			err = onClose.Expelled()
 		}
-		switch {
-		case err != nil:
-			completer.Complete(commands.Failure(err))
-		case free:
-			completer.Complete(commands.Array(commands.Bulk(signal), commands.Bulk("1")))
-		default:
-			completer.Complete(commands.NilArray)
-		}
+		c.Reply(commands.Either(free, err, commands.Array(commands.Bulk(signal), commands.Bulk("1")), commands.NilArray))
 	}))
 	return nil
 }

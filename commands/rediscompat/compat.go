@@ -10,7 +10,6 @@ import (
 	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/commands/arg"
-	"redlockd/pool"
 	"redlockd/redlock"
 )
 
@@ -39,25 +38,11 @@ table.sort(found)
 return found`
 )
 
-// compatTest sends such commands to all masters.
-type compatTest struct {
-	masters   commands.RedisCompat // nil without --compat-test
-	databases int
-}
+// compatOn reports whether the daemon serves a test suite.
+func (h *handlers) compatOn() bool { return h.deps.CompatTest && h.deps.RedisCompat != nil }
 
-func newCompatTest(deps commands.Deps) compatTest {
-	t := compatTest{databases: deps.Databases}
-	if deps.CompatTest {
-		t.masters = deps.RedisCompat
-	}
-	return t
-}
-
-// on reports whether the daemon serves a test suite.
-func (t *compatTest) on() bool { return t.masters != nil }
-
-func (t *compatTest) rows() []*commands.Command {
-	if !t.on() {
+func (h *handlers) compatRows() []*commands.Command {
+	if !h.compatOn() {
 		return nil
 	}
 	key := arg.Key()
@@ -69,63 +54,48 @@ func (t *compatTest) rows() []*commands.Command {
 	}
 	members := arg.Multiple(arg.Text("element"))
 	return []*commands.Command{
-		row("flushdb", commands.AtLeast(1), "Empties this database but for the daemon's own records (--compat-test).", t.flushDB),
-		row("flushall", commands.AtLeast(1), "Empties all databases but for the daemon's own records (--compat-test).", t.flushAll),
-		row("keys", commands.Exactly(2), "The keys that match a pattern, without the daemon's own (--compat-test).", t.keysLike, arg.Text("pattern")),
-		row("persist", commands.Exactly(2), "As in Redis, on every master (--compat-test).", t.forwardKey, key),
-		row("sadd", commands.AtLeast(3), "As in Redis, on every master (--compat-test).", t.forwardKey, key, members),
-		row("lpush", commands.AtLeast(3), "As in Redis, on every master (--compat-test).", t.forwardKey, key, members),
-		row("rpush", commands.AtLeast(3), "As in Redis, on every master (--compat-test).", t.forwardKey, key, members),
-		row("llen", commands.Exactly(2), "As in Redis, on every master (--compat-test).", t.forwardKey, key),
+		row("flushdb", commands.AtLeast(1), "Empties this database but for the daemon's own records (--compat-test).", func(c *commands.Call) error {
+			db := strconv.Itoa(c.Client.DB)
+			return h.empty(c, db, db)
+		}),
+		row("flushall", commands.AtLeast(1), "Empties all databases but for the daemon's own records (--compat-test).", func(c *commands.Call) error {
+			return h.empty(c, "0", strconv.Itoa(h.deps.Databases-1))
+		}),
+		row("keys", commands.Exactly(2), "The keys that match a pattern, without the daemon's own (--compat-test).", func(c *commands.Call) error { // prefix and pattern get the key prefix
+			return h.forward(c, []string{"EVAL", keysText, "0", "", c.Args[1]}, 3, 4)
+		}, arg.Text("pattern")),
+		row("persist", commands.Exactly(2), "As in Redis, on every master (--compat-test).", h.forwardKey, key),
+		row("sadd", commands.AtLeast(3), "As in Redis, on every master (--compat-test).", h.forwardKey, key, members),
+		row("lpush", commands.AtLeast(3), "As in Redis, on every master (--compat-test).", h.forwardKey, key, members),
+		row("rpush", commands.AtLeast(3), "As in Redis, on every master (--compat-test).", h.forwardKey, key, members),
+		row("llen", commands.Exactly(2), "As in Redis, on every master (--compat-test).", h.forwardKey, key),
 	}
 }
 
 // forward sends a command to all masters; names are the words that get the key prefix.
-func (t *compatTest) forward(c *commands.Call, words []string, names ...int) error {
-	completer := c.Completer
-	t.masters.Forward(c.Batch, redlock.ForwardRequest{DB: c.Client.DB, Words: words, Names: names}, func(r pool.Reply, err error) {
-		if err != nil {
-			completer.Complete(commands.Failure(err))
-			return
-		}
-		completer.Complete(ofScript(r))
-	})
+func (h *handlers) forward(c *commands.Call, words []string, names ...int) error {
+	h.deps.RedisCompat.Forward(c.Batch, redlock.ForwardRequest{DB: c.Client.DB, Words: words, Names: names}, commands.Answer(c, ofScript))
 	return nil
 }
 
-// forwardKey forwards a command whose key is its first argument.
-func (t *compatTest) forwardKey(c *commands.Call) error {
+func (h *handlers) forwardKey(c *commands.Call) error {
 	if _, err := arg.ParseKey(c.Args[1]); err != nil || !mayForce(c) {
 		return err
 	}
-	return t.forward(c, c.Args, 1)
+	return h.forward(c, c.Args, 1)
 }
 
 // forwardScript is for one that finds its keys itself.
-func (t *compatTest) forwardScript(c *commands.Call, text string, args []string) error {
+func (h *handlers) forwardScript(c *commands.Call, text string, args []string) error {
 	if !mayForce(c) {
 		return nil
 	}
-	return t.forward(c, append([]string{"EVAL", text, "0"}, args...))
+	return h.forward(c, append([]string{"EVAL", text, "0"}, args...))
 }
 
-func (t *compatTest) flushDB(c *commands.Call) error {
-	db := strconv.Itoa(c.Client.DB)
-	return t.empty(c, db, db)
-}
-
-func (t *compatTest) flushAll(c *commands.Call) error {
-	return t.empty(c, "0", strconv.Itoa(t.databases-1))
-}
-
-func (t *compatTest) empty(c *commands.Call, first, last string) error {
+func (h *handlers) empty(c *commands.Call, first, last string) error {
 	if len(c.Args) > 2 || len(c.Args) == 2 && !arg.IsWord(c.Args[1], "ASYNC") && !arg.IsWord(c.Args[1], "SYNC") {
 		return commands.RedisText("syntax error")
 	}
-	return t.forward(c, []string{"EVAL", emptyText, "0", "", first, last, strconv.Itoa(c.Client.DB)}, 3)
-}
-
-// keysLike gives both the prefix and the pattern the key prefix.
-func (t *compatTest) keysLike(c *commands.Call) error {
-	return t.forward(c, []string{"EVAL", keysText, "0", "", c.Args[1]}, 3, 4)
+	return h.forward(c, []string{"EVAL", emptyText, "0", "", first, last, strconv.Itoa(c.Client.DB)}, 3)
 }

@@ -1,9 +1,13 @@
 // DEL and UNLINK key [key …], DELEX key IFEQ value, DELIFEQ key value: delete a
-// lock regardless of its holder, or with the right value only.
+// lock regardless of its holder, or with the right value only. EXPIRE key seconds and
+// PEXPIRE key ms: set a lock's lease, regardless of its holder.
 
 package rediscompat
 
 import (
+	"math"
+	"time"
+
 	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/commands/arg"
@@ -14,14 +18,14 @@ import (
 // del reads before it deletes, so its rows are barriers: a later command of the
 // pipeline must find the keys as del leaves them.
 func (h *handlers) del(c *commands.Call) error {
-	keys, ok, err := h.keysOf(c)
-	if err != nil || !ok || !mayForce(c) {
+	keys, err := h.keysOf(c)
+	if keys == nil || !mayForce(c) {
 		return err
 	}
-	deleted := newMultiKeyCount(c.Completer, len(keys), h.deps.DropinStats.Timed("del"))
-	for _, key := range keys {
-		request := redlock.WriteRequest{DB: c.Client.DB, Key: key, Effect: redlock.WriteDeletes, EndlessToo: h.leases.endlessToo()}
-		h.deps.RedisCompat.Write(c.Batch, request, h.noting(request, deleted.add))
+	each := counting(c, len(keys), h.deps.DropinStats.Timed("del"))
+	for i, key := range keys {
+		request := redlock.WriteRequest{DB: c.Client.DB, Key: key, Effect: redlock.WriteDeletes, EndlessToo: h.endlessToo()}
+		h.deps.RedisCompat.Write(c.Batch, request, h.noting(request, each(i)))
 	}
 	return nil
 }
@@ -47,21 +51,10 @@ func (h *handlers) delIfEqual(c *commands.Call) error {
 		return err
 	}
 	if len(r.Equal) < 1 || len(r.Equal) > maxValueBytes {
-		c.Reply(commands.Int(0)) // no lock has such a value
-		return nil
+		return c.Reply(commands.Int(0)) // no lock has such a value
 	}
-	completer, watch := c.Completer, h.deps.DropinStats.Timed("delex")
-	h.release(c, redlock.UnlockRequest{DB: c.Client.DB, Key: key, Token: redlock.Token(r.Equal)}, func(was bool, err error) {
-		watch.Stop(was, err)
-		switch {
-		case err != nil:
-			completer.Complete(commands.Failure(err))
-		case was:
-			completer.Complete(commands.Int(1))
-		default:
-			completer.Complete(commands.Int(0))
-		}
-	})
+	h.release(c, redlock.UnlockRequest{DB: c.Client.DB, Key: key, Token: redlock.Token(r.Equal)},
+		timed(c, h.deps.DropinStats.Timed("delex"), commands.Int(1), commands.Int(0)))
 	return nil
 }
 
@@ -73,4 +66,52 @@ func (h *handlers) release(c *commands.Call, r redlock.UnlockRequest, done redlo
 		}
 		done(was, err)
 	})
+}
+
+// expireDeletes reports whether an EXPIRE is a DEL, which reads first and must not be
+// overtaken meanwhile.
+func expireDeletes(args []string) bool {
+	if len(args) != 3 {
+		return false
+	}
+	n, ok := arg.ParseInteger(args[2])
+	return ok && n <= 0
+}
+
+func (h *handlers) expire(c *commands.Call) error { return h.expireIn(c, 1000) }
+
+func (h *handlers) pexpire(c *commands.Call) error { return h.expireIn(c, 1) }
+
+// expireIn sets the lease: a time that is over deletes, as in Redis.
+func (h *handlers) expireIn(c *commands.Call, unit int64) error {
+	if h.compatOn() {
+		return h.forwardKey(c)
+	}
+	key, err := arg.ParseKey(c.Args[1])
+	if err != nil {
+		return err
+	}
+	ttl, err := h.expiryOf(c.Args, unit)
+	if err != nil || !mayForce(c) {
+		return err
+	}
+	request := redlock.WriteRequest{DB: c.Client.DB, Key: key, Effect: redlock.WriteExpires, TTL: ttl, EndlessToo: h.endlessToo()}
+	if ttl == 0 {
+		request.Effect = redlock.WriteDeletes
+	}
+	h.deps.RedisCompat.Write(c.Batch, request, h.noting(request, timed(c, h.deps.DropinStats.Timed("expire"), commands.Int(1), commands.Int(0))))
+	return nil
+}
+
+// expiryOf reads the time of EXPIRE (unit 1000) and PEXPIRE (unit 1); 0 is one
+// that is over.
+func (h *handlers) expiryOf(words []string, unit int64) (time.Duration, error) {
+	n, ok := arg.ParseInteger(words[2])
+	if !ok || n > math.MaxInt64/unit {
+		return 0, commands.RedisText("value is not an integer or out of range")
+	}
+	if n <= 0 {
+		return 0, nil
+	}
+	return h.lease(n * unit)
 }

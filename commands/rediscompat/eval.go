@@ -14,24 +14,9 @@ import (
 	"redlockd/redlock"
 )
 
-// maxScriptArguments bounds the arguments of a script.
 const maxScriptArguments = 64
 
 var errNoScript = commands.Error("NOSCRIPT", "No matching script. Please use EVAL.")
-
-// KnownScripts recognises scripts. pins are the values of --script-class; each gives
-// one script its class.
-func KnownScripts(pins []string) (*dropin.Recogniser, error) {
-	classes := make(map[string]*dropin.Class)
-	for _, pin := range pins {
-		sha, class, err := dropin.ParsePin(pin)
-		if err != nil {
-			return nil, err
-		}
-		classes[sha] = class
-	}
-	return dropin.New(dropin.Options{Pins: classes})
-}
 
 // evaluation is one call of a script on its way to the masters.
 type evaluation struct {
@@ -44,15 +29,9 @@ type evaluation struct {
 	key      [1]redlock.Key    // behind keys in the usual case of one
 	given    dropin.ScriptCall // KEYS and ARGV
 	class    *dropin.Class
-	how      dropin.RecognisedBy
 	reads    bool // it may change nothing: EVAL_RO
 	watch    dropin.Stopwatch
 }
-
-func (h *handlers) eval(c *commands.Call) error      { return h.evaluate(c, false, false) }
-func (h *handlers) evalRO(c *commands.Call) error    { return h.evaluate(c, false, true) }
-func (h *handlers) evalSHA(c *commands.Call) error   { return h.evaluate(c, true, false) }
-func (h *handlers) evalSHARO(c *commands.Call) error { return h.evaluate(c, true, true) }
 
 // evaluate finds the class of the script and runs it, at once if it was seen before.
 func (h *handlers) evaluate(c *commands.Call, bySHA, reads bool) error {
@@ -67,8 +46,7 @@ func (h *handlers) evaluate(c *commands.Call, bySHA, reads bool) error {
 		var ok bool
 		e.sha = strings.ToLower(c.Args[1])
 		if e.text, ok = h.scripts.text(c.Client.User, e.sha); !ok {
-			c.Reply(errNoScript)
-			return nil
+			return c.Reply(errNoScript)
 		}
 	} else {
 		if err := checkScript(c.Args[1]); err != nil {
@@ -77,8 +55,7 @@ func (h *handlers) evaluate(c *commands.Call, bySHA, reads bool) error {
 		e.sha, e.text = shaOf(c.Args[1]), c.Args[1]
 		h.scripts.keep(c.Client.User, e.sha, e.text)
 	}
-	if class, how, ok := h.deps.Scripts.BySHA(e.sha, e.given); ok {
-		e.class, e.how = class, how
+	if e.class = h.deps.Scripts.BySHA(e.sha, e.given); e.class != nil {
 		return e.serve()
 	}
 	c.Batch = nil // it will have left without this call
@@ -105,8 +82,8 @@ func (h *handlers) readsFirst(args []string) bool {
 	if !arg.IsWord(args[0][:min(len(args[0]), len("evalsha"))], "EVALSHA") {
 		sha = shaOf(args[1])
 	}
-	class, _, ok := h.deps.Scripts.BySHA(sha, dropin.ScriptCall{Keys: rest[:n], Args: rest[n:]})
-	return !ok || class.Op == dropin.ExtendAdd
+	class := h.deps.Scripts.BySHA(sha, dropin.ScriptCall{Keys: rest[:n], Args: rest[n:]})
+	return class == nil || class.Op == dropin.ExtendAdd
 }
 
 // probe is evaluate for a script that was not seen before.
@@ -128,7 +105,7 @@ func (e *evaluation) recognise() (err error) {
 			err = e.refuse("looking at it failed")
 		}
 	}()
-	e.class, e.how, err = e.handlers.deps.Scripts.Recognise(e.text, e.given)
+	e.class, err = e.handlers.deps.Scripts.Recognise(e.text, e.given)
 	return err
 }
 

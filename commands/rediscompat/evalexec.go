@@ -18,8 +18,8 @@ import (
 // serve starts the operation; an error is the call's only answer.
 func (e *evaluation) serve() error {
 	e.watch.Count(e.handlers.deps.DropinStats, e.class.Library, e.class.Op.String())
-	if e.class.Pattern != "" && e.handlers.compat.on() {
-		return e.handlers.compat.forwardScript(e.call, e.text, e.given.Args)
+	if e.class.Pattern != "" && e.handlers.compatOn() {
+		return e.handlers.forwardScript(e.call, e.text, e.given.Args)
 	}
 	locks, err := e.locks()
 	if err != nil {
@@ -81,7 +81,7 @@ func (e *evaluation) tokens() (tokens []redlock.Token) {
 // others: two independent checks keep it from that. A script that is served as a
 // release, or not run at all, can do no more than that.
 func (e *evaluation) allowed() bool {
-	vouched := e.how == dropin.ByPin || e.how == dropin.BySHA
+	vouched := e.class.By != dropin.ByText
 	var needs, why string
 	switch {
 	case e.class.Op == dropin.Read && vouched && e.class.Token > 0, e.class.OnlyReleases():
@@ -157,8 +157,8 @@ func (e *evaluation) locks() (locks []redlock.Key, err error) {
 // master's connection.
 func (e *evaluation) failsLikeAMaster() bool {
 	for h := dropin.Free; h <= dropin.NoExpiry; h++ {
-		r, ok := e.class.Predict(h, e.given, "", 0)
-		if ok && r.Kind == dropin.KindError && (strings.HasPrefix(r.Text, "NOSCRIPT") || strings.HasPrefix(r.Text, "READONLY")) {
+		r := e.class.Predict(h, e.given, "", 0)
+		if r.Kind == dropin.KindError && (strings.HasPrefix(r.Text, "NOSCRIPT") || strings.HasPrefix(r.Text, "READONLY")) {
 			return true
 		}
 	}
@@ -172,12 +172,12 @@ func (e *evaluation) lease() (time.Duration, error) {
 	}
 	ms, timed := e.class.TTL(e.given, time.Now().UnixMilli())
 	if !timed {
-		if e.handlers.leases.endlessToo() {
+		if e.handlers.endlessToo() {
 			return redlock.Endless, nil
 		}
 		return 0, e.refuse("it asks for no expiry, which only --no-ttl=allow lets a script do: give a lease")
 	}
-	ttl, err := e.handlers.leases.lease(ms)
+	ttl, err := e.handlers.lease(ms)
 	if err == nil && e.class.Time.Arg == 0 && ttl.Milliseconds() != ms {
 		return 0, e.refuse("its lease of %d ms is written in the script and exceeds max-ttl, %d ms (--max-ttl)", ms, ttl.Milliseconds())
 	}
@@ -289,29 +289,27 @@ func (e *evaluation) extendBy(s *redlock.Script, locks []redlock.Key, token redl
 
 // run is for everything that takes no lock.
 func (e *evaluation) run(r redlock.ScriptRequest) {
-	t, call := e.handlers, e.call
+	users, fences := e.handlers.deps.Users, &e.handlers.fences
 	r.DB, r.Partly = e.db, e.class.Prefix > 0
-	t.deps.RedisCompat.RunScript(call.Batch, r, func(o redlock.ScriptOutcome, err error) {
+	e.handlers.deps.RedisCompat.RunScript(e.call.Batch, r, func(o redlock.ScriptOutcome, err error) {
 		e.watch.Stop(o.Yes, err)
 		switch {
 		case err != nil:
-			call.Reply(commands.Failure(err))
+			e.call.Reply(commands.Failure(err))
 			return
 		case !o.Replied:
-			call.Reply(e.predicted(dropin.Free))
+			e.call.Reply(e.predicted(dropin.Free))
 			return
-		}
-		switch {
 		case r.Effect == redlock.ScriptReleases:
 			for _, key := range r.Keys {
-				t.deps.Users.ReleasedKey(r.DB, key, r.Token)
+				users.ReleasedKey(r.DB, key, r.Token)
 			}
 		case o.Yes && r.Effect != redlock.ScriptForces:
-			t.fences.prolong(&o.Grant)
+			fences.prolong(&o.Grant)
 			for _, key := range r.Keys {
-				t.deps.Users.ProlongedKey(r.DB, key, r.Token, o.Grant.Validity())
+				users.ProlongedKey(r.DB, key, r.Token, o.Grant.Validity())
 			}
 		}
-		call.Reply(ofDropin(e.answer(o.Reply)))
+		e.call.Reply(ofDropin(e.answer(o.Reply)))
 	})
 }

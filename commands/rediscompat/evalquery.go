@@ -5,7 +5,7 @@
 package rediscompat
 
 import (
-	"sync"
+	"cmp"
 
 	"redlockd/commands"
 	"redlockd/commands/arg"
@@ -14,32 +14,18 @@ import (
 	"redlockd/redlock"
 )
 
-// readLocks reads all locks of the script.
 func (e *evaluation) readLocks(locks []redlock.Key) error {
-	var mu sync.Mutex
-	views, open := make([]redlock.View, len(locks)), len(locks)
-	var failed error
+	each := commands.Gather(len(locks), func(views []redlock.View, errs []error) {
+		err := cmp.Or(errs...)
+		e.watch.Stop(true, err)
+		if err != nil {
+			e.call.Reply(commands.Failure(err))
+			return
+		}
+		e.call.Reply(e.replyTo(views))
+	})
 	for i, key := range locks {
-		e.handlers.deps.RedisCompat.View(e.call.Batch, e.db, key, func(v redlock.View, err error) {
-			mu.Lock()
-			views[i] = v
-			if err != nil && failed == nil {
-				failed = err
-			}
-			open--
-			last, cause := open == 0, failed
-			mu.Unlock()
-			if last {
-				e.watch.Stop(true, cause)
-			}
-			switch {
-			case !last:
-			case cause != nil:
-				e.call.Reply(commands.Failure(cause))
-			default:
-				e.call.Reply(e.replyTo(views))
-			}
-		})
+		e.handlers.deps.RedisCompat.View(e.call.Batch, e.db, key, each(i))
 	}
 	return nil
 }
@@ -56,18 +42,16 @@ func (e *evaluation) replyTo(views []redlock.View) commands.Reply {
 			least = v
 		}
 	}
-	r, ok := e.class.Predict(holding, e.given, string(least.Value), remaining(least))
-	if !ok {
-		return commands.Error("ERR", e.refuse("it fails on what the key holds").Error())
-	}
-	return ofDropin(r)
+	return ofDropin(e.class.Predict(holding, e.given, string(least.Value), remaining(least)))
 }
 
 // keyState is the state of the key for the caller of the script.
 func (e *evaluation) keyState(v redlock.View) dropin.KeyState {
 	token, value := e.class.TokenOf(e.given), string(v.Value)
-	if n, ok := arg.ParseInteger(nthOf(e.given.Args, e.class.Prefix)); ok && e.class.Prefix > 0 {
-		token, value = token[:min(int64(len(token)), n)], value[:min(int64(len(value)), n)]
+	if at := e.class.Prefix; at > 0 && at <= len(e.given.Args) {
+		if n, ok := arg.ParseInteger(e.given.Args[at-1]); ok {
+			token, value = token[:min(int64(len(token)), n)], value[:min(int64(len(value)), n)]
+		}
 	}
 	switch {
 	case v.Kind == "none":
@@ -86,10 +70,7 @@ func (e *evaluation) predicted(h dropin.KeyState) commands.Reply {
 	if h != dropin.Free {
 		remaining = 0
 	}
-	if r, ok := e.class.Predict(h, e.given, "", remaining); ok {
-		return ofDropin(r)
-	}
-	return commands.Nil
+	return ofDropin(e.class.Predict(h, e.given, "", remaining))
 }
 
 // ofDropin is an answer for the client.
@@ -155,11 +136,4 @@ func scriptError(s string) commands.Reply {
 		}
 	}
 	return commands.Reply{Kind: commands.KindError, Text: s}
-}
-
-func nthOf(list []string, n int) string {
-	if n < 1 || n > len(list) {
-		return ""
-	}
-	return list[n-1]
 }

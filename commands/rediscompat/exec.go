@@ -6,6 +6,7 @@ package rediscompat
 
 import (
 	"strings"
+	"time"
 
 	"redlockd/commands"
 	"redlockd/commands/access"
@@ -18,21 +19,19 @@ func (h *handlers) watch(c *commands.Call) error {
 	if x.Open() {
 		return commands.RedisText("WATCH inside MULTI is not allowed")
 	}
-	keys, ok, err := h.keysOf(c)
-	if err != nil || !ok {
+	keys, err := h.keysOf(c)
+	if keys == nil {
 		return err
 	}
 	if err := x.Watch(c.Client.DB, keys); err != nil {
 		return err
 	}
-	c.Reply(commands.OK)
-	return nil
+	return c.Reply(commands.OK)
 }
 
 func (h *handlers) unwatch(c *commands.Call) error {
 	c.Client.Transaction.Unwatch()
-	c.Reply(commands.OK)
-	return nil
+	return c.Reply(commands.OK)
 }
 
 func (h *handlers) multi(c *commands.Call) error {
@@ -40,8 +39,7 @@ func (h *handlers) multi(c *commands.Call) error {
 		return commands.RedisText("MULTI calls can not be nested")
 	}
 	c.Client.Transaction.Begin()
-	c.Reply(commands.OK)
-	return nil
+	return c.Reply(commands.OK)
 }
 
 func (h *handlers) discard(c *commands.Call) error {
@@ -49,8 +47,7 @@ func (h *handlers) discard(c *commands.Call) error {
 		return commands.RedisText("DISCARD without MULTI")
 	}
 	c.Client.Transaction.End()
-	c.Reply(commands.OK)
-	return nil
+	return c.Reply(commands.OK)
 }
 
 // exec answers [1], or nil if the lock is not what GET has seen.
@@ -62,11 +59,9 @@ func (h *handlers) exec(c *commands.Call) error {
 	words, seenOf, broken := x.End()
 	switch {
 	case broken:
-		c.Reply(commands.Error("EXECABORT", "Transaction discarded because of previous errors."))
-		return nil
+		return c.Reply(commands.Error("EXECABORT", "Transaction discarded because of previous errors."))
 	case words == nil:
-		c.Reply(commands.Array())
-		return nil
+		return c.Reply(commands.Array())
 	case len(words) < 2:
 		return commands.ErrTransaction
 	}
@@ -79,40 +74,28 @@ func (h *handlers) exec(c *commands.Call) error {
 		return commands.ErrTransaction
 	}
 	if seen.Kind == "none" {
-		c.Reply(commands.Array(commands.Int(0)))
-		return nil
+		return c.Reply(commands.Array(commands.Int(0)))
 	}
 	return h.execIfEqual(c, words, key, seen.Value)
 }
 
 // execIfEqual does the one command while the lock has this value.
 func (h *handlers) execIfEqual(c *commands.Call, words []string, key redlock.Key, value redlock.Token) error {
-	completer, watch := c.Completer, h.deps.DropinStats.Timed("exec")
-	done := func(yes bool, err error) {
-		watch.Stop(yes, err)
-		switch {
-		case err != nil:
-			completer.Complete(commands.Failure(err))
-		case yes:
-			completer.Complete(commands.Array(commands.Int(1)))
-		default:
-			completer.Complete(commands.NilArray)
-		}
-	}
-	unit := int64(1)
+	done := timed(c, h.deps.DropinStats.Timed("exec"), commands.Array(commands.Int(1)), commands.NilArray)
+	var ttl time.Duration // 0: the lock is deleted
 	switch name := strings.ToLower(words[0]); {
 	case (name == "del" || name == "unlink") && len(words) == 2:
-		h.release(c, redlock.UnlockRequest{DB: c.Client.DB, Key: key, Token: value}, done)
-		return nil
-	case name == "expire" && len(words) == 3:
-		unit = 1000
-	case name == "pexpire" && len(words) == 3:
+	case (name == "expire" || name == "pexpire") && len(words) == 3:
+		unit := int64(1)
+		if name == "expire" {
+			unit = 1000
+		}
+		var err error
+		if ttl, err = h.expiryOf(words, unit); err != nil {
+			return err
+		}
 	default:
 		return commands.ErrTransaction
-	}
-	ttl, err := h.expiryOf(words, unit)
-	if err != nil {
-		return err
 	}
 	if ttl == 0 {
 		h.release(c, redlock.UnlockRequest{DB: c.Client.DB, Key: key, Token: value}, done)

@@ -12,7 +12,6 @@ import (
 
 	"redlockd/commands"
 	"redlockd/commands/access"
-	"redlockd/commands/arg"
 	"redlockd/redlock"
 )
 
@@ -53,7 +52,6 @@ func (f *fences) note(grant *redlock.Grant) {
 	}
 }
 
-// prolong notes that a token holds its locks for longer.
 func (f *fences) prolong(grant *redlock.Grant) {
 	until := time.Now().Add(grant.Validity())
 	f.mu.Lock()
@@ -67,12 +65,16 @@ func (f *fences) prolong(grant *redlock.Grant) {
 	}
 }
 
-// of is the fence with which the token was granted the key.
-func (f *fences) of(at access.HeldKey, token redlock.Token) (redlock.Fence, bool) {
+// reply is the fence of the grant that holds the key now, nil if it was granted elsewhere
+// or the key is free.
+func (f *fences) reply(at access.HeldKey, v redlock.View) commands.Reply {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	one, ok := f.all[at]
-	return one.value, ok && one.token == token && one.until.After(time.Now())
+	if !ok || v.Kind != "string" || one.token != v.Value || !one.until.After(time.Now()) {
+		return commands.Nil
+	}
+	return commands.Bulk(strconv.FormatInt(int64(one.value), 10))
 }
 
 // evictLocked drops what has expired, and everything if that is too little: an
@@ -87,29 +89,4 @@ func (f *fences) evictLocked() {
 	if len(f.all) > maxFences*3/4 {
 		clear(f.all)
 	}
-}
-
-// getFence answers GET redlockd:fence:<key>: the fence of the grant that holds
-// the key now, nil if it was granted elsewhere or the key is free.
-func (h *handlers) getFence(c *commands.Call, name string) error {
-	key, err := arg.ParseKey(name)
-	if err != nil {
-		return err
-	}
-	if !c.MayUseAll(key) {
-		return nil
-	}
-	at, completer := access.HeldKey{DB: c.Client.DB, Key: key}, c.Completer
-	h.deps.RedisCompat.View(c.Batch, at.DB, key, func(v redlock.View, err error) {
-		if err != nil {
-			completer.Complete(commands.Failure(err))
-			return
-		}
-		if value, ok := h.fences.of(at, v.Value); ok && v.Kind == "string" {
-			completer.Complete(commands.Bulk(strconv.FormatInt(int64(value), 10)))
-			return
-		}
-		completer.Complete(commands.Nil)
-	})
-	return nil
 }

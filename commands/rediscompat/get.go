@@ -14,66 +14,49 @@ import (
 
 var errNoString = commands.Error("WRONGTYPE", "Operation against a key holding the wrong kind of value")
 
-// get answers the value that a quorum holds, else nil.
+// get answers the value that a quorum holds, else nil; of redlockd:fence:<key> the fence.
 func (h *handlers) get(c *commands.Call) error {
-	if name, ok := strings.CutPrefix(c.Args[1], fencePrefix); ok {
-		return h.getFence(c, name)
-	}
-	key, err := arg.ParseKey(c.Args[1])
-	if err != nil {
+	name, ofFence := strings.CutPrefix(c.Args[1], fencePrefix)
+	key, err := arg.ParseKey(name)
+	if err != nil || !c.MayUseAll(key) {
 		return err
 	}
-	if !c.MayUseAll(key) {
+	client, at := c.Client, access.HeldKey{DB: c.Client.DB, Key: key}
+	if ofFence {
+		h.deps.RedisCompat.View(c.Batch, at.DB, key, commands.Answer(c, func(v redlock.View) commands.Reply { return h.fences.reply(at, v) }))
 		return nil
 	}
-	watch := h.deps.DropinStats.Timed("get")
-	completer, client, db := c.Completer, c.Client, c.Client.DB
-	h.deps.RedisCompat.View(c.Batch, db, key, func(v redlock.View, err error) {
-		watch.Stop(v.Kind != "none", err)
-		switch {
-		case err != nil:
-			completer.Complete(commands.Failure(err))
-			return
-		case v.Kind != "string" && v.Kind != "none":
-			completer.Complete(errNoString)
-			return
+	h.view(c, key, "get", func(v redlock.View) commands.Reply {
+		if v.Kind != "string" && v.Kind != "none" {
+			return errNoString
 		}
-		client.Transaction.Saw(access.HeldKey{DB: db, Key: key}, v)
+		client.Transaction.Saw(at, v)
 		if v.Kind == "none" {
-			completer.Complete(commands.Nil)
-		} else {
-			completer.Complete(commands.Bulk(string(v.Value)))
+			return commands.Nil
 		}
+		return commands.Bulk(string(v.Value))
 	})
 	return nil
 }
 
-func (h *handlers) pttl(c *commands.Call) error {
-	return h.viewKey(c, func(v redlock.View) commands.Reply { return commands.Int(remaining(v)) })
-}
+// Replies of PTTL, TTL, TYPE and STRLEN to what a quorum holds.
+func pttl(v redlock.View) commands.Reply   { return commands.Int(remaining(v)) }
+func kindOf(v redlock.View) commands.Reply { return commands.Simple(v.Kind) }
 
 // ttl rounds as Redis does.
-func (h *handlers) ttl(c *commands.Call) error {
-	return h.viewKey(c, func(v redlock.View) commands.Reply {
-		ms := remaining(v)
-		if ms > 0 {
-			ms = (ms + 500) / 1000
-		}
-		return commands.Int(ms)
-	})
+func ttl(v redlock.View) commands.Reply {
+	ms := remaining(v)
+	if ms > 0 {
+		ms = (ms + 500) / 1000
+	}
+	return commands.Int(ms)
 }
 
-func (h *handlers) kindOf(c *commands.Call) error {
-	return h.viewKey(c, func(v redlock.View) commands.Reply { return commands.Simple(v.Kind) })
-}
-
-func (h *handlers) strlen(c *commands.Call) error {
-	return h.viewKey(c, func(v redlock.View) commands.Reply {
-		if v.Kind != "string" && v.Kind != "none" {
-			return errNoString
-		}
-		return commands.Int(int64(len(v.Value)))
-	})
+func strlen(v redlock.View) commands.Reply {
+	if v.Kind != "string" && v.Kind != "none" {
+		return errNoString
+	}
+	return commands.Int(int64(len(v.Value)))
 }
 
 // remaining is in ms, as in the reply of PTTL.
@@ -87,35 +70,36 @@ func remaining(v redlock.View) int64 {
 	return max(v.Left, time.Millisecond).Milliseconds()
 }
 
-// viewKey answers the view of the call's key.
-func (h *handlers) viewKey(c *commands.Call, show func(redlock.View) commands.Reply) error {
-	key, err := arg.ParseKey(c.Args[1])
-	if err != nil {
-		return err
-	}
-	completer, watch := c.Completer, h.deps.DropinStats.Timed("look")
-	h.deps.RedisCompat.View(c.Batch, c.Client.DB, key, func(v redlock.View, err error) {
-		watch.Stop(v.Kind != "none", err)
+// viewing is the handler that answers what a quorum holds of the call's key.
+func (h *handlers) viewing(show func(redlock.View) commands.Reply) commands.Handler {
+	return func(c *commands.Call) error {
+		key, err := arg.ParseKey(c.Args[1])
 		if err != nil {
-			completer.Complete(commands.Failure(err))
-			return
+			return err
 		}
-		completer.Complete(show(v))
-	})
-	return nil
+		h.view(c, key, "look", show)
+		return nil
+	}
 }
 
-// exists counts the keys that are held.
+// view answers what a quorum holds of a key, counted as an operation of that name.
+func (h *handlers) view(c *commands.Call, key redlock.Key, name string, show func(redlock.View) commands.Reply) {
+	watch, reply := h.deps.DropinStats.Timed(name), commands.Answer(c, show)
+	h.deps.RedisCompat.View(c.Batch, c.Client.DB, key, func(v redlock.View, err error) {
+		watch.Stop(v.Kind != "none", err)
+		reply(v, err)
+	})
+}
+
 func (h *handlers) exists(c *commands.Call) error {
-	keys, ok, err := h.keysOf(c)
-	if err != nil || !ok {
+	keys, err := h.keysOf(c)
+	if keys == nil {
 		return err
 	}
-	count := newMultiKeyCount(c.Completer, len(keys), h.deps.DropinStats.Timed("look"))
-	for _, key := range keys {
-		h.deps.RedisCompat.View(c.Batch, c.Client.DB, key, func(v redlock.View, err error) {
-			count.add(v.Kind != "none", err)
-		})
+	each := counting(c, len(keys), h.deps.DropinStats.Timed("look"))
+	for i, key := range keys {
+		done := each(i)
+		h.deps.RedisCompat.View(c.Batch, c.Client.DB, key, func(v redlock.View, err error) { done(v.Kind != "none", err) })
 	}
 	return nil
 }

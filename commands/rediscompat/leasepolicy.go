@@ -19,60 +19,44 @@ import (
 // libraries carry metadata.
 const maxValueBytes = 1024
 
-// leasePolicy decides which lease a request gets.
-type leasePolicy struct {
-	longest        time.Duration // --max-ttl
-	longTTL, noTTL string        // of commands.Policy…
-	raises         bool          // to the shortest lease, with --compat-test
-}
-
-func newLeasePolicy(deps commands.Deps) leasePolicy {
-	return leasePolicy{longest: deps.MaxTTL, longTTL: deps.LongTTL, noTTL: deps.NoTTL, raises: deps.CompatTest}
-}
-
 // lease is a lease of ms, or an error that explains the refusal.
-func (p *leasePolicy) lease(ms int64) (time.Duration, error) {
-	longest := p.longest.Milliseconds()
-	if p.raises && ms > 0 { // test suites request 1 ms and sleep for 2
-		ms = max(ms, arg.MinTTL.Milliseconds())
+func (h *handlers) lease(ms int64) (time.Duration, error) {
+	least, longest := arg.MinTTL.Milliseconds(), h.deps.MaxTTL.Milliseconds()
+	if h.deps.CompatTest && ms > 0 { // test suites request 1 ms and sleep for 2
+		ms = max(ms, least)
 	}
 	switch {
-	case ms < arg.MinTTL.Milliseconds():
-		return 0, fmt.Errorf("a lease of %d ms is too short, allowed are %d to %d ms", ms, arg.MinTTL.Milliseconds(), longest)
+	case ms < least:
+		return 0, fmt.Errorf("a lease of %d ms is too short, allowed are %d to %d ms", ms, least, longest)
 	case ms <= longest:
 		return time.Duration(ms) * time.Millisecond, nil
-	case p.longTTL == commands.PolicyClamp:
-		return p.longest, nil
+	case h.deps.LongTTL == commands.PolicyClamp:
+		return h.deps.MaxTTL, nil
 	}
-	return 0, fmt.Errorf("a lease of %d ms exceeds max-ttl, allowed are %d to %d ms (--max-ttl, or --long-ttl=clamp to be given the longest)",
-		ms, arg.MinTTL.Milliseconds(), longest)
-}
-
-// until is lease for a point in time, ms since 1970.
-func (p *leasePolicy) until(end int64) (time.Duration, error) {
-	return p.lease(end - time.Now().UnixMilli())
+	return 0, fmt.Errorf("a lease of %d ms exceeds max-ttl, allowed are %d to %d ms (--max-ttl, or --long-ttl=clamp to be given the longest)", ms, least, longest)
 }
 
 // withoutExpiry is the lease of a request without an expiry.
-func (p *leasePolicy) withoutExpiry() (time.Duration, error) {
-	switch p.noTTL {
+func (h *handlers) withoutExpiry() (time.Duration, error) {
+	switch h.deps.NoTTL {
 	case commands.PolicyLease:
-		return p.longest, nil
+		return h.deps.MaxTTL, nil
 	case commands.PolicyAllow:
 		return redlock.Endless, nil
 	}
-	return 0, fmt.Errorf("a lock without an expiry is refused: its holder may die; give a lease, or see --no-ttl (lease: it lasts %d ms)", p.longest.Milliseconds())
+	return 0, fmt.Errorf("a lock without an expiry is refused: its holder may die; give a lease, or see --no-ttl (lease: it lasts %d ms)", h.deps.MaxTTL.Milliseconds())
 }
 
 // endlessToo reports whether keys without an expiry are locks: where such locks are allowed.
-func (p *leasePolicy) endlessToo() bool { return p.noTTL == commands.PolicyAllow }
+func (h *handlers) endlessToo() bool { return h.deps.NoTTL == commands.PolicyAllow }
 
-// parseValue checks the value of a lock. It is a secret as tokens are.
-func parseValue(s string) (redlock.Token, error) {
-	if len(s) < 1 || len(s) > maxValueBytes {
-		return "", fmt.Errorf("a lock's value of %d bytes is refused, allowed are 1 to %d", len(s), maxValueBytes)
+// valuedRequest is a request for a lock whose token is a value, which is a secret as tokens are.
+func valuedRequest(c *commands.Call, name, value string) (redlock.LockRequest, error) {
+	key, err := arg.ParseKey(name)
+	if err == nil && (len(value) < 1 || len(value) > maxValueBytes) {
+		err = fmt.Errorf("a lock's value of %d bytes is refused, allowed are 1 to %d", len(value), maxValueBytes)
 	}
-	return redlock.Token(s), nil
+	return redlock.LockRequest{DB: c.Client.DB, Key: key, Token: redlock.Token(value), Valued: true}, err
 }
 
 // mayForce reports whether the client may take locks from others, and refuses if not.

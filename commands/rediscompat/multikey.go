@@ -1,11 +1,11 @@
-// multiKeyCount counts the outcomes of a Redis command on several keys. Each key is
-// a request of its own; the answer is for how many of them it was true.
+// Keys of a command, and completions that reply by whether something was so: for one key,
+// or for how many of several. Each key is a request of its own.
 
 package rediscompat
 
 import (
+	"cmp"
 	"fmt"
-	"sync"
 
 	"redlockd/commands"
 	"redlockd/commands/arg"
@@ -13,56 +13,45 @@ import (
 	"redlockd/redlock"
 )
 
-// multiKeyCount collects the outcomes of one command.
-type multiKeyCount struct {
-	completer commands.Completer
-	watch     dropin.Stopwatch
-
-	mu   sync.Mutex
-	open int
-	n    int64
-	err  error // the first that was not decided
-}
-
-func newMultiKeyCount(completer commands.Completer, keys int, watch dropin.Stopwatch) *multiKeyCount {
-	return &multiKeyCount{completer: completer, open: keys, watch: watch}
-}
-
-func (c *multiKeyCount) add(yes bool, err error) {
-	c.mu.Lock()
-	c.open--
-	switch {
-	case err != nil && c.err == nil:
-		c.err = err
-	case err == nil && yes:
-		c.n++
-	}
-	open, n, failed := c.open, c.n, c.err
-	c.mu.Unlock()
-	if open == 0 {
-		c.watch.Stop(n > 0, failed)
-	}
-	switch {
-	case open > 0:
-	case failed != nil:
-		c.completer.Complete(commands.Failure(failed))
-	default:
-		c.completer.Complete(commands.Int(n))
+// timed stops the watch and replies yes or no.
+func timed(c *commands.Call, watch dropin.Stopwatch, yes, no commands.Reply) func(bool, error) {
+	return func(so bool, err error) {
+		watch.Stop(so, err)
+		c.Reply(commands.Either(so, err, yes, no))
 	}
 }
 
-// keysOf returns all arguments of the call as keys. ok is false if the call has been
-// answered, because the client may not use all of them.
-func (h *handlers) keysOf(c *commands.Call) (keys []redlock.Key, ok bool, err error) {
+// counting replies for how many of the keys it was so.
+func counting(c *commands.Call, keys int, watch dropin.Stopwatch) func(i int) func(bool, error) {
+	return commands.Gather(keys, func(so []bool, errs []error) {
+		n := int64(0)
+		for i := range so {
+			if so[i] && errs[i] == nil {
+				n++
+			}
+		}
+		err := cmp.Or(errs...)
+		watch.Stop(n > 0, err)
+		c.Reply(commands.Either(true, err, commands.Int(n), commands.Nil))
+	})
+}
+
+// keysOf returns all arguments of the call as keys; nil if there is an error, or if the
+// call has been answered because the client may not use all of them.
+func (h *handlers) keysOf(c *commands.Call) ([]redlock.Key, error) {
 	if n := len(c.Args) - 1; n > arg.MaxKeys {
-		return nil, false, fmt.Errorf("%d keys are given, allowed are 1 to %d", n, arg.MaxKeys)
+		return nil, fmt.Errorf("%d keys are given, allowed are 1 to %d", n, arg.MaxKeys)
 	}
+	var keys []redlock.Key
 	for _, word := range c.Args[1:] {
 		key, err := arg.ParseKey(word)
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		keys = append(keys, key)
 	}
-	return keys, c.MayUseAll(keys...), nil
+	if !c.MayUseAll(keys...) {
+		return nil, nil
+	}
+	return keys, nil
 }

@@ -1,6 +1,6 @@
 // prober evaluates scripts that were not seen before. That takes up to some
 // milliseconds, too long for the reader of a socket and for the tasks that write
-// replies. One goroutine at a time does it, while there is something to do.
+// replies. One goroutine at a time does it.
 
 package rediscompat
 
@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"time"
+	"sync/atomic"
 
-	"redlockd/commands/access"
+	"golang.org/x/time/rate"
 )
 
 const (
@@ -21,50 +21,27 @@ const (
 	maxProbes = 64
 )
 
-// prober runs jobs one after another. The zero value is ready.
+// prober runs jobs one after another.
 type prober struct {
-	now func() time.Time // nil: time.Now
-
-	mu      sync.Mutex
-	spent   access.Bucket
-	jobs    []func()
-	running bool
+	limiter *rate.Limiter
+	open    atomic.Int32 // jobs that run or wait
+	running sync.Mutex   // of the job that runs
 }
 
-// submit queues a job, or returns why it does not.
+// submit starts a job, or returns why it does not. The calls that wait for the jobs keep
+// the daemon from stopping before.
 func (p *prober) submit(job func()) error {
-	now := time.Now
-	if p.now != nil {
-		now = p.now
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.jobs) >= maxProbes || !p.spent.Take(now(), probesPerSecond) {
+	if p.open.Add(1) > 1+maxProbes || !p.limiter.Allow() {
+		p.open.Add(-1)
 		return fmt.Errorf("unknown scripts: %d a second are looked at, %d may wait; nothing was done, try later", probesPerSecond, maxProbes)
 	}
-	p.jobs = append(p.jobs, job)
-	if !p.running {
-		p.running = true
-		go p.work()
-	}
-	return nil
-}
-
-// work ends when no job is left; the calls that wait for its jobs keep the
-// daemon from stopping before.
-func (p *prober) work() {
-	for {
-		p.mu.Lock()
-		if len(p.jobs) == 0 {
-			p.running = false
-			p.mu.Unlock()
-			return
-		}
-		job := p.jobs[0]
-		p.jobs = p.jobs[1:]
-		p.mu.Unlock()
+	go func() {
+		defer p.open.Add(-1)
+		p.running.Lock()
+		defer p.running.Unlock()
 		runRecovered(job)
-	}
+	}()
+	return nil
 }
 
 // runRecovered keeps a panic from ending the process.

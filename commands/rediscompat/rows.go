@@ -7,29 +7,21 @@ import (
 	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/commands/arg"
+
+	"golang.org/x/time/rate"
 )
 
-// Rows are the commands of this package.
 func Rows(deps commands.Deps) []*commands.Command {
-	h := newHandlers(deps)
-	return append(h.dropinRows(), h.compat.rows()...)
+	h := &handlers{deps: deps, scripts: scriptCache{stats: deps.DropinStats}}
+	h.probes.limiter = rate.NewLimiter(probesPerSecond, probesPerSecond)
+	return append(h.dropinRows(), h.compatRows()...)
 }
 
-// handlers serve them.
 type handlers struct {
 	deps    commands.Deps
-	leases  leasePolicy
-	compat  compatTest
 	scripts scriptCache
 	probes  prober
 	fences  fences
-}
-
-func newHandlers(deps commands.Deps) *handlers {
-	return &handlers{
-		deps: deps, leases: newLeasePolicy(deps), compat: newCompatTest(deps),
-		scripts: scriptCache{stats: deps.DropinStats},
-	}
 }
 
 func (h *handlers) dropinRows() []*commands.Command {
@@ -52,11 +44,11 @@ func (h *handlers) dropinRows() []*commands.Command {
 		row("set", commands.AtLeast(3), access.CategoryLock, "Takes a lock with NX: OK, or nil if it is held. XX and IFEQ change one that is held; XX needs the category force.", h.set, key, value, arg.Optional(when), arg.Optional(expiry)),
 		row("setnx", commands.Exactly(3), access.CategoryLock, "Takes a lock without an expiry (--no-ttl): 1, or 0 if it is held.", h.setnx, key, value),
 		row("get", commands.Exactly(2), access.CategoryRead, "The value with which a quorum holds the lock, or nil; of redlockd:fence:key its fence.", h.get, arg.Text("key")),
-		row("pttl", commands.Exactly(2), access.CategoryRead, "How many milliseconds a lock is held at least: -2 not at all, -1 without an end.", h.pttl, key),
-		row("ttl", commands.Exactly(2), access.CategoryRead, "How many seconds a lock is held: -2 not at all, -1 without an end.", h.ttl, key),
+		row("pttl", commands.Exactly(2), access.CategoryRead, "How many milliseconds a lock is held at least: -2 not at all, -1 without an end.", h.viewing(pttl), key),
+		row("ttl", commands.Exactly(2), access.CategoryRead, "How many seconds a lock is held: -2 not at all, -1 without an end.", h.viewing(ttl), key),
 		row("exists", commands.AtLeast(2), access.CategoryRead, "How many of the keys are held.", h.exists, arg.Multiple(key)),
-		row("type", commands.Exactly(2), access.CategoryRead, "What holds the key: string for one holder, zset for readers, hash for permits, none.", h.kindOf, key),
-		row("strlen", commands.Exactly(2), access.CategoryRead, "The length of the value with which the lock is held.", h.strlen, key),
+		row("type", commands.Exactly(2), access.CategoryRead, "What holds the key: string for one holder, zset for readers, hash for permits, none.", h.viewing(kindOf), key),
+		row("strlen", commands.Exactly(2), access.CategoryRead, "The length of the value with which the lock is held.", h.viewing(strlen), key),
 		alsoForce(commands.Barrier(row("del", commands.AtLeast(2), access.CategoryLock, "Releases locks regardless of their holders and returns their number.", h.del, arg.Multiple(key)))),
 		alsoForce(commands.Barrier(row("unlink", commands.AtLeast(2), access.CategoryLock, "Releases locks regardless of their holders and returns their number.", h.del, arg.Multiple(key)))),
 		row("delex", commands.Exactly(4), access.CategoryLock, "Releases a lock that is held with the value: 1, or 0.", h.delIfEqual, key, ifeq),
@@ -94,11 +86,15 @@ func (h *handlers) transactionRows(row rowMaker) []*commands.Command {
 func (h *handlers) scriptRows(row rowMaker) []*commands.Command {
 	script, numkeys := arg.Text("script"), arg.Integer("numkeys")
 	keys, args := arg.Optional(arg.Multiple(arg.Key())), arg.Optional(arg.Multiple(arg.Text("arg")))
-	evaluates := func(name, summary string, handle commands.Handler, first arg.Spec) *commands.Command {
-		category := access.CategoryLock
-		if name == "eval_ro" || name == "evalsha_ro" {
+	evaluates := func(name, summary string, bySHA, reads bool) *commands.Command {
+		category, first := access.CategoryLock, script
+		if reads {
 			category = access.CategoryRead
 		}
+		if bySHA {
+			first = arg.Text("sha1")
+		}
+		handle := func(c *commands.Call) error { return h.evaluate(c, bySHA, reads) }
 		return commands.BarrierWhen(h.readsFirst, row(name, commands.AtLeast(3), category, summary, handle, first, numkeys, keys, args))
 	}
 	scripts := row("script", commands.AtLeast(2), access.CategoryLock, "Keeps the texts of scripts for EVALSHA.", nil)
@@ -109,10 +105,10 @@ func (h *handlers) scriptRows(row rowMaker) []*commands.Command {
 		row("flush", commands.Between(2, 3), access.CategoryLock, "Forgets the texts of this user.", h.scripts.flush, arg.Optional(arg.OneOf("flush-type", arg.Word("ASYNC"), arg.Word("SYNC")))),
 	}
 	return []*commands.Command{
-		evaluates("eval", "Runs the script of a lock library on a quorum of masters and answers as it does there; one that may take another's lock needs the category force.", h.eval, script),
-		evaluates("evalsha", "EVAL for a script that was sent before.", h.evalSHA, arg.Text("sha1")),
-		evaluates("eval_ro", "EVAL for a script that changes nothing.", h.evalRO, script),
-		evaluates("evalsha_ro", "EVALSHA for a script that changes nothing.", h.evalSHARO, arg.Text("sha1")),
+		evaluates("eval", "Runs the script of a lock library on a quorum of masters and answers as it does there; one that may take another's lock needs the category force.", false, false),
+		evaluates("evalsha", "EVAL for a script that was sent before.", true, false),
+		evaluates("eval_ro", "EVAL for a script that changes nothing.", false, true),
+		evaluates("evalsha_ro", "EVALSHA for a script that changes nothing.", true, true),
 		scripts,
 	}
 }

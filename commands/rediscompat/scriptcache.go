@@ -7,6 +7,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -27,15 +28,12 @@ const (
 // its next EVALSHA is answered NOSCRIPT, and clients send the text again.
 type scriptCache struct {
 	mu    sync.Mutex
-	users map[string]*userScripts
-	all   int // texts of all users
+	texts map[cachedScript]string
+	order []cachedScript // the oldest first
 	stats *dropin.Stats
 }
 
-type userScripts struct {
-	texts map[string]string // by SHA1
-	order []string          // of SHA1s, the oldest first
-}
+type cachedScript struct{ user, sha string }
 
 // shaOf is the SHA1 of a text in lower-case hex digits.
 func shaOf(text string) string {
@@ -46,56 +44,50 @@ func shaOf(text string) string {
 func (s *scriptCache) keep(user, sha, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	own := s.users[user]
-	if own == nil {
-		if s.users == nil {
-			s.users = make(map[string]*userScripts)
-		}
-		own = &userScripts{texts: make(map[string]string)}
-		s.users[user] = own
-	}
-	if _, ok := own.texts[sha]; ok {
+	id := cachedScript{user, sha}
+	if _, ok := s.texts[id]; ok {
 		return
 	}
-	if s.all >= maxScripts {
+	if s.texts == nil {
+		s.texts = make(map[cachedScript]string)
+	}
+	if len(s.order) >= maxScripts {
 		s.dropOldestLocked()
 	}
-	// Copies: the originals point into the buffer of a whole command.
-	own.texts[sha] = strings.Clone(text)
-	own.order = append(own.order, sha)
-	s.all++
-	s.stats.CachedScripts.Store(int64(s.all))
+	s.texts[id] = strings.Clone(text) // the original points into the buffer of a whole command
+	s.order = append(s.order, id)
+	s.stats.CachedScripts.Store(int64(len(s.order)))
 }
 
 func (s *scriptCache) dropOldestLocked() {
-	var most *userScripts
-	for _, u := range s.users {
-		if most == nil || len(u.order) > len(most.order) {
-			most = u
+	kept, most := make(map[string]int), ""
+	for _, id := range s.order {
+		if kept[id.user]++; kept[id.user] > kept[most] {
+			most = id.user
 		}
 	}
-	delete(most.texts, most.order[0])
-	most.order = append([]string(nil), most.order[1:]...)
-	s.all--
+	oldest := slices.IndexFunc(s.order, func(id cachedScript) bool { return id.user == most })
+	delete(s.texts, s.order[oldest])
+	s.order = slices.Delete(s.order, oldest, oldest+1)
 }
 
 func (s *scriptCache) text(user, sha string) (text string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if own := s.users[user]; own != nil {
-		text, ok = own.texts[sha]
-	}
+	text, ok = s.texts[cachedScript{user, sha}]
 	return text, ok
 }
 
 func (s *scriptCache) forget(user string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if own := s.users[user]; own != nil {
-		s.all -= len(own.order)
-		s.stats.CachedScripts.Store(int64(s.all))
-		delete(s.users, user)
-	}
+	s.order = slices.DeleteFunc(s.order, func(id cachedScript) bool {
+		if id.user == user {
+			delete(s.texts, id)
+		}
+		return id.user == user
+	})
+	s.stats.CachedScripts.Store(int64(len(s.order)))
 }
 
 // checkScript bounds a text.
@@ -114,21 +106,16 @@ func (s *scriptCache) load(c *commands.Call) error {
 	}
 	sha := shaOf(text)
 	s.keep(c.Client.User, sha, text)
-	c.Reply(commands.Bulk(sha))
-	return nil
+	return c.Reply(commands.Bulk(sha))
 }
 
 func (s *scriptCache) exists(c *commands.Call) error {
 	known := make([]commands.Reply, 0, len(c.Args)-2)
 	for _, sha := range c.Args[2:] {
-		if _, ok := s.text(c.Client.User, strings.ToLower(sha)); ok {
-			known = append(known, commands.Int(1))
-		} else {
-			known = append(known, commands.Int(0))
-		}
+		_, ok := s.text(c.Client.User, strings.ToLower(sha))
+		known = append(known, commands.Bool(ok))
 	}
-	c.Reply(commands.Array(known...))
-	return nil
+	return c.Reply(commands.Array(known...))
 }
 
 func (s *scriptCache) flush(c *commands.Call) error {
@@ -136,6 +123,5 @@ func (s *scriptCache) flush(c *commands.Call) error {
 		return commands.RedisText("SCRIPT FLUSH only support SYNC|ASYNC option")
 	}
 	s.forget(c.Client.User)
-	c.Reply(commands.OK)
-	return nil
+	return c.Reply(commands.OK)
 }

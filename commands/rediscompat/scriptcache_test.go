@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"redlockd/commands"
 	"redlockd/commands/dropin"
@@ -49,13 +49,11 @@ func (nothingHeld) View(_ *redlock.Batch, _ int, _ redlock.Key, done redlock.Vie
 	done(redlock.View{Kind: "none"}, nil)
 }
 
-func TestEVAL_OfUnknownScriptsIsLimited(t *testing.T) {
-	var h *handlers
-	table := commands.NewTable(commands.Deps{RedisCompat: nothingHeld{}}, func(deps commands.Deps) []*commands.Command {
-		h = newHandlers(deps)
-		return h.dropinRows()
-	})
-	h.probes.now = func() time.Time { return time.Unix(1, 0) }
+func TestEVAL_OfUnknownScriptsIsLimited(t *testing.T) { synctest.Test(t, unknownScripts) }
+
+// unknownScripts runs while the clock stands.
+func unknownScripts(t *testing.T) {
+	table := commands.NewTable(commands.Deps{RedisCompat: nothingHeld{}}, Rows)
 	client := &commands.Client{Proto: 2}
 	eval := func(text string, args ...string) string {
 		answer := make(replies, 1)

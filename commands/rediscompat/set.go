@@ -5,10 +5,10 @@ package rediscompat
 
 import (
 	"errors"
+	"time"
 
 	"redlockd/commands"
 	"redlockd/commands/access"
-	"redlockd/commands/arg"
 	"redlockd/commands/dropin"
 	"redlockd/redlock"
 )
@@ -22,27 +22,22 @@ func (h *handlers) set(c *commands.Call) error {
 		return commands.RedisText(err.Error())
 	}
 	if r.When == dropin.Always || r.Get || r.Expiry.Kind == dropin.KeepExpiry {
-		if h.compat.on() {
-			return h.compat.forwardKey(c)
+		if h.compatOn() {
+			return h.forwardKey(c)
 		}
 		return errNoDatabase
 	}
-	key, err := arg.ParseKey(r.Key)
+	request, err := valuedRequest(c, r.Key, r.Value)
 	if err != nil {
 		return err
 	}
-	value, err := parseValue(r.Value)
-	if err != nil {
-		return err
-	}
-	request := redlock.LockRequest{DB: c.Client.DB, Key: key, Token: value, Valued: true}
 	switch r.Expiry.Kind {
 	case dropin.After:
-		request.TTL, err = h.leases.lease(r.Expiry.MS)
+		request.TTL, err = h.lease(r.Expiry.MS)
 	case dropin.At:
-		request.TTL, err = h.leases.until(r.Expiry.MS)
+		request.TTL, err = h.lease(r.Expiry.MS - time.Now().UnixMilli())
 	default:
-		request.TTL, err = h.leases.withoutExpiry()
+		request.TTL, err = h.withoutExpiry()
 	}
 	if err != nil {
 		return err
@@ -67,15 +62,11 @@ func (h *handlers) set(c *commands.Call) error {
 // setnx is SET NX without an expiry, answered by a number.
 func (h *handlers) setnx(c *commands.Call) error {
 	watch := h.deps.DropinStats.Timed("setnx")
-	key, err := arg.ParseKey(c.Args[1])
+	request, err := valuedRequest(c, c.Args[1], c.Args[2])
 	if err != nil {
 		return err
 	}
-	request := redlock.LockRequest{DB: c.Client.DB, Key: key, Valued: true}
-	if request.Token, err = parseValue(c.Args[2]); err != nil {
-		return err
-	}
-	if request.TTL, err = h.leases.withoutExpiry(); err != nil {
+	if request.TTL, err = h.withoutExpiry(); err != nil {
 		return err
 	}
 	h.startAcquire(c, request, watch, replyOne, replyZero)
@@ -84,48 +75,30 @@ func (h *handlers) setnx(c *commands.Call) error {
 
 // replace gives a lock that is there another value and another expiry.
 func (h *handlers) replace(c *commands.Call, r redlock.LockRequest, watch dropin.Stopwatch, equal redlock.Token) {
-	completer, at := c.Completer, access.HeldKey{DB: r.DB, Key: r.Key}
+	at := access.HeldKey{DB: r.DB, Key: r.Key}
 	slot, err := h.deps.Users.Reserve(c.Rights(), at)
 	if err != nil {
 		c.Reply(commands.Error("TRYLATER", err.Error()))
 		return
 	}
+	reply := timed(c, watch, commands.OK, commands.Nil)
 	h.deps.RedisCompat.Write(c.Batch, redlock.WriteRequest{
-		DB: r.DB, Key: r.Key, Effect: redlock.WriteReplaces, Value: r.Token, Equal: equal, TTL: r.TTL, EndlessToo: h.leases.endlessToo(),
+		DB: r.DB, Key: r.Key, Effect: redlock.WriteReplaces, Value: r.Token, Equal: equal, TTL: r.TTL, EndlessToo: h.endlessToo(),
 	}, func(done bool, err error) {
-		watch.Stop(done, err)
 		if err == nil && done {
 			h.deps.Users.Changed(at, 0) // for any holder
 			slot.Fill(at, r.Token, r.TTL)
 		} else {
 			slot.Free()
 		}
-		switch {
-		case err != nil:
-			completer.Complete(commands.Failure(err))
-		case done:
-			completer.Complete(commands.OK)
-		default:
-			completer.Complete(commands.Nil)
-		}
+		reply(done, err)
 	})
 }
 
 // prolong makes a lock last longer whose value is known.
 func (h *handlers) prolong(c *commands.Call, r redlock.LockRequest, watch dropin.Stopwatch) {
-	completer := c.Completer
 	request := redlock.ExtendRequest{DB: r.DB, Key: r.Key, Token: r.Token, TTL: r.TTL}
-	h.deps.Locks.Extend(c.Batch, request, h.prolonged(request, func(held bool, err error) {
-		watch.Stop(held, err)
-		switch {
-		case err != nil:
-			completer.Complete(commands.Failure(err))
-		case held:
-			completer.Complete(commands.OK)
-		default:
-			completer.Complete(commands.Nil)
-		}
-	}))
+	h.deps.Locks.Extend(c.Batch, request, h.prolonged(request, timed(c, watch, commands.OK, commands.Nil)))
 }
 
 // prolonged notes an extension in the daemon's records.

@@ -126,14 +126,14 @@ func votes(s *otlp.Span) map[any]int {
 	return words
 }
 
-// engine is what the commands have behind them.
-type engine struct {
+// testEngine is what the commands have behind them.
+type testEngine struct {
 	*redlock.Locker
 	tracer *Tracer
 	t      *testing.T
 }
 
-func newEngine(t *testing.T, o Options, masters pool.Options) *engine {
+func newEngine(t *testing.T, o Options, masters pool.Options) *testEngine {
 	t.Helper()
 	o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	masters.Logger = o.Logger
@@ -155,7 +155,7 @@ func newEngine(t *testing.T, o Options, masters pool.Options) *engine {
 		defer cancel()
 		tracer.Close(ctx)
 	})
-	return &engine{locker, tracer, t}
+	return &testEngine{locker, tracer, t}
 }
 
 // five are masters that answer; a busy machine does not reach the timeout.
@@ -185,17 +185,21 @@ func await(call func(done func(outcome))) outcome {
 	return <-answers
 }
 
-func (e *engine) lock(r redlock.LockRequest) outcome {
+func (e *testEngine) traced() Operations {
+	return e.tracer.Wrap(Operations{e.Locker, e.Locker, e.Locker, e.Locker})
+}
+
+func (e *testEngine) lock(r redlock.LockRequest) outcome {
 	if r.TTL == 0 {
 		r.TTL = 30 * time.Second
 	}
 	return await(func(done func(outcome)) {
-		e.tracer.Locks(e.Locker).Lock(nil, r, func(g redlock.Grant, err error) { done(outcome{grant: g, err: err}) })
+		e.traced().Lock(nil, r, func(g redlock.Grant, err error) { done(outcome{grant: g, err: err}) })
 	})
 }
 
-func (e *engine) unlock(r redlock.UnlockRequest) outcome {
+func (e *testEngine) unlock(r redlock.UnlockRequest) outcome {
 	return await(func(done func(outcome)) {
-		e.tracer.Locks(e.Locker).Unlock(nil, r, func(yes bool, err error) { done(outcome{yes: yes, err: err}) })
+		e.traced().Unlock(nil, r, func(yes bool, err error) { done(outcome{yes: yes, err: err}) })
 	})
 }

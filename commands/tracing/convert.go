@@ -13,11 +13,8 @@ import (
 	trace "go.opentelemetry.io/proto/slim/otlp/trace/v1"
 )
 
-// resourceSpans puts spans of one Tracer together.
+// resourceSpans puts spans of one Tracer together, at least one.
 func resourceSpans(spans []sdktrace.ReadOnlySpan) []*trace.ResourceSpans {
-	if len(spans) == 0 {
-		return nil
-	}
 	scope := spans[0].InstrumentationScope()
 	scoped := &trace.ScopeSpans{Scope: &common.InstrumentationScope{Name: scope.Name, Version: scope.Version}}
 	for _, s := range spans {

@@ -5,8 +5,8 @@
 // nothing else. Spans contain keys. They never contain tokens, values or META.
 //
 // Reading order:
-//   - tracing.go, operation.go: a Tracer and one traced operation;
-//   - locks.go, works.go, ids.go, rediscompat.go: the traced interfaces of package commands;
+//   - tracing.go: a Tracer; span.go: the span of one operation;
+//   - operations.go: the traced operations of package commands;
 //   - parent.go: which trace an operation belongs to;
-//   - queue.go, target.go, convert.go: the way to the collector.
+//   - export.go, convert.go: the way to the collector.
 package tracing

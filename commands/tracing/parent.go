@@ -4,6 +4,7 @@ package tracing
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -57,20 +58,23 @@ func (l *leaseTraces) note(id leaseID, by trace.SpanContext, left time.Duration)
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.byID == nil {
-		l.byID = map[leaseID]leaseTrace{}
-	}
 	if len(l.byID) >= maxLeases {
-		for id, old := range l.byID {
-			if old.until.Before(now) {
-				delete(l.byID, id)
-			}
-		}
+		maps.DeleteFunc(l.byID, func(_ leaseID, old leaseTrace) bool { return old.until.Before(now) })
 	}
 	if len(l.byID) < maxLeases {
 		l.byID[id] = leaseTrace{by, now.Add(left)}
 	}
 	l.count.Store(int64(len(l.byID)))
+}
+
+// noteGrant notes the trace of a granted or extended lease; by may be invalid.
+func (l *leaseTraces) noteGrant(g *redlock.Grant, by trace.SpanContext) {
+	if !by.IsValid() {
+		return
+	}
+	for i, key := range g.Keys() {
+		l.note(leaseID{g.DB(), key, g.TokenOf(i)}, by, g.Validity())
+	}
 }
 
 // find is the span that took the lease; forget is for its end.

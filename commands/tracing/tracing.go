@@ -25,7 +25,7 @@ type Options struct {
 	// client, 0 to 1. Those that come with a sampled traceparent always are.
 	Sample  float64
 	Version string // of redlockd
-	// Queue is how many spans may wait to be sent; 0 means 4096, about 8 MB.
+	// Queue is how many spans may wait for the collector; 0 means 4096, about 8 MB.
 	Queue  int
 	Logger *slog.Logger
 }
@@ -34,7 +34,7 @@ type Options struct {
 type Tracer struct {
 	sample float64
 	spans  trace.Tracer
-	queue  *queue
+	export *exporter
 	leases leaseTraces
 }
 
@@ -46,41 +46,34 @@ func New(o Options) (*Tracer, error) {
 	if o.Sample < 0 || o.Sample > 1 {
 		return nil, fmt.Errorf("sample: %v, allowed are 0 to 1", o.Sample)
 	}
-	target, err := newTarget(o.Endpoint)
+	export, err := newExporter(o)
 	if err != nil {
 		return nil, err
 	}
-	if o.Queue == 0 {
-		o.Queue = 4096
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	q := newQueue(o.Queue, target, o.Logger)
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithSampler(sdktrace.AlwaysSample()), // unwanted spans are never started
-		sdktrace.WithSpanProcessor(q),
+		sdktrace.WithSpanProcessor(export.queue),
 		sdktrace.WithResource(resource.NewSchemaless(
 			attribute.String("service.name", "redlockd"), attribute.String("service.version", o.Version))),
 		sdktrace.WithRawSpanLimits(sdktrace.SpanLimits{
 			AttributeValueLengthLimit: 1024, AttributeCountLimit: 64, EventCountLimit: maxEvents,
 			LinkCountLimit: 1, AttributePerEventCountLimit: 8, AttributePerLinkCountLimit: 1,
 		}))
-	return &Tracer{sample: o.Sample, spans: provider.Tracer("redlockd", trace.WithInstrumentationVersion(o.Version)), queue: q}, nil
+	return &Tracer{
+		sample: o.Sample, export: export, leases: leaseTraces{byID: make(map[leaseID]leaseTrace)},
+		spans: provider.Tracer("redlockd", trace.WithInstrumentationVersion(o.Version)),
+	}, nil
 }
 
 // Counts are how many spans the collector accepted, and how many were lost.
 func (t *Tracer) Counts() commands.TraceCounts {
-	if t == nil {
-		return commands.TraceCounts{}
-	}
-	return commands.TraceCounts{Sent: t.queue.sent.Load(), Dropped: t.queue.dropped.Load()}
+	return commands.TraceCounts{Sent: t.export.sent.Load(), Dropped: t.export.dropped.Load()}
 }
 
 // Close sends what is left until ctx ends, and drops the rest.
 func (t *Tracer) Close(ctx context.Context) {
 	if t != nil {
-		t.queue.close(ctx)
+		t.export.close(ctx)
 	}
 }
 

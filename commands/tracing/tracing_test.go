@@ -73,7 +73,7 @@ func TestSpan_OfAReleaseIsInTheTraceOfItsLock(t *testing.T) {
 	e := newEngine(t, Options{Endpoint: c.URL}, five)
 	g := e.lock(redlock.LockRequest{Key: "k", Meta: sampled}).grant
 	extended := await(func(done func(outcome)) {
-		e.tracer.Locks(e.Locker).Extend(nil, redlock.ExtendRequest{Key: "k", Token: g.Token, TTL: 40 * time.Second}, func(g redlock.Grant, err error) { done(outcome{grant: g, err: err}) })
+		e.traced().Extend(nil, redlock.ExtendRequest{Key: "k", Token: g.Token, TTL: 40 * time.Second}, func(g redlock.Grant, err error) { done(outcome{grant: g, err: err}) })
 	})
 	if extended.err != nil || !e.unlock(redlock.UnlockRequest{Key: "k", Token: g.Token}).yes {
 		t.Fatal(extended.err)
@@ -117,42 +117,42 @@ func TestSample_FollowsTheClientsDecisionFirst(t *testing.T) {
 }
 
 // play runs one of everything, and returns how many spans that makes by name.
-func (e *engine) play() map[string]int {
-	locks, works, plain := e.tracer.Locks(e.Locker), e.tracer.Works(e.Locker), e.tracer.RedisCompat(e.Locker)
+func (e *testEngine) play() map[string]int {
+	traced := e.traced()
 	doneIf := func(done func(outcome)) func(bool, error) {
 		return func(yes bool, err error) { done(outcome{yes: yes, err: err}) }
 	}
 	g := e.lock(redlock.LockRequest{Key: "k\xff\x00", Mode: redlock.Permits, Limit: 3}).grant
 	await(func(done func(outcome)) {
-		locks.Wait(nil, redlock.LockRequest{Key: "w", TTL: time.Second, Wait: time.Second, Fair: true, More: []redlock.Key{"z"}}, func(g redlock.Grant, err error) { done(outcome{err: err}) })
+		traced.Wait(nil, redlock.LockRequest{Key: "w", TTL: time.Second, Wait: time.Second, Fair: true, More: []redlock.Key{"z"}}, func(g redlock.Grant, err error) { done(outcome{err: err}) })
 	})
 	await(func(done func(outcome)) {
-		locks.Extend(nil, redlock.ExtendRequest{Key: "k\xff\x00", Token: g.Token, TTL: time.Second}, func(g redlock.Grant, err error) { done(outcome{err: err}) })
+		traced.Extend(nil, redlock.ExtendRequest{Key: "k\xff\x00", Token: g.Token, TTL: time.Second}, func(g redlock.Grant, err error) { done(outcome{err: err}) })
 	})
 	e.unlock(redlock.UnlockRequest{Key: "k\xff\x00", Token: g.Token})
 	await(func(done func(outcome)) {
-		e.tracer.IDs(e.Locker).NextID(nil, redlock.IDRequest{Name: "n", Count: 2}, func(first int64, err error) { done(outcome{err: err}) })
+		e.traced().NextID(nil, redlock.IDRequest{Name: "n", Count: 2}, func(first int64, err error) { done(outcome{err: err}) })
 	})
 	work := func() redlock.Work {
 		return await(func(done func(outcome)) {
-			works.Work(nil, redlock.WorkRequest{Key: "j", Timeout: 20 * time.Second, Max: 3}, func(w redlock.Work, err error) { done(outcome{work: w, err: err}) })
+			traced.Work(nil, redlock.WorkRequest{Key: "j", Timeout: 20 * time.Second, Max: 3}, func(w redlock.Work, err error) { done(outcome{work: w, err: err}) })
 		}).work
 	}
 	w := work()
 	await(func(done func(outcome)) {
-		works.WorkExtend(nil, redlock.WorkEndRequest{Key: "j", Token: w.Token, Timeout: 20 * time.Second}, func(_ redlock.Work, err error) { done(outcome{err: err}) })
+		traced.WorkExtend(nil, redlock.WorkEndRequest{Key: "j", Token: w.Token, Timeout: 20 * time.Second}, func(_ redlock.Work, err error) { done(outcome{err: err}) })
 	})
 	await(func(done func(outcome)) {
-		works.WorkFail(nil, redlock.WorkEndRequest{Key: "j", Token: w.Token}, doneIf(done))
+		traced.WorkFail(nil, redlock.WorkEndRequest{Key: "j", Token: w.Token}, doneIf(done))
 	})
 	w = work()
 	await(func(done func(outcome)) {
-		works.WorkDone(nil, redlock.WorkEndRequest{Key: "j", Token: w.Token}, doneIf(done))
+		traced.WorkDone(nil, redlock.WorkEndRequest{Key: "j", Token: w.Token}, doneIf(done))
 	})
 	e.lock(redlock.LockRequest{Key: "p", Token: "value-of-p", Valued: true})
 	for _, effect := range []redlock.WriteEffect{redlock.WriteReplaces, redlock.WriteExpires, redlock.WriteDeletes} {
 		await(func(done func(outcome)) {
-			plain.Write(nil, redlock.WriteRequest{Key: "p", Effect: effect, Value: "another-of-p", TTL: 20 * time.Second}, doneIf(done))
+			traced.Write(nil, redlock.WriteRequest{Key: "p", Effect: effect, Value: "another-of-p", TTL: 20 * time.Second}, doneIf(done))
 		})
 	}
 	return map[string]int{
@@ -207,7 +207,7 @@ func TestSpan_NamesTheMissingMasters(t *testing.T) {
 	e := newEngine(t, Options{Endpoint: c.URL, Sample: 1}, absentMasters(t))
 	e.lock(redlock.LockRequest{Key: "k"})
 	await(func(done func(outcome)) {
-		e.tracer.IDs(e.Locker).NextID(nil, redlock.IDRequest{Name: "n", Count: 1}, func(_ int64, err error) { done(outcome{err: err}) })
+		e.traced().NextID(nil, redlock.IDRequest{Name: "n", Count: 1}, func(_ int64, err error) { done(outcome{err: err}) })
 	})
 	for _, name := range []string{"lock.acquire", "ids.next"} {
 		s := c.the(name)
@@ -223,12 +223,12 @@ func TestSpan_NamesTheMissingMasters(t *testing.T) {
 func TestSpan_WaitsForTheLastVoteAndEndsWithTheOutcome(t *testing.T) {
 	c := newCollector(t)
 	e := newEngine(t, Options{Endpoint: c.URL, Sample: 1}, five)
-	o := e.tracer.begin(parentIn(""), "one")
+	o := e.tracer.begin("one", parentIn(""))
 	o.expectVotes(2)
 	o.recordVote(redlock.Vote{Master: "a", Word: redlock.VoteYes})
-	o.finish("granted", nil)
+	o.finish("granted", nil, nil)
 	end := time.Now()
-	if n := len(e.tracer.queue.spans); n != 0 {
+	if n := e.tracer.export.waiting.Load(); n != 0 {
 		t.Errorf("%d spans are on their way before the last vote", n)
 	}
 	time.Sleep(time.Millisecond)
@@ -241,7 +241,7 @@ func TestSpan_WaitsForTheLastVoteAndEndsWithTheOutcome(t *testing.T) {
 func TestTracer_ThatIsNilWrapsNothing(t *testing.T) {
 	var tracer *Tracer
 	locker := &redlock.Locker{}
-	if tracer.Locks(locker) != locker || tracer.IDs(locker) != locker || tracer.Works(locker) != locker || tracer.RedisCompat(locker) != locker {
+	if engine := (Operations{locker, locker, locker, locker}); tracer.Wrap(engine) != engine {
 		t.Error("something stands in front of the engine")
 	}
 }

@@ -42,10 +42,9 @@ func (h *handlers) dwork(c *commands.Call) error {
 	at := access.WorkQuotaKey(request.DB, request.Key)
 	slot, err := h.deps.Users.Reserve(c.Rights(), at)
 	if err != nil {
-		c.Reply(commands.Error("TRYLATER", err.Error()))
-		return nil
+		return c.Reply(commands.Error("TRYLATER", err.Error()))
 	}
-	answer := &workAnswer{works: h.deps.Works, completer: c.Completer, users: h.deps.Users, slot: slot, at: at, onClose: &c.Client.OnClose}
+	answer := &workAnswer{handlers: h, call: c, slot: slot, at: at}
 	leave := h.deps.Works.Work(c.Batch, request, answer.decided)
 	if request.Wait > 0 {
 		c.Client.OnClose.SetWait(leave)
@@ -54,24 +53,24 @@ func (h *handlers) dwork(c *commands.Call) error {
 }
 
 func (h *handlers) workRequest(c *commands.Call) (redlock.WorkRequest, error) {
-	request := redlock.WorkRequest{DB: c.Client.DB}
 	words := c.Words()
-	var err error
-	if request.Key, err = arg.ParseWork(words.Next()); err != nil {
-		return request, err
-	}
-	if request.Timeout, err = h.leaseBounds().ParseTime("timeout", words.Next()); err != nil {
-		return request, err
-	}
+	request := redlock.WorkRequest{DB: c.Client.DB, Key: words.Work(), Timeout: words.Time("timeout", h.leaseBounds())}
 	for words.More() {
-		if err := h.workOption(&words, &request); err != nil {
-			return request, err
+		switch name := words.Option(); name {
+		case "MAX":
+			request.Max = words.Int(name, arg.Bounds{Min: 1, Max: maxAttempts})
+		case "WAIT":
+			request.Wait = words.Wait(h.deps.MaxWait)
+		case "KEEP":
+			request.Keep = words.Time(name, arg.Milliseconds(minKeep, h.deps.MaxKeep, "--max-keep"))
+		default:
+			request.Meta = words.Meta()
 		}
 	}
 	if request.Max == 0 {
-		return request, fmt.Errorf("option MAX is missing: say how many attempts there may be, 1 to %d", maxAttempts)
+		words.Fail(fmt.Errorf("option MAX is missing: say how many attempts there may be, 1 to %d", maxAttempts))
 	}
-	return request, nil
+	return request, words.Err()
 }
 
 // leaseBounds are the bounds of an attempt's lease, those of a lock's.
@@ -79,43 +78,18 @@ func (h *handlers) leaseBounds() arg.Bounds {
 	return arg.Milliseconds(arg.MinTTL, h.deps.MaxTTL, "--max-ttl")
 }
 
-// workOption reads one option and its value into the request.
-func (h *handlers) workOption(words *arg.Words, request *redlock.WorkRequest) error {
-	name, value, err := words.Option()
-	if err != nil {
-		return err
-	}
-	switch name {
-	case "MAX":
-		request.Max, err = arg.Bounds{Min: 1, Max: maxAttempts}.Parse(name, value)
-	case "WAIT":
-		request.Wait, err = arg.Milliseconds(0, h.deps.MaxWait, "--max-wait").ParseTime(name, value)
-		if request.Wait == 0 { // for ever, which ends as every wait does
-			request.Wait = h.deps.MaxWait
-		}
-	case "KEEP":
-		request.Keep, err = arg.Milliseconds(minKeep, h.deps.MaxKeep, "--max-keep").ParseTime(name, value)
-	default:
-		request.Meta, err = arg.ParseMeta(value)
-	}
-	return err
-}
-
 // workAnswer is the reply of one DWORK from the request to the socket. The
 // session calls Reply and Undelivered one after the other, never at the same time.
 type workAnswer struct {
-	works     commands.Works
-	completer commands.Completer
-	users     *access.Users
-	slot      access.Slot // in the user's quota
-	at        access.HeldKey
-	onClose   *commands.OnClose
+	handlers *handlers
+	call     *commands.Call
+	slot     access.Slot // in the user's quota
+	at       access.HeldKey
 
 	work      redlock.Work
 	givenBack bool
 }
 
-// decided takes the outcome from the masters.
 func (a *workAnswer) decided(work redlock.Work, err error) {
 	if err != nil || work.State != redlock.WorkAcquired {
 		a.slot.Free()
@@ -123,21 +97,21 @@ func (a *workAnswer) decided(work redlock.Work, err error) {
 		a.slot.Fill(a.at, work.Token, work.Validity())
 	}
 	if err == nil && work.State == redlock.WorkRunning {
-		err = a.onClose.Expelled()
+		err = a.call.Client.OnClose.Expelled()
 	}
 	if err != nil {
-		a.completer.Complete(commands.Failure(err))
+		a.call.Reply(commands.Failure(err))
 		return
 	}
 	state, attempt := commands.Simple(string(work.State)), commands.Int(work.Attempt)
 	switch work.State {
 	case redlock.WorkAcquired:
 		a.work = work
-		a.completer.CompleteDeferred(a)
+		a.call.Completer.CompleteDeferred(a)
 	case redlock.WorkRunning:
-		a.completer.Complete(commands.Array(state, attempt, commands.Int(roundUp(work.Retry))))
+		a.call.Reply(commands.Array(state, attempt, commands.Int(roundUp(work.Retry))))
 	default:
-		a.completer.Complete(commands.Array(state, attempt))
+		a.call.Reply(commands.Array(state, attempt))
 	}
 }
 
@@ -155,17 +129,13 @@ func (a *workAnswer) Reply() commands.Reply {
 		a.giveBack()
 		return commands.TooLate(a.work.Spent(), "the attempt is given back")
 	}
-	last := int64(0)
-	if a.work.Last {
-		last = 1
-	}
 	return commands.Array(
 		commands.Simple(string(a.work.State)),
 		commands.Int(a.work.Attempt),
 		commands.Bulk(string(a.work.Token)),
 		commands.Int(validity.Milliseconds()),
 		commands.Int(int64(a.work.Fence)),
-		commands.Int(last),
+		commands.Bool(a.work.Last),
 	)
 }
 
@@ -176,7 +146,7 @@ func (a *workAnswer) Undelivered() { a.giveBack() }
 func (a *workAnswer) giveBack() {
 	if !a.givenBack {
 		a.givenBack = true
-		a.users.Released(a.at, a.work.Token)
-		a.works.WorkGiveBack(a.work)
+		a.handlers.deps.Users.Released(a.at, a.work.Token)
+		a.handlers.deps.Works.WorkGiveBack(a.work)
 	}
 }

@@ -8,10 +8,8 @@ import (
 	"redlockd/commands/arg"
 )
 
-// Rows are the commands of this package.
 func Rows(deps commands.Deps) []*commands.Command { return (&handlers{deps}).rows() }
 
-// handlers serve them.
 type handlers struct{ deps commands.Deps }
 
 func (h *handlers) rows() []*commands.Command {

@@ -21,6 +21,7 @@ import (
 	"redlockd/commands/inspect"
 	"redlockd/commands/lock"
 	"redlockd/commands/rediscompat"
+	"redlockd/commands/tracing"
 	"redlockd/commands/work"
 	"redlockd/configs"
 	"redlockd/pool"
@@ -56,22 +57,22 @@ func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stde
 	app.Serve = func(ctx context.Context, config configs.Config) error {
 		return serve(ctx, config, stdout, newLogger(config, stderr))
 	}
-	app.Bootstrap = func(ctx context.Context, config configs.Config, force bool, fenceAbove int64, out io.Writer) error {
-		if err := checkFenceAbove(fenceAbove); err != nil {
-			return err
-		}
-		return withMasters(config, stderr, func(o pool.Options) error {
-			return setup.Bootstrap(ctx, o, setup.BootstrapTerms{Force: force, FenceAbove: fenceAbove}, out)
-		})
-	}
-	app.Check = func(ctx context.Context, config configs.Config, out io.Writer) error {
-		return withMasters(config, stderr, func(o pool.Options) error { return setup.Check(ctx, o, out) })
-	}
-	app.Reconfigure = func(ctx context.Context, config configs.Config, force bool, out io.Writer) error {
-		return withMasters(config, stderr, func(o pool.Options) error { return setup.Reconfigure(ctx, o, force, out) })
-	}
-	app.Quarantine = func(ctx context.Context, config configs.Config, master string, out io.Writer) error {
-		return withMasters(config, stderr, func(o pool.Options) error { return setup.Quarantine(ctx, o, master, out) })
+	app.Jobs = map[string]cli.Job{
+		"bootstrap": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
+			if err := checkFenceAbove(c.FenceAbove); err != nil {
+				return err
+			}
+			return setup.Bootstrap(ctx, o, setup.BootstrapTerms{Force: c.Force, FenceAbove: c.FenceAbove}, out)
+		}),
+		"check": onMasters(stderr, func(ctx context.Context, o pool.Options, _ cli.CommandLine, out io.Writer) error {
+			return setup.Check(ctx, o, out)
+		}),
+		"reconfigure": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
+			return setup.Reconfigure(ctx, o, c.Force, out)
+		}),
+		"quarantine": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
+			return setup.Quarantine(ctx, o, c.Master, out)
+		}),
 	}
 	return app.Run(ctx, args)
 }
@@ -106,22 +107,26 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	if err != nil {
 		return err
 	}
-	traces, err := newTraces(config, logger)
+	tracer, err := newTracer(config, logger)
 	if err != nil {
 		return err
 	}
-	defer traces.close()
+	defer closeTracer(tracer, config)
 	var server *proxy.Server // set before the first client can request its figures
 	clients := func() commands.ClientCounts { return server.Stats() }
 	endpoint := newAdminServer(config)
 	defer endpoint.close()
 	stats := new(dropin.Stats)
+	operations := tracer.Wrap(tracing.Operations{Locks: endpoint.measure(locker), IDs: locker, Works: locker, RedisCompat: locker})
 	deps := commands.Deps{
-		Locks: traces.Locks(endpoint.measure(locker)), Waits: true, IDs: traces.IDs(locker), Works: traces.Works(locker), Traces: traces.counts(), Inspect: locker, Masters: locker, Databases: config.Databases,
-		RedisCompat: traces.RedisCompat(locker), Scripts: scripts, DropinStats: stats, CompatTest: config.CompatTest, MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
+		Locks: operations.Locks, Waits: true, IDs: operations.IDs, Works: operations.Works, Inspect: locker, Masters: locker, Databases: config.Databases,
+		RedisCompat: operations.RedisCompat, Scripts: scripts, DropinStats: stats, CompatTest: config.CompatTest, MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
 		MaxTTL: config.MaxTTL, KeyPrefix: config.KeyPrefix, MaxKeep: config.MaxKeep, MaxWait: config.MaxWait, MaxSubscriptions: config.MaxSubscriptions, VolatileIDs: volatileIDs(config),
 		Version: cli.Version(), Start: began, Port: port(config), Config: config.Settings,
 		Clients: clients, Users: users, Connections: func() commands.Connections { return server },
+	}
+	if tracer != nil {
+		deps.Traces = tracer.Counts
 	}
 	table := newTable(deps)
 	if err := endpoint.listen(masters, locker, users, table, stats, deps.Snapshot, logger); err != nil {
@@ -130,7 +135,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	// After the last client received its reply, only copies of failed attempts remain
 	// to be given back: the flush in flight and one more.
 	last := min(2*config.MasterTimeout, config.DrainTimeout/2)
-	server, err = proxy.New(proxyOptions(config, config.DrainTimeout-last-traces.closeTimeout, logger), table)
+	server, err = proxy.New(proxyOptions(config, config.DrainTimeout-last-spanTimeout(config), logger), table)
 	if err != nil {
 		return err
 	}

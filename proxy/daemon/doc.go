@@ -6,7 +6,6 @@
 //	daemon.go       the subcommands, and the order of construction and shutdown
 //	options.go      what each part receives of the configuration
 //	adminserver.go  the admin endpoint and what it shows of the other parts
-//	tracing.go      spans of operations, if --otlp-endpoint is set
 //	reload.go       what SIGHUP reads again
 //	gcpercent.go    how often Go collects garbage
 //

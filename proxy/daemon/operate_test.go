@@ -105,7 +105,7 @@ func TestProcess_RunsACommandUnderALock(t *testing.T) {
 	o := operate(t, "--embedded", "3", "--requirepass", "secret")
 	o.await(t, "/readyz", http.StatusOK)
 	environ := []string{"LOCK_CONNECT=" + o.port, "LOCK_PASSWORD=secret"}
-	inner := os.Args[0] + ` lock invoices -- true; echo "inner $?"; echo "fence $LOCK_FENCE"; exit 3`
+	inner := os.Args[0] + ` lock --wait 0 invoices -- true; echo "inner $?"; echo "fence $LOCK_FENCE"; exit 3`
 	code, output := typed(t, environ, "lock", "--ttl=60s", "invoices", "--", "sh", "-c", `export LOCK_PASSWORD=secret; `+inner)
 	if code != 3 || !strings.Contains(output, "lock invoices: held by another client\ninner 75\n") || !strings.Contains(output, "fence 1") {
 		t.Errorf("code %d:\n%s", code, output)

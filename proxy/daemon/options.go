@@ -3,6 +3,7 @@ package daemon
 // What each part of the daemon receives of the configuration.
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,8 +14,9 @@ import (
 	"time"
 
 	"redlockd/commands/access"
+	"redlockd/commands/cli"
 	"redlockd/commands/dropin"
-	"redlockd/commands/rediscompat"
+	"redlockd/commands/tracing"
 	"redlockd/configs"
 	"redlockd/pool"
 	"redlockd/pool/setup"
@@ -45,13 +47,15 @@ func poolOptions(config configs.Config, logger *slog.Logger) (pool.Options, erro
 	return options, nil
 }
 
-// withMasters runs do once with the options of the masters, without serving.
-func withMasters(config configs.Config, stderr io.Writer, do func(pool.Options) error) error {
-	options, err := poolOptions(config, newLogger(config, stderr))
-	if err != nil {
-		return err
+// onMasters is a job that runs do once with the options of the masters, without serving.
+func onMasters(stderr io.Writer, do func(context.Context, pool.Options, cli.CommandLine, io.Writer) error) cli.Job {
+	return func(ctx context.Context, config configs.Config, command cli.CommandLine, out io.Writer) error {
+		options, err := poolOptions(config, newLogger(config, stderr))
+		if err != nil {
+			return err
+		}
+		return do(ctx, options, command, out)
 	}
-	return do(options)
 }
 
 // checkFenceAbove rejects a value above which the masters have no space to start.
@@ -86,7 +90,7 @@ func accessControl(config configs.Config) (*access.Users, *dropin.Recogniser, er
 
 // knownScripts are those of lock libraries and those pinned by --script-class.
 func knownScripts(config configs.Config) (*dropin.Recogniser, error) {
-	scripts, err := rediscompat.KnownScripts(config.ScriptClasses)
+	scripts, err := dropin.New(config.ScriptClasses)
 	if err != nil {
 		return nil, &configs.FieldError{Field: "script-class", Value: strconv.Quote(strings.Join(config.ScriptClasses, " ")), Problem: err.Error()}
 	}
@@ -205,6 +209,33 @@ func newLogger(config configs.Config, out io.Writer) *slog.Logger {
 		return slog.New(slog.NewJSONHandler(out, options))
 	}
 	return slog.New(slog.NewTextHandler(out, options))
+}
+
+// newTracer sends spans of operations to --otlp-endpoint; nil without it.
+func newTracer(config configs.Config, logger *slog.Logger) (*tracing.Tracer, error) {
+	if config.OTLPEndpoint == "" {
+		return nil, nil
+	}
+	tracer, err := tracing.New(tracing.Options{Endpoint: config.OTLPEndpoint, Sample: config.OTLPSample, Version: cli.Version(), Logger: logger})
+	if err != nil {
+		return nil, &configs.FieldError{Field: "otlp-endpoint", Problem: err.Error()}
+	}
+	return tracer, nil
+}
+
+// closeTracer sends the spans that have not been sent.
+func closeTracer(tracer *tracing.Tracer, config configs.Config) {
+	ctx, cancel := context.WithTimeout(context.Background(), spanTimeout(config))
+	defer cancel()
+	tracer.Close(ctx)
+}
+
+// spanTimeout is the share of --drain-timeout for spans that have not been sent.
+func spanTimeout(config configs.Config) time.Duration {
+	if config.OTLPEndpoint == "" {
+		return 0
+	}
+	return min(time.Second, config.DrainTimeout/4)
 }
 
 // port is the TCP port in INFO: that of the first address with one, else 0.

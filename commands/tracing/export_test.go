@@ -3,8 +3,11 @@
 package tracing
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -16,8 +19,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 	collector "go.opentelemetry.io/proto/slim/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/proto"
 
@@ -25,14 +28,50 @@ import (
 	"redlockd/redlock"
 )
 
-// fakeSender answers each delivery with the next of its answers, the last one
-// again and again.
-type fakeSender struct {
+// fakeTransport answers each request with the next of its answers, the last one again and
+// again.
+type fakeTransport struct {
 	answers []fakeAnswer
-	log     locked
 
 	mu    sync.Mutex
-	sizes []int // of the deliveries
+	sizes []int // of the batches that were sent
+}
+
+type fakeAnswer struct {
+	status  int // 0 is 200
+	refused int64
+	err     error
+	hangs   bool
+}
+
+func (f *fakeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	var request collector.ExportTraceServiceRequest
+	if err := errors.Join(err, proto.Unmarshal(body, &request)); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	f.sizes = append(f.sizes, len(request.ResourceSpans[0].ScopeSpans[0].Spans))
+	a := f.answers[min(len(f.sizes), len(f.answers))-1]
+	f.mu.Unlock()
+	if a.hangs {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	if a.err != nil {
+		return nil, a.err
+	}
+	answer, err := proto.Marshal(&collector.ExportTraceServiceResponse{PartialSuccess: &collector.ExportTracePartialSuccess{RejectedSpans: a.refused}})
+	status := max(a.status, http.StatusOK)
+	return &http.Response{
+		StatusCode: status, Status: fmt.Sprintf("%d %s", status, http.StatusText(status)), Body: io.NopCloser(bytes.NewReader(answer)), Request: r,
+	}, err
+}
+
+func (f *fakeTransport) delivered() []int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.sizes)
 }
 
 // locked is a buffer that a test reads while others write.
@@ -53,91 +92,71 @@ func (l *locked) String() string {
 	return l.text.String()
 }
 
-type fakeAnswer struct {
-	refused int64
-	again   bool
-	err     error
-	hangs   bool
-}
+// aSpan is sampled, as all spans of a Tracer are.
+var aSpan = tracetest.SpanStub{Name: "x", SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceFlags: trace.FlagsSampled})}.Snapshot()
 
-func (f *fakeSender) send(ctx context.Context, spans []sdktrace.ReadOnlySpan) (int64, bool, error) {
-	f.mu.Lock()
-	f.sizes = append(f.sizes, len(spans))
-	a := f.answers[min(len(f.sizes), len(f.answers))-1]
-	f.mu.Unlock()
-	if a.hangs {
-		<-ctx.Done()
-		return 0, true, ctx.Err()
+func fakeExporter(t *testing.T, queue int, answers ...fakeAnswer) (*exporter, *fakeTransport, *locked) {
+	t.Helper()
+	to, log := &fakeTransport{answers: answers}, new(locked)
+	x, err := newExporter(Options{Endpoint: "http://collector", Queue: queue, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return a.refused, a.again, a.err
-}
-
-func (f *fakeSender) forget() {}
-
-func (f *fakeSender) delivered() []int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.sizes)
-}
-
-var aSpan = tracetest.SpanStub{Name: "x"}.Snapshot()
-
-func fakeQueue(size int, answers ...fakeAnswer) (*queue, *fakeSender, *locked) {
-	to := &fakeSender{answers: answers}
-	return newQueue(size, to, slog.New(slog.NewTextHandler(&to.log, nil))), to, &to.log
+	x.client.Transport = to
+	return x, to, log
 }
 
 // filled puts n spans into the queue.
-func (q *queue) filled(n int) {
+func (x *exporter) filled(n int) {
 	for range n {
-		q.OnEnd(aSpan)
+		x.queue.OnEnd(aSpan)
 	}
 }
 
-func closed(q *queue, patience time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+func closed(x *exporter, timeout time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	q.close(ctx)
+	x.close(ctx)
 }
 
 func TestQueue_SendsTogetherAndAtLeastEverySecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, to, _ := fakeQueue(4096, fakeAnswer{})
-		q.filled(3)
+		x, to, _ := fakeExporter(t, 4096, fakeAnswer{})
+		x.filled(3)
 		synctest.Wait()
 		if len(to.delivered()) != 0 {
 			t.Error("sent before others could join")
 		}
 		time.Sleep(batchInterval + time.Millisecond)
-		q.filled(maxBatch)
+		x.filled(maxBatch)
 		synctest.Wait()
 		if sizes := to.delivered(); !slices.Equal(sizes, []int{3, maxBatch}) {
 			t.Errorf("deliveries of %d", sizes)
 		}
-		q.filled(5)
-		closed(q, time.Second)
-		if sent := q.sent.Load(); sent != maxBatch+8 || q.dropped.Load() != 0 {
-			t.Errorf("sent %d, dropped %d", sent, q.dropped.Load())
+		x.filled(5)
+		closed(x, time.Second)
+		if sent := x.sent.Load(); sent != maxBatch+8 || x.dropped.Load() != 0 {
+			t.Errorf("sent %d, dropped %d", sent, x.dropped.Load())
 		}
 	})
 }
 
 func TestQueue_DropsAndCountsWhatDoesNotFit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, _, _ := fakeQueue(10, fakeAnswer{hangs: true})
-		q.filled(1)
+		x, _, _ := fakeExporter(t, 10, fakeAnswer{hangs: true})
+		x.filled(1)
 		time.Sleep(batchInterval + time.Millisecond)
 		synctest.Wait() // it is with the collector now
-		q.filled(25)
-		if dropped := q.dropped.Load(); dropped != 15 {
-			t.Errorf("dropped %d of 25, 10 fit", dropped)
+		x.filled(25)
+		if dropped := x.dropped.Load(); dropped != 16 {
+			t.Errorf("dropped %d of 25, 9 fit beside the one under way", dropped)
 		}
 		began := time.Now()
-		closed(q, 300*time.Millisecond)
+		closed(x, 300*time.Millisecond)
 		if took := time.Since(began); took != 300*time.Millisecond {
 			t.Errorf("closing took %v", took)
 		}
-		if sent, dropped := q.sent.Load(), q.dropped.Load(); sent != 0 || dropped != 26 {
+		if sent, dropped := x.sent.Load(), x.dropped.Load(); sent != 0 || dropped != 26 {
 			t.Errorf("sent %d, dropped %d", sent, dropped)
 		}
 	})
@@ -151,52 +170,52 @@ func TestQueue_RetriesWhatMayPass(t *testing.T) {
 		tries         int
 		sent, dropped int64
 	}{
-		{"it comes back", []fakeAnswer{{again: true, err: away}, {again: true, err: away}, {}}, 3, 7, 0},
-		{"it stays away", []fakeAnswer{{again: true, err: away}}, 3, 0, 7},
-		{"it refuses them", []fakeAnswer{{err: errors.New("400")}}, 1, 0, 7},
+		{"it comes back", []fakeAnswer{{err: away}, {status: 503}, {}}, 3, 7, 0},
+		{"it stays away", []fakeAnswer{{err: away}}, 3, 0, 7},
+		{"it refuses them", []fakeAnswer{{status: 400}}, 1, 0, 7},
 		{"it takes some", []fakeAnswer{{refused: 2}}, 1, 5, 2},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			q, to, log := fakeQueue(100, c.answers...)
-			q.filled(7)
+			x, to, log := fakeExporter(t, 100, c.answers...)
+			x.filled(7)
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			if len(to.delivered()) != c.tries || q.sent.Load() != c.sent || q.dropped.Load() != c.dropped {
-				t.Errorf("%s: %d tries, sent %d, dropped %d", c.name, len(to.delivered()), q.sent.Load(), q.dropped.Load())
+			if len(to.delivered()) != c.tries || x.sent.Load() != c.sent || x.dropped.Load() != c.dropped {
+				t.Errorf("%s: %d tries, sent %d, dropped %d", c.name, len(to.delivered()), x.sent.Load(), x.dropped.Load())
 			}
 			if logged := strings.Contains(log.String(), "traces dropped"); logged != (c.dropped > 0) {
 				t.Errorf("%s: log %q", c.name, log)
 			}
-			closed(q, time.Second)
+			closed(x, time.Second)
 		})
 	}
 }
 
 func TestQueue_LogsOnceAMinuteThatTracesAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, _, log := fakeQueue(100, fakeAnswer{err: errors.New("410 Gone")})
+		x, _, log := fakeExporter(t, 100, fakeAnswer{status: http.StatusGone})
 		for range 150 { // two and a half minutes
-			q.filled(2)
+			x.filled(2)
 			time.Sleep(batchInterval)
 		}
 		synctest.Wait()
 		if lines := strings.Count(log.String(), "traces dropped"); lines != 3 || !strings.Contains(log.String(), "410 Gone") {
 			t.Errorf("%d lines: %s", lines, log)
 		}
-		closed(q, time.Second)
+		closed(x, time.Second)
 	})
 }
 
 func TestQueue_ThatIsClosedWhileItPausesGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, to, _ := fakeQueue(100, fakeAnswer{again: true, err: errors.New("reset")})
-		q.filled(4)
+		x, to, _ := fakeExporter(t, 100, fakeAnswer{err: errors.New("reset")})
+		x.filled(4)
 		time.Sleep(batchInterval + time.Millisecond)
-		q.filled(3)
+		x.filled(3)
 		began := time.Now()
-		closed(q, time.Hour)
-		if took := time.Since(began); took != 0 || q.dropped.Load() != 7 || len(to.delivered()) != 2 {
-			t.Errorf("closing took %v, dropped %d, %d tries", took, q.dropped.Load(), len(to.delivered()))
+		closed(x, time.Hour)
+		if took := time.Since(began); took != 0 || x.dropped.Load() != 7 || len(to.delivered()) != 2 {
+			t.Errorf("closing took %v, dropped %d, %d tries", took, x.dropped.Load(), len(to.delivered()))
 		}
 	})
 }
@@ -228,7 +247,7 @@ func TestTracer_WorksWithADeadCollector(t *testing.T) {
 	}
 }
 
-func TestTarget_ReadsWhatACollectorAnswers(t *testing.T) {
+func TestExporter_ReadsWhatACollectorAnswers(t *testing.T) {
 	partial, err := proto.Marshal(&collector.ExportTraceServiceResponse{PartialSuccess: &collector.ExportTracePartialSuccess{RejectedSpans: 1}})
 	if err != nil {
 		t.Fatal(err)
@@ -248,15 +267,15 @@ func TestTarget_ReadsWhatACollectorAnswers(t *testing.T) {
 			w.WriteHeader(c.status)
 			_, _ = w.Write(c.body)
 		}))
-		to, err := newTarget(server.URL + "/own/path")
-		if err != nil || !strings.HasSuffix(to.url, "/own/path") {
-			t.Fatal(to, err)
+		x, err := newExporter(Options{Endpoint: server.URL + "/own/path"})
+		if err != nil || !strings.HasSuffix(x.url, "/own/path") {
+			t.Fatal(x, err)
 		}
-		refused, again, err := to.send(context.Background(), []sdktrace.ReadOnlySpan{aSpan})
+		refused, again, err := x.post(nil)
 		if refused != c.refused || again != c.again || (err != nil) != c.fails {
 			t.Errorf("%d %q: %d refused, again %v, %v", c.status, c.body, refused, again, err)
 		}
-		to.forget()
+		closed(x, soon)
 		server.Close()
 	}
 }

@@ -1,0 +1,213 @@
+// The traced operations: each begins a span, requests its votes and ends it with the
+// outcome. Reads are not traced.
+
+package tracing
+
+import (
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"redlockd/commands"
+	"redlockd/redlock"
+)
+
+// Operations is what the commands work with.
+type Operations struct {
+	commands.Locks
+	commands.IDs
+	commands.Works
+	commands.RedisCompat
+}
+
+// Wrap traces the operations of next.
+func (t *Tracer) Wrap(next Operations) Operations {
+	if t == nil {
+		return next
+	}
+	e := &traced{next, t}
+	return Operations{e, e, e, e}
+}
+
+type traced struct {
+	Operations
+	tracer *Tracer
+}
+
+func (e *traced) Lock(b *redlock.Batch, r redlock.LockRequest, done redlock.LockDone) {
+	done = e.acquire(&r, done)
+	e.Locks.Lock(b, r, done)
+}
+
+func (e *traced) Wait(b *redlock.Batch, r redlock.LockRequest, done redlock.LockDone) (leave func()) {
+	done = e.acquire(&r, done)
+	return e.Locks.Wait(b, r, done)
+}
+
+// acquire traces a request for a lock.
+func (e *traced) acquire(r *redlock.LockRequest, done redlock.LockDone) redlock.LockDone {
+	o := e.tracer.begin("lock.acquire", parentIn(r.Meta))
+	if o == nil {
+		return done
+	}
+	var requester redlock.Requester
+	if r.Requester != nil {
+		requester = *r.Requester
+	}
+	requester.Trace = o.about(r.DB, r.Key, r.More, acquireAttributes(r)...)
+	r.Requester = &requester
+	return observed(o, done, func(g redlock.Grant) (string, attributes) {
+		e.tracer.leases.noteGrant(&g, o.span.SpanContext())
+		return granted, leaseAttributes(g.Validity(), g.Fence)
+	})
+}
+
+func acquireAttributes(r *redlock.LockRequest) attributes {
+	mode := map[redlock.Mode]string{redlock.Exclusive: "exclusive", redlock.Shared: "shared", redlock.Permits: "permits"}[r.Mode]
+	about := attributes{attribute.String("redlockd.mode", mode), ttlAttribute(r.TTL)}
+	if r.Mode == redlock.Permits {
+		about = append(about, attribute.Int("redlockd.limit", r.Limit))
+	}
+	if r.Wait > 0 {
+		about = append(about, attribute.Int64("redlockd.wait_ms", r.Wait.Milliseconds()))
+	}
+	for name, set := range map[string]bool{"fair": r.Fair, "hold": r.Hold != nil, "drop_in": r.Valued || r.Script != nil} {
+		if set {
+			about = append(about, attribute.Bool("redlockd."+name, true))
+		}
+	}
+	return about
+}
+
+func ttlAttribute(ttl time.Duration) attribute.KeyValue {
+	return attribute.Int64("redlockd.ttl_ms", ttl.Milliseconds())
+}
+
+// leaseAttributes describe what was given; an extension keeps its fence and reports none.
+func leaseAttributes(validity time.Duration, fence redlock.Fence) attributes {
+	about := attributes{attribute.Int64("redlockd.validity_ms", validity.Milliseconds())}
+	if fence > 0 {
+		about = append(about, attribute.Int64("redlockd.fence", int64(fence)))
+	}
+	return about
+}
+
+func (e *traced) Unlock(b *redlock.Batch, r redlock.UnlockRequest, done redlock.UnlockDone) {
+	if o := e.tracer.begin("lock.release", e.tracer.leases.find(leaseID{r.DB, r.Key, r.Token}, true)); o != nil {
+		r.Trace = o.about(r.DB, r.Key, nil)
+		done = observed(o, done, o.decided("released"))
+	}
+	e.Locks.Unlock(b, r, done)
+}
+
+// Extend keeps the trace of a lease as long as the lease.
+func (e *traced) Extend(b *redlock.Batch, r redlock.ExtendRequest, done redlock.ExtendDone) {
+	by := e.tracer.leases.find(leaseID{r.DB, r.Key, r.Token}, false)
+	if o := e.tracer.begin("lock.extend", by); o != nil {
+		r.Trace = o.about(r.DB, r.Key, r.More, ttlAttribute(r.TTL))
+		done = observed(o, done, func(g redlock.Grant) (string, attributes) {
+			e.tracer.leases.noteGrant(&g, by)
+			return granted, leaseAttributes(g.Validity(), 0)
+		})
+	}
+	e.Locks.Extend(b, r, done)
+}
+
+// NextID may share the ballot that gives the ids with other requests: its votes are those
+// of all of them.
+func (e *traced) NextID(b *redlock.Batch, r redlock.IDRequest, done redlock.IDDone) {
+	if o := e.tracer.begin("ids.next", trace.SpanContext{}); o != nil {
+		r.Trace = o.about(r.DB, r.Name, nil, attribute.Int64("redlockd.count", r.Count))
+		done = observed(o, done, func(first int64) (string, attributes) {
+			return granted, attributes{attribute.Int64("redlockd.first", first)}
+		})
+	}
+	e.IDs.NextID(b, r, done)
+}
+
+func (e *traced) Work(b *redlock.Batch, r redlock.WorkRequest, done redlock.WorkCompletion) (leave func()) {
+	if o := e.tracer.begin("work.acquire", parentIn(r.Meta)); o != nil {
+		r.Trace = o.about(r.DB, r.Key, nil,
+			attribute.Int64("redlockd.timeout_ms", r.Timeout.Milliseconds()), attribute.Int64("redlockd.max", r.Max))
+		id := leaseID{db: r.DB, key: r.Key}
+		done = observed(o, done, func(w redlock.Work) (string, attributes) {
+			about := attributes{attribute.Int64("redlockd.attempt", w.Attempt)}
+			if w.State == redlock.WorkAcquired {
+				about = append(about, leaseAttributes(w.Validity(), w.Fence)...)
+				id.token = w.Token
+				e.tracer.leases.note(id, o.span.SpanContext(), w.Validity())
+			}
+			return string(w.State), about
+		})
+	}
+	return e.Works.Work(b, r, done)
+}
+
+// beginEnd traces the end or the extension of an attempt.
+func (e *traced) beginEnd(name string, r *redlock.WorkEndRequest, last bool) *operation {
+	o := e.tracer.begin(name, e.tracer.leases.find(leaseID{r.DB, r.Key, r.Token}, last))
+	if o != nil {
+		o.notHeld = "taken over"
+		r.Trace = o.about(r.DB, r.Key, nil)
+	}
+	return o
+}
+
+func (e *traced) WorkDone(b *redlock.Batch, r redlock.WorkEndRequest, done redlock.WorkEndDone) {
+	if o := e.beginEnd("work.done", &r, true); o != nil {
+		done = observed(o, done, o.decided(granted))
+	}
+	e.Works.WorkDone(b, r, done)
+}
+
+func (e *traced) WorkFail(b *redlock.Batch, r redlock.WorkEndRequest, done redlock.WorkEndDone) {
+	if o := e.beginEnd("work.fail", &r, true); o != nil {
+		done = observed(o, done, o.decided(granted))
+	}
+	e.Works.WorkFail(b, r, done)
+}
+
+func (e *traced) WorkExtend(b *redlock.Batch, r redlock.WorkEndRequest, done redlock.WorkExtendDone) {
+	if o := e.beginEnd("work.extend", &r, false); o != nil {
+		done = observed(o, done, func(w redlock.Work) (string, attributes) { return granted, leaseAttributes(w.Validity(), 0) })
+	}
+	e.Works.WorkExtend(b, r, done)
+}
+
+var dropIn = attribute.Bool("redlockd.drop_in", true)
+
+func (e *traced) Write(b *redlock.Batch, r redlock.WriteRequest, done redlock.WriteDone) {
+	name := "lock.change"
+	switch r.Effect {
+	case redlock.WriteDeletes:
+		name = "lock.release"
+	case redlock.WriteExpires:
+		name = "lock.extend"
+	}
+	if o := e.tracer.begin(name, e.tracer.leases.find(leaseID{r.DB, r.Key, r.Equal}, r.Effect == redlock.WriteDeletes)); o != nil {
+		r.Trace = o.about(r.DB, r.Key, nil, dropIn)
+		done = observed(o, done, o.decided(granted))
+	}
+	e.RedisCompat.Write(b, r, done)
+}
+
+func (e *traced) RunScript(b *redlock.Batch, r redlock.ScriptRequest, done redlock.ScriptDone) {
+	name := "lock.extend"
+	switch r.Effect {
+	case redlock.ScriptReleases:
+		name = "lock.release"
+	case redlock.ScriptForces:
+		name = "lock.change"
+	}
+	var by trace.SpanContext
+	if r.Token != "" {
+		by = e.tracer.leases.find(leaseID{r.DB, r.Keys[0], r.Token}, r.Effect == redlock.ScriptReleases)
+	}
+	if o := e.tracer.begin(name, by); o != nil {
+		r.Trace = o.about(r.DB, r.Keys[0], r.Keys[1:], dropIn)
+		outcome := o.decided(granted)
+		done = observed(o, done, func(s redlock.ScriptOutcome) (string, attributes) { return outcome(s.Yes) })
+	}
+	e.RedisCompat.RunScript(b, r, done)
+}
