@@ -173,7 +173,7 @@ func (f *fakeWorks) end(how string, r redlock.WorkEndRequest) {
 func acquired(t *testing.T, validity time.Duration, clock *stillClock) redlock.Work {
 	t.Helper()
 	work := redlock.Work{State: redlock.WorkAcquired, Key: "report", Attempt: 2, Token: "work-token", Fence: 41}
-	setLease(t, reflect.ValueOf(&work).Elem().FieldByName("lease"), validity, clock)
+	setLease(t, reflect.ValueOf(&work).Elem(), validity, clock)
 	if got := work.Validity(); got != validity {
 		t.Fatalf("work made for %v has a validity of %v", validity, got)
 	}

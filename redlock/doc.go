@@ -7,7 +7,7 @@
 // receive.
 //
 // Files in reading order:
-//   - api.go, errors.go, redlock.go, counters.go: the Locker;
+//   - api.go, errors.go, redlock.go: the Locker;
 //   - waiters.go, waitqueue.go, keywatch.go, fair.go, deadlock.go, waitlist.go, scriptwait.go: waits;
 //   - hold.go, renewals.go, holdwatch.go, holdlog.go: leases that are renewed.
 package redlock

@@ -63,20 +63,11 @@ var _ engine.Question = (*enqueueCall)(nil)
 // enqueue gets a waiter its ticket before the waiter enters a wait queue of this daemon.
 func (s *waiters) enqueue(b *Batch, w *waiter) {
 	s.mu.Lock()
-	if w.over {
-		s.mu.Unlock()
-		return
-	}
-	if err := s.admitLocked(w); err != nil {
-		w.over = true
-		s.mu.Unlock()
-		w.done(lease.Grant{}, err)
+	if !s.admitLocked(w) {
 		return
 	}
 	s.enqueued++
 	w.request.Ticket = &lease.Ticket{ID: s.name + "/" + strconv.FormatInt(s.enqueued, 36)}
-	s.count.Add(1)
-	w.timer = s.engine.Clock.AfterFunc(max(w.end-s.engine.Clock.Now(), 0), w.onTimeout)
 	s.mu.Unlock()
 	s.propose(b, w)
 }
@@ -174,9 +165,7 @@ func (w *waiter) rejectEnqueue(err error) {
 	s.mu.Lock()
 	over := w.over
 	if !over {
-		w.over = true
-		w.timer.Stop()
-		s.count.Add(-1)
+		s.removeLocked(w)
 	}
 	s.mu.Unlock()
 	w.leaveQueue()
@@ -200,21 +189,7 @@ func (s *waiters) established(w *waiter, ticket int64) {
 	}
 	w.request.Ticket.Number, w.request.Ticket.Since = ticket, s.engine.Clock.Now()
 	w.firstErr = nil
-	ln := s.queueLocked(w)
-	ln.insertLocked(w)
-	if ln.refreshTimer == nil {
-		ln.refreshTimer = s.engine.Clock.AfterFunc(refreshInterval, ln.refreshTickets)
-		db := ln.db
-		ln.group.OnReconnect(func() []pool.Operation { return s.refreshAfterReconnect(db) })
-	}
-	contends := ln.head == w && ln.contender == nil
-	if contends {
-		ln.setContenderLocked(w)
-	}
-	s.mu.Unlock()
-	if contends {
-		ln.contend(nil, w)
-	}
+	s.joinLocked(nil, w)
 }
 
 // leaveQueue takes the waiter out of its queues on the masters, if it is in any. On a master

@@ -113,15 +113,10 @@ func (s *holds) Granted(g lease.Grant, made lease.Copies, terms *lease.HoldTerms
 
 func (h *hold) id() Lease { return h.grant.Lease() }
 
-// End ends the renewal and releases the lease, as when its connection has ended. A daemon that
-// drains only ends the renewal.
+// End and Abandon: see lease.Hold.
 func (h *hold) End() {
 	s := h.holds
-	s.mu.Lock()
-	ended := h.ended
-	s.endLocked(h)
-	s.mu.Unlock()
-	if !ended {
+	if s.end(h) {
 		if !s.draining.Load() {
 			s.leases.GiveUp(&h.grant)
 		}
@@ -129,15 +124,8 @@ func (h *hold) End() {
 	}
 }
 
-// Abandon ends the renewal without a release, as when the daemon ends the connection of
-// a client that may be at work: the lease runs out by itself.
 func (h *hold) Abandon(reason error) {
-	s := h.holds
-	s.mu.Lock()
-	ended := h.ended
-	s.endLocked(h)
-	s.mu.Unlock()
-	if !ended {
+	if h.holds.end(h) {
 		h.terms.OnEnd(h.grant, reason)
 	}
 }
@@ -187,6 +175,15 @@ func (h *hold) onForced(key Key) {
 		}
 	}
 	h.terms.OnEnd(h.grant, ErrLostForced)
+}
+
+// end ends a hold, and reports whether this call did.
+func (s *holds) end(h *hold) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ended := h.ended
+	s.endLocked(h)
+	return !ended
 }
 
 // endLocked removes a hold from all lists; a second call does nothing.

@@ -36,7 +36,6 @@ func (s *holdLog) note(id Lease, reason error) {
 	}
 }
 
-// allow takes one of this second's lines.
 func (s *holdLog) allow() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +51,6 @@ func (s *holdLog) allow() bool {
 	return true
 }
 
-// onTimer ends the second.
 func (s *holdLog) onTimer() {
 	s.mu.Lock()
 	suppressed := s.suppressed

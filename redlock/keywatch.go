@@ -4,6 +4,7 @@
 package redlock
 
 import (
+	"math/bits"
 	"slices"
 	"time"
 
@@ -20,6 +21,9 @@ type queueWatch struct {
 	round   uint64     // the query that the answers belong to
 	tracked int        // masters that report when the key changes
 	keys    []keyWatch // one for each key of the queue
+	// confirmed, of work: the head has contended since the watch began. The record of an attempt
+	// that has ended remains, so the masters' answers do not show an end before the watch.
+	confirmed bool
 }
 
 // keyWatch is what a wait queue has learned about the copies of one key.
@@ -39,14 +43,14 @@ var _ pool.Watcher = (*keyWatch)(nil)
 // watchLocked queries the masters for the remaining time of their copies and subscribes
 // to changes. With a delay it does so when that has passed.
 func (ln *waitQueue) watchLocked(delay time.Duration) {
+	ln.unwatchLocked()
 	if delay > 0 {
 		ln.watch.due = true
 		ln.setTimerLocked(delay)
 		return
 	}
-	ln.unwatchLocked()
 	ln.watch = queueWatch{active: true, round: ln.watch.round + 1, keys: make([]keyWatch, len(ln.keys))}
-	ln.setTimerLocked(ln.spread(pollUnwatched))
+	ln.pollLocked(ln.runsUntil)
 	for i, key := range ln.keys {
 		k := &ln.watch.keys[i]
 		k.queue, k.index = ln, i
@@ -67,7 +71,7 @@ func (ln *waitQueue) unwatchLocked() {
 func (k *keyWatch) Remains(lane int, round uint64, left time.Duration, tracked bool) {
 	ln, s := k.queue, k.queue.waits
 	s.mu.Lock()
-	if !ln.watch.active || round != ln.watch.round || ln.contender != nil {
+	if !ln.watch.active || round != ln.watch.round {
 		s.mu.Unlock()
 		return
 	}
@@ -85,7 +89,7 @@ func (k *keyWatch) Remains(lane int, round uint64, left time.Duration, tracked b
 func (k *keyWatch) Gone(lane int) {
 	ln, s := k.queue, k.queue.waits
 	s.mu.Lock()
-	if !ln.watch.active || ln.contender != nil || k.index >= len(ln.watch.keys) || k != &ln.watch.keys[k.index] {
+	if !ln.watch.active || k.index >= len(ln.watch.keys) || k != &ln.watch.keys[k.index] {
 		s.mu.Unlock()
 		return
 	}
@@ -107,15 +111,15 @@ func (ln *waitQueue) noteCopyLocked(index, lane int, end time.Duration, changed 
 		k.known |= bit
 		k.ends[lane] = end
 	}
+	if ln.contender != nil {
+		s.mu.Unlock()
+		return
+	}
 	now := s.engine.Clock.Now()
-	free := n.quorumEnds(s.engine.Pool.N(), s.engine.Pool.Quorum())
+	free := ln.freeAtLocked(now)
 	w := ln.head
 	if free > now || w == nil {
-		poll := pollUnwatched
-		if n.tracked >= s.engine.Pool.Quorum() {
-			poll = pollWatched
-		}
-		ln.setTimerLocked(max(min(free-now, ln.spread(poll)), time.Millisecond))
+		ln.pollLocked(free)
 		s.mu.Unlock()
 		return
 	}
@@ -127,6 +131,39 @@ func (ln *waitQueue) noteCopyLocked(index, lane int, end time.Duration, changed 
 	ln.setContenderLocked(w)
 	s.mu.Unlock()
 	ln.contend(nil, w)
+}
+
+// pollLocked sets the timer to when the keys will be free, or to the next poll if that is earlier.
+func (ln *waitQueue) pollLocked(free time.Duration) {
+	poll := pollUnwatched
+	if ln.watch.tracked >= ln.waits.engine.Pool.Quorum() {
+		poll = pollWatched
+	}
+	ln.setTimerLocked(max(min(free-ln.waits.engine.Clock.Now(), ln.spread(poll)), time.Millisecond))
+}
+
+// freeAtLocked is when the head contends unless the masters report a change before. For work that
+// is when the attempt has timed out, or now: once a quorum is watched, and if no quorum is left
+// whose records have not changed.
+func (ln *waitQueue) freeAtLocked(now time.Duration) time.Duration {
+	p := ln.waits.engine.Pool
+	switch {
+	case !ln.work:
+		return ln.watch.quorumEnds(p.N(), p.Quorum())
+	case bits.OnesCount16(ln.watch.keys[0].known) < p.Quorum(), ln.watch.confirmed && ln.unchangedLocked():
+		return ln.runsUntil
+	}
+	return now
+}
+
+// unchangedLocked reports, for work, whether a quorum is watched and has reported no change of the
+// record. Each end of an attempt that a quorum has acknowledged changes one of these.
+func (ln *waitQueue) unchangedLocked() bool {
+	if !ln.work || !ln.watch.active {
+		return false
+	}
+	k := &ln.watch.keys[0]
+	return bits.OnesCount16(k.known&^k.changed) >= ln.waits.engine.Pool.Quorum()
 }
 
 // quorumEnds is when a quorum of masters will no longer have a copy of any of the keys.

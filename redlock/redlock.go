@@ -79,7 +79,7 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 	l := &Locker{IDs: ids.New(e, o.VolatileIDs), Events: events.New(e), engine: e}
 	l.Leases = lease.New(e, l.Events, o.Tokens, o.LockInfo)
 	l.waiters = &waiters{engine: e, leases: l.Leases, maxWaiters: o.MaxWaiters, maxPerKey: o.MaxWaitersPerKey, name: string(NewToken())[:8]}
-	l.Works = work.New(e, l.waiters)
+	l.Works = work.New(e, l.waiters.awaitWork, l.waiters.onRelease)
 	l.holds = &holds{engine: e, events: l.Events, leases: l.Leases, log: holdLog{clock: p.Clock(), logger: o.Logger}}
 	l.Inspector = inspect.New(e, l.Leases, o.Logger, l.waiters.countAt)
 	l.Connect(l.waiters.onRelease, l.holds)
@@ -100,7 +100,6 @@ func (l *Locker) UndrainMaster(name string) error { return l.engine.Pool.Undrain
 func (l *Locker) EndWaits() {
 	l.holds.draining.Store(true)
 	l.waiters.end()
-	l.Works.EndWaits()
 }
 
 // Holds is how many leases are being renewed.
@@ -125,3 +124,29 @@ func (l *Locker) untilIdle(timeout time.Duration) error {
 		time.Sleep(time.Millisecond)
 	}
 }
+
+// Counters returns the counts since the start.
+func (l *Locker) Counters() Counters {
+	c := &l.engine.Counts
+	return Counters{
+		Acquired: c.Acquired.Load(), Refused: c.Refused.Load(), NoQuorum: c.NoQuorum.Load(),
+		Expired: c.Expired.Load(), Split: c.Split.Load(), Released: c.Released.Load(),
+		Extended: c.Extended.Load(), GivenBack: c.GivenBack.Load(), Undone: c.Undone.Load(),
+		LateGrants: c.LateGrants.Load(), SecondSeals: c.SecondSeals.Load(), ThirdSeals: c.ThirdSeals.Load(),
+		Repaired: c.Repaired.Load(), IDs: c.IDs.Load(), IDRounds: c.IDRounds.Load(),
+		WorkStarted: c.WorkStarted.Load(), WorkDone: c.WorkDone.Load(),
+		HoldsLost: c.HoldsLost.Load(), Held: l.Held(), HeldFor: l.HeldFor(),
+	}
+}
+
+// MasterCounters count what passes between this daemon and its masters.
+func (l *Locker) MasterCounters() pool.Counters { return l.engine.Pool.Counters() }
+
+// MasterReport is one master with all that is measured of it, see pool.Report.
+type MasterReport = pool.MasterReport
+
+// Reports shows every master as database db's lanes see it.
+func (l *Locker) Reports(db int) []MasterReport { return l.engine.Pool.Group(db).Reports() }
+
+// InFlight is how many operations have not been answered yet.
+func (l *Locker) InFlight() int { return l.engine.InFlight() }

@@ -46,7 +46,6 @@ func (s *holds) queueLocked(h *hold, due time.Duration) {
 	heap.Push(&s.queue, h)
 }
 
-// setTimerLocked sets the timer to when the first hold is due.
 func (s *holds) setTimerLocked() {
 	if len(s.queue) == 0 {
 		return
@@ -112,7 +111,6 @@ func (h *hold) fullyCopied() bool {
 	return made != nil && made.CopiedEverywhere()
 }
 
-// onRenewed takes the masters' answer to a renewal.
 func (h *hold) onRenewed(g lease.Grant, err error) {
 	s := h.holds
 	now := s.engine.Clock.Now()

@@ -34,6 +34,7 @@ type queueID struct {
 	keys     string
 	fair     bool
 	peekOnly bool // they do not take the lock
+	work     bool // they want work, and the key is its record
 }
 
 // waiter is one request that waits. The mutex of waiters guards it.
@@ -42,14 +43,21 @@ type waiter struct {
 	queue       *waitQueue // nil until the waiter is in a queue
 	prev, next  *waiter
 	request     lease.LockRequest
-	peekOnly    bool // it does not take the lock, see AwaitFree
+	work        *workWaiter // what it requests instead of a lock; nil: a lock
 	done        lease.LockDone
 	end         time.Duration // of the wait, on the pool's clock
 	timer       pool.Timer
 	firstErr    error // why the masters could not decide before the waiter was in a queue
 	downgrading error // one of its ballots has begun to downgrade the writer
+	peekOnly    bool  // it does not take the lock, see AwaitFree
 	everRefused bool  // another request precedes this one: its ballot was refused, or others were faster in the queue
 	over        bool  // out of the queue, answered or about to be
+}
+
+// workWaiter requests work. The attempt before it lasts until runsUntil.
+type workWaiter struct {
+	contend   work.Contend
+	runsUntil time.Duration
 }
 
 // waiters are the wait queues of all keys.
@@ -110,25 +118,46 @@ func (w *waiter) finishFirst(g lease.Grant, err error) {
 	}
 }
 
-// enter puts a waiter at the end of its queue; the first one contends at once.
+// enter puts a waiter at the end of its queue.
 func (s *waiters) enter(b *Batch, w *waiter) {
 	s.mu.Lock()
+	if s.admitLocked(w) {
+		s.joinLocked(b, w)
+	}
+}
+
+// admitLocked counts a waiter, unless it may not wait; then it unlocks the mutex and answers.
+func (s *waiters) admitLocked(w *waiter) bool {
 	if w.over { // it left while its token was tried
 		s.mu.Unlock()
-		return
+		return false
 	}
-	if err := s.admitLocked(w); err != nil {
+	if err := s.refusalLocked(w); err != nil {
 		w.over = true
 		s.mu.Unlock()
 		w.done(lease.Grant{}, err)
-		return
+		return false
 	}
-	ln := s.queueLocked(w)
-	ln.insertLocked(w)
 	s.count.Add(1)
 	w.timer = s.engine.Clock.AfterFunc(max(w.end-s.engine.Clock.Now(), 0), w.onTimeout)
+	return true
+}
+
+// joinLocked puts a waiter into its queue; the first one contends at once. It unlocks the mutex.
+func (s *waiters) joinLocked(b *Batch, w *waiter) {
+	ln := s.queueLocked(w)
+	ln.insertLocked(w)
+	if ln.fair && ln.refreshTimer == nil {
+		ln.refreshTimer = s.engine.Clock.AfterFunc(refreshInterval, ln.refreshTickets)
+		db := ln.db
+		ln.group.OnReconnect(func() []pool.Operation { return s.refreshAfterReconnect(db) })
+	}
 	first := ln.head == w && ln.contender == nil
-	if first {
+	switch {
+	case first && ln.work: // it has just been refused
+		first, ln.runsUntil = false, w.work.runsUntil
+		ln.watchLocked(0)
+	case first:
 		ln.setContenderLocked(w)
 	}
 	s.mu.Unlock()
@@ -137,8 +166,8 @@ func (s *waiters) enter(b *Batch, w *waiter) {
 	}
 }
 
-// admitLocked returns the reason why a request may not wait.
-func (s *waiters) admitLocked(w *waiter) error {
+// refusalLocked returns the reason why a request may not wait.
+func (s *waiters) refusalLocked(w *waiter) error {
 	ln := s.queues[w.queueID()]
 	switch {
 	case s.closed:
@@ -161,7 +190,7 @@ func (s *waiters) admitLocked(w *waiter) error {
 // queueID of a request: several keys are one queue in whatever order they are named.
 func (w *waiter) queueID() queueID {
 	r := &w.request
-	id := queueID{db: r.DB, keys: string(r.Key), fair: r.Fair, peekOnly: w.peekOnly}
+	id := queueID{db: r.DB, keys: string(r.Key), fair: r.Fair, peekOnly: w.peekOnly, work: w.work != nil}
 	if len(r.More) > 0 {
 		var names strings.Builder
 		for _, key := range r.SortedKeys() {
@@ -173,13 +202,12 @@ func (w *waiter) queueID() queueID {
 	return id
 }
 
-// queueLocked finds or makes the waiter's queue.
 func (s *waiters) queueLocked(w *waiter) *waitQueue {
 	id := w.queueID()
 	if ln := s.queues[id]; ln != nil {
 		return ln
 	}
-	ln := &waitQueue{waits: s, queueID: id, keys: w.request.SortedKeys(), group: s.engine.Pool.Group(id.db)}
+	ln := &waitQueue{waits: s, queueID: id, keys: w.request.SortedKeys(), group: s.engine.Pool.Group(id.db), runsUntil: forever}
 	if s.queues == nil {
 		s.queues, s.byKey = map[queueID]*waitQueue{}, map[dbKey][]*waitQueue{}
 	}
@@ -195,7 +223,6 @@ func (s *waiters) queueLocked(w *waiter) *waitQueue {
 	return ln
 }
 
-// forgetLocked drops a queue.
 func (s *waiters) forgetLocked(ln *waitQueue) {
 	delete(s.queues, ln.queueID)
 	for _, key := range ln.keys {
@@ -226,6 +253,11 @@ func (w *waiter) leave() {
 	s := w.waits
 	s.mu.Lock()
 	if w.over {
+		s.mu.Unlock()
+		return
+	}
+	if ln := w.queue; ln != nil && ln.work && ln.contender == w { // its wait ends with the answer
+		w.end = 0
 		s.mu.Unlock()
 		return
 	}
@@ -318,27 +350,15 @@ func (s *waiters) end() {
 	}
 }
 
-var _ work.Places = (*waiters)(nil)
-
-// EnterWait counts a request for work that waits, and LeaveWait its end.
-func (s *waiters) EnterWait() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	limit := s.maxWaiters
-	if s.count.Load() >= int64(limit) {
-		return &Busy{What: "waiters", Limit: limit, Option: "--max-waiters"}
+// awaitWork waits in the queue of a work's record; see work.Await.
+func (s *waiters) awaitWork(db int, record Key, wait, runs time.Duration, contend work.Contend, done func(error)) (leave func()) {
+	now := s.engine.Clock.Now()
+	w := &waiter{
+		waits: s, request: lease.LockRequest{DB: db, Key: record, Wait: wait}, work: &workWaiter{contend, now + runs},
+		done: func(_ lease.Grant, err error) { done(err) }, end: now + wait, everRefused: true,
 	}
-	s.count.Add(1)
-	return nil
-}
-
-func (s *waiters) LeaveWait() { s.count.Add(-1) }
-
-// WaitsEnded reports whether the daemon admits no more waiters.
-func (s *waiters) WaitsEnded() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closed
+	s.enter(nil, w)
+	return w.leave
 }
 
 // Waiters is how many requests wait.

@@ -31,7 +31,7 @@ func (l *waiters) Waiting(db int, wanted func(Key) bool, limit int) (list []Wait
 	}
 	s.mu.Lock()
 	for _, ln := range s.queues {
-		if ln.db != db || !slices.ContainsFunc(ln.keys, wanted) {
+		if ln.db != db || ln.work || !slices.ContainsFunc(ln.keys, wanted) {
 			continue
 		}
 		all += ln.length
@@ -60,7 +60,6 @@ func (w *waiter) describe(place int, now time.Duration) Waiting {
 	return one
 }
 
-// oldest keeps the requests that have waited longest.
 func oldest(list []Waiting, limit int) []Waiting {
 	slices.SortFunc(list, func(a, b Waiting) int {
 		return cmp.Or(-cmp.Compare(a.Since, b.Since), slices.Compare(a.Keys, b.Keys), cmp.Compare(a.Place, b.Place))

@@ -57,6 +57,8 @@ type waitQueue struct {
 	lastErr     error   // … and why the last of them was not decided, nil if it was
 	everDecided bool    // a request has been decided
 
+	runsUntil time.Duration // when the attempt that runs has timed out; forever in a queue for locks
+
 	refreshTimer pool.Timer // of FAIR, see refreshTickets
 	timer        pool.Timer // nil until it is first set
 	wakeAt       time.Duration
@@ -115,11 +117,22 @@ func (ln *waitQueue) dropIfDoneLocked() {
 // setContenderLocked notes that the waiter's request is about to leave.
 func (ln *waitQueue) setContenderLocked(w *waiter) {
 	ln.contender, ln.hinted = w, false
-	ln.unwatchLocked()
+	if ln.watch.confirmed = ln.unchangedLocked(); !ln.watch.confirmed {
+		ln.unwatchLocked()
+	}
 }
 
 // contend sends the waiter's request to the masters; b may be nil.
 func (ln *waitQueue) contend(b *Batch, w *waiter) {
+	if ln.work {
+		w.work.contend(b, func(runs time.Duration, err error) {
+			ln.waits.mu.Lock()
+			ln.runsUntil = ln.waits.engine.Clock.Now() + runs
+			ln.waits.mu.Unlock()
+			ln.decided(w, lease.Grant{}, err)
+		})
+		return
+	}
 	lock := ln.waits.leases.Lock
 	if ln.peekOnly {
 		lock = ln.waits.peek
@@ -146,7 +159,6 @@ func (ln *waitQueue) handOverLocked() *waiter {
 	return ln.head
 }
 
-// decided takes the masters' answer to the waiter's request.
 func (ln *waitQueue) decided(w *waiter, g lease.Grant, err error) {
 	s := ln.waits
 	s.mu.Lock()
@@ -211,6 +223,10 @@ func (ln *waitQueue) nextLocked(g lease.Grant, err error) *waiter {
 		return nil
 	case errors.Is(err, ErrHeld) && !ln.hinted:
 		ln.streak = 0
+		if ln.unchangedLocked() {
+			ln.pollLocked(ln.runsUntil)
+			return nil
+		}
 		ln.watchLocked(0)
 		ln.watch.behind = errors.Is(err, lease.ErrBehind)
 		return nil
@@ -219,7 +235,6 @@ func (ln *waitQueue) nextLocked(g lease.Grant, err error) *waiter {
 	return head
 }
 
-// setTimerLocked sets the timer.
 func (ln *waitQueue) setTimerLocked(delay time.Duration) {
 	clock := ln.waits.engine.Clock
 	ln.wakeAt = clock.Now() + delay

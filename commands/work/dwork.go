@@ -127,7 +127,7 @@ func (a *workAnswer) Reply() commands.Reply {
 	validity := a.work.Validity()
 	if validity < time.Millisecond {
 		a.giveBack()
-		return commands.TooLate(a.work.Spent(), "the attempt is given back")
+		return commands.TooLate(a.work.ExpiredError(), "the attempt is given back")
 	}
 	return commands.Array(
 		commands.Simple(string(a.work.State)),

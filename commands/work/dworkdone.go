@@ -49,7 +49,7 @@ func (h *handlers) dworkextend(c *commands.Call) error {
 		c.Completer.CompleteDeferred(commands.Later(func() commands.Reply {
 			validity := work.Validity()
 			if validity < time.Millisecond {
-				return commands.TooLate(work.Spent(), "the attempt may be taken over")
+				return commands.TooLate(work.ExpiredError(), "the attempt may be taken over")
 			}
 			h.deps.Users.Prolonged(access.WorkQuotaKey(request.DB, request.Key), work.Token, validity)
 			return commands.Int(validity.Milliseconds())

@@ -55,7 +55,6 @@ type deletion struct {
 	ids     *IDs
 	group   *pool.Group
 	id      counterID
-	name    engine.Key
 	confirm int64
 	shown   []shownCounter // by lane
 	done    func([]CounterFate, error)
@@ -91,26 +90,24 @@ func (s *IDs) DeleteCounter(db int, name engine.Key, confirm int64, done func([]
 		done(nil, err)
 		return
 	}
-	d := &deletion{ids: s, group: s.engine.Pool.Group(db), id: counterID{db, name}, name: name, confirm: confirm, done: done}
+	d := &deletion{ids: s, group: s.engine.Pool.Group(db), id: counterID{db, name}, confirm: confirm, done: done}
 	d.query(func(int) (until, text string) { return "", "" }, d.onShown)
 }
 
 // query sends the script to every master; with an end the script deletes the counter there.
 func (d *deletion) query(with func(lane int) (until, text string), done func([]pool.Answer)) {
-	key := d.ids.key(d.name)
+	key := d.ids.key(d.id.name)
 	d.ids.engine.Collect(d.group, func(m *pool.SendContext, c *pool.Command) {
 		until, text := with(m.Lane)
 		c.Set("EVALSHA", d.ids.engine.Scripts.DeleteID, "1", key, m.Incarnation.ID, blankIsZero(m.Incarnation), until, text)
 	}, done)
 }
 
-// reject answers that nothing was deleted.
 func (d *deletion) reject(err error) {
 	d.ids.engine.Leave()
 	d.done(nil, err)
 }
 
-// onShown decides whether the counter may be deleted.
 func (d *deletion) onShown(answers []pool.Answer) {
 	d.shown = make([]shownCounter, len(answers))
 	shown, trusted, wrongType, there := 0, 0, 0, false
@@ -143,9 +140,9 @@ func (d *deletion) onShown(answers []pool.Answer) {
 	case shown < needed:
 		d.reject(e.NoQuorum(&m, "nothing was deleted"))
 	case !there || highest != d.confirm:
-		d.reject(&NotConfirmed{Counter: d.name, Confirm: d.confirm, Value: highest, Absent: !there})
+		d.reject(&NotConfirmed{Counter: d.id.name, Confirm: d.confirm, Value: highest, Absent: !there})
 	case trusted < needed:
-		d.reject(&LostState{Counter: d.name, Trusted: trusted, Needed: needed, Highest: highest})
+		d.reject(&LostState{Counter: d.id.name, Trusted: trusted, Needed: needed, Highest: highest})
 	default:
 		d.query(func(lane int) (until, text string) {
 			s := d.shown[lane]
@@ -197,7 +194,7 @@ func (d *deletion) onDeleted(answers []pool.Answer) {
 		case gone >= needed:
 			d.done(fates, nil)
 		case len(changed) > 0:
-			d.done(fates, &InUse{Counter: d.name, Confirm: d.confirm, Changed: changed, Deleted: gone, Needed: needed})
+			d.done(fates, &InUse{Counter: d.id.name, Confirm: d.confirm, Changed: changed, Deleted: gone, Needed: needed})
 		default:
 			d.done(fates, e.NoQuorum(&m, "the counter is deleted on the masters that answered, and ids up to the confirmed value may be given again; repeat the command"))
 		}

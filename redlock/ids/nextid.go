@@ -97,7 +97,6 @@ var (
 
 var _ engine.Question = (*idRound)(nil)
 
-// round starts a round.
 func (c *idCounter) round(b *engine.Batch, tries int) {
 	r := &idRound{counter: c, tries: tries}
 	r.ballot.Ask(c.ids.engine, b, c.group, nil, r)
@@ -138,7 +137,6 @@ func (r *idRound) freeze() {
 	r.announceLocked()
 }
 
-// Command proposes the range.
 func (r *idRound) Command(m *pool.SendContext, c *pool.Command) bool {
 	r.freeze()
 	r.ballot.Lock()
@@ -167,10 +165,7 @@ func (r *idRound) Command(m *pool.SendContext, c *pool.Command) bool {
 // incarnation that the operator declared to be the first, where no counter can have been
 // forgotten.
 func blankIsZero(life *pool.Incarnation) string {
-	if life.Base == 0 {
-		return "1"
-	}
-	return "0"
+	return engine.Flag(life.Base == 0)
 }
 
 func (r *idRound) Read(a pool.Answer) engine.Reading {
@@ -187,9 +182,39 @@ func (r *idRound) Read(a pool.Answer) engine.Reading {
 	case value.code == 0 && a.Seal.Good:
 		return engine.No
 	}
-	r.void(value, good, durable)
-	r.ballot.Missing.MarkMissing(a.Lane, r.absence(&a, value, inTime, durable))
+	r.reject(&a, value, good, inTime, durable)
 	return engine.Uncounted
+}
+
+// reject notes why an acceptance does not count.
+func (r *idRound) reject(a *pool.Answer, value idValue, good, inTime, durable bool) {
+	var reason error
+	switch {
+	case value.code == -1:
+		r.voids.wrongType++
+		reason = errNoCounter
+	case value.code != 1:
+	case !inTime:
+		reason = errIDsLate
+	case !durable:
+		if good {
+			r.voids.volatile++
+		}
+		reason = errIDsVolatile
+	default:
+		if good {
+			r.voids.untrusted++
+		}
+		reason = errIDsForgot
+	}
+	if a.Seal.Good && a.Seal.Quarantined && !durable {
+		r.voids.quarantinedVolatile |= 1 << a.Lane
+	}
+	why := r.counter.ids.engine.Pool.Absence(a)
+	if why.Unreadable() && reason != nil {
+		why = pool.AbsentFor(reason, 0)
+	}
+	r.ballot.Missing.MarkMissing(a.Lane, why)
 }
 
 func (r *idRound) Decided(v quorum.Result) {
@@ -204,40 +229,6 @@ func (r *idRound) Late(a pool.Answer, _ quorum.Result) {
 	r.ballot.Lock()
 	defer r.ballot.Unlock()
 	r.reportLocked(a)
-}
-
-func (r *idRound) void(value idValue, good, durable bool) {
-	switch {
-	case value.code == -1:
-		r.voids.wrongType++
-	case value.code != 1 || !good:
-	case !durable:
-		r.voids.volatile++
-	case !value.trusted:
-		r.voids.untrusted++
-	}
-}
-
-// absence is why an acceptance does not count.
-func (r *idRound) absence(a *pool.Answer, value idValue, inTime, durable bool) pool.Absence {
-	why := r.counter.ids.engine.Pool.Absence(a)
-	if a.Seal.Good && a.Seal.Quarantined && !durable {
-		r.voids.quarantinedVolatile |= 1 << a.Lane
-	}
-	if !why.Unreadable() {
-		return why
-	}
-	switch {
-	case value.code == -1:
-		return pool.AbsentFor(errNoCounter, 0)
-	case value.code != 1:
-		return why
-	case !inTime:
-		return pool.AbsentFor(errIDsLate, 0)
-	case !durable:
-		return pool.AbsentFor(errIDsVolatile, 0)
-	}
-	return pool.AbsentFor(errIDsForgot, 0)
 }
 
 // idValue is a script's answer about a counter on one master.
@@ -260,7 +251,6 @@ func readID(r pool.Reply) idValue {
 	return idValue{code, number, trusted == 1}
 }
 
-// succeed hands out the range in the order of arrival.
 func (r *idRound) succeed() {
 	c := r.counter
 	c.mu.Lock()
@@ -403,7 +393,6 @@ func (r *idRound) announceLocked() {
 	}
 }
 
-// reportLocked reports one vote.
 func (r *idRound) reportLocked(a pool.Answer) {
 	switch {
 	case !r.frozen:

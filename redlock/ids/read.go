@@ -157,7 +157,6 @@ type counterScan struct {
 	open    int // masters whose walk has not finished
 }
 
-// send sends one SCAN to one master.
 func (s *counterScan) send(lane int, cursor string) {
 	s.group.Push(lane, &engine.Message{
 		Write: func(_ *pool.SendContext, c *pool.Command) bool {

@@ -40,10 +40,7 @@ func (c *acquireCall) finish(g Grant, err error) {
 	if r.Token == "" {
 		return
 	}
-	l.tokenQueue.leave(engine.LeaseID{DB: r.DB, Key: r.Key, Token: r.Token})
-	for i, key := range r.More {
-		l.tokenQueue.leave(engine.LeaseID{DB: r.DB, Key: key, Token: r.tokenOf(i+1, r.Token)})
-	}
+	r.eachLease(r.Token, l.tokenQueue.leave)
 }
 
 // lockBallot puts one request to all masters.
@@ -96,10 +93,9 @@ func (c *acquireCall) start(b *engine.Batch) {
 	}
 }
 
-// try starts the first ballot.
 func (c *acquireCall) try(b *engine.Batch) { c.startBallot(b, nil) }
 
-// startBallot starts a ballot in the mode that follows from the last ballot; nil for the first.
+// startBallot starts a ballot in the mode that follows from the last ballot, or else in that of the request.
 // Without a caller's token each ballot has a token of its own. So nothing that an earlier
 // ballot made can be mistaken for this one's.
 func (c *acquireCall) startBallot(b *engine.Batch, f lockMode) {
@@ -251,12 +247,10 @@ func (a *lockBallot) Undecided() {
 }
 
 func (a *lockBallot) IsYes(r pool.Reply) bool {
-	script := a.call.request.Script
-	if script == nil {
-		return engine.IsYes(r)
+	if script := a.call.request.Script; script != nil {
+		return script.isYes(r)
 	}
-	own, _ := script.splitAnswer(r)
-	return script.Vote(own) == ScriptYes
+	return engine.IsYes(r)
 }
 
 func (a *lockBallot) grant(fence int64) {
@@ -264,9 +258,9 @@ func (a *lockBallot) grant(fence int64) {
 	now := l.engine.Recent() // the reply reads the clock again before it promises anything
 	g := Grant{
 		Key: r.Key, More: r.More, Token: a.token, Fence: engine.Fence(fence), Fresh: a.fresh,
-		db: r.DB, mode: r.Mode, until: quorum.Deadline(a.start, r.TTL), ttl: r.TTL, start: a.start, clock: l.engine.Clock,
+		Term: l.engine.NewTerm(a.start, r.TTL), db: r.DB, mode: r.Mode,
 	}
-	if g.until <= now {
+	if g.Until() <= now {
 		a.takeBack()
 		l.engine.Counts.Expired.Add(1)
 		a.call.finish(Grant{}, &engine.Expired{Elapsed: now - a.start, TTL: r.TTL})
@@ -275,20 +269,20 @@ func (a *lockBallot) grant(fence int64) {
 	if r.Token != "" {
 		g.ballot = a
 	}
-	known := leaseRecord{until: g.until, gone: a.start + r.TTL + l.engine.MasterTimeout + l.engine.Late, copies: a.lanesWithCopy(), mode: r.Mode, fence: g.Fence, granted: now}
-	l.records.note(engine.LeaseID{DB: r.DB, Key: r.Key, Token: a.token}, known, now)
-	l.events.Emit(events.Acquired, engine.LeaseID{DB: r.DB, Key: r.Key, Token: a.token}, g.Fence, known.gone-now)
-	for i, key := range r.More {
-		id := engine.LeaseID{DB: r.DB, Key: key, Token: r.tokenOf(i+1, a.token)}
+	known := leaseRecord{
+		until: g.Until(), gone: a.start + r.TTL + l.engine.MasterTimeout + l.engine.Late,
+		copies: a.lanesWithCopy(), mode: r.Mode, fence: g.Fence, note: l.noteOf(r, g.Fence), granted: now,
+	}
+	r.eachLease(a.token, func(id engine.LeaseID) {
 		l.records.note(id, known, now)
 		l.events.Emit(events.Acquired, id, g.Fence, known.gone-now)
-	}
+		l.writeNote(id, known.note, known.until)
+	})
 	if r.Hold != nil {
 		g.Hold = l.changes.Granted(g, a, r.Hold)
 	}
-	l.notes.granted(r, &g)
 	if r.Script != nil {
-		l.shorten(a.call.group, a.kept, g.until, a.ids()...)
+		l.shorten(a.call.group, a.kept, known.until, a.ids()...)
 	}
 	l.engine.Counts.Acquired.Add(1)
 	if a.fencing.Rounds > 0 {
@@ -303,13 +297,8 @@ func (a *lockBallot) grant(fence int64) {
 // tokenOf is the token of the i-th key.
 func (a *lockBallot) tokenOf(i int) engine.Token { return a.call.request.tokenOf(i, a.token) }
 
-// ids are the leases of the request's keys.
-func (a *lockBallot) ids() []engine.LeaseID {
-	r := &a.call.request
-	ids := []engine.LeaseID{{DB: r.DB, Key: r.Key, Token: a.token}}
-	for i, key := range r.More {
-		ids = append(ids, engine.LeaseID{DB: r.DB, Key: key, Token: r.tokenOf(i+1, a.token)})
-	}
+func (a *lockBallot) ids() (ids []engine.LeaseID) {
+	a.call.request.eachLease(a.token, func(id engine.LeaseID) { ids = append(ids, id) })
 	return ids
 }
 

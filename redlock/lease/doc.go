@@ -4,11 +4,10 @@
 // Files in reading order:
 //   - request.go, grant.go, leases.go, lease.go: requests, outcomes and the Leases;
 //   - acquire.go, lockmode.go, fail.go, undo.go: the ballot of a lock;
-//   - release.go, pending.go, extend.go, repair.go, records.go: the end of a lease and its extension;
+//   - release.go, extend.go, records.go: the end of a lease and its extension;
 //   - tokenqueue.go, hotkey.go: limits of what is in flight for a token or a key;
-//   - upgrade.go, shared.go, permits.go, otherlimit.go, multi.go, fairmode.go, sharedfence.go: the
-//     other modes;
+//   - upgrade.go, shared.go, permits.go, multi.go, fairmode.go, sharedfence.go: the other modes;
 //   - notes.go: notes about holders, for people;
-//   - script.go, scriptballot.go, scriptrun.go, scriptlock.go, scriptextend.go, scriptdelete.go,
-//     scriptwrite.go, view.go, shorten.go, forward.go: clients that expect one Redis.
+//   - script.go, scriptrun.go, scriptlock.go, scriptextend.go, scriptwrite.go, view.go, shorten.go,
+//     forward.go: clients that expect one Redis.
 package lease

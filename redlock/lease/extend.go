@@ -13,7 +13,6 @@ import (
 	"redlockd/redlock/quorum"
 )
 
-// extension extends one lease.
 type extension struct {
 	engine.Plain
 	ballot  engine.Ballot
@@ -45,22 +44,32 @@ type heldCopy struct {
 
 var _ engine.Question = (*extension)(nil)
 
+const unchangedLease = "the lease is unchanged, its old validity stands"
+
 func (l *Leases) extend(b *engine.Batch, r ExtendRequest, done ExtendDone) {
-	now := l.engine.Clock.Now()
-	e := &extension{leases: l, group: l.engine.Pool.Group(r.DB), request: r, start: now, done: done}
-	for _, key := range append([]engine.Key{r.Key}, r.More...) {
-		id := engine.LeaseID{DB: r.DB, Key: key, Token: r.Token}
-		// A lease that this daemon knows to have lapsed is over, even if a straggler's copy
-		// could still be prolonged. Once no copy of that lease can be left, what the masters
-		// hold is another daemon's extension, and they are queried.
-		known := l.records.findOrAdd(id, now)
-		e.ids, e.records, e.keys = append(e.ids, id), append(e.records, known.number), append(e.keys, l.engine.MasterKey(key))
-		if known.until <= now && now < known.gone {
-			e.finish(Grant{}, engine.ErrNotHeld)
-			return
-		}
+	e := &extension{done: done}
+	if _, lapsed := e.enter(l, r); lapsed {
+		e.finish(Grant{}, engine.ErrNotHeld)
+		return
 	}
 	e.ballot.Ask(l.engine, b, e.group, r.Trace, e)
+}
+
+// enter notes what this daemon knows of the leases: how much is left of them, and whether one of
+// them has lapsed. A lease that is known to have lapsed is over, even if a straggler's copy could
+// still be prolonged. Once no copy of that lease can be left, what the masters hold is another
+// daemon's extension, and they are queried.
+func (e *extension) enter(l *Leases, r ExtendRequest) (left time.Duration, lapsed bool) {
+	now := l.engine.Clock.Now()
+	e.leases, e.group, e.request, e.start = l, l.engine.Pool.Group(r.DB), r, now
+	for _, key := range append([]engine.Key{r.Key}, r.More...) {
+		id := engine.LeaseID{DB: r.DB, Key: key, Token: r.Token}
+		known := l.records.findOrAdd(id, now)
+		e.ids, e.records, e.keys = append(e.ids, id), append(e.records, known.number), append(e.keys, l.engine.MasterKey(key))
+		left = max(left, known.until-now)
+		lapsed = lapsed || known.until <= now && now < known.gone
+	}
+	return left, lapsed
 }
 
 // Props: an extension prolongs what excludes others, so it is sealed like an acquire.
@@ -105,21 +114,8 @@ func (e *extension) Read(answer pool.Answer) engine.Reading {
 
 // Decide counts the masters that agree with most others.
 func (e *extension) Decide(votes *quorum.Tally) quorum.Result {
-	most := 0
-	for _, how := range e.copies {
-		if !how.held {
-			continue
-		}
-		agree := 0
-		for _, other := range e.copies {
-			if other == how {
-				agree++
-			}
-		}
-		if agree > most {
-			most, e.agreed = agree, how
-		}
-	}
+	var most int
+	e.agreed, most = quorum.MostAlike(e.copies[:], func(a, b heldCopy) bool { return a.held && a == b })
 	t := *votes
 	t.Yes, t.Uncounted = most, t.Uncounted-most
 	return t.Result()
@@ -134,7 +130,7 @@ func (e *extension) Decided(v quorum.Result) {
 	case quorum.Refused:
 		e.finish(Grant{}, engine.ErrNotHeld)
 	default:
-		e.finish(Grant{}, e.ballot.NoQuorum("the lease is unchanged, its old validity stands"))
+		e.finish(Grant{}, e.ballot.NoQuorum(unchangedLease))
 	}
 }
 
@@ -187,18 +183,19 @@ func (e *extension) grant(lost [quorum.MaxMasters]bool) {
 	}
 	longer := leaseRecord{until: until, gone: e.start + r.TTL + l.engine.MasterTimeout + l.engine.Late, copies: allLanes, mode: e.agreed.mode}
 	for i, id := range e.ids {
-		fence := l.records.prolong(id, longer, e.records[i], now)
-		l.events.Emit(events.Extended, id, fence, longer.gone-now)
+		before := l.records.prolong(id, longer, e.records[i], now)
+		l.events.Emit(events.Extended, id, before.fence, longer.gone-now)
+		if before.until < until {
+			l.writeNote(id, before.note, until)
+		}
 	}
 	if e.exact {
 		l.shorten(e.group, e.kept, until, e.ids...)
 	}
-	l.notes.prolong(e.ids, until)
 	l.changes.Extended(e.ids, until)
 	l.engine.Counts.Extended.Add(1)
 	e.finish(Grant{
-		Key: r.Key, More: r.More, Token: r.Token, db: r.DB, mode: e.agreed.mode,
-		until: until, ttl: r.TTL, start: e.start, clock: l.engine.Clock,
+		Key: r.Key, More: r.More, Token: r.Token, Term: l.engine.NewTerm(e.start, r.TTL), db: r.DB, mode: e.agreed.mode,
 	}, nil)
 	for lane, isLost := range lost {
 		if isLost {
@@ -219,4 +216,48 @@ func (e *extension) heldUntil() (until time.Duration, ok bool) {
 		until = min(until, known.until)
 	}
 	return until, true
+}
+
+// repair re-creates a copy on a master that lost it, of the kind that a quorum holds. It never
+// counts as a vote: the other masters have proved the lease. It takes the keys, so nothing else
+// on them shares its flush.
+func (e *extension) repair(lane int) {
+	e.leases.engine.Counts.Repaired.Add(1)
+	e.group.Push(lane, &engine.Message{
+		Plan:     pool.Props{Key: e.keys[0], Rest: e.keys[1:], Exclusive: true, Sealed: true},
+		Write:    e.writeCopy,
+		OnAnswer: e.onRepaired,
+	})
+}
+
+// writeCopy requests the copy unless the lease has been released meanwhile. A release forgets
+// the lease before it is queued, so it is either visible here or follows on this lane.
+func (e *extension) writeCopy(m *pool.SendContext, c *pool.Command) bool {
+	until, ok := e.heldUntil()
+	if !ok || m.Now >= until {
+		return false
+	}
+	end := m.Decimal(quorum.RepairedExpiry(m.Time, until-m.Now, e.leases.engine.Late))
+	s, key, token := e.leases.engine.Scripts, e.keys[0], string(e.request.Token)
+	switch {
+	case len(e.keys) > 1:
+		c.Set("EVALSHA", s.Multi, strconv.Itoa(len(e.keys)))
+		c.Args = append(append(c.Args, e.keys...), token, end, engine.Flag(e.agreed.mode == Shared))
+	case e.agreed.mode == Shared:
+		c.Set("EVALSHA", s.Share, "1", key, token, end, "")
+	case e.agreed.mode == Permits:
+		c.Set("EVALSHA", s.Permit, "1", key, token, end,
+			strconv.FormatInt(e.agreed.limit, 10), strconv.FormatInt(e.agreed.slot, 10), engine.Flag(true))
+	default:
+		c.Set("SET", key, token, "NX", "PXAT", end)
+	}
+	return true
+}
+
+// onRepaired: the lease's own release goes to every master, so it covers a copy that may or may
+// not have been made.
+func (e *extension) onRepaired(a pool.Answer) {
+	if a.Sent && a.Reply.Err == nil {
+		e.leases.changes.Copied(e.ids, engine.IsYes(a.Reply))
+	}
 }

@@ -6,8 +6,6 @@
 package lease
 
 import (
-	"reflect"
-
 	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
@@ -44,7 +42,6 @@ func (l *Leases) Forward(b *engine.Batch, r ForwardRequest, done ForwardDone) {
 	}
 }
 
-// forward is one call of Forward.
 type forward struct {
 	engine.Plain
 	ballot engine.Ballot
@@ -53,7 +50,7 @@ type forward struct {
 	done   ForwardDone
 
 	replies []pool.Reply // of masters that answered
-	alike   int          // masters that gave the last of them
+	most    pool.Reply   // the one that most of them gave
 }
 
 var _ engine.Question = (*forward)(nil)
@@ -66,23 +63,19 @@ func (f *forward) Command(_ *pool.SendContext, c *pool.Command) bool {
 }
 
 func (f *forward) Read(answer pool.Answer) engine.Reading {
-	f.alike = 0
 	if !answer.Sent || !engine.FromMaster(answer.Reply) {
 		return engine.Uncounted
 	}
 	f.replies = append(f.replies, answer.Reply)
-	for _, other := range f.replies {
-		if reflect.DeepEqual(other, answer.Reply) {
-			f.alike++
-		}
-	}
 	return engine.Neither
 }
 
 // Decide: the answer that a quorum gives alike is the result.
 func (f *forward) Decide(t *quorum.Tally) quorum.Result {
+	var alike int
+	f.most, alike = quorum.MostAlike(f.replies, sameReply)
 	switch {
-	case f.alike >= t.Quorum:
+	case alike >= t.Quorum:
 		return quorum.Granted
 	case t.Pending() == 0:
 		return quorum.Unknown
@@ -93,7 +86,7 @@ func (f *forward) Decide(t *quorum.Tally) quorum.Result {
 func (f *forward) Decided(r quorum.Result) {
 	f.ballot.Engine.Leave()
 	if r == quorum.Granted {
-		f.done(f.replies[len(f.replies)-1], nil)
+		f.done(f.most, nil)
 		return
 	}
 	f.done(pool.Reply{}, f.ballot.NoQuorum("no quorum answered alike; each master that answered has run the command"))

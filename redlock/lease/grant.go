@@ -3,7 +3,6 @@ package lease
 import (
 	"time"
 
-	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
 )
@@ -23,12 +22,9 @@ type Grant struct {
 	// through another daemon: only what the ballot made is ever given back without a request.
 	ballot grantor
 
-	db    int
-	mode  Mode
-	until time.Duration // on the pool's clock
-	ttl   time.Duration
-	start time.Duration // before the first command was queued
-	clock pool.Clock
+	engine.Term
+	db   int
+	mode Mode
 }
 
 // grantor is the ballot that made a grant.
@@ -49,30 +45,8 @@ func (g *Grant) TokenOf(i int) engine.Token {
 	return g.ballot.tokenOf(i)
 }
 
-// Validity is what is left for the caller now; ≤ 0 means it is used up.
-func (g *Grant) Validity() time.Duration { return g.until - g.clock.Now() }
-
-// Left is Validity by a cheaper clock: never less, and more only by the time for which the
-// machine was suspended since the last flush. It is for bookkeeping, never for a reply to a
-// caller.
-func (g *Grant) Left() time.Duration { return g.until - pool.RecentNow(g.clock) }
-
-// ExpiredError is the error for a grant whose validity is used up before the grant could be
-// handed over.
-func (g *Grant) ExpiredError() error {
-	return &engine.Expired{Elapsed: g.clock.Now() - g.start, TTL: g.ttl}
-}
-
-// Elapsed is the time since the ballot began.
-func (g *Grant) Elapsed() time.Duration { return g.clock.Now() - g.start }
-
-// Until is when the validity ends, Began when the ballot began, both on the pool's clock.
-func (g *Grant) Until() time.Duration { return g.until }
-func (g *Grant) Began() time.Duration { return g.start }
-
-// TTL is the lease that was requested, Mode how the key is held.
-func (g *Grant) TTL() time.Duration { return g.ttl }
-func (g *Grant) Mode() Mode         { return g.mode }
+// Mode is how the key is held.
+func (g *Grant) Mode() Mode { return g.mode }
 
 // Chosen reports whether the caller chose the token, and may be using it through another daemon.
 func (g *Grant) Chosen() bool { return g.ballot != nil }

@@ -39,10 +39,12 @@ type hotKeys struct {
 }
 
 func newHotKeys(seed engine.Token) *hotKeys {
-	return &hotKeys{seed: fnv1a(2166136261, string(seed)), lists: map[uint32][]*acquireCall{}}
+	return &hotKeys{seed: fnv1a(fnvBasis, string(seed)), lists: map[uint32][]*acquireCall{}}
 }
 
-// fnv1a goes on with a hash of 32 bits.
+// fnvBasis is the hash of an empty text.
+const fnvBasis = 2166136261
+
 func fnv1a(hash uint32, text string) uint32 {
 	for i := range len(text) {
 		hash = (hash ^ uint32(text[i])) * 16777619
@@ -59,7 +61,6 @@ func (h *hotKeys) counter(c *acquireCall) uint32 {
 	return fnv1a(h.seed, string(c.request.Key)) % tryCounts
 }
 
-// enter starts a try, or lets it wait.
 func (h *hotKeys) enter(b *engine.Batch, c *acquireCall) {
 	i := h.counter(c)
 	if h.tries[i].Add(1) <= maxTries {
@@ -77,7 +78,6 @@ func (h *hotKeys) enter(b *engine.Batch, c *acquireCall) {
 	}
 }
 
-// leave ends a try and starts one that waits.
 func (h *hotKeys) leave(c *acquireCall) {
 	i := h.counter(c)
 	h.tries[i].Add(-1)

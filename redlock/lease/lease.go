@@ -116,7 +116,7 @@ func (l *Leases) GiveUp(g *Grant) { l.giveUp(g, nil) }
 // GiveUpLost is GiveUp for copies that this daemon can have made: the holder of the token may have
 // extended it through another daemon, and relies on that. until is the end of the lost validity.
 func (l *Leases) GiveUpLost(g *Grant, terms *HoldTerms, until time.Duration) {
-	ends := until + quorum.Drift(g.ttl)
+	ends := until + quorum.Drift(g.TTL())
 	l.giveUp(g, &releaseScope{upTo: ends - l.engine.Recent() + l.engine.MasterTimeout + 2*quorum.ExpiryGrain*time.Millisecond, wrote: &terms.wrote})
 }
 
@@ -133,7 +133,7 @@ func (l *Leases) giveUp(g *Grant, only *releaseScope) {
 // lease is released meanwhile, the renewal precedes the release on every master, or finds nothing.
 func (l *Leases) Renew(b *engine.Batch, g *Grant, terms *HoldTerms, done ExtendDone) {
 	l.engine.EnterAlways()
-	l.extend(b, ExtendRequest{DB: g.db, Key: g.Key, More: g.More, Token: g.Token, TTL: g.ttl, wrote: &terms.wrote}, done)
+	l.extend(b, ExtendRequest{DB: g.db, Key: g.Key, More: g.More, Token: g.Token, TTL: g.TTL(), wrote: &terms.wrote}, done)
 }
 
 // IsBusy reports whether an acquire of one of the grant's leases is in flight, and its token was

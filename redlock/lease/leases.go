@@ -3,6 +3,8 @@
 package lease
 
 import (
+	"os"
+	"strconv"
 	"time"
 
 	"redlockd/redlock/engine"
@@ -19,7 +21,9 @@ type Leases struct {
 	usedFences usedFences
 	tokenQueue perTokenQueue
 	hot        *hotKeys
-	notes      notes
+
+	daemon      string // the name of this daemon in notes
+	everyHolder bool   // has a note, also one that gives no text
 
 	freed   func(b *engine.Batch, db int, key engine.Key)
 	changes Changes
@@ -47,7 +51,7 @@ type Copies interface {
 func New(e *engine.Engine, v *events.Events, tokens func() engine.Token, lockInfo bool) *Leases {
 	return &Leases{
 		engine: e, events: v, tokens: tokens, records: newLeaseRecords(e.MaxTTL), hot: newHotKeys(tokens()),
-		notes: notes{engine: e, daemon: daemonName(), everyHolder: lockInfo},
+		daemon: daemonName(), everyHolder: lockInfo,
 	}
 }
 
@@ -55,4 +59,12 @@ func New(e *engine.Engine, v *events.Events, tokens func() engine.Token, lockInf
 // with the batch that the release is part of.
 func (l *Leases) Connect(freed func(b *engine.Batch, db int, key engine.Key), changes Changes) {
 	l.freed, l.changes = freed, changes
+}
+
+func daemonName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return host + "/" + strconv.Itoa(os.Getpid())
 }

@@ -62,9 +62,19 @@ func TestHotKey_WhatIsBeyondTheBoundWaits(t *testing.T) {
 func TestNotes_AreForgottenWithTheLease(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t)
-	d.notes.everyHolder = true
+	d.everyHolder = true
+	notes := func() (n int) {
+		d.records.mu.Lock()
+		defer d.records.mu.Unlock()
+		for _, known := range d.records.current {
+			if known.note != "" {
+				n++
+			}
+		}
+		return n
+	}
 	g := d.take(LockRequest{Key: "k", More: []engine.Key{"z"}, Meta: "both"})
-	if n := d.notes.count.Load(); n != 2 {
+	if n := notes(); n != 2 {
 		t.Errorf("%d notes are remembered, want 2", n)
 	}
 	for _, key := range g.Keys() {
@@ -73,7 +83,7 @@ func TestNotes_AreForgottenWithTheLease(t *testing.T) {
 		}
 	}
 	d.take(LockRequest{Key: "endless", Token: "my own value", TTL: Endless, Valued: true})
-	if n := d.notes.count.Load(); n != 0 {
+	if n := notes(); n != 0 {
 		t.Errorf("%d notes are remembered", n)
 	}
 }

@@ -20,8 +20,8 @@ type lockMode interface {
 	read(a *lockBallot, answer pool.Answer) vote
 	// takeBack returns what this ballot made, or may have made, on one master.
 	takeBack(a *lockBallot, lane int, c copyState)
-	// after decides what follows a ballot that was refused or split: another ballot in the
-	// returned mode, at once or after a pause, or the error for the caller.
+	// after decides what follows a ballot that was refused or split: the error for the caller,
+	// or another ballot, at once or after a pause. A nil mode is that of the request again.
 	after(a *lockBallot, v quorum.Result) (lockMode, error)
 }
 
@@ -32,7 +32,6 @@ type vote struct {
 	copy               copyState
 }
 
-// lockModeOf is the mode of a request.
 func lockModeOf(r *LockRequest, token engine.Token) lockMode {
 	if r.Fair {
 		inner := *r
@@ -46,7 +45,7 @@ func lockModeOf(r *LockRequest, token engine.Token) lockMode {
 	case r.Script != nil:
 		return &scriptMode{script: r.Script}
 	case r.Valued:
-		return valueMode{}
+		return plainMode{}
 	case len(r.More) > 0:
 		return &multiMode{shared: r.Mode == Shared}
 	case r.Mode == Shared:
@@ -59,34 +58,47 @@ func lockModeOf(r *LockRequest, token engine.Token) lockMode {
 	return plainMode{}
 }
 
-// plainMode is an exclusive lock with a token of the ballot's own. It is a plain SET, so that
-// this lock and those of every other Redlock client on the same masters exclude one another.
-// Its expiry is absolute: a copy that arrives late has already expired.
-type plainMode struct{}
+// sameAgain is a part of modes that send the same request again after a split.
+type sameAgain struct{}
+
+func (sameAgain) after(a *lockBallot, v quorum.Result) (lockMode, error) {
+	switch {
+	case v == quorum.Split:
+		return nil, nil
+	case a.ballot.MostlyWrongType():
+		return nil, engine.ErrWrongType
+	}
+	return nil, engine.ErrHeld
+}
+
+// plainMode is an exclusive lock with a token of the ballot's own, or with a value that a client
+// of plain SET NX chose. It is a plain SET, so that this lock and those of every other Redlock
+// client on the same masters exclude one another. Its expiry is absolute: a copy that arrives
+// late has already expired.
+type plainMode struct{ sameAgain }
 
 var _ lockMode = plainMode{}
 
 func (plainMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
+	if a.call.request.TTL >= Endless {
+		c.Set("SET", a.key, string(a.token), "NX")
+		return
+	}
 	c.Set("SET", a.key, string(a.token), "NX", "PXAT", m.Decimal(end))
 }
 
 func (plainMode) read(_ *lockBallot, answer pool.Answer) vote { return readVote(answer) }
 
-func (plainMode) takeBack(a *lockBallot, lane int, c copyState) { a.undo(lane, c) }
-
-func (f plainMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
-	return retrySplit(f, a, v)
-}
-
-// retrySplit is after for modes that send the same request again after a split.
-func retrySplit(f lockMode, a *lockBallot, v quorum.Result) (lockMode, error) {
+// takeBack leaves a copy alone that may belong to another client with the same value: values
+// like "1" are common.
+func (plainMode) takeBack(a *lockBallot, lane int, c copyState) {
 	switch {
-	case v == quorum.Split:
-		return f, nil
-	case a.ballot.MostlyWrongType():
-		return nil, engine.ErrWrongType
+	case c == copyMaybe && len(a.token) < shortToken:
+	case a.call.request.TTL < Endless:
+		a.undo(lane, c, a.key)
+	case c == copyMade, c == copyMaybe:
+		a.undoWithin(lane, c, a.key, a.token, anyExpiry)
 	}
-	return nil, engine.ErrHeld
 }
 
 // readVote reads the answer of SET NX and of scripts that answer a number: 1 = this ballot made
@@ -107,5 +119,3 @@ func readVote(answer pool.Answer) vote {
 	}
 	return vote{no: true}
 }
-
-// replyNumbers are the numbers of an array answer.

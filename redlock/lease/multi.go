@@ -15,11 +15,11 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
-	"redlockd/redlock/quorum"
 )
 
 // multiMode takes the ballot's key and its further keys.
 type multiMode struct {
+	sameAgain
 	shared bool // shared: as a reader of every key
 }
 
@@ -53,14 +53,10 @@ func (f *multiMode) read(_ *lockBallot, answer pool.Answer) vote {
 // takeBack undoes key by key. The script moved the expiry of each copy that the token
 // already had, so the undo does not match it.
 func (f *multiMode) takeBack(a *lockBallot, lane int, c copyState) {
-	a.undo(lane, c)
+	a.undo(lane, c, a.key)
 	for _, key := range a.rest {
-		a.undoKey(lane, c, key)
+		a.undo(lane, c, key)
 	}
-}
-
-func (f *multiMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
-	return retrySplit(f, a, v)
 }
 
 // SortedKeys are the keys of the request, in rising order.
@@ -79,12 +75,16 @@ func (r *LockRequest) tokenOf(i int, own engine.Token) engine.Token {
 	return own
 }
 
-// sortedIDs are the leases of the request's keys, in the order of the keys.
-func (r *LockRequest) sortedIDs() []engine.LeaseID {
-	ids := []engine.LeaseID{{DB: r.DB, Key: r.Key, Token: r.Token}}
+// eachLease passes the leases of the request's keys to do, in the order of the request.
+func (r *LockRequest) eachLease(own engine.Token, do func(engine.LeaseID)) {
+	do(engine.LeaseID{DB: r.DB, Key: r.Key, Token: own})
 	for i, key := range r.More {
-		ids = append(ids, engine.LeaseID{DB: r.DB, Key: key, Token: r.tokenOf(i+1, r.Token)})
+		do(engine.LeaseID{DB: r.DB, Key: key, Token: r.tokenOf(i+1, own)})
 	}
+}
+
+func (r *LockRequest) sortedIDs() (ids []engine.LeaseID) {
+	r.eachLease(r.Token, func(id engine.LeaseID) { ids = append(ids, id) })
 	slices.SortFunc(ids, func(a, b engine.LeaseID) int { return strings.Compare(string(a.Key), string(b.Key)) })
 	return ids
 }

@@ -12,11 +12,8 @@ package lease
 
 import (
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"redlockd/pool"
@@ -58,132 +55,52 @@ func ParseNote(text string) *Note {
 	return &Note{Fence: engine.Fence(fence), Daemon: words[1], Client: words[2], Name: words[3], Meta: words[4]}
 }
 
-// daemonName is the name of this daemon in notes.
-func daemonName() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return host + "/" + strconv.Itoa(os.Getpid())
-}
-
-// notes are the notes that this daemon has written.
-type notes struct {
-	engine      *engine.Engine
-	daemon      string // the name of this daemon
-	everyHolder bool   // also of holders that give no text
-
-	count atomic.Int64 // at 0 a release does not take the lock
-
-	mu    sync.Mutex
-	texts map[engine.LeaseID]storedNote
-	sweep int // number of entries at which add removes those of lapsed leases
-}
-
-type storedNote struct {
-	text  string
-	until time.Duration // on the pool's clock: when the lease lapses
-}
-
-const minSweep = 1024
-
-func (n *notes) add(id engine.LeaseID, one storedNote, now time.Duration) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.texts == nil {
-		n.texts = map[engine.LeaseID]storedNote{}
-	}
-	n.texts[id] = one
-	if len(n.texts) > max(n.sweep, minSweep) {
-		for id, old := range n.texts {
-			if old.until < now {
-				delete(n.texts, id)
-			}
-		}
-		n.sweep = 2 * len(n.texts)
-	}
-	n.count.Store(int64(len(n.texts)))
-}
-
-// take removes a note and returns its text, "" if there is none.
-func (n *notes) take(id engine.LeaseID) string {
-	if n.count.Load() == 0 {
-		return ""
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	text := n.texts[id].text
-	delete(n.texts, id)
-	n.count.Store(int64(len(n.texts)))
-	return text
-}
-
-func (n *notes) find(id engine.LeaseID) (storedNote, bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	one, ok := n.texts[id]
-	return one, ok
-}
-
 // NotesKey is where the masters keep the notes of a key's holders.
 func NotesKey(e *engine.Engine, k engine.Key) string { return e.KeyOf("meta:", k) }
 
-// granted writes the notes of a new grant if its request gives a text or LockInfo is set. A
-// lock without an expiry gets no note. Such a note would not end by itself: DEL, which
-// names no token, or a release through another daemon would leave it behind.
-func (n *notes) granted(r *LockRequest, g *Grant) {
-	if r.Meta == "" && !n.everyHolder || r.TTL >= Endless {
-		return
+// noteOf is the note of a new grant if its request gives a text or LockInfo is set. A lock
+// without an expiry gets no note. Such a note would not end by itself: DEL, which names no
+// token, or a release through another daemon would leave it behind.
+func (l *Leases) noteOf(r *LockRequest, fence engine.Fence) string {
+	if r.Meta == "" && !l.everyHolder || r.TTL >= Endless {
+		return ""
 	}
-	note := Note{Meta: r.Meta, Daemon: n.daemon, Fence: g.Fence}
+	note := Note{Meta: r.Meta, Daemon: l.daemon, Fence: fence}
 	if r.Requester != nil {
 		note.Client, note.Name = r.Requester.Addr, r.Requester.Name
 	}
-	text := note.encode()
-	for _, key := range g.Keys() {
-		n.write(engine.LeaseID{DB: g.db, Key: key, Token: g.Token}, storedNote{text, g.until})
+	return note.encode()
+}
+
+// writeNote keeps a note on every master until the lease lapses; "" is no note.
+func (l *Leases) writeNote(id engine.LeaseID, text string, until time.Duration) {
+	if text != "" {
+		l.sendNote(nil, id, text, until)
 	}
 }
 
-// prolong prolongs the notes of an extended lease.
-func (n *notes) prolong(ids []engine.LeaseID, until time.Duration) {
-	if n.count.Load() == 0 {
-		return
-	}
-	for _, id := range ids {
-		if one, ok := n.find(id); ok && one.until < until {
-			n.write(id, storedNote{one.text, until})
-		}
+// dropNote drops the note of a lease that is being released; "" is no note.
+func (l *Leases) dropNote(b *engine.Batch, id engine.LeaseID, text string) {
+	if text != "" {
+		l.sendNote(b, id, "", 0)
 	}
 }
 
-func (n *notes) write(id engine.LeaseID, one storedNote) {
-	n.add(id, one, n.engine.Recent())
-	n.send(nil, id, one)
-}
-
-// drop drops the note of a lease that is being released.
-func (n *notes) drop(b *engine.Batch, id engine.LeaseID) {
-	if n.take(id) != "" {
-		n.send(b, id, storedNote{})
-	}
-}
-
-// send writes or drops a note on every master. It is not repeated on a master that does
+// sendNote writes or drops a note on every master. It is not repeated on a master that does
 // not answer: the note expires. It follows the acquire of its lock and precedes the release.
-func (n *notes) send(b *engine.Batch, id engine.LeaseID, note storedNote) {
-	n.engine.Submit(b, n.engine.Pool.Group(id.DB), &engine.Message{
-		Plan: pool.Props{Key: n.engine.MasterKey(id.Key), SharesKey: true},
+func (l *Leases) sendNote(b *engine.Batch, id engine.LeaseID, text string, until time.Duration) {
+	l.engine.Submit(b, l.engine.Pool.Group(id.DB), &engine.Message{
+		Plan: pool.Props{Key: l.engine.MasterKey(id.Key), SharesKey: true},
 		Write: func(m *pool.SendContext, c *pool.Command) bool {
 			end := "0"
-			if note.text != "" {
-				left := note.until - m.Now
+			if text != "" {
+				left := until - m.Now
 				if left <= 0 {
 					return false
 				}
-				end = m.Decimal(quorum.Expiry(m.Time, left, n.engine.Late))
+				end = m.Decimal(quorum.Expiry(m.Time, left, l.engine.Late))
 			}
-			c.Set("EVALSHA", n.engine.Scripts.Note, "1", NotesKey(n.engine, id.Key), string(id.Token), note.text, end)
+			c.Set("EVALSHA", l.engine.Scripts.Note, "1", NotesKey(l.engine, id.Key), string(id.Token), text, end)
 			return true
 		},
 	})

@@ -9,7 +9,7 @@
 package lease
 
 import (
-	"hash/fnv"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -44,9 +44,7 @@ func (f *permitMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command
 // firstSlot is chosen by the token. Requests that arrive together through several daemons
 // thus rarely try the same slot, and a repeat finds its own.
 func firstSlot(token engine.Token, limit int) int {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(token))
-	return int(h.Sum32()%uint32(limit)) + 1
+	return int(fnv1a(fnvBasis, string(token))%uint32(limit)) + 1
 }
 
 func (f *permitMode) read(a *lockBallot, answer pool.Answer) vote {
@@ -75,7 +73,7 @@ func (f *permitMode) read(a *lockBallot, answer pool.Answer) vote {
 }
 
 func (f *permitMode) takeBack(a *lockBallot, lane int, c copyState) {
-	a.undo(lane, c, strconv.Itoa(f.slot))
+	a.undo(lane, c, a.key, strconv.Itoa(f.slot))
 }
 
 // after tries another slot as long as a quorum may give one.
@@ -136,4 +134,15 @@ func mostCounted(of map[int]int, draw func(int) int) (what, times int) {
 	}
 	slices.Sort(best)
 	return best[draw(len(best))], times
+}
+
+// OtherLimit means that most masters hold the key for another number of permits.
+type OtherLimit struct {
+	Key          engine.Key
+	Asked, Limit int
+}
+
+func (e *OtherLimit) Error() string {
+	return fmt.Sprintf("LIMIT %d was asked for '%s', which is held with LIMIT %d: all users of a key must give the same number, another number only while the key is free",
+		e.Asked, e.Key, e.Limit)
 }

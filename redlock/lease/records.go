@@ -5,6 +5,7 @@
 package lease
 
 import (
+	"cmp"
 	"math/bits"
 	"sync"
 	"sync/atomic"
@@ -26,6 +27,7 @@ type leaseRecord struct {
 	mode    Mode
 	fence   engine.Fence  // of the grant; 0 = another daemon's, not known
 	granted time.Duration // 0 = by another daemon, or not known
+	note    string        // what the masters keep of the holder for people; "" = nothing
 	// number identifies the record. An extension that is decided after a release of the same
 	// token must not bring the record back.
 	number uint64
@@ -62,7 +64,7 @@ func (l *leaseRecords) noteLocked(id engine.LeaseID, n leaseRecord, now time.Dur
 	}
 	if before, ok := l.findLocked(id); ok {
 		n.until, n.gone, n.copies = max(n.until, before.until), max(n.gone, before.gone), n.copies|before.copies
-		n.fence = max(n.fence, before.fence)
+		n.fence, n.note = max(n.fence, before.fence), cmp.Or(n.note, before.note)
 		n.number = before.number
 		if n.granted == 0 || before.granted > 0 && before.until > n.granted { // an extension, or granted once more
 			n.granted = before.granted
@@ -89,15 +91,15 @@ func (l *leaseRecords) findOrAdd(id engine.LeaseID, now time.Duration) leaseReco
 }
 
 // prolong records an extension of a lease that findOrAdd returned, unless the lease has been
-// released meanwhile. It returns the fence of the lease, 0 if it is not known.
-func (l *leaseRecords) prolong(id engine.LeaseID, n leaseRecord, number uint64, now time.Duration) engine.Fence {
+// released meanwhile. It returns the former record.
+func (l *leaseRecords) prolong(id engine.LeaseID, n leaseRecord, number uint64, now time.Duration) leaseRecord {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known, ok := l.findLocked(id)
 	if ok && known.number == number {
 		l.noteLocked(id, n, now)
 	}
-	return known.fence
+	return known
 }
 
 // shorten records that a lease ends at until, if it was to last longer: a client whose script
@@ -113,34 +115,27 @@ func (l *leaseRecords) shorten(id engine.LeaseID, until time.Duration) {
 	}
 }
 
-// dropIfEmpty drops a record that has stayed empty.
 func (l *leaseRecords) dropIfEmpty(id engine.LeaseID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if known, ok := l.findLocked(id); ok && known.until == 0 {
-		delete(l.current, id)
-		delete(l.previous, id)
-	}
+	l.dropIf(id, func(known leaseRecord) bool { return known.until == 0 })
 }
 
 // dropGrant forgets a lease that was given back, unless it has been granted again since.
 func (l *leaseRecords) dropGrant(id engine.LeaseID, fence engine.Fence) {
+	l.dropIf(id, func(known leaseRecord) bool { return known.fence == fence })
+}
+
+func (l *leaseRecords) drop(id engine.LeaseID) (leaseRecord, bool) {
+	return l.dropIf(id, func(leaseRecord) bool { return true })
+}
+
+func (l *leaseRecords) dropIf(id engine.LeaseID, drops func(leaseRecord) bool) (known leaseRecord, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if known, ok := l.findLocked(id); ok && known.fence == fence {
+	if known, ok = l.findLocked(id); ok && drops(known) {
 		delete(l.current, id)
 		delete(l.previous, id)
 	}
-}
-
-// drop forgets a lease and returns its record.
-func (l *leaseRecords) drop(id engine.LeaseID) (leaseRecord, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	was, ok := l.findLocked(id)
-	delete(l.current, id)
-	delete(l.previous, id)
-	return was, ok
+	return known, ok
 }
 
 // release is drop for a lease that ends now.

@@ -12,7 +12,6 @@ import (
 	"redlockd/redlock/quorum"
 )
 
-// release is one release of a lease.
 type release struct {
 	engine.Plain
 	ballot engine.Ballot
@@ -37,6 +36,8 @@ type releaseScope struct {
 
 var _ engine.Question = (*release)(nil)
 
+const unknownRelease = "whether the token held the lock is unknown; the release is repeated until every master has let go"
+
 // releaseAs is release with the event that listeners receive. It spares copies outside
 // its scope; nil = none.
 func (l *Leases) releaseAs(event events.Kind, b *engine.Batch, id engine.LeaseID, only *releaseScope, t *engine.Trace, done UnlockDone) {
@@ -52,7 +53,7 @@ func (l *Leases) releaseAs(event events.Kind, b *engine.Batch, id engine.LeaseID
 		b = &engine.Batch{}
 		defer b.Send()
 	}
-	l.notes.drop(b, id)
+	l.dropNote(b, id, known.note)
 	r := &release{
 		leases: l, id: id, key: l.engine.MasterKey(id.Key), copies: known.copies,
 		valid: ok && known.until > now, fence: known.fence, event: event, start: now, scope: only, done: done,
@@ -136,7 +137,7 @@ func (r *release) Decided(v quorum.Result) {
 	case quorum.Granted:
 		r.leases.engine.Counts.Released.Add(1)
 	case quorum.Unknown:
-		err = r.ballot.NoQuorum("whether the token held the lock is unknown; the release is repeated until every master has let go")
+		err = r.ballot.NoQuorum(unknownRelease)
 	}
 	r.leases.engine.Leave()
 	r.done(v == quorum.Granted, err)
@@ -148,4 +149,22 @@ func (r *release) pendingRelease(lane int) pool.PendingRelease {
 		return l.pendingRelease(r.key, r.id.Token, r.start)
 	}
 	return l.pendingReleaseUpTo(r.key, r.id.Token, r.start, r.scope.upTo, r.scope.wrote[lane]+2*quorum.ExpiryGrain)
+}
+
+// pendingRelease releases whatever the token may have held when the release was requested, on a
+// master that did not answer.
+func (l *Leases) pendingRelease(key string, token engine.Token, requested time.Duration) pool.PendingRelease {
+	return l.pendingReleaseUpTo(key, token, requested, l.engine.MaxTTL+l.engine.MasterTimeout+time.Second, 0)
+}
+
+// pendingReleaseUpTo spares copies that end later than upTo after the release was
+// requested, and later than wrote, ms of the master's clock.
+func (l *Leases) pendingReleaseUpTo(key string, token engine.Token, requested, upTo time.Duration, wrote int64) pool.PendingRelease {
+	return pool.PendingRelease{
+		ArgsAt: func(then int64) []string {
+			return l.releaseWords(key, token, expiryRange{0, max(then/1000+upTo.Milliseconds(), wrote)})
+		},
+		Since: requested,
+		Until: requested + l.engine.MaxTTL + 4*l.engine.MasterTimeout,
+	}
 }

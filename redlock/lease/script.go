@@ -16,7 +16,6 @@ import (
 	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
-	"redlockd/redlock/scripts"
 )
 
 // Script is one call of a library's script.
@@ -54,12 +53,12 @@ const (
 )
 
 // ScriptVote is the meaning of a master's answer.
-type ScriptVote uint8
+type ScriptVote = engine.Reading
 
 const (
-	ScriptUnclear ScriptVote = iota // nothing that counts
-	ScriptNo                        // the script did not do what it is for
-	ScriptYes                       // the script did it
+	ScriptUnclear = engine.Uncounted // nothing that counts
+	ScriptNo      = engine.No        // the script did not do what it is for
+	ScriptYes     = engine.Yes       // the script did it
 )
 
 // A token shorter than shortToken is so easily chosen twice that its copies belong to no
@@ -68,9 +67,15 @@ const (
 const shortToken = 8
 
 // write writes the command for one master. Its arguments give a lease of ttl plus late,
-// so that a copy which arrives up to late after it was sent still lives for all of ttl.
+// so that a copy which arrives up to late after it was sent still lives for all of ttl. A script
+// that may prolong an existing copy runs inside noshorten.lua, which reports which of the keys
+// existed and keeps copies from ending earlier.
 func (s *Script) write(e *engine.Engine, m *pool.SendContext, c *pool.Command, ttl time.Duration) {
-	c.Set("EVAL", s.text(e.Scripts.NoShorten), strconv.Itoa(len(s.Keys)))
+	text := s.Text
+	if s.Prolongs {
+		text = e.Scripts.NoShorten.Wrap(text)
+	}
+	c.Set("EVAL", text, strconv.Itoa(len(s.Keys)))
 	for _, key := range s.Keys {
 		c.Args = append(c.Args, e.MasterKey(key))
 	}
@@ -94,16 +99,6 @@ func (t ScriptTime) of(m *pool.SendContext, ttl, late time.Duration) int64 {
 	return (ttl + late).Milliseconds()
 }
 
-// text is what the masters receive. A script that may prolong an existing copy runs
-// inside noshorten.lua, which reports which of the keys existed and keeps copies from
-// ending earlier.
-func (s *Script) text(within scripts.Wrapper) string {
-	if !s.Prolongs {
-		return s.Text
-	}
-	return within.Wrap(s.Text)
-}
-
 // wrapperAnswer is what noshorten.lua returns beside the script's own answer.
 type wrapperAnswer struct {
 	before string       // for each of KEYS "1" if it existed before
@@ -123,6 +118,12 @@ func (s *Script) splitAnswer(r pool.Reply) (own pool.Reply, more wrapperAnswer) 
 		own = r.Items[3]
 	}
 	return own, wrapperAnswer{r.Items[0].Str, r.Items[1].Items, r.Items[2].Items}
+}
+
+// isYes reports whether a trace shows a master's reply as a yes.
+func (s *Script) isYes(r pool.Reply) bool {
+	own, _ := s.splitAnswer(r)
+	return s.Vote(own) == ScriptYes
 }
 
 const errUnexpectedAnswer = pool.MasterError("ERR a script answered something unexpected")

@@ -1,5 +1,4 @@
-// This file acquires a lock with other commands than redlockd's own: with a value that a
-// client of plain SET NX chose, or with a library's own script.
+// This file acquires a lock with a library's own script.
 
 package lease
 
@@ -12,58 +11,14 @@ import (
 	"redlockd/redlock/quorum"
 )
 
-// valueMode is a lock with a value that the caller chose. An equal value that is already
-// there belongs to another client: values like "1" are common.
-type valueMode struct{}
-
-var _ lockMode = valueMode{}
-
-func (valueMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
-	if a.call.request.TTL >= Endless {
-		c.Set("SET", a.key, string(a.token), "NX")
-		return
-	}
-	c.Set("SET", a.key, string(a.token), "NX", "PXAT", m.Decimal(end))
-}
-
-func (valueMode) read(_ *lockBallot, answer pool.Answer) vote { return readVote(answer) }
-
-// takeBack leaves a copy alone that may belong to another client with the same value.
-func (valueMode) takeBack(a *lockBallot, lane int, c copyState) {
-	switch {
-	case c == copyMaybe && len(a.token) < shortToken:
-	case a.call.request.TTL < Endless:
-		a.undo(lane, c)
-	case c == copyMade, c == copyMaybe:
-		a.undoAny(lane, c, a.key, a.token)
-	}
-}
-
-func (f valueMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
-	return retrySplit(f, a, v)
-}
-
-// undoAny deletes the token's copy whenever it ends.
-func (a *lockBallot) undoAny(lane int, c copyState, key string, token engine.Token) {
-	l := a.call.leases
-	l.engine.Counts.Undone.Add(1)
-	engine.RetryUntilAnswered(a.call.group, lane, key, pool.PendingRelease{
-		Args:        []string{"EVALSHA", l.engine.Scripts.Release, "1", key, string(token), "", ""},
-		Until:       a.start + min(a.call.request.TTL, Endless) + 4*l.engine.MasterTimeout,
-		ConnectedAt: a.soleConnection(lane, c, token),
-	})
-}
-
 // scriptMode acquires a lock with a library's script. The script's own answers are kept
 // for the client: the last yes and the last no before the outcome.
 type scriptMode struct {
+	sameAgain
 	script   *Script
 	before   [quorum.MaxMasters]string      // which keys existed, see Script.splitAnswer
 	expiries [quorum.MaxMasters]expiryRange // when a copy of this ballot ends
 }
-
-// expiryRange is a range on a master's clock, in ms.
-type expiryRange struct{ low, high int64 }
 
 var _ lockMode = (*scriptMode)(nil)
 
@@ -136,20 +91,15 @@ func (f *scriptMode) takeBack(a *lockBallot, lane int, c copyState) {
 	if c != copyMade && c != copyMaybe || c == copyMaybe && f.script.Prolongs {
 		return
 	}
-	at := f.expiries[lane]
 	for _, id := range a.ids() {
 		key := a.call.leases.engine.MasterKey(id.Key)
 		switch {
 		case c == copyMaybe && len(id.Token) < shortToken:
 		case f.script.existed(f.before[lane], id.Key):
 		case a.call.request.TTL >= Endless:
-			a.undoAny(lane, c, key, id.Token)
+			a.undoWithin(lane, c, key, id.Token, anyExpiry)
 		default:
-			a.undoToken(lane, c, key, id.Token, at.low, at.high)
+			a.undoWithin(lane, c, key, id.Token, f.expiries[lane])
 		}
 	}
-}
-
-func (f *scriptMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
-	return retrySplit(&scriptMode{script: f.script}, a, v)
 }

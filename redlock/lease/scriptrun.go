@@ -3,6 +3,7 @@
 package lease
 
 import (
+	"reflect"
 	"time"
 
 	"redlockd/pool"
@@ -53,8 +54,10 @@ func (l *Leases) RunScript(b *engine.Batch, r ScriptRequest, done ScriptDone) {
 		done(ScriptOutcome{}, err)
 		return
 	}
-	leave := func(o ScriptOutcome, err error) { l.engine.Leave(); done(o, err) }
-	run := func(b *engine.Batch) { l.runScript(b, r, leave) }
+	run := func(b *engine.Batch) { l.runScript(b, r, done) }
+	if r.Effect == ScriptExtends || r.Effect == ScriptAdds {
+		run = func(b *engine.Batch) { l.scriptExtend(b, r, done) }
+	}
 	if r.Token == "" || l.tokenQueue.idle() {
 		run(b)
 		return
@@ -62,132 +65,165 @@ func (l *Leases) RunScript(b *engine.Batch, r ScriptRequest, done ScriptDone) {
 	l.tokenQueue.enter(engine.LeaseID{DB: r.DB, Key: r.Keys[0], Token: r.Token}, b, queuedOperation{run: run})
 }
 
+// vote reads one master's answer, and replaces it by the script's own part. The yes of a
+// release needs no seal.
+func (r *ScriptRequest) vote(answer *pool.Answer, e *engine.Engine) (vote ScriptVote, kept []keptExpiry) {
+	kept = r.Script.unwrap(answer, e)
+	if !answer.Sent || !engine.FromMaster(answer.Reply) {
+		return ScriptUnclear, kept
+	}
+	vote = r.Script.Vote(answer.Reply)
+	if vote == ScriptUnclear && isWrongType(answer.Reply) {
+		vote = ScriptNo
+	}
+	if !engine.CountsAsVote(*answer) && (vote == ScriptNo || r.Effect != ScriptReleases) {
+		vote = ScriptUnclear
+	}
+	return vote, kept
+}
+
+func (r *ScriptRequest) leases() (ids []engine.LeaseID) {
+	for _, key := range r.Keys {
+		ids = append(ids, engine.LeaseID{DB: r.DB, Key: key, Token: r.Token})
+	}
+	return ids
+}
+
+// scriptVotes are the answers to a script up to the decision. The ballot's lock guards them until
+// then.
+type scriptVotes struct {
+	votes    [quorum.MaxMasters]ScriptVote
+	replies  [quorum.MaxMasters]pool.Reply
+	reported []keptExpiry
+	unclear  bool // some master's answer counts neither as yes nor as no
+}
+
+func (s *scriptVotes) note(answer pool.Answer, vote ScriptVote, kept []keptExpiry) {
+	s.votes[answer.Lane], s.replies[answer.Lane] = vote, answer.Reply
+	s.reported = append(s.reported, kept...)
+	if vote == ScriptUnclear {
+		s.unclear = s.unclear || answer.Sent && answer.Reply.Err == nil && engine.CountsAsVote(answer)
+	}
+}
+
+// voters are the lanes that have voted v.
+func (s *scriptVotes) voters(v ScriptVote) (lanes []int) {
+	for lane, vote := range s.votes {
+		if vote == v {
+			lanes = append(lanes, lane)
+		}
+	}
+	return lanes
+}
+
+// outcome is what the client receives: the reply that most masters with this vote gave.
+func (s *scriptVotes) outcome(v ScriptVote) ScriptOutcome {
+	var replies []pool.Reply
+	for _, lane := range s.voters(v) {
+		replies = append(replies, s.replies[lane])
+	}
+	reply, n := quorum.MostAlike(replies, sameReply)
+	return ScriptOutcome{Reply: reply, Replied: n > 0, Yes: v == ScriptYes}
+}
+
+func sameReply(a, b pool.Reply) bool { return reflect.DeepEqual(a, b) }
+
+// scriptCall is one run of a script that releases a lock or needs no token.
+type scriptCall struct {
+	engine.Plain
+	scriptVotes
+	ballot  engine.Ballot
+	leases  *Leases
+	request ScriptRequest
+	keys    []string // on the masters
+	start   time.Duration
+	done    ScriptDone
+
+	valid bool         // of a release: this daemon's own records show that the leases still run
+	fence engine.Fence // of the grant; 0 = not known
+	yes   bool         // the outcome
+}
+
+var _ engine.Question = (*scriptCall)(nil)
+
 func (l *Leases) runScript(b *engine.Batch, r ScriptRequest, done ScriptDone) {
-	switch r.Effect {
-	case ScriptReleases:
-		l.scriptRelease(b, r, done)
-	case ScriptForces:
-		l.scriptForce(b, r, done)
-	default:
-		l.scriptExtend(b, r, done)
-	}
-}
-
-// libraryBallot runs the script on every master. If its effects are sealed, a yes counts
-// under a good seal only; a no always needs one.
-func (l *Leases) libraryBallot(r *ScriptRequest, sealed bool) *scriptBallot {
-	plan := pool.Props{Key: l.engine.MasterKey(r.Keys[0]), SharesKey: true, Sealed: true}
-	for _, key := range r.Keys[1:] {
-		plan.Rest = append(plan.Rest, l.engine.MasterKey(key))
-	}
-	s := newScriptBallot(l.engine.Pool.Group(r.DB), plan)
-	s.script = r.Script
-	s.unwrap = func(answer *pool.Answer) []keptExpiry { return r.Script.unwrap(answer, l.engine) }
-	s.read = func(answer pool.Answer) ScriptVote {
-		if !answer.Sent || !engine.FromMaster(answer.Reply) {
-			return ScriptUnclear
-		}
-		vote := r.Script.Vote(answer.Reply)
-		if vote == ScriptUnclear && isWrongType(answer.Reply) {
-			vote = ScriptNo
-		}
-		if !engine.CountsAsVote(answer) && (vote == ScriptNo || sealed) {
-			return ScriptUnclear
-		}
-		return vote
-	}
-	return s
-}
-
-// outcome is what the client receives.
-func (s *scriptBallot) outcome(v ScriptVote) ScriptOutcome {
-	reply, ok := s.replyOf(v)
-	return ScriptOutcome{Reply: reply, Replied: ok, Yes: v == ScriptYes}
-}
-
-// scriptRelease is release with another text.
-func (l *Leases) scriptRelease(b *engine.Batch, r ScriptRequest, done ScriptDone) {
-	now := l.engine.Recent()
+	s := &scriptCall{leases: l, request: r, start: l.engine.Recent(), done: done, valid: r.Effect == ScriptReleases}
 	if b == nil {
 		b = &engine.Batch{}
 		defer b.Send()
 	}
-	valid, fence := true, engine.Fence(0)
-	for _, key := range r.Keys {
-		id := engine.LeaseID{DB: r.DB, Key: key, Token: r.Token}
-		known, ok := l.records.release(id, now)
+	for _, id := range r.leases() {
+		s.keys = append(s.keys, l.engine.MasterKey(id.Key))
+		if r.Effect == ScriptForces {
+			l.changes.Forced(engine.LeaseID{DB: r.DB, Key: id.Key, Token: ""})
+			continue
+		}
+		known, ok := l.records.release(id, s.start)
 		l.changes.Released(id)
-		l.notes.drop(b, id)
-		valid, fence = valid && ok && known.until > now, known.fence
+		l.dropNote(b, id, known.note)
+		s.valid, s.fence = s.valid && ok && known.until > s.start, known.fence
 	}
-	s := l.libraryBallot(&r, false)
-	s.command = func(m *pool.SendContext, c *pool.Command) bool { r.Script.write(l.engine, m, c, r.TTL); return true }
-	s.onFailed = func(answer pool.Answer) {
-		if !engine.FromMaster(answer.Reply) {
-			l.retryRelease(s.ballot.Group, &r, answer.Lane, now)
-		}
-	}
-	released := false
-	s.onDecidedLocked = func(v quorum.Result) {
-		released = v == quorum.Granted || v != quorum.Refused && valid && s.ballot.Tally.Yes > 0
-		for _, key := range r.Keys {
-			if released {
-				l.events.Emit(events.Released, engine.LeaseID{DB: r.DB, Key: key, Token: r.Token}, fence, 0)
-			}
-		}
-	}
-	s.onResult = func(v quorum.Result) {
-		switch {
-		case released:
-			l.engine.Counts.Released.Add(1)
-			done(s.outcome(ScriptYes), nil)
-		case v == quorum.Refused:
-			done(s.outcome(ScriptNo), nil)
-		default:
-			done(ScriptOutcome{}, s.ballot.NoQuorum(
-				"whether the token held the lock is unknown; the release is repeated until every master has let go"))
-		}
-	}
-	s.ask(l, b, r.Trace)
+	s.ballot.Ask(l.engine, b, l.engine.Pool.Group(r.DB), r.Trace, s)
 	for _, key := range r.Keys {
 		l.freed(b, r.DB, key)
 	}
 }
 
-// retryRelease repeats the release on a master that did not answer. By then, a value that
-// is easily chosen twice may be another client's.
-func (l *Leases) retryRelease(g *pool.Group, r *ScriptRequest, lane int, start time.Duration) {
-	if len(r.Token) < shortToken {
+func (s *scriptCall) Props() pool.Props {
+	return pool.Props{Key: s.keys[0], Rest: s.keys[1:], SharesKey: true, Sealed: true}
+}
+
+func (s *scriptCall) Command(m *pool.SendContext, c *pool.Command) bool {
+	s.request.Script.write(s.leases.engine, m, c, s.request.TTL)
+	return true
+}
+
+func (s *scriptCall) IsYes(r pool.Reply) bool { return s.request.Script.isYes(r) }
+
+// Failed repeats a release on a master that did not answer. By then, a value that is easily
+// chosen twice may be another client's.
+func (s *scriptCall) Failed(answer pool.Answer) {
+	r := &s.request
+	if r.Effect != ScriptReleases || len(r.Token) < shortToken {
 		return
 	}
-	for _, key := range r.Keys {
-		g.RetryRelease(lane, l.pendingRelease(l.engine.MasterKey(key), r.Token, start))
+	if !engine.FromMaster(answer.Reply) {
+		for _, key := range s.keys {
+			s.ballot.Group.RetryRelease(answer.Lane, s.leases.pendingRelease(key, r.Token, s.start))
+		}
 	}
 }
 
-// scriptForce runs a script that needs no token.
-func (l *Leases) scriptForce(b *engine.Batch, r ScriptRequest, done ScriptDone) {
-	if b == nil {
-		b = &engine.Batch{}
-		defer b.Send()
-	}
-	for _, key := range r.Keys {
-		l.changes.Forced(engine.LeaseID{DB: r.DB, Key: key, Token: ""})
-	}
-	s := l.libraryBallot(&r, true)
-	s.command = func(m *pool.SendContext, c *pool.Command) bool { r.Script.write(l.engine, m, c, r.TTL); return true }
-	s.onResult = func(v quorum.Result) {
-		switch v {
-		case quorum.Granted:
-			done(s.outcome(ScriptYes), nil)
-		case quorum.Refused:
-			done(s.outcome(ScriptNo), nil)
-		default:
-			done(ScriptOutcome{}, s.ballot.NoQuorum("some masters may have done it"))
+func (s *scriptCall) Read(answer pool.Answer) engine.Reading {
+	vote, kept := s.request.vote(&answer, s.leases.engine)
+	s.note(answer, vote, kept)
+	return vote
+}
+
+// DecidedLocked emits the events of a release with the lock held, as release does.
+func (s *scriptCall) DecidedLocked(v quorum.Result) {
+	s.yes = v == quorum.Granted || v != quorum.Refused && s.valid && s.ballot.Tally.Yes > 0
+	if s.yes && s.request.Effect == ScriptReleases {
+		for _, id := range s.request.leases() {
+			s.leases.events.Emit(events.Released, id, s.fence, 0)
 		}
 	}
-	s.ask(l, b, r.Trace)
-	for _, key := range r.Keys {
-		l.freed(b, r.DB, key)
+}
+
+func (s *scriptCall) Decided(v quorum.Result) {
+	e, releases := s.leases.engine, s.request.Effect == ScriptReleases
+	e.Leave()
+	switch {
+	case s.yes:
+		if releases {
+			e.Counts.Released.Add(1)
+		}
+		s.done(s.outcome(ScriptYes), nil)
+	case v == quorum.Refused:
+		s.done(s.outcome(ScriptNo), nil)
+	case releases:
+		s.done(ScriptOutcome{}, s.ballot.NoQuorum(unknownRelease))
+	default:
+		s.done(ScriptOutcome{}, s.ballot.NoQuorum("some masters may have done it"))
 	}
 }

@@ -64,27 +64,29 @@ func (l *Leases) write(b *engine.Batch, r WriteRequest, done WriteDone) {
 		defer b.Send()
 	}
 	w := &writeCall{leases: l, request: r, key: l.engine.MasterKey(r.Key), start: l.engine.Recent(), done: done}
-	w.ballot = newScriptBallot(l.engine.Pool.Group(r.DB), pool.Props{Key: w.key, SharesKey: true, Sealed: true})
-	w.ballot.command, w.ballot.read, w.ballot.onResult, w.ballot.onLateVote = w.command, w.read, w.onResult, w.onLateVote
-	w.ballot.onDecidedLocked, w.ballot.unwrap = w.onDecidedLocked, w.unwrap
-	w.ballot.ask(l, b, r.Trace)
+	w.ballot.Ask(l.engine, b, l.engine.Pool.Group(r.DB), r.Trace, w)
 	if r.Effect != WriteReplaces {
 		l.freed(b, r.DB, r.Key)
 	}
 }
 
-// writeCall is one Write.
 type writeCall struct {
+	engine.Plain
+	scriptVotes
+	ballot  engine.Ballot
 	leases  *Leases
 	request WriteRequest
 	key     string
 	start   time.Duration
 	done    WriteDone
-	ballot  *scriptBallot
 	ends    [quorum.MaxMasters]int64 // written for each master, ms of its clock
 }
 
-func (w *writeCall) command(m *pool.SendContext, c *pool.Command) bool {
+var _ engine.Question = (*writeCall)(nil)
+
+func (w *writeCall) Props() pool.Props { return pool.Props{Key: w.key, SharesKey: true, Sealed: true} }
+
+func (w *writeCall) Command(m *pool.SendContext, c *pool.Command) bool {
 	r := &w.request
 	end := ""
 	if r.Effect != WriteDeletes && r.TTL < Endless {
@@ -97,7 +99,8 @@ func (w *writeCall) command(m *pool.SendContext, c *pool.Command) bool {
 	return true
 }
 
-// unwrap reports a copy that keeps its value and ends later than requested.
+// unwrap separates the answer from the report of a copy that keeps its value and ends later than
+// requested.
 func (w *writeCall) unwrap(answer *pool.Answer) []keptExpiry {
 	at := answer.Reply.Items
 	if len(at) != 3 {
@@ -107,67 +110,67 @@ func (w *writeCall) unwrap(answer *pool.Answer) []keptExpiry {
 	return []keptExpiry{{lane: answer.Lane, key: w.key, ends: at[1].Int, set: w.ends[answer.Lane], value: at[2].Str}}
 }
 
-// read: a change was made even if a quarantined master made it, but it adds nothing to a
+func (w *writeCall) IsYes(r pool.Reply) bool { return engine.IsOne(r) }
+
+func (w *writeCall) Read(answer pool.Answer) engine.Reading {
+	kept := w.unwrap(&answer)
+	vote := w.vote(answer)
+	w.note(answer, vote, kept)
+	return vote
+}
+
+// vote: a change was made even if a quarantined master made it, but it adds nothing to a
 // quorum that holds.
-func (w *writeCall) read(answer pool.Answer) ScriptVote {
+func (w *writeCall) vote(answer pool.Answer) engine.Reading {
 	n := answer.Reply.Int
 	switch {
 	case answer.Reply.Err != nil, answer.Reply.Kind != pool.ReplyInt:
-		return ScriptUnclear
+		return engine.Uncounted
 	case n == 1 && (engine.CountsAsVote(answer) || w.request.Effect == WriteDeletes):
-		return ScriptYes
-	case n != 1 && engine.CountsAsVote(answer), n == -1 && answer.Seal.Good:
-		return ScriptNo
+		return engine.Yes
+	case n == -1 && answer.Seal.Good:
+		return engine.WrongType
+	case n != 1 && engine.CountsAsVote(answer):
+		return engine.No
 	}
-	return ScriptUnclear
+	return engine.Uncounted
 }
 
-// onDecidedLocked reports the release. The holder of the deleted lock is not known.
-func (w *writeCall) onDecidedLocked(v quorum.Result) {
+// DecidedLocked reports the release. The holder of the deleted lock is not known.
+func (w *writeCall) DecidedLocked(v quorum.Result) {
 	if r := &w.request; v == quorum.Granted && r.Effect == WriteDeletes {
 		w.leases.events.Emit(events.Released, engine.LeaseID{DB: r.DB, Key: r.Key, Token: ""}, 0, 0)
 	}
 }
 
-func (w *writeCall) onResult(v quorum.Result) {
-	l, s := w.leases, w.ballot
+func (w *writeCall) Decided(v quorum.Result) {
+	l := w.leases
 	l.engine.Leave()
 	switch {
 	case v == quorum.Granted:
 		if r := &w.request; r.Effect == WriteReplaces && r.Value == r.Equal {
-			l.shorten(s.ballot.Group, s.kept, quorum.Deadline(w.start, r.TTL), engine.LeaseID{DB: r.DB, Key: r.Key, Token: r.Value})
+			l.shorten(w.ballot.Group, w.reported, quorum.Deadline(w.start, r.TTL), engine.LeaseID{DB: r.DB, Key: r.Key, Token: r.Value})
 		} else if r.Effect == WriteExpires {
 			l.changes.Shortened(engine.LeaseID{DB: r.DB, Key: r.Key, Token: ""}, quorum.Deadline(w.start, r.TTL))
 		}
 		w.done(true, nil)
-	case v == quorum.Refused && w.mostlyWrongType():
+	case v == quorum.Refused && w.ballot.MostlyWrongType():
 		w.done(false, engine.ErrWrongType)
 	case v == quorum.Refused:
-		w.takeBack(s.voters(ScriptYes)...)
+		w.takeBack(w.voters(engine.Yes)...)
 		w.done(false, nil)
 	default:
-		w.takeBack(s.voters(ScriptYes)...)
-		w.done(false, s.ballot.NoQuorum("some masters may have done it"))
+		w.takeBack(w.voters(engine.Yes)...)
+		w.done(false, w.ballot.NoQuorum("some masters may have done it"))
 	}
 }
 
-// onLateVote: after a refusal, a minority may still have made the change.
-func (w *writeCall) onLateVote(lane int, vote ScriptVote, v quorum.Result) {
-	if vote == ScriptYes && v == quorum.Refused {
-		w.takeBack(lane)
+// Late: after a refusal, a minority may still have made the change.
+func (w *writeCall) Late(answer pool.Answer, v quorum.Result) {
+	w.unwrap(&answer)
+	if v == quorum.Refused && w.vote(answer) == engine.Yes {
+		w.takeBack(answer.Lane)
 	}
-}
-
-func (w *writeCall) mostlyWrongType() bool {
-	w.ballot.ballot.Lock()
-	defer w.ballot.ballot.Unlock()
-	wrongType := 0
-	for i := range w.ballot.ballot.Tally.N {
-		if w.ballot.votes[i] == ScriptNo && w.ballot.replies[i].Int == -1 {
-			wrongType++
-		}
-	}
-	return wrongType > w.ballot.ballot.Tally.N-w.ballot.ballot.Tally.Quorum
 }
 
 // takeBack deletes a value that only a minority received. It makes no holder, unless it
@@ -179,7 +182,30 @@ func (w *writeCall) takeBack(lanes ...int) {
 	}
 	for _, lane := range lanes {
 		l.engine.Counts.Undone.Add(1)
-		pending := l.pendingReleaseWithin(w.key, r.Value, w.ends[lane]-1, w.ends[lane]+1, w.start+r.TTL+4*l.engine.MasterTimeout)
-		engine.RetryUntilAnswered(w.ballot.ballot.Group, lane, w.key, pending)
+		end := w.ends[lane]
+		engine.RetryUntilAnswered(w.ballot.Group, lane, w.key, pool.PendingRelease{
+			Args:  l.releaseWords(w.key, r.Value, expiryRange{end - 1, end + 1}),
+			Until: w.start + r.TTL + 4*l.engine.MasterTimeout,
+		})
 	}
+}
+
+// deleteSeen deletes the lock that a quorum shows, and nothing else. A master without the
+// holder's copy may have a copy of a ballot that is still running. If that copy were
+// deleted, too, its yes vote would still count when the holder's masters become free a
+// moment later. The lock would then be granted with one copy less than a quorum.
+func (l *Leases) deleteSeen(b *engine.Batch, r WriteRequest, done WriteDone) {
+	l.View(b, r.DB, r.Key, func(v View, err error) {
+		switch {
+		case err != nil:
+			done(false, err)
+		case v.Kind == "none":
+			done(false, nil)
+		case v.Kind != "string", v.Left >= Endless && !r.EndlessToo:
+			done(false, engine.ErrWrongType) // readers, permits, or foreign data
+		default:
+			r.Equal = v.Value // an empty value matches any value
+			l.write(nil, r, done)
+		}
+	})
 }

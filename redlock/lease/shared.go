@@ -24,6 +24,7 @@ import (
 // become the writer through another daemon, with a quorum that includes this master. A
 // late command must not downgrade that writer.
 type sharedMode struct {
+	sameAgain
 	downgradeBallots int                       // ballots before this one that met a writer
 	writers          int                       // masters that report the token as the writer; guarded by the ballot's lock
 	ends             *[quorum.MaxMasters]int64 // when that copy ends, ms of the master's clock; each lane writes and reads its own entry
@@ -74,7 +75,7 @@ func (f *sharedMode) downgradesNext(a *lockBallot) bool {
 	return f.downgradeBallots > 0 && f.downgradeBallots < maxDowngradeBallots && f.writers > 0 && a.ballot.Tally.Yes+f.writers >= a.ballot.Tally.Quorum
 }
 
-func (f *sharedMode) takeBack(a *lockBallot, lane int, c copyState) { a.undo(lane, c) }
+func (f *sharedMode) takeBack(a *lockBallot, lane int, c copyState) { a.undo(lane, c, a.key) }
 
 func (f *sharedMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 	a.ballot.Lock()
@@ -85,5 +86,6 @@ func (f *sharedMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 		next.downgradeBallots++
 		return next, nil
 	}
-	return retrySplit(next, a, v)
+	_, err := f.sameAgain.after(a, v)
+	return next, err
 }

@@ -6,8 +6,10 @@
 package lease
 
 import (
+	"strconv"
 	"time"
 
+	"redlockd/pool"
 	"redlockd/redlock/engine"
 )
 
@@ -31,19 +33,25 @@ func (a *lockBallot) giveBackLate(lane int, c copyState) {
 	a.mode.takeBack(a, lane, c)
 }
 
-// undo deletes the copy of the ballot's first key; for permits, the one in slot.
-func (a *lockBallot) undo(lane int, c copyState, slot ...string) {
-	a.undoKey(lane, c, a.key, slot...)
-}
-
-func (a *lockBallot) undoKey(lane int, c copyState, key string, slot ...string) {
+// undo deletes the ballot's copy of a key; for permits, the one in slot. Guarded by its expiry,
+// it cannot delete a copy that a later ballot with the same token counts on.
+func (a *lockBallot) undo(lane int, c copyState, key string, slot ...string) {
 	if c != copyMade && c != copyMaybe {
 		return
 	}
 	end := a.ends[lane]
-	// Guarded by its expiry, the undo cannot delete a copy that a later ballot with the
-	// same token counts on.
-	a.undoWithin(lane, c, key, end-1, end+1, slot...)
+	a.undoWithin(lane, c, key, a.token, expiryRange{end - 1, end + 1}, slot...)
+}
+
+// undoWithin deletes a token's copy of a key that ends within a range.
+func (a *lockBallot) undoWithin(lane int, c copyState, key string, token engine.Token, ends expiryRange, slot ...string) {
+	l := a.call.leases
+	l.engine.Counts.Undone.Add(1)
+	engine.RetryUntilAnswered(a.call.group, lane, key, pool.PendingRelease{
+		Args:        append(l.releaseWords(key, token, ends), slot...),
+		Until:       a.start + min(a.call.request.TTL, Endless) + 4*l.engine.MasterTimeout,
+		ConnectedAt: a.soleConnection(lane, c, token),
+	})
 }
 
 // soleConnection is the connection on which alone an undo may be sent, 0 for any. It
@@ -63,17 +71,16 @@ func (a *lockBallot) soleConnection(lane int, c copyState, token engine.Token) t
 	return a.connectedAt[lane]
 }
 
-// undoWithin deletes a copy that ends within [lo, hi].
-func (a *lockBallot) undoWithin(lane int, c copyState, key string, lo, hi int64, slot ...string) {
-	a.undoToken(lane, c, key, a.token, lo, hi, slot...)
-}
+// expiryRange is a range on a master's clock, in ms; anyExpiry is all of it.
+type expiryRange struct{ low, high int64 }
 
-// undoToken is undoWithin for a key with a token of its own.
-func (a *lockBallot) undoToken(lane int, c copyState, key string, token engine.Token, lo, hi int64, slot ...string) {
-	l := a.call.leases
-	l.engine.Counts.Undone.Add(1)
-	pending := l.pendingReleaseWithin(key, token, lo, hi, a.start+a.call.request.TTL+4*l.engine.MasterTimeout)
-	pending.Args = append(pending.Args, slot...)
-	pending.ConnectedAt = a.soleConnection(lane, c, token)
-	engine.RetryUntilAnswered(a.call.group, lane, key, pending)
+var anyExpiry expiryRange
+
+// releaseWords is the command that deletes a copy if it ends within the range.
+func (l *Leases) releaseWords(key string, token engine.Token, ends expiryRange) []string {
+	low, high := "", ""
+	if ends != anyExpiry {
+		low, high = strconv.FormatInt(ends.low, 10), strconv.FormatInt(ends.high, 10)
+	}
+	return []string{"EVALSHA", l.engine.Scripts.Release, "1", key, string(token), low, high}
 }

@@ -17,6 +17,7 @@ import (
 
 // tokenMode is an exclusive lock with the caller's token.
 type tokenMode struct {
+	sameAgain
 	scores [quorum.MaxMasters]int64 // expiry of the reader that was upgraded on a master
 }
 
@@ -54,8 +55,4 @@ func (f *tokenMode) takeBack(a *lockBallot, lane int, c copyState) {
 			strconv.FormatInt(a.ends[lane], 10), score},
 		Until: a.start + l.engine.MaxTTL + 4*l.engine.MasterTimeout, ConnectedAt: a.soleConnection(lane, c, a.token),
 	})
-}
-
-func (f *tokenMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
-	return retrySplit(&tokenMode{}, a, v)
 }

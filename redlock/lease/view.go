@@ -35,7 +35,6 @@ func (l *Leases) View(b *engine.Batch, db int, key engine.Key, done ViewDone) {
 	w.ballot.Ask(l.engine, b, l.engine.Pool.Group(db), nil, w)
 }
 
-// viewCall is one View.
 type viewCall struct {
 	engine.Plain
 	ballot engine.Ballot

@@ -47,7 +47,7 @@ func brokenPermits() []Mutant {
 		patched("multi-some", "of several keys only the first one is looked at",
 			Change{scripts + "multi.lua", "  elseif kind ~= 'none' then\n", "  elseif kind ~= 'none' and i == 1 then\n"}).in("blind-3"),
 		patched("multi-undo", "of several keys only the first one is given back by a failed attempt",
-			Change{"redlock/lease/multi.go", "\tfor _, key := range a.rest {\n\t\ta.undoKey(lane, c, key)\n", "\tfor _, key := range a.rest {\n\t\tif pool.Broken(\"multi-undo\") {\n\t\t\tbreak\n\t\t}\n\t\ta.undoKey(lane, c, key)\n"}).in("pairs-3"),
+			Change{"redlock/lease/multi.go", "\tfor _, key := range a.rest {\n\t\ta.undo(lane, c, key)\n", "\tfor _, key := range a.rest {\n\t\tif pool.Broken(\"multi-undo\") {\n\t\t\tbreak\n\t\t}\n\t\ta.undo(lane, c, key)\n"}).in("pairs-3"),
 		patched("multi-hold", "of several keys only the first one is given back when their holder goes",
 			Change{"redlock/lease/lease.go", "\tfor _, id := range g.Leases() {\n\t\tl.releaseAlways(events.Released, nil, id, only,",
 				"\tfor i, id := range g.Leases() {\n\t\tif i > 0 && pool.Broken(\"multi-hold\") {\n\t\t\tbreak\n\t\t}\n\t\tl.releaseAlways(events.Released, nil, id, only,"}).in("waits-3"),

@@ -82,7 +82,7 @@ func brokenMemories() []Mutant {
 		patched("repeat-absence", "\"not held\" counts without a seal",
 			Change{"redlock/lease/release.go", proves, "pool.Broken(\"repeat-absence\"), " + proves}),
 		patched("trust", "a counter counts in any memory",
-			Change{"redlock/ids/nextid.go", "if life.Base == 0 {", "if life.Base == 0 || pool.Broken(\"trust\") {"}),
+			Change{"redlock/ids/nextid.go", "engine.Flag(life.Base == 0)", "engine.Flag(life.Base == 0 || pool.Broken(\"trust\"))"}),
 		patched("claims", "a daemon that was left behind by a change of the masters begins with a blank one",
 			Change{"pool/attempt.go", "if admitted >= Quorum(len(g.lanes)) {", "if admitted >= Quorum(len(g.lanes)) || Broken(\"claims\") {"}).in("replaced-3"),
 		patched("distinct", "one server counts as two masters",
@@ -94,7 +94,7 @@ func brokenMemories() []Mutant {
 
 // brokenCopies: rows of what extends, undoes and releases copies.
 func brokenCopies() []Mutant {
-	const takeBack, undo = "\tl, score := a.call.leases, \"\"\n", "\ta.undoWithin(lane, c, key, end-1, end+1, slot...)\n"
+	const takeBack, undo = "\tl, score := a.call.leases, \"\"\n", "\ta.undoWithin(lane, c, key, a.token, expiryRange{end - 1, end + 1}, slot...)\n"
 	return []Mutant{
 		patched("repair", "an absent copy counts as held",
 			Change{"redlock/lease/extend.go", "\tcase lacks && counts:\n", "\tcase lacks && counts && pool.Broken(\"repair\"):\n\t\te.copies[answer.Lane] = heldCopy{held: true}\n\t\treturn engine.Neither\n\tcase lacks && counts:\n"}),
@@ -102,13 +102,13 @@ func brokenCopies() []Mutant {
 			Change{scripts + "shape.lua", "math.max(ends, E)", "E"},
 			Change{scripts + "extend.lua", "new > ends", "new ~= ends"}),
 		patched("undo-guard", "an undo takes any copy of its token",
-			Change{"redlock/lease/undo.go", undo, "\tif pool.Broken(\"undo-guard\") {\n\t\ta.undoWithin(lane, c, key, 0, 2*end, slot...)\n\t\treturn\n\t}\n" + undo},
-			Change{"redlock/lease/upgrade.go", takeBack, "\tif pool.Broken(\"undo-guard\") {\n\t\ta.undoWithin(lane, c, a.key, 0, 2*a.ends[lane])\n\t\treturn\n\t}\n" + takeBack}),
+			Change{"redlock/lease/undo.go", undo, "\tif pool.Broken(\"undo-guard\") {\n\t\ta.undoWithin(lane, c, key, a.token, expiryRange{0, 2 * end}, slot...)\n\t\treturn\n\t}\n" + undo},
+			Change{"redlock/lease/upgrade.go", takeBack, "\tif pool.Broken(\"undo-guard\") {\n\t\ta.undoWithin(lane, c, a.key, a.token, expiryRange{0, 2 * a.ends[lane]})\n\t\treturn\n\t}\n" + takeBack}),
 		patched("undo-all", "an undo skips masters that have not answered",
 			Change{"redlock/lease/undo.go", "\tend := a.ends[lane]\n", "\tif c == copyMaybe && pool.Broken(\"undo-all\") {\n\t\treturn\n\t}\n\tend := a.ends[lane]\n"},
 			Change{"redlock/lease/upgrade.go", takeBack, "\tif c == copyMaybe && pool.Broken(\"undo-all\") {\n\t\treturn\n\t}\n" + takeBack}),
 		patched("upgrade-undo", "the undo of an upgrade takes the read lease, too",
-			Change{"redlock/lease/upgrade.go", takeBack, "\tif c == copyUpgraded && pool.Broken(\"upgrade-undo\") {\n\t\ta.undoWithin(lane, c, a.key, 0, 2*a.ends[lane])\n\t\treturn\n\t}\n" + takeBack}).in("contest-3"),
+			Change{"redlock/lease/upgrade.go", takeBack, "\tif c == copyUpgraded && pool.Broken(\"upgrade-undo\") {\n\t\ta.undoWithin(lane, c, a.key, a.token, expiryRange{0, 2 * a.ends[lane]})\n\t\treturn\n\t}\n" + takeBack}).in("contest-3"),
 		patched("pending-release", "an unanswered release is not repeated",
 			Change{"pool/pendingrelease.go", "func (l *lane) retryLocked(d PendingRelease) {\n", "func (l *lane) retryLocked(d PendingRelease) {\n\tif Broken(\"pending-release\") {\n\t\treturn\n\t}\n"}),
 	}
@@ -122,7 +122,7 @@ func brokenModes() []Mutant {
 		patched("caller-clock", "the caller's clock decides whether a reader's lease is over",
 			Change{scripts + "shape.lua", "'(' .. digits(now)", "'(' .. ARGV[2]"}).in("readers-3"),
 		patched("one-kind", "an extension adds up copies of a reader and of a writer",
-			Change{"redlock/lease/extend.go", "\t\t\tif other == how {\n", "\t\t\tif other == how || other.held && pool.Broken(\"one-kind\") {\n"}).in("halves-3"),
+			Change{"redlock/lease/extend.go", "return a.held && a == b }", "return a.held && (a == b || b.held && pool.Broken(\"one-kind\")) }"}).in("halves-3"),
 		patched("counted-permits", "masters count permits, each for itself",
 			Change{scripts + "permit.lua", "    return said\n", "    if #said == 1 then return said end\n    slot, holder = digits(said[2]), nil\n"}).in("permits-3"),
 	}

@@ -49,7 +49,7 @@ func brokenLanes() []Mutant {
 func brokenLocks() []Mutant {
 	return []Mutant{
 		patched("elapsed", "validity ignores what was spent",
-			Change{"redlock/lease/acquire.go", "until: quorum.Deadline(a.start, r.TTL)", "until: quorum.Deadline(quorum.Spent(a.start, now), r.TTL)"},
+			Change{"redlock/engine/lease.go", "until: quorum.Deadline(start, ttl)", "until: quorum.Deadline(quorum.Spent(start, e.Recent()), ttl)"},
 			Change{"redlock/quorum/validity.go", "// Expiries are in", "func Spent(start, now time.Duration) time.Duration {\n\tif pool.Broken(\"elapsed\") {\n\t\treturn now\n\t}\n\treturn start\n}\n\n// Expiries are in"}),
 		patched("rest", "an early decision cancels commands that were not sent yet",
 			Change{"redlock/lease/acquire.go", "if m.Now >= quorum.Deadline(a.start, request.TTL) {",
@@ -58,11 +58,11 @@ func brokenLocks() []Mutant {
 			Change{"redlock/quorum/validity.go", "\tend := now/1000 + (ttl + late).Milliseconds() + 1",
 				"\tif pool.Broken(\"margin\") {\n\t\tlate = 0\n\t}\n\tend := now/1000 + (ttl + late).Milliseconds() + 1"}),
 		patched("repair-lapsed", "a copy is repaired after the lease was released",
-			Change{"redlock/lease/repair.go", "\tif !ok || m.Now >= until {",
+			Change{"redlock/lease/extend.go", "\tif !ok || m.Now >= until {",
 				"\tif pool.Broken(\"repair-lapsed\") {\n\t\tuntil = m.Now + e.request.TTL\n\t} else if !ok || m.Now >= until {"}).in("repairs-3"),
 		patched("revive", "a daemon extends past a known deadline",
-			Change{"redlock/lease/extend.go", "if known.until <= now && now < known.gone {",
-				"if known.until <= now && now < known.gone && !pool.Broken(\"revive\") {"}).
+			Change{"redlock/lease/extend.go", "lapsed || known.until <= now && now < known.gone\n",
+				"lapsed || known.until <= now && now < known.gone && !pool.Broken(\"revive\")\n"}).
 			but("an extension counts copies that a quorum still holds, so another client can come in between only while copies have ended by some masters' clocks and not by others; not seen in 50 million executions"),
 		patched("token-queue", "a token's calls do not wait for one another",
 			Change{"redlock/lease/tokenqueue.go", "case busy:", "case busy && !pool.Broken(\"token-queue\"):"}).in("regrets-3"),

@@ -41,5 +41,22 @@ func (t *Tally) Result() Result {
 	return Undecided
 }
 
+// MostAlike is the answer that most of them are like, and how many are. Among several it is the
+// first.
+func MostAlike[T any](answers []T, alike func(a, b T) bool) (most T, n int) {
+	for _, one := range answers {
+		same := 0
+		for _, other := range answers {
+			if alike(one, other) {
+				same++
+			}
+		}
+		if same > n {
+			most, n = one, same
+		}
+	}
+	return most, n
+}
+
 // Answered is how many masters gave an answer that counts.
 func (t *Tally) Answered() int { return t.Yes + t.No }

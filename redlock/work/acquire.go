@@ -25,7 +25,7 @@ type workBallot struct {
 
 	// Guarded by the ballot's lock.
 	made     [quorum.MaxMasters]bool // masters that made a record of this attempt, or may have
-	running  []runningWork           // attempts of other requests, one a master
+	running  []workReply             // attempts of other requests, one a master
 	finished int                     // masters on which the work is done
 	spent    int                     // masters on which no attempt is left
 	highest  int64                   // highest attempt number seen
@@ -38,7 +38,6 @@ var _ engine.Question = (*workBallot)(nil)
 // Props: as for a lock.
 func (w *workBallot) Props() pool.Props { return pool.Props{Key: w.key, Exclusive: true, Sealed: true} }
 
-// Command proposes the attempt.
 func (w *workBallot) Command(m *pool.SendContext, c *pool.Command) bool {
 	r := &w.call.request
 	if m.Now >= quorum.Deadline(w.start, r.Timeout) {
@@ -57,14 +56,7 @@ type workReply struct {
 	code    int64 // see worktry.lua; 0 = no answer
 	attempt int64 // for code 1: 1 if the master may not know what was before
 	left    time.Duration
-	owner   string
-}
-
-// runningWork is another request's attempt on one master.
-type runningWork struct {
-	attempt int64
-	left    time.Duration
-	owner   string
+	owner   string // of another request's attempt
 }
 
 func readWork(r pool.Reply) workReply {
@@ -86,7 +78,6 @@ func readWork(r pool.Reply) workReply {
 	return answer
 }
 
-// Read notes the copy and counts the vote.
 func (w *workBallot) Read(a pool.Answer) engine.Reading {
 	answer := readWork(a.Reply)
 	w.made[a.Lane] = mayBeMade(a, answer)
@@ -124,12 +115,12 @@ func (w *workBallot) count(a pool.Answer, answer workReply) engine.Reading {
 	case answer.code == 1 && seal.Good && oldEnough:
 		return engine.Yes
 	case (answer.code <= 1 && answer.code != -1) || !seal.Good:
-		w.ballot.Missing.MarkMissing(a.Lane, w.absence(&a, answer))
+		w.ballot.Missing.MarkMissing(a.Lane, w.call.works.absence(&a, answer.code == 1 && answer.attempt != 0, errForgotWork))
 		return engine.Uncounted
 	case answer.code == -1:
 		return engine.WrongType
 	case answer.code == 2:
-		w.running = append(w.running, runningWork{answer.attempt, answer.left, answer.owner})
+		w.running = append(w.running, answer)
 	case answer.code == 3:
 		w.finished++
 	case answer.code == 4:
@@ -144,13 +135,14 @@ func (w *workBallot) count(a pool.Answer, answer workReply) engine.Reading {
 
 var errForgotWork = errors.New("may have forgotten ends of work: votes on new work in")
 
-// absence is why a master's vote does not count. A memory that is too new for locks is
-// also too new for work that it does not have, and for longer.
-func (w *workBallot) absence(a *pool.Answer, answer workReply) pool.Absence {
-	if age := w.call.works.workAge(); answer.code == 1 && answer.attempt != 0 && a.Seal.Good && a.Seal.Age < age {
-		return pool.AbsentFor(errForgotWork, age-a.Seal.Age)
+// absence is why a master's answer does not count: for the reason given, if the answer is one of
+// which the master may have forgotten more. A memory that is too new for locks is also too new for
+// work that it does not have, and for longer.
+func (s *Works) absence(a *pool.Answer, unsure bool, reason error) pool.Absence {
+	if age := s.workAge(); unsure && a.Seal.Good && a.Seal.Age < age {
+		return pool.AbsentFor(reason, age-a.Seal.Age)
 	}
-	return w.call.works.engine.Pool.Absence(a)
+	return s.engine.Pool.Absence(a)
 }
 
 // workAge is how old a memory must be before the absence of a record counts: a record
@@ -164,7 +156,6 @@ func (s *Works) workAge() time.Duration {
 	return longest + longest/100 + 2*time.Second
 }
 
-// outlivesWork reports whether a memory is older than any record of work can be.
 func (s *Works) outlivesWork(seal pool.Seal) bool { return seal.Age >= s.workAge() }
 
 func (w *workBallot) Decide(t *quorum.Tally) quorum.Result {
@@ -195,12 +186,12 @@ func (w *workBallot) grant(fence int64) {
 	a := Work{
 		State: Acquired, Key: r.Key, Attempt: w.attempt, Token: engine.Token(w.token.String()),
 		Fence: engine.Fence(fence), Last: w.attempt == r.Max,
-		lease: e.NewLease(w.start, r.Timeout), undoUntil: w.undoUntil(), db: r.DB,
+		Term: e.NewTerm(w.start, r.Timeout), undoUntil: w.undoUntil(), db: r.DB,
 	}
 	if a.Validity() <= 0 {
 		w.takeBack()
 		e.Counts.Expired.Add(1)
-		w.call.finish(Work{}, a.Spent())
+		w.call.finish(Work{}, a.ExpiredError())
 		return
 	}
 	e.Counts.WorkStarted.Add(1)
@@ -230,25 +221,15 @@ func (w *workBallot) fail(v quorum.Result) {
 
 // mostRunning are the masters on which the same attempt runs, for the attempt that runs
 // on most masters. Attempts that split the masters between them run nowhere.
-func (w *workBallot) mostRunning() (most []runningWork) {
-	for _, one := range w.running {
-		var same []runningWork
-		for _, other := range w.running {
-			if other.owner == one.owner {
-				same = append(same, other)
-			}
-		}
-		if len(same) > len(most) {
-			most = same
-		}
-	}
-	return most
+func (w *workBallot) mostRunning() []workReply {
+	most, _ := quorum.MostAlike(w.running, func(a, b workReply) bool { return a.owner == b.owner })
+	return slices.DeleteFunc(slices.Clone(w.running), func(one workReply) bool { return one.owner != most.owner })
 }
 
 // retry is when a quorum of masters will be free of the running attempt: the
 // masters that do not run it are free now.
-func (w *workBallot) retry(same []runningWork) time.Duration {
-	slices.SortFunc(same, func(a, b runningWork) int { return cmp.Compare(a.left, b.left) })
+func (w *workBallot) retry(same []workReply) time.Duration {
+	slices.SortFunc(same, func(a, b workReply) int { return cmp.Compare(a.left, b.left) })
 	free := w.ballot.Tally.N - len(same)
 	return same[max(0, w.ballot.Tally.Quorum-free-1)].left + time.Millisecond
 }

@@ -46,7 +46,12 @@ func (s *Works) finishWork(b *engine.Batch, r EndRequest, how string, done EndDo
 		done(false, err)
 		return
 	}
+	if b == nil { // the end and the next waiter's ballot leave together
+		b = &engine.Batch{}
+		defer b.Send()
+	}
 	w.ballot.Ask(s.engine, b, s.engine.Pool.Group(r.DB), r.Trace, w)
+	s.freed(b, r.DB, record(r.Key))
 }
 
 // workCommand is what the two ways to change an attempt have in common.
@@ -59,7 +64,6 @@ type workCommand struct {
 	start  time.Duration
 }
 
-// begin counts the operation on the attempt of a token.
 func (w *workCommand) begin(s *Works, r EndRequest) (err error) {
 	w.works, w.key, w.start = s, s.workKey(r.Key), s.engine.Clock.Now()
 	if w.token, err = s.parseWorkToken(r.Token); err != nil {
@@ -89,7 +93,7 @@ func (w *workCommand) readNo(a pool.Answer) engine.Reading {
 	if a.Seal.Good && (code == 0 || code == 2 && w.works.outlivesWork(a.Seal)) {
 		return engine.No
 	}
-	w.ballot.Missing.MarkMissing(a.Lane, w.works.workAbsence(&a, code))
+	w.ballot.Missing.MarkMissing(a.Lane, w.works.absence(&a, code == 2 || code == 3, errUnknownWork))
 	return engine.Uncounted
 }
 
@@ -102,7 +106,10 @@ type workFinish struct {
 	newer uint16 // bits: masters that recorded the end, but may have forgotten a later attempt
 }
 
-var errForgotTaker = errors.New("has a memory of only")
+var (
+	errForgotTaker = errors.New("has a memory of only")
+	errUnknownWork = errors.New("may have forgotten what became of the work: it is believed in")
+)
 
 var _ engine.Question = (*workFinish)(nil)
 
@@ -158,16 +165,6 @@ func (w *workFinish) Decided(v quorum.Result) {
 	}
 }
 
-var errUnknownWork = errors.New("may have forgotten what became of the work: it is believed in")
-
-// workAbsence is why a master's answer about an attempt does not count.
-func (s *Works) workAbsence(a *pool.Answer, code int64) pool.Absence {
-	if age := s.workAge(); (code == 2 || code == 3) && a.Seal.Good && a.Seal.Age < age {
-		return pool.AbsentFor(errUnknownWork, age-a.Seal.Age)
-	}
-	return s.engine.Pool.Absence(a)
-}
-
 // remembers reports whether a memory is unbroken since before the attempt began. If it is
 // not, the master may have forgotten which attempt took this one over. All masters that
 // granted the attempt were old enough to vote by then. The required age is therefore the
@@ -196,7 +193,6 @@ type workExtension struct {
 
 var _ engine.Question = (*workExtension)(nil)
 
-// Command moves the lease's end.
 func (w *workExtension) Command(m *pool.SendContext, c *pool.Command) bool {
 	if m.Now >= quorum.Deadline(w.start, w.request.Timeout) {
 		return false
@@ -235,11 +231,11 @@ func (w *workExtension) grant() {
 	e, r := w.works.engine, &w.request
 	a := Work{
 		State: Acquired, Key: r.Key, Attempt: w.token.attempt, Token: r.Token,
-		lease: e.NewLease(w.start, r.Timeout),
+		Term: e.NewTerm(w.start, r.Timeout),
 	}
 	if a.Validity() <= 0 {
 		e.Counts.Expired.Add(1)
-		expired := a.lease.Expired()
+		expired := a.ExpiredError()
 		expired.Extension = true
 		w.done(Work{}, expired)
 		return
@@ -255,4 +251,5 @@ func (s *Works) WorkGiveBack(w Work) {
 	for lane := range s.engine.Pool.N() {
 		s.undoWork(g, lane, key, string(w.Token), w.undoUntil)
 	}
+	s.freed(nil, w.db, record(w.Key))
 }

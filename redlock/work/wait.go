@@ -1,103 +1,91 @@
 // This file keeps the requests that wait while an attempt at a piece of work runs.
 //
-// Each request polls by itself every workPollInterval. There is no wait queue, because
-// the end of an attempt is no release of a key that masters would announce. The requests
-// count with those that wait for locks, towards the same limit, and end as those do.
+// They stand in the wait queues of locks, those for one work in one queue. The first of a queue
+// requests the work again when its record may have changed: the attempt was ended through this
+// daemon, the masters announce a change, or the attempt has timed out.
 
 package work
 
 import (
-	"cmp"
-	"slices"
+	"errors"
 	"time"
 
-	"redlockd/pool"
 	"redlockd/redlock/engine"
 )
 
-// workWait is the wait of one request; the mutex of Works guards it.
-type workWait struct {
-	counted bool // from the first "running" to the answer
-	number  int64
-	timer   pool.Timer
-}
+// Await puts a request into the queue of a work's record, for wait at most. The attempt before it
+// will last for runs. The queue calls contend whenever the record may have changed, for one
+// request at a time, and done at the end: with contend's error, with ErrHeld when the wait is
+// over, or with *Busy or ErrShutdown. leave ends the wait.
+type Await func(db int, record engine.Key, wait, runs time.Duration, contend Contend, done func(error)) (leave func())
 
-// finish answers, or waits while another attempt runs and the caller's wait lasts.
-func (w *workCall) finish(a Work, err error) {
-	s := w.works
-	left := w.began + w.request.Wait - s.engine.Clock.Now()
-	switch {
-	case err != nil || a.State != Running || left <= 0 || w.left.Load():
+// Contend requests the work. Its answer is ErrHeld while another attempt runs, nil for a new
+// attempt, each with the time for which that attempt will last, and another error if the work is
+// over or undecided.
+type Contend func(b *engine.Batch, done func(runs time.Duration, err error))
+
+// errAnswered: the request has an answer that is no attempt.
+var errAnswered = errors.New("answered")
+
+// record is the key of a work's record, as a lock's key would be.
+func record(k engine.Key) engine.Key { return "redlockd:work:" + k }
+
+// wait answers, or waits while another attempt runs and the caller's wait lasts.
+func (w *workCall) wait(a Work, err error) {
+	s, r := w.works, &w.request
+	left := w.began + r.Wait - s.engine.Clock.Now()
+	if err != nil || a.State != Running || left <= 0 || w.left.Load() {
 		w.answer(a, err)
-	case s.engine.Closing() || s.places.WaitsEnded():
-		w.answer(Work{}, engine.ErrShutdown)
-	default:
-		w.park(max(time.Millisecond, min(a.Retry, workPollInterval, left)), a.Attempt)
+		return
+	}
+	leave := s.await(r.DB, record(r.Key), left, a.Retry, w.contend, w.ended)
+	w.leaveQueue.Store(&leave)
+	if w.left.Load() {
+		leave()
 	}
 }
 
-// park retries the attempt that runs after the delay. It retries that number, not the
-// next one: if the attempt is given back, its number is not used up. The timer and the
-// end of the daemon both take the call out of parked; the one that does so continues it.
-// If the daemon ends between finish's check and here, the next poll finds it.
-func (w *workCall) park(delay time.Duration, attempt int64) {
-	s := w.works
-	s.mu.Lock()
-	if !w.wait.counted {
-		if err := s.places.EnterWait(); err != nil {
-			s.mu.Unlock()
-			w.answer(Work{}, err)
-			return
+// leave ends the wait of a client that has left.
+func (w *workCall) leave() {
+	w.left.Store(true)
+	if leave := w.leaveQueue.Load(); leave != nil {
+		(*leave)()
+	}
+}
+
+// contend requests the attempt that runs, not the next one: if the attempt is given back, its
+// number is not used up.
+func (w *workCall) contend(b *engine.Batch, done func(runs time.Duration, err error)) {
+	w.decided = func(a Work, err error) {
+		switch {
+		case err == nil && a.State == Running:
+			done(a.Retry, engine.ErrHeld)
+		case err == nil && a.State == Acquired:
+			if done(a.Validity(), nil); !w.granted { // the wait has ended meanwhile
+				w.works.WorkGiveBack(a)
+			}
+		default:
+			done(0, errAnswered)
 		}
-		s.started++
-		w.wait.counted, w.wait.number = true, s.started
 	}
-	if s.parked == nil {
-		s.parked = map[*workCall]struct{}{}
-	}
-	s.parked[w] = struct{}{}
-	w.wait.timer = s.engine.Clock.AfterFunc(delay, func() { w.poll(attempt) })
-	s.mu.Unlock()
+	w.try(b, w.last.Attempt)
 }
 
-// poll tries again, unless the daemon ended first.
-func (w *workCall) poll(attempt int64) {
-	s := w.works
-	s.mu.Lock()
-	_, mine := s.parked[w]
-	delete(s.parked, w)
-	s.mu.Unlock()
-	if mine {
-		w.tries = 0
-		w.try(nil, attempt)
-	}
-}
-
-// answer ends the request, and its wait if it waited.
-func (w *workCall) answer(a Work, err error) {
-	s := w.works
-	s.mu.Lock()
-	if w.wait.counted {
-		w.wait.counted = false
-		s.places.LeaveWait()
-	}
-	s.mu.Unlock()
-	w.done(a, err)
-}
-
-// EndWaits answers the requests that are between two polls, in order of arrival. A
-// request that is polling now gets that poll's answer, or finds that waits have ended.
-func (s *Works) EndWaits() {
-	s.mu.Lock()
-	all := make([]*workCall, 0, len(s.parked))
-	for w := range s.parked {
-		w.wait.timer.Stop()
-		all = append(all, w)
-	}
-	clear(s.parked)
-	s.mu.Unlock()
-	slices.SortFunc(all, func(a, b *workCall) int { return cmp.Compare(a.wait.number, b.wait.number) })
-	for _, w := range all {
-		w.answer(Work{}, engine.ErrShutdown)
+// ended answers when the wait has ended. At the end of its time, the answer is how the work
+// stands then.
+func (w *workCall) ended(err error) {
+	switch {
+	case err == nil, errors.Is(err, errAnswered):
+		w.granted = err == nil
+		w.answer(w.last, w.err)
+	case errors.Is(err, engine.ErrShutdown): // also while it contends
+		w.answer(Work{}, err)
+	case w.left.Load():
+		w.answer(w.last, nil)
+	case errors.Is(err, engine.ErrHeld):
+		w.decided = w.answer
+		w.try(nil, w.last.Attempt)
+	default:
+		w.answer(Work{}, err)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,22 +26,14 @@ var ErrBadToken = errors.New("invalid token: it must be the one that DWORK answe
 // Works are the attempts of a daemon.
 type Works struct {
 	engine *engine.Engine
-	places Places
-
-	mu      sync.Mutex
-	parked  map[*workCall]struct{} // between two polls
-	started int64                  // how many have begun to wait
-}
-
-// Places are those of requests that wait, for work or for locks.
-type Places interface {
-	EnterWait() error // *Busy without a free place
-	LeaveWait()
-	WaitsEnded() bool // the daemon admits no more waiters
+	await  Await
+	freed  func(b *engine.Batch, db int, record engine.Key) // a record may allow an attempt now
 }
 
 // New returns the attempts of a daemon.
-func New(e *engine.Engine, p Places) *Works { return &Works{engine: e, places: p} }
+func New(e *engine.Engine, await Await, freed func(b *engine.Batch, db int, record engine.Key)) *Works {
+	return &Works{engine: e, await: await, freed: freed}
+}
 
 // Request requests an attempt at a piece of work.
 type Request struct {
@@ -77,23 +68,13 @@ type Work struct {
 	Last    bool          // acquired: there is no attempt after this one
 	Retry   time.Duration // running: the attempt times out then
 
-	db        int
-	lease     engine.Lease
-	undoUntil time.Duration // see GiveBack
+	engine.Term // acquired: of the attempt's lease
+	db          int
+	undoUntil   time.Duration // see GiveBack
 }
-
-// Validity is what is left of an acquired attempt's lease.
-func (w *Work) Validity() time.Duration { return w.lease.Validity() }
-
-// Spent is the error of an attempt whose validity ran out before it could be handed over.
-func (w *Work) Spent() error { return w.lease.Expired() }
 
 // Completion receives the answer; see LockDone.
 type Completion func(Work, error)
-
-// workPollInterval is how often a waiting request polls before the running attempt can
-// have timed out: the attempt may have ended earlier.
-const workPollInterval = 100 * time.Millisecond
 
 // Work requests an attempt; done is called exactly once. leave ends the wait of a client
 // that has left: an attempt that is granted after that is given back.
@@ -106,9 +87,10 @@ func (s *Works) Work(b *engine.Batch, r Request, done Completion) (leave func())
 		r.Keep = min(2*r.Timeout, s.engine.Pool.Options().MaxKeep)
 	}
 	w := &workCall{works: s, group: s.engine.Pool.Group(r.DB), request: r, began: s.engine.Clock.Now()}
-	w.done = func(a Work, err error) { s.engine.Leave(); done(a, err) }
+	w.answer = func(a Work, err error) { s.engine.Leave(); done(a, err) }
+	w.decided = w.wait
 	w.try(b, 1)
-	return func() { w.left.Store(true) }
+	return w.leave
 }
 
 // workCall is a request for work over all of its ballots.
@@ -119,9 +101,20 @@ type workCall struct {
 	began   time.Duration
 	round   time.Duration // start of the current series of ballots
 	tries   int           // ballots in it
-	left    atomic.Bool   // its client has left: no further ballot
-	wait    workWait
-	done    Completion
+	answer  Completion
+
+	decided    Completion // takes the outcome of a series of ballots
+	last       Work       // the last outcome
+	err        error
+	granted    bool                   // a wait ended with an attempt
+	left       atomic.Bool            // its client has left
+	leaveQueue atomic.Pointer[func()] // of the wait, once there is one
+}
+
+// finish ends a series of ballots.
+func (w *workCall) finish(a Work, err error) {
+	w.tries, w.last, w.err = 0, a, err
+	w.decided(a, err)
 }
 
 // try starts a ballot for attempt number n.
@@ -141,7 +134,7 @@ func (w *workCall) try(b *engine.Batch, n int64) {
 	ballot.ballot.AskFenced(s.engine, b, w.group, w.request.Trace, &ballot.fencing, ballot)
 }
 
-func (s *Works) workKey(k engine.Key) string { return s.engine.KeyOf("work:", k) }
+func (s *Works) workKey(k engine.Key) string { return s.engine.MasterKey(record(k)) }
 
 // workToken proves an attempt. It carries what the end of the attempt needs, so that any
 // daemon can end it: secret.attempt.max.keep.began.

@@ -1,0 +1,199 @@
+package redlock
+
+// work_waits_test.go: waiting for work behind an attempt that ends elsewhere. No poll of a wait
+// queue ever fires in these daemons, so what ends a wait has woken it.
+
+import (
+	"testing"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock/work"
+)
+
+// unpolled is the trait of a daemon whose wait queues never poll.
+func unpolled(d *daemon, o *pool.Options) { o.Clock = pollless{d.clock} }
+
+type pollless struct{ pool.Clock }
+
+func (c pollless) AfterFunc(d time.Duration, f func()) pool.Timer {
+	t := &polllessTimer{clock: c.Clock, f: f}
+	t.Reset(d)
+	return t
+}
+
+// polllessTimer does not fire after the time of a poll of watched keys.
+type polllessTimer struct {
+	clock pool.Clock
+	f     func()
+	timer pool.Timer // nil before it is first set to another time
+}
+
+func (t *polllessTimer) Stop() bool { return t.timer == nil || t.timer.Stop() }
+
+func (t *polllessTimer) Reset(d time.Duration) bool {
+	isPoll := pollWatched/2 <= d && d <= 3*pollWatched/2
+	switch {
+	case isPoll:
+		return t.Stop()
+	case t.timer == nil:
+		t.timer = t.clock.AfterFunc(d, t.f)
+		return false
+	}
+	return t.timer.Reset(d)
+}
+
+// waitingFor starts a wait for work that another attempt has, and returns when its queue has
+// confirmed that under the watch of all masters.
+func (d *daemon) waitingFor(r WorkRequest) <-chan workAnswer {
+	d.t.Helper()
+	before := d.Waiters()
+	answer := d.requestWork(r)
+	eventually(d.t, "the masters are watched, and the attempt runs", func() bool {
+		d.waiters.mu.Lock()
+		defer d.waiters.mu.Unlock()
+		ln := d.workQueue(r.Key)
+		return ln != nil && ln.length > before && ln.watch.confirmed && ln.watch.tracked == d.engine.Pool.N() && ln.contender == nil
+	})
+	d.idle()
+	return answer
+}
+
+// workQueue is the wait queue of a work; nil if none waits. The mutex of waiters guards it.
+func (d *daemon) workQueue(key Key) *waitQueue {
+	return d.waiters.queues[queueID{keys: "redlockd:work:" + string(key), work: true}]
+}
+
+func TestWork_AWaitIsWokenByAnotherDaemonWithoutAPoll(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon(unpolled)
+	for _, end := range []struct {
+		how  string
+		end  func(Work)
+		next int64 // the attempt after it
+
+		commands int64 // on each master: the end, and each number that the waiter tries
+	}{
+		{"failed", func(w Work) { one.giveUp(w, true) }, 2, 3},
+		{"given back", func(w Work) { one.WorkGiveBack(w) }, 1, 2},
+	} {
+		r := WorkRequest{Key: Key(end.how), Timeout: long, Max: 9, Keep: long}
+		first := one.find(r, WorkAcquired, 1)
+		one.idle() // the attempt is on every master before the watch begins
+		r.Wait = long
+		answer := two.waitingFor(r)
+		commands := c.calls("evalsha")
+		end.end(first)
+		a := receive(t, answer)
+		if a.err != nil || a.work.State != WorkAcquired || a.work.Attempt != end.next {
+			t.Fatalf("%s: %s %d, %v, want attempt %d", end.how, a.work.State, a.work.Attempt, a.err, end.next)
+		}
+		one.settled(0, 1, 2)
+		two.idle()
+		if n := c.calls("evalsha") - commands; n != 3*end.commands {
+			t.Errorf("%s: %d commands, want %d on each of 3 masters", end.how, n, end.commands)
+		}
+	}
+}
+
+// All that wait have the answer when the work is done, each from its own request.
+func TestWork_ThatIsDoneAnswersAllThatWait(t *testing.T) {
+	t.Parallel()
+	const waiting = 20
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon(unpolled)
+	r := WorkRequest{Key: "k", Timeout: long, Max: 9, Keep: long}
+	first := one.find(r, WorkAcquired, 1)
+	one.idle()
+	r.Wait = long
+	var answers []<-chan workAnswer
+	for range waiting {
+		answers = append(answers, two.waitingFor(r))
+	}
+	commands := c.calls("evalsha")
+	one.finish(first, true)
+	for _, answer := range answers {
+		if a := receive(t, answer); a.err != nil || a.work.State != WorkDone || a.work.Attempt != 1 {
+			t.Errorf("after it was done: %s %d, %v, want done 1", a.work.State, a.work.Attempt, a.err)
+		}
+	}
+	one.idle()
+	two.idle()
+	if n := c.calls("evalsha") - commands; n != 3*(1+waiting) {
+		t.Errorf("%d commands, want the end and one request of each that waits on each of 3 masters", n)
+	}
+	if n := two.Waiters(); n != 0 {
+		t.Errorf("%d wait after all were answered", n)
+	}
+}
+
+// The end through the waiter's own daemon and the waiter's request leave together.
+func TestWork_AnEndThroughItsDaemonWakesAWaitAtOnce(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long)
+	d := c.daemon(unpolled)
+	r := WorkRequest{Key: "k", Timeout: long, Max: 9, Keep: long}
+	first := d.find(r, WorkAcquired, 1)
+	r.Wait = long
+	answer := d.waitingFor(r)
+	var b Batch
+	ended := make(chan workEndAnswer, 1)
+	d.WorkFail(&b, WorkEndRequest{Key: first.Key, Token: first.Token}, func(ok bool, err error) { ended <- workEndAnswer{ok, err} })
+	d.waiters.mu.Lock()
+	contends := d.workQueue("k").contender != nil
+	d.waiters.mu.Unlock()
+	if !contends {
+		t.Error("the waiter contends only later")
+	}
+	b.Send()
+	if a := receive(t, ended); !a.ok || a.err != nil {
+		t.Errorf("given up: %v, %v", a.ok, a.err)
+	}
+	if a := receive(t, answer); a.err != nil || a.work.State != WorkAcquired || a.work.Attempt != 2 {
+		t.Errorf("after that: %s %d, %v, want attempt 2", a.work.State, a.work.Attempt, a.err)
+	}
+}
+
+// A client that leaves ends its wait, and the next one is woken in its place.
+func TestWork_AWaitWhoseClientLeavesIsNotInTheWay(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon(unpolled)
+	r := WorkRequest{Key: "k", Timeout: long, Max: 9, Keep: long}
+	first := one.find(r, WorkAcquired, 1)
+	r.Wait = long
+	left := make(chan workAnswer, 1)
+	leave := two.Work(nil, r, func(w Work, err error) { left <- workAnswer{w, err} })
+	eventually(t, "it waits", func() bool { return two.Waiters() == 1 })
+	answer := two.waitingFor(r)
+	leave()
+	if a := receive(t, left); a.err != nil || a.work.State != WorkRunning {
+		t.Errorf("the leaver was answered %s, %v", a.work.State, a.err)
+	}
+	one.giveUp(first, true)
+	if a := receive(t, answer); a.err != nil || a.work.State != WorkAcquired || a.work.Attempt != 2 {
+		t.Errorf("the next one: %s %d, %v, want attempt 2", a.work.State, a.work.Attempt, a.err)
+	}
+}
+
+// The attempt ends after it has refused the request and before the masters are watched: they
+// announce nothing of it, and its record remains.
+func TestWork_AnEndBeforeTheWatchIsNotMissed(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon(unpolled)
+	r := WorkRequest{Key: "k", Timeout: long, Max: 9, Keep: long}
+	first := one.find(r, WorkAcquired, 1)
+	r.Wait = long
+	ended := func(db int, record Key, wait, runs time.Duration, contend work.Contend, done func(error)) func() {
+		one.giveUp(first, true)
+		one.idle()
+		return two.waiters.awaitWork(db, record, wait, runs, contend, done)
+	}
+	answer := make(chan workAnswer, 1)
+	work.New(two.engine, ended, two.waiters.onRelease).Work(nil, r, func(w Work, err error) { answer <- workAnswer{w, err} })
+	if a := receive(t, answer); a.err != nil || a.work.State != WorkAcquired || a.work.Attempt != 2 {
+		t.Errorf("%s %d, %v, want attempt 2", a.work.State, a.work.Attempt, a.err)
+	}
+}
