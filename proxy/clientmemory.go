@@ -8,7 +8,7 @@ package proxy
 import "unsafe"
 
 const (
-	// freeMemory of each client is not counted: an idle connection takes less.
+	// freeMemory of each client is not counted: as much as an idle connection takes.
 	freeMemory = 16 << 10
 	memoryStep = 16 << 10
 	// pendingMemory is what a command takes in the reply queue beside its bytes.
