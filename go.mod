@@ -10,7 +10,7 @@ require (
 	github.com/prometheus/client_golang v1.25.0
 	github.com/redis/rueidis v1.0.79
 	github.com/spf13/pflag v1.1.0
-	github.com/tidwall/redcon v1.6.2
+	github.com/tidwall/redcon v1.6.2 // 1.6.4 adds an unused 4 kB buffer to each connection: 21.0 kB instead of 16.6 while idle
 	github.com/yuin/gopher-lua v1.1.2
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/sdk v1.47.0

@@ -4,7 +4,7 @@
 // Files in reading order, with packages of their own among them:
 //
 //	proxy.go         the server; listen.go, accept.go, shutdown.go: connections
-//	proxy/guard      passes whole, valid commands to the session, checked by proxy/resp
+//	proxy/guard      passes whole, valid commands to redcon, checked by proxy/resp
 //	proxy/preauth    what a connection costs until its client is authenticated
 //	session.go       runs one client's commands in order; pendingreply.go
 //	writerloop.go    starts commands and writes replies; sharequeue.go, writers.go, encode.go

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzGuard: whatever the bytes, the session receives the same commands and the client
+// FuzzGuard: whatever the bytes, redcon receives the same commands and the client
 // the same error however they are cut, and nothing panics.
 func FuzzGuard(f *testing.F) {
 	for _, row := range hostiles() {

@@ -152,7 +152,7 @@ func (s *Server) Serve(ctx context.Context) error {
 // serveClient reads the commands of a client until its connection ends.
 func serveClient(g *guard.Conn) {
 	defer g.Close()
-	_ = g.Serve() // the end of a connection is no error
+	_ = g.Serve() // how a client has ended its connection is nobody's concern
 }
 
 func sessionOf(g net.Conn) *session { return g.(*guard.Conn).Events.(*session) }

@@ -204,7 +204,7 @@ func TestSession_ABatchThatPanicsCostsItsConnectionOnly(t *testing.T) {
 	}
 }
 
-// lone is a session without a reader, on a pipe, that the test feeds itself.
+// lone is a session without redcon, on a pipe, that the test feeds itself.
 func lone(t *testing.T, d Dispatcher) (*Server, *session, net.Conn) {
 	t.Helper()
 	s := serve(t, Options{}, d)

@@ -1,6 +1,6 @@
 package guard
 
-// Further tests of the guard need a server or its commands: they are in package proxy.
+// Further tests of the guard need redcon, a server or its commands: they are in package proxy.
 
 import (
 	"errors"
