@@ -18,6 +18,8 @@ import (
 	"github.com/tidwall/redcon"
 )
 
+const redconBuffer = 4096 // redcon.NewReader, v1.6.2
+
 // wire is a socket whose peer has sent everything already, in given pieces.
 type wire struct {
 	net.Conn
@@ -43,13 +45,9 @@ func (w *wire) Close() error                     { return nil }
 
 // witness is a receiver that remembers.
 type witness struct {
-	commands [][]string
-	only     int // counts commands instead, if it is not 0
-	most     int // bytes that the guard held during a command
-	guard    *guard.Conn
-	refused  []string
-	unauth   bool // it is not authenticated
-	closed   bool
+	refused []string
+	unauth  bool // it is not authenticated
+	closed  bool
 }
 
 func (w *witness) Refuse(text string)  { w.refused = append(w.refused, text) }
@@ -57,26 +55,7 @@ func (w *witness) Busy() bool          { return false }
 func (w *witness) SocketClosed()       { w.closed = true }
 func (w *witness) SetBuffered(int)     {}
 func (w *witness) Authenticated() bool { return !w.unauth }
-func (w *witness) EndBatch()           {}
-
-func (w *witness) Receive(command []byte, _ int) {
-	if w.guard != nil {
-		w.most = max(w.most, w.guard.Held())
-	}
-	if w.only > 0 {
-		w.only++
-		return
-	}
-	complete, words, _, left, err := redcon.ReadNextCommand([]byte(string(command)), nil)
-	if !complete || len(left) > 0 || err != nil {
-		panic("the guard passed what is no command: " + string(command))
-	}
-	args := make([]string, len(words))
-	for i := range words {
-		args[i] = string(words[i])
-	}
-	w.commands = append(w.commands, args)
-}
+func (w *witness) Receive([]string)    {}
 
 // completed has the defaults.
 func completed(o Options) Options {
@@ -93,8 +72,7 @@ func guardless(options Options) *Server {
 
 func guardOver(conn net.Conn, options Options) (*guard.Conn, *witness) {
 	w := &witness{}
-	w.guard = guardless(options).guards.Guard(conn, w)
-	return w.guard, w
+	return guardless(options).guards.Guard(conn, w), w
 }
 
 // guardOutput is what passed the guard: commands, and the reason of a rejection.
@@ -103,20 +81,37 @@ type guardOutput struct {
 	refused  []string
 }
 
-// listenTo reads everything as the server does.
+// listenTo reads everything as the server does: redcon behind the guard.
 func listenTo(t testing.TB, pieces []string) guardOutput {
 	t.Helper()
 	g, w := guardOver(&wire{pieces: append([]string(nil), pieces...), end: io.EOF}, Options{})
-	if err := g.Serve(); !errors.Is(err, io.EOF) && len(w.refused) == 0 {
-		t.Fatalf("the guard ended with %v", err)
+	h := guardOutput{}
+	reader := redcon.NewReader(g)
+	for {
+		batch, err := reader.ReadCommands()
+		for _, c := range batch {
+			args := g.TakeBypass()
+			if args == nil {
+				for _, word := range c.Args {
+					args = append(args, string(word))
+				}
+			}
+			h.commands = append(h.commands, args)
+		}
+		if g.Held() > 2*(requestLimits.MaxCommand+requestLimits.MaxLine+redconBuffer) { // twice, as append grows
+			t.Fatalf("the guard holds %d bytes", g.Held())
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				t.Fatalf("redcon found fault where the guard did not: %v", err)
+			}
+			h.refused = w.refused
+			if g.Held() > 0 {
+				t.Fatal("the guard kept its buffer")
+			}
+			return h
+		}
 	}
-	if w.most > 2*(requestLimits.MaxCommand+requestLimits.MaxLine) { // twice, as the buffer grows by doubling
-		t.Fatalf("the guard holds %d bytes", w.most)
-	}
-	if g.Held() > 0 {
-		t.Fatal("the guard kept its buffer")
-	}
-	return guardOutput{w.commands, w.refused}
 }
 
 func bytewise(s string) []string {
@@ -188,8 +183,10 @@ func randomStream(r *rand.Rand) (stream string, want [][]string) {
 	return b.String(), want
 }
 
-func TestGuard_HoldsAPooledBufferHoweverReadsEnd(t *testing.T) {
-	// Ten thousand valid commands of changing sizes, every read ending inside one.
+func TestGuard_NeverLetsRedconsBufferGrow(t *testing.T) {
+	// Ten thousand valid commands of changing sizes, every read ending inside
+	// one. Were one byte of a partial command handed over, redcon would double
+	// its buffer and keep it.
 	var b strings.Builder
 	for i := range 10_000 {
 		b.WriteString(command("ECHO", strings.Repeat("x", i%700)))
@@ -201,10 +198,19 @@ func TestGuard_HoldsAPooledBufferHoweverReadsEnd(t *testing.T) {
 		pieces = append(pieces, stream[:n])
 		stream = stream[n:]
 	}
-	g, w := guardOver(&wire{pieces: pieces, end: io.EOF}, Options{})
-	w.only = 1
-	if err := g.Serve(); !errors.Is(err, io.EOF) || w.only != 10_001 || w.most > 8<<10 {
-		t.Errorf("%d commands, %d bytes held at most, %v; want 10000 and a medium buffer", w.only-1, w.most, err)
+	g, _ := guardOver(&wire{pieces: pieces, end: io.EOF}, Options{})
+	reader := redcon.NewReader(g)
+	n := 0
+	for {
+		batch, err := reader.ReadCommands()
+		n += len(batch)
+		if err != nil {
+			break
+		}
+	}
+	size := reflect.ValueOf(reader).Elem().FieldByName("buf").Cap()
+	if n != 10_000 || size != redconBuffer {
+		t.Errorf("%d commands through a buffer of %d bytes, want 10000 through %d", n, size, redconBuffer)
 	}
 }
 
@@ -220,18 +226,27 @@ func TestGuard_StaysSmallUnderTheTailAttack(t *testing.T) {
 	chunk := strings.Repeat("PING\r\n", 600)[3:] + "PIN"
 	source := &endless{text: chunk, left: total}
 	g, w := guardOver(source, Options{})
-	w.only = 1
-	if err := g.Serve(); !errors.Is(err, io.EOF) || w.only < total/7 || len(w.refused) > 0 {
-		t.Fatalf("%d commands, refused %q, %v", w.only-1, w.refused, err)
+	reader := redcon.NewReader(g)
+	n := 0
+	for {
+		batch, err := reader.ReadCommands()
+		n += len(batch)
+		if err != nil {
+			break
+		}
 	}
-	if w.most > 8<<10 {
-		t.Errorf("the guard held %d bytes", w.most)
+	if n < total/7 || len(w.refused) > 0 {
+		t.Fatalf("%d commands, refused %q", n, w.refused)
+	}
+	if size := reflect.ValueOf(reader).Elem().FieldByName("buf").Cap(); size != redconBuffer {
+		t.Errorf("redcon's buffer has grown to %d bytes", size)
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	if after.HeapInuse > 16<<20 || after.HeapInuse > before.HeapInuse+uint64(total)/2 {
 		t.Errorf("%d bytes in use after %d bytes of input, %d before", after.HeapInuse, total, before.HeapInuse)
 	}
+	runtime.KeepAlive(reader)
 	runtime.KeepAlive(g)
 }
 
@@ -257,18 +272,24 @@ func TestGuard_GivesItsBufferBackWhenNothingIsPartial(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer ours.Close()
 	defer theirs.Close()
-	g, w := guardOver(ours, Options{})
+	g, _ := guardOver(ours, Options{})
 	go func() {
 		_, _ = io.WriteString(theirs, "*1\r\n$4\r\nPI")
 		_, _ = io.WriteString(theirs, "NG\r\n")
 		_, _ = io.WriteString(theirs, command("ECHO", strings.Repeat("x", 60_000)))
 		theirs.Close()
 	}()
-	if err := g.Serve(); !errors.Is(err, io.EOF) {
-		t.Fatal(err)
+	p := make([]byte, redconBuffer)
+	if n, err := g.Read(p); err != nil || string(p[:n]) != command("PING") {
+		t.Fatalf("got %q, %v", p[:n], err)
 	}
-	if len(w.commands) != 2 || w.commands[0][0] != "PING" || len(w.commands[1][1]) != 60_000 {
-		t.Errorf("%d commands", len(w.commands))
+	for {
+		if _, err := g.Read(p); err != nil {
+			break
+		}
+	}
+	if args := g.TakeBypass(); len(args) != 2 || len(args[1]) != 60_000 {
+		t.Errorf("the long command did not come aside: %d words", len(args))
 	}
 	if g.Held() > 0 {
 		t.Error("the guard holds a buffer although it holds no bytes")

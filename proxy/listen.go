@@ -127,7 +127,7 @@ func (l *clientListener) acceptLoop() {
 		if l.secure {
 			l.server.running.Go(func() { l.handshakeFirst(g) })
 		} else {
-			l.server.running.Go(func() { serveClient(g) })
+			l.server.running.Go(func() { l.server.authenticate(g) })
 		}
 	}
 }
@@ -136,7 +136,7 @@ func (l *clientListener) acceptLoop() {
 // needed, 8 kB, would stay with this one.
 func (l *clientListener) handshakeFirst(g *guard.Conn) {
 	if l.handshake(g) {
-		l.server.running.Go(func() { serveClient(g) })
+		l.server.running.Go(func() { l.server.authenticate(g) })
 	}
 }
 

@@ -62,20 +62,15 @@ func (pr *pendingReply) take(args []string) *pendingReply {
 	return pr
 }
 
-// wordsOf takes a valid command apart, without copying: nothing writes to its memory again.
-func (pr *pendingReply) wordsOf(command []byte) []string {
-	s := pr.session
-	_, s.words, _, _, _ = redcon.ReadNextCommand(command, s.words)
+// stringsOf returns redcon's words as strings without copying: redcon copies each
+// command to memory of its own and never writes to it again.
+func (pr *pendingReply) stringsOf(command redcon.Command) []string {
 	args := pr.argSpace[:0]
-	if len(s.words) > ownArgs {
-		args = make([]string, 0, len(s.words))
+	if len(command.Args) > ownArgs {
+		args = make([]string, 0, len(command.Args))
 	}
-	for i, word := range s.words {
+	for _, word := range command.Args {
 		args = append(args, unsafe.String(unsafe.SliceData(word), len(word)))
-		s.words[i] = nil
-	}
-	if len(s.words) > maxPendingBlock {
-		s.words = nil // a connection keeps no memory of a long command
 	}
 	return args
 }

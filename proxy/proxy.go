@@ -21,6 +21,8 @@ import (
 	"redlockd/proxy/guard"
 	"redlockd/proxy/preauth"
 	"redlockd/redlock"
+
+	"github.com/tidwall/redcon"
 )
 
 // Server accepts clients and runs their commands.
@@ -149,10 +151,26 @@ func (s *Server) Serve(ctx context.Context) error {
 	return err
 }
 
-// serveClient reads the commands of a client until its connection ends.
-func serveClient(g *guard.Conn) {
+// authenticate serves a client until it is authenticated, and starts another goroutine then:
+// the stack of a login would stay, too.
+func (s *Server) authenticate(g *guard.Conn) {
+	if err := g.ServeUntilAuthenticated(); err != nil {
+		g.Close()
+		return
+	}
+	s.running.Go(func() { readCommands(g) })
+}
+
+// readCommands has redcon read the commands of an authenticated client.
+func readCommands(g *guard.Conn) {
 	defer g.Close()
-	_ = g.Serve() // how a client has ended its connection is nobody's concern
+	for reader := redcon.NewReader(g); ; {
+		batch, err := reader.ReadCommands()
+		if err != nil {
+			return
+		}
+		sessionOf(g).receive(batch)
+	}
 }
 
 func sessionOf(g net.Conn) *session { return g.(*guard.Conn).Events.(*session) }

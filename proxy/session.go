@@ -22,7 +22,6 @@ package proxy
 
 import (
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +29,8 @@ import (
 	"redlockd/commands"
 	"redlockd/proxy/guard"
 	"redlockd/redlock"
+
+	"github.com/tidwall/redcon"
 )
 
 // Dispatcher runs commands; the command table is one.
@@ -54,7 +55,6 @@ type session struct {
 	flushTask func() // s.flush, allocated once
 	client    commands.Client
 	block     []pendingReply // of the reader: pending replies not yet used
-	words     [][]byte       // of the reader: of the command that it takes apart
 	batch     redlock.Batch  // of the writer loop
 	trusted   atomic.Bool    // the client is authenticated
 
@@ -96,18 +96,32 @@ type deferredEnd struct {
 	end   int
 }
 
-// Receive implements guard.Events: it puts a command into the reply queue. EndBatch starts
-// those that it can.
-func (s *session) Receive(command []byte, further int) {
+// receive takes the commands of one read; it returns when all are in the reply queue.
+func (s *session) receive(batch []redcon.Command) {
+	if args := s.guard.TakeBypass(); args != nil { // redcon has read its placeholder, which comes alone
+		s.Receive(args)
+		return
+	}
 	defer s.recoverPanic("reader", func() { s.guard.Close() })
-	s.server.counters.commands.Add(1)
-	pr := s.newPending(len(command), further)
-	s.append(pr.take(pr.wordsOf(slices.Clone(command))))
+	s.server.counters.commands.Add(int64(len(batch)))
+	for i, command := range batch {
+		pr := s.newPending(len(command.Raw), len(batch)-i)
+		s.append(pr.take(pr.stringsOf(command)))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writerLoopLocked()
 }
 
-// EndBatch implements guard.Events.
-func (s *session) EndBatch() {
+// Receive implements guard.Events: it takes one command that bypassed redcon.
+func (s *session) Receive(args []string) {
 	defer s.recoverPanic("reader", func() { s.guard.Close() })
+	s.server.counters.commands.Add(1)
+	input := 0
+	for _, arg := range args {
+		input += len(arg)
+	}
+	s.append(s.newPending(max(input, longInput+1), 0).take(args))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writerLoopLocked()

@@ -23,10 +23,11 @@ const (
 var errStillSending = errors.New("the client goes on sending although the connection is being closed")
 
 // refuse ends the hand-over; the session sends text after all earlier replies.
-func (g *Conn) refuse(text string) {
+func (g *Conn) refuse(text string) (n int) {
 	g.refused = true
 	g.release()
 	g.Events.Refuse(text)
+	return 0
 }
 
 // discardInput reads and drops input. So a close by the client is still noticed while
@@ -41,7 +42,7 @@ func (g *Conn) discardInput() error {
 	if g.deadlineSet {
 		g.setReadDeadline(0)
 	}
-	space, _ := g.buffer.Space(true) // there is always a small one
+	space, _ := g.buffer.Space() // there is always a small one
 	defer g.buffer.Release()
 	rest := lingerBytes
 	if !g.Events.Authenticated() {

@@ -1,12 +1,24 @@
 package guard
 
-// guard.go contains the connection of a client, and passes its commands to the session:
-// complete, bounded and valid ones, always as arrays. redcon v1.6.2 trusts lengths (27 bytes
-// kill the process), recurses once per read and drops good commands before bad ones in one
-// read. So redcon takes apart what has passed the guard, and reads no socket.
+// guard.go contains the connection that redcon reads from. redcon v1.6.2 trusts lengths
+// (27 bytes kill the process), recurses once per read, never shrinks its buffer and
+// drops good commands before bad ones in one read. So the guard sits between the socket
+// and redcon and hands over only complete, bounded, valid commands, always as arrays.
+// The design depends on three facts about redcon:
 //
-// An idle connection holds a small buffer. A connection whose reads fill it gets a medium
-// one, and a larger one only while a command is incomplete.
+//  1. It reads only when it has handled everything it was given. Hence all commands of
+//     one Read have been executed before the next Read begins. So the error after the
+//     last good command can be sent in its place. A long command can bypass redcon: the
+//     guard keeps its words in `bypass` and hands redcon a placeholder of eleven bytes,
+//     and the very next call of the handler is for the placeholder.
+//  2. Its buffer has 4 096 bytes and starts over only when a read ends exactly
+//     at its end with nothing left over; otherwise it doubles, for good. The
+//     guard tracks the fill level and, where a command does not fit anymore,
+//     fills the rest with empty lines, which redcon skips. Should this ever be
+//     wrong, redcon would only use more memory.
+//  3. It never hands a partial command back. So an idle connection's bytes are
+//     read straight into redcon's own buffer, and the guard owns memory only
+//     while a command is incomplete.
 
 import (
 	"errors"
@@ -21,21 +33,24 @@ import (
 	"redlockd/proxy/resp"
 )
 
+const (
+	redconBuffer = 4096 // redcon.NewReader, v1.6.2
+	minSpace     = 256  // with less space left in redcon's buffer start it over instead of reading a few bytes
+	placeholder  = "*1\r\n$1\r\n-\r\n"
+)
+
 // Events receives what happens on a connection; the session implements it.
 type Events interface {
-	// Receive takes a complete array, which is valid during the call. further is how many
-	// more like it have arrived, about. EndBatch follows the last of them.
-	Receive(command []byte, further int)
-	EndBatch()
 	Refuse(text string)    // all earlier commands were received; send text and close. "" closes without a reply
 	Busy() bool            // a command is in flight
 	SocketClosed()         // the socket is closed
 	Authenticated() bool   // the client is authenticated, or need not be
 	SetBuffered(bytes int) // size of an incomplete command in memory
+	Receive(args []string) // a command that bypassed redcon, of a client that is not authenticated
 }
 
-// Conn is the connection of a client. Serve belongs to one goroutine; Send, CloseGracefully
-// and Close may be called from any.
+// Conn is the net.Conn that redcon reads from. Read belongs to one goroutine;
+// Send, CloseGracefully and Close may be called from any.
 type Conn struct {
 	net.Conn
 	Events Events
@@ -43,9 +58,11 @@ type Conn struct {
 
 	buffer      preauth.Buffer // starts with a command
 	frame       resp.Frame     // progress in that command
-	readErr     error          // how the socket ended; it counts once the buffer holds no complete command
+	filled      int            // fill level of redcon's buffer
+	bypass      []string       // words of the command whose placeholder was handed over last
+	readErr     error          // how the socket ended; returned once the buffer holds no complete command
 	reported    int            // bytes last reported by SetBuffered
-	full        bool           // the last read filled the buffer: more has arrived
+	bypassAll   bool           // redcon does not run yet: every command bypasses it
 	refused     bool           // a bad request was received; nothing is handed over anymore
 	hasDeadline bool           // the command at the start of the buffer has its deadline
 	deadlineSet bool           // the socket has a read deadline
@@ -63,139 +80,160 @@ type Conn struct {
 	wake     chan struct{} // capacity 1: evict wakes a reader that waits for its turn
 }
 
-// Serve passes commands to the session until the connection ends, and returns why it ended.
-func (g *Conn) Serve() error {
+// Read gives redcon complete commands, or the error that ends them.
+func (g *Conn) Read(p []byte) (int, error) {
 	for {
-		switch {
-		case g.refused || g.finished.Load():
-			return g.discardInput()
-		case g.takeEviction() && !g.Events.Authenticated():
+		if g.refused || g.finished.Load() {
+			return 0, g.discardInput()
+		}
+		if g.takeEviction() && !g.Events.Authenticated() {
 			g.refuse(preauth.MemoryFault(g.group.options.UnauthMemory))
-		case g.handOver() || g.refused:
+			continue
+		}
+		if n := g.handOver(p); n > 0 {
+			g.spendCredit()
+			return g.advance(n), nil
+		}
+		switch {
+		case g.refused:
+			continue
 		case g.readErr != nil:
 			g.release()
-			return g.readErr
-		default:
-			g.readErr = g.receive()
-			g.reportBuffered()
+			return 0, g.readErr
+		case g.buffer.Empty() && redconBuffer-g.filled < minSpace:
+			return g.advance(g.pad(p)), nil
 		}
+		n, err := g.receive(p)
+		g.readErr = err
+		if n == 0 {
+			continue
+		}
+		if g.buffer.Empty() && g.Events.Authenticated() && g.allWhole(p[:n]) {
+			return g.advance(n), nil
+		}
+		g.buffer.Add(p[:n])
+		g.reportBuffered()
 	}
 }
 
-// receive reads from the socket. A partial command has one deadline for its rest, counted
-// from the first wait for it: time in which the server itself did not read does not count
-// against the client.
-func (g *Conn) receive() error {
-	unauth, empty := !g.Events.Authenticated(), g.buffer.Empty()
+// advance tracks redcon's buffer, which starts over when it is exactly full.
+func (g *Conn) advance(n int) int {
+	g.filled = (g.filled + n) % redconBuffer
+	return n
+}
+
+// receive reads from the socket into p. A partial command has one deadline for
+// its rest, counted from the first wait for it: time in which the server itself
+// did not read does not count against the client.
+func (g *Conn) receive(p []byte) (int, error) {
+	if !g.Events.Authenticated() {
+		return 0, g.receiveUnauth()
+	}
+	g.endLoginLimits()
 	switch {
-	case unauth:
-		g.takeTurns(1)
-		g.credit = preauth.CommandsPerTurn
-		g.awaitLogin()
-	case !empty && !g.hasDeadline:
+	case !g.buffer.Empty() && !g.hasDeadline:
 		g.hasDeadline = true
 		g.setReadDeadline(g.group.options.CommandTimeout)
-	case empty && g.group.options.IdleTimeout > 0:
+	case g.buffer.Empty() && g.group.options.IdleTimeout > 0:
 		g.setReadDeadline(g.group.options.IdleTimeout)
-	case empty && g.deadlineSet:
+	case g.buffer.Empty() && g.deadlineSet:
 		g.setReadDeadline(0)
 	}
-	if !unauth {
-		g.endLoginLimits()
+	if g.buffer.Empty() { // p may be handed over as it is, so it must fit
+		p = p[:min(len(p), redconBuffer-g.filled)]
 	}
-	if g.full && !unauth {
-		g.buffer.Widen()
+	n, err := g.Conn.Read(p)
+	if errors.Is(err, os.ErrDeadlineExceeded) && g.buffer.Empty() && n == 0 && !g.finished.Load() && g.Events.Busy() {
+		err = nil // a client that waits for a reply is not idle
 	}
-	free, ok := g.buffer.Space(unauth)
-	if !ok {
-		g.refuse(preauth.MemoryFault(g.group.options.UnauthMemory))
-		return nil
-	}
-	n, err := g.Conn.Read(free)
-	g.buffer.Filled(n)
-	g.full = n == len(free)
-	if errors.Is(err, os.ErrDeadlineExceeded) && n == 0 && !g.finished.Load() && g.mayContinue(unauth, empty) {
-		return nil // Serve checks the new state
-	}
-	return err
+	return n, err
 }
 
-// mayContinue reports whether a client may go on after the deadline of a read: it waits for a
-// reply, and so is not idle, or it has been authenticated or evicted meanwhile.
-func (g *Conn) mayContinue(unauth, empty bool) bool {
-	if unauth {
-		return g.evicted.Load() || g.Events.Authenticated() || g.Events.Busy()
+// allWhole is the fast path, and the usual one: p contains nothing but complete arrays.
+func (g *Conn) allWhole(p []byte) bool {
+	for len(p) > 0 {
+		var frame resp.Frame
+		size, kind := frame.Next(p, &g.group.options.Limits)
+		if kind != resp.Array || isHTTP(frame.Name(p)) {
+			return false
+		}
+		p = p[size:]
 	}
-	return empty && g.Events.Busy()
+	return true
 }
 
-// handOver passes the complete commands at the start of the buffer to the session; it
-// returns false if there was none, or if the request was rejected. Commands of an
-// unauthenticated client are passed one by one: a batch of short ones would cost a pending
-// reply each, all at once.
-func (g *Conn) handOver() (handed bool) {
+// handOver moves as many complete commands as fit from the buffer to p. 0 means that more
+// bytes are needed or that the request was rejected. Commands of an unauthenticated
+// client are handed over one by one.
+func (g *Conn) handOver(p []byte) (n int) {
+	p = p[:min(len(p), redconBuffer-g.filled)]
 	for {
-		b := g.buffer.Bytes()
-		size, kind := g.frame.Next(b, g.limits())
+		size, kind := g.frame.Next(g.buffer.Bytes(), g.limits())
+		command := g.buffer.Bytes()[:size]
 		switch {
+		case kind == resp.Incomplete && g.buffer.Empty():
+			g.release()
+			return n
 		case kind == resp.Incomplete:
-			if g.buffer.Empty() {
-				g.release() // to the pool: most reads need a small one
-			}
+			return n
 		case kind == resp.Blank:
 			g.consume(size)
-			continue
-		case kind == resp.Broken:
-			g.refuse(g.frame.Fault())
-		case kind == resp.Inline:
-			if g.passLine(b[:size-1], len(b)/size) {
-				handed = true
-				g.consume(size)
-				if g.Events.Authenticated() {
-					continue
-				}
-			}
-		case isHTTP(g.frame.Name(b)):
-			g.refuse("")
-		default:
-			g.pass(b[:size], len(b)/size)
-			handed = true
+		case kind == resp.Array && n+size <= len(p) && !g.bypassAll && !isHTTP(g.frame.Name(command)):
+			n += copy(p[n:], command)
 			g.consume(size)
-			if g.Events.Authenticated() {
-				continue
+			if !g.Events.Authenticated() {
+				return n // a batch of short ones would cost a pending reply each, all at once
 			}
+		case n > 0:
+			return n // a special command goes alone, when everything before it has been executed
+		case kind == resp.Broken:
+			return g.refuse(g.frame.Fault())
+		case kind == resp.Inline:
+			return g.handOverLine(p, size)
+		case isHTTP(g.frame.Name(command)):
+			return g.refuse("")
+		case !g.bypassAll && (size <= redconBuffer || len(p) < len(placeholder)):
+			return g.pad(p)
+		default:
+			g.bypass = resp.Words(string(command))
+			g.consume(size)
+			return copy(p, placeholder)
 		}
-		if handed {
-			g.Events.EndBatch()
-		}
-		return handed
 	}
 }
 
-// pass gives an array to the session.
-func (g *Conn) pass(command []byte, further int) {
-	g.spendCredit()
-	g.Events.Receive(command, further)
-}
-
-// passLine translates an inline command into an array; it returns false if it is rejected.
-func (g *Conn) passLine(line []byte, further int) bool {
+// handOverLine translates the inline command at the start of the buffer into an array;
+// redcon handles neither tabs nor escapes.
+func (g *Conn) handOverLine(p []byte, size int) int {
 	limits := g.limits()
-	args, ok := resp.SplitLine(line, limits.MaxArgs)
+	args, ok := resp.SplitLine(g.buffer.Bytes()[:size-1], limits.MaxArgs)
 	switch {
 	case !ok:
-		g.refuse("Protocol error: unbalanced quotes in request")
+		return g.refuse("Protocol error: unbalanced quotes in request")
 	case len(args) > limits.MaxArgs:
-		g.refuse("Protocol error: invalid multibulk length")
+		return g.refuse("Protocol error: invalid multibulk length")
 	case isHTTP([]byte(args[0])):
-		g.refuse("")
+		return g.refuse("")
 	case limits.UnauthFault(args) != "":
-		g.refuse(limits.UnauthFault(args))
-	default:
-		g.pass(resp.AppendCommand(nil, args...), further)
-		return true
+		return g.refuse(limits.UnauthFault(args))
+	case len(p) < len(placeholder):
+		return g.pad(p)
 	}
-	return false
+	g.consume(size)
+	if encoded := resp.AppendCommand(nil, args...); len(encoded) <= len(p) && !g.bypassAll {
+		return copy(p, encoded)
+	}
+	g.bypass = args
+	return copy(p, placeholder)
+}
+
+// pad fills redcon's buffer to its end with empty lines.
+func (g *Conn) pad(p []byte) int {
+	n := min(len(p), redconBuffer-g.filled)
+	for i := range p[:n] {
+		p[i] = '\n'
+	}
+	return n
 }
 
 // reportBuffered reports the bytes of a command that outgrew its pooled buffer.
@@ -206,7 +244,7 @@ func (g *Conn) reportBuffered() {
 	}
 }
 
-// release returns the memory.
+// release returns the memory: an idle connection holds none.
 func (g *Conn) release() {
 	g.buffer.Release()
 	g.reportBuffered()
@@ -234,6 +272,13 @@ func (g *Conn) Send(p []byte) (n int, err error) {
 		return 0, err
 	}
 	return g.Conn.Write(p)
+}
+
+// TakeBypass returns the words of the command that bypassed redcon, or nil.
+func (g *Conn) TakeBypass() []string {
+	args := g.bypass
+	g.bypass = nil
+	return args
 }
 
 // isHTTP recognizes the words of an HTTP request, which a web page can be made to send to

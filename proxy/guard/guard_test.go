@@ -49,8 +49,7 @@ func (w witness) Busy() bool          { return false }
 func (w witness) SocketClosed()       {}
 func (w witness) SetBuffered(int)     {}
 func (w witness) Authenticated() bool { return bool(w) }
-func (w witness) Receive([]byte, int) {}
-func (w witness) EndBatch()           {}
+func (w witness) Receive([]string)    {}
 
 // unlimited is memory that nobody else needs.
 type unlimited struct{}
@@ -75,7 +74,7 @@ func TestGuard_ReadsABoundedNumberOfBytesFromARejectedClient(t *testing.T) {
 		source := &wire{}
 		g := newGroup().Guard(source, witness(c.known))
 		g.refuse("no")
-		err := g.Serve()
+		_, err := g.Read(make([]byte, redconBuffer))
 		if !errors.Is(err, errStillSending) || source.read < c.most || source.read > c.most+2<<10 {
 			t.Errorf("known %t: %d bytes were read, want %d; %v", c.known, source.read, c.most, err)
 		}
@@ -93,7 +92,11 @@ func TestUnauth_WorksNoFasterThanItsTurns(t *testing.T) {
 		start := time.Now()
 		for range 2 {
 			g := group.Guard(&wire{pieces: []string{strings.Repeat("PING\r\n", 9), "PING\r\n"}}, witness(false))
-			_ = g.Serve() // the end of the wire
+			for p := make([]byte, redconBuffer); ; {
+				if _, err := g.Read(p); err != nil {
+					break
+				}
+			}
 		}
 		// Each: a read, four commands; a turn, four; a turn, one; a read, one; the read of the end.
 		if took, want := time.Since(start), (2*5-1)*100*time.Millisecond; took != want {

@@ -1,9 +1,13 @@
 package guard
 
-// unauth.go has the limits of clients until they are authenticated.
+// unauth.go serves connections until their clients are authenticated. redcon takes 8 kB of
+// buffers for each connection, too much for an unauthenticated client. So a goroutine per
+// connection serves it until the login: it passes the guard's commands directly to the
+// session, one by one. redcon receives authenticated clients only.
 
 import (
 	"errors"
+	"os"
 	"time"
 
 	"redlockd/proxy/preauth"
@@ -19,6 +23,26 @@ func (g *Conn) limits() *resp.Limits {
 		return &g.group.options.Limits
 	}
 	return &g.group.unauth
+}
+
+// receiveUnauth reads from an unauthenticated client straight into the guard's buffer. Its
+// commands are handed over one by one, since a batch of short ones would cost a pending
+// reply each.
+func (g *Conn) receiveUnauth() error {
+	g.takeTurns(1)
+	g.credit = preauth.CommandsPerTurn
+	g.awaitLogin()
+	free, ok := g.buffer.Space()
+	if !ok {
+		g.refuse(preauth.MemoryFault(g.group.options.UnauthMemory))
+		return nil
+	}
+	n, err := g.Conn.Read(free)
+	g.buffer.Filled(n)
+	if errors.Is(err, os.ErrDeadlineExceeded) && !g.finished.Load() && (g.evicted.Load() || g.Events.Authenticated() || g.Events.Busy()) {
+		return nil // Read checks the new state
+	}
+	return err
 }
 
 // awaitLogin gives an unauthenticated client one deadline for all its input before the
@@ -64,6 +88,23 @@ func (g *Conn) takeTurns(n int) {
 	case <-g.closed:
 	case <-g.wake:
 	}
+}
+
+// ServeUntilAuthenticated passes a client's commands to the session until it is authenticated.
+func (g *Conn) ServeUntilAuthenticated() error {
+	var p [len(placeholder)]byte
+	g.bypassAll = true
+	for !g.Events.Authenticated() {
+		g.filled = 0
+		if _, err := g.Read(p[:]); err != nil {
+			return err
+		}
+		if args := g.TakeBypass(); args != nil {
+			g.Events.Receive(args)
+		}
+	}
+	g.bypassAll, g.filled = false, 0
+	return nil
 }
 
 // Handshake does the handshake of TLS. It uses the socket's deadlines: a context would cost

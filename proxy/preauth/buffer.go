@@ -1,7 +1,8 @@
 package preauth
 
-// buffer.go stores what was read until the command is complete: in a pooled buffer that is
-// small at first. An unauthenticated client gets larger ones only from the memory limit.
+// buffer.go stores the bytes of a command until it is complete: in a pooled medium buffer
+// while they fit, and in none while there are none. An unauthenticated client gets a small
+// buffer, and larger ones only from the memory limit.
 
 import (
 	"slices"
@@ -10,7 +11,7 @@ import (
 
 const (
 	smallSize  = 2 << 10 // holds every honest login: names and passwords have some hundred bytes
-	mediumSize = 8 << 10 // for reads of a client that sends much
+	mediumSize = 8 << 10 // holds what a read can add to a command that fits redcon's buffer
 	// LargeSize holds the longest unauthenticated command and the bytes that exceed it.
 	LargeSize = maxCommand + smallSize
 )
@@ -61,15 +62,33 @@ func (b *Buffer) Held() (all, large int) {
 	return cap(b.data), large
 }
 
-// Space returns the space for the next bytes, or false if there is none; Filled tells how
-// many were read into it. A command that outgrows its buffer moves to a larger one, and the
-// smaller buffer is free at once. unauth: whatever is beyond a small buffer is reserved.
-func (b *Buffer) Space(unauth bool) (free []byte, ok bool) {
+// Add stores bytes from the socket. It never holds more than one incomplete command and one
+// read, since nothing is read while it holds a complete one.
+func (b *Buffer) Add(p []byte) {
+	if len(p) == 0 {
+		return
+	}
+	if b.data == nil {
+		b.moveTo(medium)
+	}
+	b.compact()
+	before := cap(b.data)
+	b.data = append(b.data, p...)
+	if cap(b.data) != before { // append has reallocated it
+		b.returnPooled()
+	}
+}
+
+// Space returns the space for the next bytes of an unauthenticated client, or false if
+// there is none; Filled tells how many were read into it. A command that outgrows its
+// buffer moves to a larger one: it is copied twice at most, and the smaller buffer is free
+// at once.
+func (b *Buffer) Space() (free []byte, ok bool) {
 	if b.data == nil {
 		b.moveTo(small)
 	}
 	b.compact()
-	if len(b.data) == cap(b.data) && !b.grow(unauth) {
+	if len(b.data) == cap(b.data) && !b.grow() {
 		return nil, false
 	}
 	return b.data[len(b.data):cap(b.data)], true
@@ -78,26 +97,13 @@ func (b *Buffer) Space(unauth bool) (free []byte, ok bool) {
 // Filled adds the n bytes that were read into the space.
 func (b *Buffer) Filled(n int) { b.data = b.data[:len(b.data)+n] }
 
-// Widen gives an authenticated client a medium buffer at least.
-func (b *Buffer) Widen() {
-	if cap(b.data) < mediumSize {
-		b.compact()
-		b.moveTo(medium)
-	}
-}
-
-// grow moves the bytes to the next larger buffer.
-func (b *Buffer) grow(unauth bool) bool {
+// grow moves an unauthenticated command to the next larger buffer.
+func (b *Buffer) grow() bool {
 	next := slices.IndexFunc(sizes[:], func(size int) bool { return size > cap(b.data) })
-	switch {
-	case unauth && (next < 0 || !b.Memory.Grow(sizes[next])):
+	if next < 0 || !b.Memory.Grow(sizes[next]) {
 		return false
-	case next < 0: // a command is as long after the login only
-		b.data = append(make([]byte, 0, 2*cap(b.data)), b.data...)
-		b.returnPooled()
-		return true
 	}
-	b.reserved = b.reserved || unauth
+	b.reserved = true
 	b.moveTo(next)
 	return true
 }

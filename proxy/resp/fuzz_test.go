@@ -7,8 +7,6 @@ import (
 	"reflect"
 	"testing"
 	"testing/iotest"
-
-	"github.com/tidwall/redcon"
 )
 
 // FuzzReader: whatever the bytes, a reply is the same however they are cut, within its
@@ -73,14 +71,7 @@ func FuzzFrame(f *testing.F) {
 		if kind != Array {
 			return
 		}
-		complete, parts, _, left, err := redcon.ReadNextCommand(input[:size], nil)
-		if !complete || err != nil || len(left) > 0 {
-			t.Fatalf("redcon takes %q for %q, %q left, %v", input[:size], parts, left, err)
-		}
-		var words []string
-		for _, part := range parts {
-			words = append(words, string(part))
-		}
+		words := Words(string(input[:size]))
 		if size > limits.MaxCommand || len(words) > limits.MaxArgs || string(once.Name(input)) != words[0] {
 			t.Fatalf("%d bytes, %q, name %q", size, words, once.Name(input))
 		}

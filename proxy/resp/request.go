@@ -238,3 +238,21 @@ func parseLength(b []byte) (n int64, ok bool) {
 	}
 	return 0, false
 }
+
+// Words splits a complete, valid array into its words. They share one copy.
+func Words(raw string) []string {
+	number := func(at int) (n, after int) {
+		for ; raw[at] != '\r'; at++ {
+			n = n*10 + int(raw[at]-'0')
+		}
+		return n, at + 2
+	}
+	count, at := number(1)
+	args := make([]string, count)
+	for i := range args {
+		size, start := number(at + 1)
+		args[i] = raw[start : start+size]
+		at = start + size + 2
+	}
+	return args
+}
