@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -25,13 +26,22 @@ const (
 	rejectTimeout = 100 * time.Millisecond // the reply fits an empty socket buffer; never wait for longer
 )
 
-// clientListener accepts clients at one address.
+// clientListener is the net.Listener that redcon accepts from. redcon spins on errors
+// and closes every connection when its listener ends. So errors are waited out
+// here, and Accept of a closed listener blocks until the server has drained.
 type clientListener struct {
 	net.Listener
 	server *Server
 	name   string // for display: the address, or the path of the unix socket
-	secure bool   // connections use TLS
 	remove func() // removes the socket's file
+
+	secure      bool             // connections use TLS
+	startAccept sync.Once        // starts acceptLoop
+	ready       chan *guard.Conn // unbuffered: an authenticated connection goes to Accept or is closed
+}
+
+func newClientListener(ln net.Listener, name string, remove func()) *clientListener {
+	return &clientListener{Listener: ln, name: name, remove: remove, ready: make(chan *guard.Conn)}
 }
 
 // listen opens one of Options.Listen.
@@ -45,9 +55,9 @@ func listen(address string, mode fs.FileMode) (*clientListener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("proxy: Listen %q: %w", address, err)
 	}
-	l := &clientListener{Listener: ln, name: ln.Addr().String(), secure: secure, remove: func() {}}
+	l := newClientListener(ln, ln.Addr().String(), func() {})
 	if secure {
-		l.name = tlsPrefix + l.name
+		l.name, l.secure = tlsPrefix+l.name, true
 	}
 	return l, nil
 }
@@ -84,7 +94,7 @@ func listenUnix(path string, mode fs.FileMode) (*clientListener, error) {
 		return fail(err)
 	}
 	ours, _ := os.Lstat(path)
-	return &clientListener{Listener: ln, name: "unix:" + path, remove: func() { removeSame(path, ours) }}, nil
+	return newClientListener(ln, "unix:"+path, func() { removeSame(path, ours) }), nil
 }
 
 // removable refuses to replace anything but a socket on which no process answers.
@@ -116,18 +126,33 @@ func removeSame(path string, ours fs.FileInfo) {
 	}
 }
 
-// acceptLoop accepts until the listener is closed. There are never more of the goroutines
-// it starts than clients may be connected.
+// Accept returns connections of authenticated clients, behind their guards, until the
+// server has drained.
+func (l *clientListener) Accept() (net.Conn, error) {
+	l.startAccept.Do(func() { l.server.preauth.Go(l.acceptLoop) })
+	select {
+	case g := <-l.ready:
+		return g, nil
+	case <-l.server.drained:
+		return nil, net.ErrClosed
+	}
+}
+
+// acceptLoop accepts for the listener; it returns when the server has drained.
+// There are never more of the goroutines it starts than clients may be connected.
 func (l *clientListener) acceptLoop() {
 	for {
 		g, err := l.acceptNext()
 		if err != nil {
 			return
 		}
-		if l.secure {
-			l.server.running.Go(func() { l.handshakeFirst(g) })
-		} else {
-			l.server.running.Go(func() { l.server.authenticate(g) })
+		switch {
+		case l.secure:
+			l.server.preauth.Go(func() { l.handshakeFirst(g) })
+		case g.Events.Authenticated():
+			l.handOver(g)
+		default:
+			l.server.preauth.Go(func() { l.authenticate(g) })
 		}
 	}
 }
@@ -136,7 +161,25 @@ func (l *clientListener) acceptLoop() {
 // needed, 8 kB, would stay with this one.
 func (l *clientListener) handshakeFirst(g *guard.Conn) {
 	if l.handshake(g) {
-		l.server.running.Go(func() { l.server.authenticate(g) })
+		l.server.preauth.Go(func() { l.authenticate(g) })
+	}
+}
+
+// authenticate hands a connection to redcon once its client is authenticated, or closes it.
+func (l *clientListener) authenticate(g *guard.Conn) {
+	if err := g.ServeUntilAuthenticated(); err != nil {
+		g.Close()
+		return
+	}
+	l.handOver(g)
+}
+
+// handOver gives a connection to redcon.
+func (l *clientListener) handOver(g *guard.Conn) {
+	select {
+	case l.ready <- g:
+	case <-l.server.drained:
+		g.Close()
 	}
 }
 
@@ -155,6 +198,7 @@ func (l *clientListener) acceptNext() (*guard.Conn, error) {
 				l.server.pause(preauth.RejectPause)
 			}
 		case l.server.isStopping() || errors.Is(err, net.ErrClosed):
+			<-l.server.drained
 			return nil, net.ErrClosed
 		default:
 			l.server.options.Logger.Warn("accept failed; retrying",

@@ -2,8 +2,8 @@ package proxy
 
 // proxy.go contains the Server: its construction, its start and its list of connections.
 //
-// Goroutines: one per listener, one per connection (the reader, ends with its socket),
-// and tasks of the writers' pool while there is something to write. Serve waits for all.
+// Goroutines: one per listener (Serve), one per connection (redcon's, ends with
+// its socket), and tasks of the writers' pool while there is something to write.
 
 import (
 	"cmp"
@@ -43,9 +43,10 @@ type Server struct {
 	shares        shareQueue
 	send          func(*redlock.Batch) // queues the operations of a read batch; tests replace it
 	stopping      chan struct{}        // closed when Shutdown begins
+	drained       chan struct{}        // closed when the last connection has ended
 	released      chan struct{}        // closed when nothing runs anymore
 	tls           atomic.Pointer[tls.Config]
-	running       sync.WaitGroup // goroutines that accept, handshake and read
+	preauth       sync.WaitGroup // goroutines that accept, handshake and serve until the login
 
 	mu       sync.Mutex
 	sessions map[*session]struct{}
@@ -76,6 +77,7 @@ func New(options Options, run Dispatcher) (*Server, error) {
 		outBuffers: sync.Pool{New: func() any { return new(outBuffer) }},
 		largeReply: make(chan struct{}, 1),
 		stopping:   make(chan struct{}),
+		drained:    make(chan struct{}),
 		released:   make(chan struct{}),
 		sessions:   make(map[*session]struct{}),
 		hosts:      make(map[string]int),
@@ -136,8 +138,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	if again {
 		return errors.New("proxy: Serve may be called once")
 	}
+	var accepting sync.WaitGroup
 	for _, l := range s.listeners {
-		s.running.Go(l.acceptLoop)
+		accepting.Go(func() { s.runRedcon(l) })
 	}
 	var err error
 	select {
@@ -147,29 +150,21 @@ func (s *Server) Serve(ctx context.Context) error {
 		cancel()
 	case <-s.released:
 	}
-	s.running.Wait()
+	accepting.Wait()
+	s.preauth.Wait()
 	return err
 }
 
-// authenticate serves a client until it is authenticated, and starts another goroutine then:
-// the stack of a login would stay, too.
-func (s *Server) authenticate(g *guard.Conn) {
-	if err := g.ServeUntilAuthenticated(); err != nil {
-		g.Close()
-		return
+// runRedcon runs redcon on one listener; it returns when the server has drained.
+func (s *Server) runRedcon(l *clientListener) {
+	handle := func(conn redcon.Conn, command redcon.Command) {
+		sessionOf(conn.NetConn()).receive(conn, command)
 	}
-	s.running.Go(func() { readCommands(g) })
-}
-
-// readCommands has redcon read the commands of an authenticated client.
-func readCommands(g *guard.Conn) {
-	defer g.Close()
-	for reader := redcon.NewReader(g); ; {
-		batch, err := reader.ReadCommands()
-		if err != nil {
-			return
-		}
-		sessionOf(g).receive(batch)
+	onAccept := func(redcon.Conn) bool { return true }
+	onClose := func(redcon.Conn, error) {} // the guard's Close has already notified the session
+	server := redcon.NewServerNetwork(l.Addr().Network(), l.name, handle, onAccept, onClose)
+	if err := server.Serve(l); err != nil {
+		s.options.Logger.Error("redcon ended", "listen", l.name, "err", err)
 	}
 }
 

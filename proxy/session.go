@@ -97,20 +97,26 @@ type deferredEnd struct {
 }
 
 // receive takes the commands of one read; it returns when all are in the reply queue.
-func (s *session) receive(batch []redcon.Command) {
+func (s *session) receive(conn redcon.Conn, first redcon.Command) {
 	if args := s.guard.TakeBypass(); args != nil { // redcon has read its placeholder, which comes alone
 		s.Receive(args)
 		return
 	}
 	defer s.recoverPanic("reader", func() { s.guard.Close() })
-	s.server.counters.commands.Add(int64(len(batch)))
-	for i, command := range batch {
-		pr := s.newPending(len(command.Raw), len(batch)-i)
-		s.append(pr.take(pr.stringsOf(command)))
+	rest := conn.ReadPipeline()
+	s.server.counters.commands.Add(int64(1 + len(rest)))
+	s.appendCommand(first, len(rest)+1)
+	for i, command := range rest {
+		s.appendCommand(command, len(rest)-i)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writerLoopLocked()
+}
+
+func (s *session) appendCommand(command redcon.Command, batchHint int) {
+	pr := s.newPending(len(command.Raw), batchHint)
+	s.append(pr.take(pr.stringsOf(command)))
 }
 
 // Receive implements guard.Events: it takes one command that bypassed redcon.

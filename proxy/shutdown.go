@@ -63,6 +63,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 			err = fmt.Errorf("proxy: %d clients were cut off with commands in flight: %w", len(cut), ctx.Err())
 		}
 	}
+	close(s.drained)
 	if failed := s.writers.close(); failed != nil {
 		err = errors.Join(err, fmt.Errorf("proxy: writers' pool: %w", failed))
 	}

@@ -22,6 +22,7 @@ package guard
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
 	"strings"
@@ -263,6 +264,9 @@ func (g *Conn) consume(size int) {
 	g.hasDeadline = false
 }
 
+// Write drops redcon's writes: empty flushes. Replies leave through Send.
+func (g *Conn) Write(p []byte) (int, error) { return len(p), nil }
+
 // Send hands replies to the kernel; n is how many bytes it accepted.
 func (g *Conn) Send(p []byte) (n int, err error) {
 	if !g.Events.Authenticated() && g.replyBytes.Add(int64(len(p))) > preauth.MaxOutput {
@@ -287,3 +291,5 @@ func isHTTP(word []byte) bool {
 	return len(word) == 4 && strings.EqualFold(string(word), "POST") ||
 		len(word) == 5 && strings.EqualFold(string(word), "Host:")
 }
+
+var _ io.ReadWriteCloser = (*Conn)(nil)
