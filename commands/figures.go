@@ -123,6 +123,7 @@ var Figures = []Figure{
 	count(SectionLocks, "locks_released", "redlockd_locks_released_total", "Releases.", func(s *Snapshot) int64 { return s.Locks.Released }),
 	count(SectionLocks, "locks_extended", "redlockd_locks_extended_total", "Extensions.", func(s *Snapshot) int64 { return s.Locks.Extended }),
 	count(SectionLocks, "locks_given_back", "redlockd_locks_given_back_total", "Grants released because the client had gone.", func(s *Snapshot) int64 { return s.Locks.GivenBack }),
+	gauge(SectionLocks, "locks_held", "redlockd_locks_held", "Locks that this daemon granted and that run, as far as it knows: not released through it, and not past their end. Above 1024 it is an estimate from so many.", func(s *Snapshot) int { return s.Locks.Held }),
 	gauge(SectionLocks, "waiters", "redlockd_waiters", "Requests that wait for a lock.", func(s *Snapshot) int { return s.Waiters }),
 	gauge(SectionLocks, "holds", "redlockd_holds", "Leases that the daemon renews (HOLD).", func(s *Snapshot) int { return s.Holds }),
 	count(SectionLocks, "holds_lost", "redlockd_holds_lost_total", "Leases under renewal that were lost.", func(s *Snapshot) int64 { return s.Locks.HoldsLost }),

@@ -1,6 +1,11 @@
 package configs
 
-import "testing"
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
 
 func TestLoad_RefusesAnInvalidAdminListen(t *testing.T) {
 	for _, c := range []struct {
@@ -18,4 +23,31 @@ func TestLoad_RefusesAnInvalidAdminListen(t *testing.T) {
 	}
 	mustLoad(t, []string{"--admin-listen", "127.0.0.1:0", "--listen", "127.0.0.1:0", "--pprof"}, nil)
 	mustLoad(t, []string{"--admin-listen", "tls:127.0.0.1:9379", "--tls-cert", "/c", "--tls-key", "/k"}, nil)
+}
+
+func TestLoad_ChecksMetricsPrefixes(t *testing.T) {
+	many := make([]string, maxPrefixes+1)
+	for i := range many {
+		many[i] = fmt.Sprint("p", i, ":")
+	}
+	for value, says := range map[string]string{
+		"":                               "is empty",
+		"orders:,,jobs:":                 "is empty; allowed",
+		"orders:,jobs:,orders:":          `= "orders:" (from --metrics-prefixes): is given twice`,
+		"orders:,other":                  `= "other" (from --metrics-prefixes): is the label of keys without a prefix`,
+		"orders:*":                       `= "orders:*" (from --metrics-prefixes): ends with *`,
+		"a b":                            "holds a blank",
+		"a\xff":                          "not UTF-8",
+		strings.Repeat("x", maxPrefix+1): "has 65 bytes, at most 64 are allowed",
+		strings.Join(many, ","):          "has 33 prefixes, too many; allowed: at most 32 beginnings of keys",
+	} {
+		wantRefused(t, []string{"--admin-listen", "127.0.0.1:0", "--metrics-prefixes", value}, nil, says)
+	}
+	wantRefused(t, []string{"--metrics-prefixes", "orders:"}, nil, "has no effect: metrics are served at admin-listen alone")
+	args := []string{"--admin-listen", "127.0.0.1:0", "--metrics-prefixes", "orders:, jobs:"}
+	if got := mustLoad(t, args, nil).MetricsPrefixes; !slices.Equal(got, []string{"orders:", "jobs:"}) {
+		t.Errorf("got %q", got)
+	}
+	args[3] = strings.Join(many[:maxPrefixes], ",")
+	mustLoad(t, args, nil)
 }

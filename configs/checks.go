@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Validate returns all problems as joined FieldErrors, or nil.
@@ -69,6 +70,27 @@ func checkAdmin(c *Config) error {
 	return cmp.Or(refuse(strings.HasPrefix(c.AdminListen, "unix:"), "is a unix socket, on which HTTP is not served"),
 		checkAddress(c.AdminListen),
 		refuse(twice, "is an address of listen: HTTP and RESP need a port each"))
+}
+
+// Limits of MetricsPrefixes: every prefix is a label value, which Prometheus keeps.
+const maxPrefixes, maxPrefix = 32, 64
+
+func checkPrefixes(c *Config) error {
+	all := c.MetricsPrefixes
+	problems := []error{
+		refuse(len(all) > maxPrefixes, fmt.Sprintf("has %d prefixes, too many", len(all))),
+		refuse(len(all) > 0 && c.AdminListen == "", "has no effect: metrics are served at admin-listen alone", "give --admin-listen, or leave the prefixes out"),
+	}
+	for i, prefix := range all {
+		problems = append(problems, about(strconv.Quote(prefix), cmp.Or(
+			refuse(prefix == "", "is empty", "leave it out: keys without a prefix are counted as other"),
+			refuse(prefix == "other", "is the label of keys without a prefix", "choose a longer beginning of the keys, such as other:"),
+			refuse(len(prefix) > maxPrefix, fmt.Sprintf("has %d bytes, at most %d are allowed", len(prefix), maxPrefix)),
+			refuse(hasBlank(prefix) || !utf8.ValidString(prefix), "holds a blank, a control character or a byte that is not UTF-8"),
+			refuse(strings.HasSuffix(prefix, "*"), "ends with *, which stands for itself here", "leave the * out: every prefix matches all keys that begin with it"),
+			refuse(slices.Contains(all[:i], prefix), "is given twice", "leave one out"))))
+	}
+	return errors.Join(problems...)
 }
 
 // parseMode reads octal text: TOML would read 700 as a decimal number.

@@ -56,6 +56,7 @@ type Config struct {
 	LockInfo                                    bool
 
 	AdminListen         string
+	MetricsPrefixes     []string // of keys, each a label of metrics
 	Pprof, CompatTest   bool
 	OTLPEndpoint        string
 	OTLPSample          float64 // 0.01 at 20 000 operations a second is 200 spans, 300 kB a second

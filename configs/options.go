@@ -25,7 +25,7 @@ func groups(c *Config) []group {
 	return []group{
 		{"Clients", []option{
 			{"listen", "127.0.0.1:7379", "[tls:]host:port, unix:/path", "write for example 127.0.0.1:7379 or :7379",
-				list(&c.Listen, "ADDRESS", ",", "host:port, :port, tls:host:port, unix:/path", splitAddresses).checked(checkListen)},
+				list(&c.Listen, "ADDRESS", ",", "host:port, :port, tls:host:port, unix:/path", splitCommas).checked(checkListen)},
 			{"unix-mode", "0700", "", `write for example "0770" for a group`,
 				of(&c.UnixMode, "MODE", "not text in quotes", parseMode, showMode).allows("0000 to 0777, octal, in quotes").checked(checkMode)},
 			{"max-clients", "10000", "at once", "raise it, or spread the clients over more daemons", integer(&c.MaxClients, 1, 1_000_000)},
@@ -80,8 +80,10 @@ func groups(c *Config) []group {
 			{"lock-info", "", "", "write --lock-info or --lock-info=false", truth(&c.LockInfo)},
 		}},
 		{"Daemon", []option{
-			{"admin-listen", "", "page, metrics, health by HTTP; profiles", "write for example 127.0.0.1:9379",
+			{"admin-listen", "", "HTTP: page, metrics", "write for example 127.0.0.1:9379",
 				text(&c.AdminListen, "ADDRESS", "host:port, :port, tls:host:port").checked(checkAdmin)},
+			{"metrics-prefixes", "", "", "write for example orders:,jobs: and keep the list short: each prefix is a time series for each outcome",
+				list(&c.MetricsPrefixes, "LIST", ",", fmt.Sprintf("at most %d beginnings of keys, separated by commas", maxPrefixes), splitCommas).checked(checkPrefixes)},
 			{"pprof", "", "", "write --pprof or --pprof=false", truth(&c.Pprof)},
 			{"compat-test", "", "", "write --compat-test or --compat-test=false",
 				truth(&c.CompatTest).allows("true, false; true only if listen has addresses of this machine alone").checked(checkCompatTest)},
@@ -96,8 +98,8 @@ func groups(c *Config) []group {
 	}
 }
 
-// splitAddresses leaves out blanks around commas.
-func splitAddresses(text string) []string { return commas.Split(strings.TrimSpace(text), -1) }
+// splitCommas leaves out blanks around commas.
+func splitCommas(text string) []string { return commas.Split(strings.TrimSpace(text), -1) }
 
 var commas = regexp.MustCompile(`\s*,\s*`)
 

@@ -17,7 +17,7 @@ func (s *Server) accept(conn net.Conn, listen string) *guard.Conn {
 	if g != nil {
 		s.counters.total.Add(1)
 		if c := sessionOf(g); !c.Authenticated() {
-			c.unauth.grow(1)
+			c.unauth.Grow(1)
 		}
 		return g
 	}
@@ -44,21 +44,19 @@ func (s *Server) register(conn net.Conn, listen string) (g *guard.Conn, refusal 
 	host, local := preauth.Origin(conn.RemoteAddr())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	counted := host != "" && s.options.MaxPerAddress > 0
+	limit := s.options.MaxPerAddress
 	switch {
 	case s.stopped:
 		return nil, ""
 	case s.options.LocalOnly && !local:
 		return nil, protectedMode
-	case len(s.sessions) >= s.options.MaxClients, counted && s.hosts[host] >= s.options.MaxPerAddress:
+	case len(s.sessions) >= s.options.MaxClients, host != "" && limit > 0 && s.hosts[host] >= limit:
 		return nil, tooManyClients
 	}
 	session := s.newSession(conn, listen)
 	session.client.Host = host
 	s.sessions[session] = struct{}{}
-	if counted {
-		s.hosts[host]++
-	}
+	s.hosts[host]++
 	return session.guard, ""
 }
 
@@ -72,15 +70,13 @@ func (s *session) evictUnauth() {
 		return
 	}
 	s.server.counters.rejected.Add(1)
-	if s.server.warnedUnauth.allow() {
-		s.log.Warn("unauthenticated connections hold half of max-clients; oldest closed", "client", s.client.Addr,
-			"max-clients", s.options.MaxClients, "hint", "clients have to authenticate right after they connect; look for scanners, and lower max-connects")
-	}
+	s.server.rareLog.Warn("unauthenticated connections hold half of max-clients; oldest closed", "client", s.client.Addr,
+		"max-clients", s.options.MaxClients, "hint", "clients have to authenticate right after they connect; look for scanners, and lower max-connects")
 	s.guard.Close()
 }
 
 // connectsTooFast reports whether a socket exceeds the connection rate of its address. It
-// resets such a socket: no reply, no port in TIME_WAIT, nothing allocated for it.
+// resets such a socket: no reply, no port in TIME_WAIT, no session.
 func (s *Server) connectsTooFast(conn net.Conn) bool {
 	if s.connRates.Allow(conn.RemoteAddr()) {
 		return false
@@ -90,16 +86,7 @@ func (s *Server) connectsTooFast(conn net.Conn) bool {
 		_ = tcp.SetLinger(0) // fails only on a socket that is closed already
 	}
 	conn.Close()
-	if s.warnedConnRate.allow() {
-		s.options.Logger.Warn("connection rate limit of an address reached; connections reset", "client", conn.RemoteAddr().String(),
-			"max-connects", s.options.MaxConnects, "hint", "raise max-connects if these clients are meant to connect so often")
-	}
+	s.rareLog.Warn("connection rate limit of an address reached; connections reset", "client", conn.RemoteAddr().String(),
+		"max-connects", s.options.MaxConnects, "hint", "raise max-connects if these clients are meant to connect so often")
 	return true
-}
-
-// warnOfHTTP logs at most once a minute: such requests come in floods.
-func (s *Server) warnOfHTTP(client string) {
-	if s.warnedHTTP.allow() {
-		s.options.Logger.Warn("possible attack: an HTTP request was sent to this port; the connection is closed", "client", client)
-	}
 }

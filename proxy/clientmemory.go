@@ -5,11 +5,7 @@ package proxy
 // subscriptions. The count is coarse, so that a client that sends little and reads its
 // replies never locks the limit.
 
-import (
-	"unsafe"
-
-	"redlockd/proxy/preauth"
-)
+import "unsafe"
 
 const (
 	// freeMemory of each client is not counted: as much as an idle connection takes.
@@ -56,23 +52,7 @@ func (s *session) SetBuffered(bytes int) {
 // caller may hold another session's.
 func (s *session) evicted() {
 	s.server.counters.evicted.Add(1)
-	if s.server.warnedMemory.allow() {
-		s.log.Warn("client memory limit reached; largest connection closed", "client", s.client.Addr,
-			"max-memory-clients", s.options.ClientMemory, "hint", "one user may have half of it; raise max-memory-clients if clients need more")
-	}
+	s.server.rareLog.Warn("client memory limit reached; largest connection closed", "client", s.client.Addr,
+		"max-memory-clients", s.options.ClientMemory, "hint", "one user may have half of it; raise max-memory-clients if clients need more")
 	s.server.writers.wake(func() { s.guard.Close() })
 }
-
-// reserveUnauth returns one connection's part of the memory of unauthenticated clients.
-func (s *Server) reserveUnauth(evict func()) preauth.Memory {
-	return &memReservation{limit: &s.unauthMemory, evict: evict}
-}
-
-// Grow implements preauth.Memory.
-func (r *memReservation) Grow(size int) bool { return r.grow(size) }
-
-// Release implements preauth.Memory.
-func (r *memReservation) Release() { r.release() }
-
-// End implements preauth.Memory.
-func (r *memReservation) End() { r.end() }

@@ -35,8 +35,8 @@ func TestMemLimit_EvictsTheLargestReservationAndAllowsOneUserHalf(t *testing.T) 
 	if !small.resize("me", 40) || b.users["me"] != 40 || !small.resize("", 10) || b.bytes() != 10 || len(b.users) != 0 {
 		t.Errorf("%d bytes held, of users %v", b.bytes(), b.users)
 	}
-	small.end()
-	if !small.resize("me", 40) || b.bytes() != 0 || b.oldest != nil || len(b.users) != 0 {
+	small.End()
+	if !small.resize("me", 40) || b.bytes() != 0 || b.list.Len() != 0 || len(b.users) != 0 {
 		t.Errorf("%d bytes held after the end, of users %v", b.bytes(), b.users)
 	}
 }

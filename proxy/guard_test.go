@@ -57,9 +57,15 @@ func (w *witness) SetBuffered(int)     {}
 func (w *witness) Authenticated() bool { return !w.unauth }
 func (w *witness) Receive([]string)    {}
 
+// completed has the defaults.
+func completed(o Options) Options {
+	_ = o.complete() // it listens nowhere
+	return o
+}
+
 // guardless is a server with guards and nothing else.
 func guardless(options Options) *Server {
-	s := &Server{options: options.withDefaults()}
+	s := &Server{options: completed(options)}
 	s.openGuards()
 	return s
 }
@@ -92,7 +98,7 @@ func listenTo(t testing.TB, pieces []string) guardOutput {
 			}
 			h.commands = append(h.commands, args)
 		}
-		if o := (Options{}).withDefaults(); g.Held() > 2*(o.MaxCommand+o.MaxInline+redconBuffer) { // twice, as append grows
+		if g.Held() > 2*(requestLimits.MaxCommand+requestLimits.MaxLine+redconBuffer) { // twice, as append grows
 			t.Fatalf("the guard holds %d bytes", g.Held())
 		}
 		if err != nil {

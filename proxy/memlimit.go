@@ -6,7 +6,12 @@ package proxy
 // an honest client needs its reservation for a round trip, a client that sends half a
 // command and stops would keep it for ever.
 
-import "sync"
+import (
+	"container/list"
+	"sync"
+
+	"redlockd/proxy/preauth"
+)
 
 // memLimit is a number of bytes that reservations share. The limit of all clients' buffers
 // works the same way, but evicts the largest reservation first: honest clients are small
@@ -15,10 +20,10 @@ type memLimit struct {
 	max          int  // bytes
 	evictLargest bool // evict the largest reservation first, and count users
 
-	mu             sync.Mutex
-	used           int
-	users          map[string]int  // bytes of each user, with evictLargest
-	oldest, newest *memReservation // a list in order of creation
+	mu    sync.Mutex
+	used  int
+	users map[string]int // bytes of each user, with evictLargest
+	list  list.List      // of the *memReservation that hold something, the oldest first
 }
 
 // memReservation is the part of a memLimit that one connection uses. It holds nothing until
@@ -29,15 +34,15 @@ type memReservation struct {
 	evict func()
 
 	// Guarded by memLimit.mu.
-	user       string // "" is not counted as a user
-	size       int
-	ended      bool // evicted or closed: it cannot grow anymore
-	prev, next *memReservation
+	user    string // "" is not counted as a user
+	size    int
+	ended   bool          // evicted or closed: it cannot grow anymore
+	element *list.Element // of memLimit.list, nil while it holds nothing
 }
 
-// grow makes the reservation at least size bytes. It returns false if this reservation
+// Grow makes the reservation at least size bytes. It returns false if this reservation
 // itself is evicted by that, or was evicted before.
-func (r *memReservation) grow(size int) bool {
+func (r *memReservation) Grow(size int) bool {
 	l := r.limit
 	l.mu.Lock()
 	if r.ended || size <= r.size {
@@ -60,18 +65,10 @@ func (r *memReservation) resize(user string, size int) bool {
 }
 
 func (l *memLimit) resizeAndUnlock(r *memReservation, user string, size int) bool {
-	l.countLocked(r, -r.size)
-	switch r.user = user; {
-	case size == 0:
-		l.removeLocked(r)
-	case r.size == 0:
-		l.linkLocked(r)
-	}
-	l.countLocked(r, size)
-	r.size = size
+	l.setLocked(r, user, size)
 	var evicted []*memReservation
 	for victim := l.victimLocked(r.user); victim != nil; victim = l.victimLocked(r.user) {
-		l.unlinkLocked(victim)
+		l.setLocked(victim, victim.user, 0)
 		victim.ended = true
 		if victim != r {
 			evicted = append(evicted, victim)
@@ -89,7 +86,7 @@ func (l *memLimit) resizeAndUnlock(r *memReservation, user string, size int) boo
 func (l *memLimit) victimLocked(user string) *memReservation {
 	switch {
 	case l.used > l.max && !l.evictLargest:
-		return l.oldest
+		return l.list.Front().Value.(*memReservation)
 	case l.used > l.max:
 		return l.largestLocked(func(*memReservation) bool { return true })
 	case l.evictLargest && user != "" && l.users[user] > l.max/2:
@@ -101,25 +98,39 @@ func (l *memLimit) victimLocked(user string) *memReservation {
 // largestLocked is called when the limit is exceeded: a scan of some thousand reservations
 // costs less than closing a connection.
 func (l *memLimit) largestLocked(among func(*memReservation) bool) (victim *memReservation) {
-	for r := l.oldest; r != nil; r = r.next {
-		if among(r) && (victim == nil || r.size > victim.size) {
+	for e := l.list.Front(); e != nil; e = e.Next() {
+		if r := e.Value.(*memReservation); among(r) && (victim == nil || r.size > victim.size) {
 			victim = r
 		}
 	}
 	return victim
 }
 
+// setLocked makes the reservation size bytes of that user.
+func (l *memLimit) setLocked(r *memReservation, user string, size int) {
+	l.countLocked(r.user, -r.size)
+	l.countLocked(user, size)
+	switch {
+	case size == 0 && r.element != nil:
+		l.list.Remove(r.element)
+		r.element = nil
+	case size > 0 && r.element == nil:
+		r.element = l.list.PushBack(r)
+	}
+	r.user, r.size = user, size
+}
+
 // countLocked adds bytes to the sums.
-func (l *memLimit) countLocked(r *memReservation, bytes int) {
+func (l *memLimit) countLocked(user string, bytes int) {
 	l.used += bytes
-	if !l.evictLargest || r.user == "" {
+	if !l.evictLargest || user == "" {
 		return
 	}
 	if l.users == nil {
 		l.users = make(map[string]int)
 	}
-	if l.users[r.user] += bytes; l.users[r.user] == 0 {
-		delete(l.users, r.user)
+	if l.users[user] += bytes; l.users[user] == 0 {
+		delete(l.users, user)
 	}
 }
 
@@ -130,50 +141,17 @@ func (l *memLimit) bytes() int {
 	return l.used
 }
 
-// release frees the reservation, which may grow again.
-func (r *memReservation) release() { r.drop(false) }
+// Release frees the reservation, which may grow again.
+func (r *memReservation) Release() { r.free(false) }
 
-// end frees the reservation for good.
-func (r *memReservation) end() { r.drop(true) }
+// End frees the reservation for good.
+func (r *memReservation) End() { r.free(true) }
 
-func (r *memReservation) drop(forGood bool) {
+func (r *memReservation) free(forGood bool) {
 	r.limit.mu.Lock()
 	defer r.limit.mu.Unlock()
-	r.limit.unlinkLocked(r)
+	r.limit.setLocked(r, r.user, 0)
 	r.ended = forGood
 }
 
-func (l *memLimit) linkLocked(r *memReservation) {
-	r.prev = l.newest
-	if r.prev == nil {
-		l.oldest = r
-	} else {
-		r.prev.next = r
-	}
-	l.newest = r
-}
-
-// unlinkLocked removes a reservation from the list, if it is there, and its bytes from
-// the sums.
-func (l *memLimit) unlinkLocked(r *memReservation) {
-	l.countLocked(r, -r.size)
-	l.removeLocked(r)
-}
-
-// removeLocked removes a reservation from the list, if it is there.
-func (l *memLimit) removeLocked(r *memReservation) {
-	if r.size == 0 {
-		return
-	}
-	if r.prev == nil {
-		l.oldest = r.next
-	} else {
-		r.prev.next = r.next
-	}
-	if r.next == nil {
-		l.newest = r.prev
-	} else {
-		r.next.prev = r.prev
-	}
-	r.size, r.prev, r.next = 0, nil, nil
-}
+var _ preauth.Memory = (*memReservation)(nil)

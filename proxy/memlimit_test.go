@@ -22,29 +22,29 @@ func TestMemLimit_EvictsTheOldestReservationWhenExceeded(t *testing.T) {
 		return &memReservation{limit: b, evict: func() { evicted = append(evicted, name) }}
 	}
 	first, second, third := make("first"), make("second"), make("third")
-	if !first.grow(40) || !second.grow(40) || !first.grow(60) {
+	if !first.Grow(40) || !second.Grow(40) || !first.Grow(60) {
 		t.Fatal("what fits is refused")
 	}
-	if !third.grow(30) || strings.Join(evicted, " ") != "first" || b.used != 70 {
+	if !third.Grow(30) || strings.Join(evicted, " ") != "first" || b.used != 70 {
 		t.Fatalf("evicted %q, %d bytes held", evicted, b.used)
 	}
-	if first.grow(1) {
+	if first.Grow(1) {
 		t.Error("an evicted share is raised")
 	}
-	if second.grow(80) || b.used != 30 { // it is the oldest itself
+	if second.Grow(80) || b.used != 30 { // it is the oldest itself
 		t.Errorf("the oldest grows at the cost of others; %d bytes held", b.used)
 	}
 	if len(evicted) != 1 {
 		t.Errorf("evicted %q; who is refused need not be told", evicted)
 	}
-	third.release()
-	third.release()
-	first.release() // begun again from the start
-	if !first.grow(100) || b.used != 100 || b.oldest != first || b.newest != first {
+	third.Release()
+	third.Release()
+	first.Release() // begun again from the start
+	if !first.Grow(100) || b.used != 100 || b.list.Len() != 1 || b.list.Front().Value != any(first) {
 		t.Errorf("%d bytes held", b.used)
 	}
-	first.end()
-	if first.grow(1) || b.used != 0 || b.oldest != nil || b.newest != nil {
+	first.End()
+	if first.Grow(1) || b.used != 0 || b.list.Len() != 0 {
 		t.Errorf("%d bytes held after the end", b.used)
 	}
 }
@@ -90,7 +90,7 @@ func TestUnauth_TheOldestIncompleteCommandIsEvicted(t *testing.T) {
 	forgotten(t, s)
 	s.unauthMemory.mu.Lock()
 	defer s.unauthMemory.mu.Unlock()
-	if s.unauthMemory.used != 0 || s.unauthMemory.oldest != nil {
+	if s.unauthMemory.used != 0 || s.unauthMemory.list.Len() != 0 {
 		t.Errorf("%d bytes are held without a reservation", s.unauthMemory.used)
 	}
 }
@@ -130,7 +130,7 @@ func TestTLS_AHandshakeHasFiveSeconds(t *testing.T) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s := &Server{run: newDispatcher(), options: Options{Logger: quiet()}.withDefaults(), sessions: map[*session]struct{}{}}
+		s := &Server{run: newDispatcher(), options: completed(Options{Logger: quiet()}), sessions: map[*session]struct{}{}, hosts: map[string]int{}}
 		s.openGuards()
 		l := &clientListener{server: s, name: "test", secure: true}
 		ours, theirs := net.Pipe()

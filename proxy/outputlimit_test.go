@@ -30,7 +30,7 @@ func TestOutputLimit_ClosesAClientWhoseRepliesExceedIt(t *testing.T) {
 		t.Errorf("got %s behind a reply that is missing", shorten(string(got)))
 	}
 	head.Reply(commands.OK)
-	if n := s.Stats().SlowClients; n != 1 {
+	if n := s.Stats().Slow; n != 1 {
 		t.Errorf("%d clients closed, want 1", n)
 	}
 	other.send(command("PING"))
@@ -44,7 +44,7 @@ func TestOutputLimit_LetsOneReplyBeLarger(t *testing.T) {
 	text := strings.Repeat("x", 30_000)
 	c.send(command("ECHO", text) + command("ECHO", text) + command("PING"))
 	c.expect(string(resp.AppendBulk(resp.AppendBulk(nil, text), text)) + "+PONG\r\n")
-	if n := s.Stats().SlowClients; n != 0 {
+	if n := s.Stats().Slow; n != 0 {
 		t.Errorf("%d clients closed, want none", n)
 	}
 }

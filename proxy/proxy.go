@@ -20,7 +20,6 @@ import (
 	"redlockd/commands"
 	"redlockd/proxy/guard"
 	"redlockd/proxy/preauth"
-	"redlockd/proxy/resp"
 	"redlockd/redlock"
 
 	"github.com/tidwall/redcon"
@@ -39,6 +38,7 @@ type Server struct {
 	connRates     *preauth.ConnRates
 	outBuffers    sync.Pool // of *outBuffer, for the writer loops
 	counters      serverCounters
+	rareLog       rareLog
 	largeReply    chan struct{} // capacity 1: only one session encodes large replies
 	shares        shareQueue
 	send          func(*redlock.Batch) // queues the operations of a read batch; tests replace it
@@ -50,12 +50,11 @@ type Server struct {
 
 	mu       sync.Mutex
 	sessions map[*session]struct{}
-	hosts    map[string]int // connections by Client.Host, with MaxPerAddress
+	hosts    map[string]int // connections by Client.Host
 	served   bool
 	stopped  bool
 	empty    chan struct{} // closed once stopped and no session is left
 
-	warnedHTTP, warnedConnRate, warnedUnread, warnedMemory, warnedUnauth oncePerMinute // limit the rate of these warnings
 }
 
 const outSize = 4096 // replies of some eighty locks
@@ -65,8 +64,7 @@ type outBuffer [outSize]byte
 // New opens all listeners, or none: the error names the field and its value, or
 // the address and the reason why it cannot be used. Serve starts to accept clients.
 func New(options Options, run Dispatcher) (*Server, error) {
-	options = options.withDefaults()
-	if err := options.validate(); err != nil {
+	if err := options.complete(); err != nil {
 		return nil, err
 	}
 	if run == nil {
@@ -90,26 +88,33 @@ func New(options Options, run Dispatcher) (*Server, error) {
 	s.memory.max, s.memory.evictLargest = options.ClientMemory, true
 	s.connRates = preauth.NewConnRates(options.MaxConnects, time.Now)
 	s.shares.open()
-	for _, address := range options.Listen {
-		l, err := listen(address, options.UnixMode)
+	if err := s.open(); err != nil {
+		s.closeListeners()
+		return nil, err
+	}
+	return s, nil
+}
+
+// open opens listeners, certificates and the writers' pool.
+func (s *Server) open() error {
+	o := &s.options
+	for _, address := range o.Listen {
+		l, err := listen(address, o.UnixMode)
 		if err != nil {
-			s.closeListeners()
-			return nil, err
+			return err
 		}
 		l.server = s
 		s.listeners = append(s.listeners, l)
 	}
 	if err := s.ReloadTLS(); err != nil {
-		s.closeListeners()
-		return nil, err
+		return err
 	}
 	var err error
-	s.writers, err = newWriters(options.MaxClients, options.Logger, func() { s.counters.panics.Add(1) })
+	s.writers, err = newWriters(o.MaxClients, o.Logger, func() { s.counters.panics.Add(1) })
 	if err != nil {
-		s.closeListeners()
-		return nil, fmt.Errorf("proxy: writers' pool for MaxClients %d: %w", options.MaxClients, err)
+		return fmt.Errorf("proxy: writers' pool for MaxClients %d: %w", o.MaxClients, err)
 	}
-	return s, nil
+	return nil
 }
 
 // Addrs returns the addresses of the listeners, in the order of Options.Listen, with the
@@ -168,11 +173,12 @@ func sessionOf(g net.Conn) *session { return g.(*guard.Conn).Events.(*session) }
 // openGuards makes the guards' group from the options.
 func (s *Server) openGuards() {
 	o := &s.options
-	s.unauthMemory.max = o.UnauthMemory
+	s.rareLog.out, s.unauthMemory.max = o.Logger, o.UnauthMemory
 	s.guards = guard.NewGroup(guard.Options{
-		Limits:         resp.Limits{MaxLine: o.MaxInline, MaxArgs: o.MaxArgs, MaxBulk: o.MaxBulk, MaxCommand: o.MaxCommand},
+		Limits:         requestLimits,
 		CommandTimeout: o.CommandTimeout, LoginTimeout: o.LoginTimeout, WriteTimeout: o.WriteTimeout, IdleTimeout: o.IdleTimeout,
-		UnauthMemory: o.UnauthMemory, Reserve: s.reserveUnauth,
+		UnauthMemory: o.UnauthMemory,
+		Reserve:      func(evict func()) preauth.Memory { return &memReservation{limit: &s.unauthMemory, evict: evict} },
 	})
 }
 

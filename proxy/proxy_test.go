@@ -80,7 +80,7 @@ func TestServer_RefusesOptionsThatCannotWorkByNameAndValue(t *testing.T) {
 	for want, options := range map[string]Options{
 		"Listen is empty":       {},
 		"MaxClients is -3":      {Listen: []string{"127.0.0.1:0"}, MaxClients: -3},
-		"MaxCommand is 1000":    {Listen: []string{"127.0.0.1:0"}, MaxCommand: 1000},
+		"Window is -1":          {Listen: []string{"127.0.0.1:0"}, Window: -1},
 		"WriteTimeout is -1s":   {Listen: []string{"127.0.0.1:0"}, WriteTimeout: -time.Second},
 		`Listen "nowhere:1:2"`:  {Listen: []string{"nowhere:1:2"}},
 		"the path is missing":   {Listen: []string{"127.0.0.1:0", "unix:"}},
@@ -114,7 +114,7 @@ func TestServer_TurnsAwayOneClientTooMany(t *testing.T) {
 			break
 		}
 	}
-	if st := s.Stats(); st.Rejected < 1 || st.Total != 3 || st.Connected != 2 {
+	if st := s.Stats(); st.Rejected < 1 || st.Accepted != 3 || st.Connected != 2 {
 		t.Errorf("got %+v", st)
 	}
 }
@@ -270,7 +270,7 @@ func (f *failing) Accept() (net.Conn, error) {
 
 func TestServer_WaitsLongerAfterEveryFailedAccept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &Server{run: newDispatcher(), options: Options{Logger: quiet()}.withDefaults(), stopping: make(chan struct{}), sessions: map[*session]struct{}{}}
+		s := &Server{run: newDispatcher(), options: completed(Options{Logger: quiet()}), stopping: make(chan struct{}), sessions: map[*session]struct{}{}, hosts: map[string]int{}}
 		s.openGuards()
 		l := &clientListener{Listener: &failing{failures: 10}, server: s}
 		start := time.Now()

@@ -7,7 +7,7 @@ package proxy
 //
 //	head … answered or in flight … next … not started … tail
 //
-// Three parties work on it. The reader (redcon's goroutine of this connection)
+// Three parties work on it. The reader (a goroutine per connection)
 // appends. The goroutine that completes a call, which may be any, stores the answer in
 // its pendingReply and at most wakes the writer loop. The writer loop does everything
 // else: it starts commands, encodes the answered ones at the head and writes them. One
@@ -96,7 +96,7 @@ type deferredEnd struct {
 	end   int
 }
 
-// receive takes the commands of redcon; it returns when all are in the reply queue.
+// receive takes the commands of one read; it returns when all are in the reply queue.
 func (s *session) receive(conn redcon.Conn, first redcon.Command) {
 	if args := s.guard.TakeBypass(); args != nil { // redcon has read its placeholder, which comes alone
 		s.Receive(args)
@@ -111,9 +111,12 @@ func (s *session) receive(conn redcon.Conn, first redcon.Command) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.writerRuns {
-		s.writerLoopLocked()
-	}
+	s.writerLoopLocked()
+}
+
+func (s *session) appendCommand(command redcon.Command, batchHint int) {
+	pr := s.newPending(len(command.Raw), batchHint)
+	s.append(pr.take(pr.stringsOf(command)))
 }
 
 // Receive implements guard.Events: it takes one command that bypassed redcon.
@@ -127,14 +130,7 @@ func (s *session) Receive(args []string) {
 	s.append(s.newPending(max(input, longInput+1), 0).take(args))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.writerRuns {
-		s.writerLoopLocked()
-	}
-}
-
-func (s *session) appendCommand(command redcon.Command, batchHint int) {
-	pr := s.newPending(len(command.Raw), batchHint)
-	s.append(pr.take(pr.stringsOf(command)))
+	s.writerLoopLocked()
 }
 
 // append puts a command at the end of the reply queue, and waits for space. While it
@@ -144,9 +140,7 @@ func (s *session) append(pr *pendingReply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.fullLocked() && !s.inputClosedLocked() {
-		if !s.writerRuns {
-			s.writerLoopLocked()
-		}
+		s.writerLoopLocked()
 		if s.fullLocked() && !s.inputClosedLocked() {
 			s.windowSpace.Wait()
 		}
@@ -178,7 +172,7 @@ func (s *session) appendLocked(pr *pendingReply) {
 }
 
 func (s *session) fullLocked() bool {
-	return s.waiting >= s.options.Window || s.input >= s.options.MaxCommand || s.unwritten >= s.options.MaxUnwritten
+	return s.waiting >= s.options.Window || s.input >= requestLimits.MaxCommand || s.unwritten >= s.options.MaxUnwritten
 }
 
 // inputClosedLocked: commands read from now on are not run.
@@ -189,7 +183,7 @@ func (s *session) inputClosedLocked() bool { return s.closing || s.dropped }
 // a reply.
 func (s *session) Refuse(text string) {
 	if text == "" {
-		s.server.warnOfHTTP(s.client.Addr)
+		s.server.rareLog.Warn("possible attack: an HTTP request was sent to this port; the connection is closed", "client", s.client.Addr)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,9 +192,7 @@ func (s *session) Refuse(text string) {
 	}
 	pr := &pendingReply{session: s, answered: true, last: true, noReply: text == "", reply: commands.Error("ERR", text)}
 	s.appendLocked(pr)
-	if !s.writerRuns {
-		s.writerLoopLocked()
-	}
+	s.writerLoopLocked()
 }
 
 // Authenticated implements guard.Events.
@@ -210,7 +202,7 @@ func (s *session) Authenticated() bool { return s.trusted.Load() }
 func (s *session) describeLocked() {
 	if known := s.run.Authenticated(&s.client); known != s.trusted.Load() {
 		s.trusted.Store(known)
-		s.unauth.end()
+		s.unauth.End()
 	}
 	s.description = s.client.Describe()
 	s.subscribed = s.client.SubscribedBytes()
@@ -241,9 +233,7 @@ func (s *session) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.draining = true
-	if !s.writerRuns {
-		s.writerLoopLocked()
-	}
+	s.writerLoopLocked()
 }
 
 // expel ends a connection whose client may not stay. First its waits are answered and its
@@ -262,7 +252,13 @@ func (s *session) expel(why commands.Expelled) {
 	s.mu.Lock()
 	s.closing = true
 	s.windowSpace.Broadcast()
-	wake := !s.writerRuns && !s.dropped
+	s.wakeAndUnlock(!s.dropped)
+}
+
+// wakeAndUnlock has a task run the writer loop, if there is need and it does not run. From here
+// on the task is the writer loop.
+func (s *session) wakeAndUnlock(need bool) {
+	wake := need && !s.writerRuns
 	s.writerRuns = s.writerRuns || wake
 	s.mu.Unlock()
 	if wake {
@@ -282,15 +278,10 @@ func (s *session) answer(pr *pendingReply, reply commands.Reply, deferred comman
 	if pr.window > 0 && s.shareOwner != nil {
 		s.server.shares.answered(s.shareOwner, pr.window, pr.plan.Weight)
 	}
-	if s.dropped {
-		s.mu.Unlock()
-		if deferred != nil {
-			s.undelivered(deferred)
+	if s.dropped || s.unwritten > s.options.OutputLimit {
+		if !s.dropped {
+			s.overflowLocked()
 		}
-		return
-	}
-	if s.unwritten > s.options.OutputLimit {
-		s.overflowLocked()
 		s.mu.Unlock()
 		if deferred != nil {
 			s.undelivered(deferred)
@@ -303,14 +294,7 @@ func (s *session) answer(pr *pendingReply, reply commands.Reply, deferred comman
 	}
 	s.unwritten += pr.output
 	s.updateMemoryLocked()
-	wake := !s.writerRuns && pr == s.head
-	if wake {
-		s.writerRuns = true // from here on the task is the writer loop
-	}
-	s.mu.Unlock()
-	if wake {
-		s.server.writers.wake(s.flushTask)
-	}
+	s.wakeAndUnlock(pr == s.head)
 }
 
 // pushMessage is an out-of-band message.
@@ -337,12 +321,7 @@ func (s *session) push(message commands.Reply, plain bool) {
 	s.pushes = append(s.pushes, one)
 	s.unwritten += one.size
 	s.updateMemoryLocked()
-	wake := !s.writerRuns
-	s.writerRuns = true
-	s.mu.Unlock()
-	if wake {
-		s.server.writers.wake(s.flushTask)
-	}
+	s.wakeAndUnlock(true)
 }
 
 // overflowLocked closes a client that leaves more unread than it may. Its answers
@@ -351,10 +330,8 @@ func (s *session) push(message commands.Reply, plain bool) {
 func (s *session) overflowLocked() {
 	s.dropped, s.next = true, nil
 	s.server.counters.slow.Add(1)
-	if s.server.warnedUnread.allow() {
-		s.log.Warn("client output limit reached; connection closed", "client", s.client.Addr, "user", s.description.User,
-			"limit", s.options.OutputLimit, "hint", "the client does not read its replies or messages; raise client-output-limit if it should not have to")
-	}
+	s.server.rareLog.Warn("client output limit reached; connection closed", "client", s.client.Addr, "user", s.description.User,
+		"limit", s.options.OutputLimit, "hint", "the client does not read its replies or messages; raise client-output-limit if it should not have to")
 	s.server.writers.wake(func() { s.guard.Close() })
 }
 
@@ -373,8 +350,8 @@ func (s *session) SocketClosed() {
 	s.leaveSharesLocked()
 	s.windowSpace.Broadcast()
 	s.mu.Unlock()
-	s.memory.end()
-	s.unauth.end()
+	s.memory.End()
+	s.unauth.End()
 	func() {
 		defer s.recoverPanic("end of a client", func() {})
 		s.client.OnClose.Run()

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -17,21 +19,17 @@ func (s *Server) forget(c *session) {
 		return
 	}
 	delete(s.sessions, c)
-	if host := c.client.Host; host != "" && s.options.MaxPerAddress > 0 {
-		if s.hosts[host]--; s.hosts[host] == 0 {
-			delete(s.hosts, host)
-		}
+	host := c.client.Host
+	if s.hosts[host]--; s.hosts[host] == 0 {
+		delete(s.hosts, host)
 	}
 	s.noteEmptyLocked()
 }
 
+// noteEmptyLocked is called when a session has ended or the server has stopped: this is true
+// once.
 func (s *Server) noteEmptyLocked() {
-	if !s.stopped || len(s.sessions) > 0 {
-		return
-	}
-	select {
-	case <-s.empty:
-	default:
+	if s.stopped && len(s.sessions) == 0 {
 		close(s.empty)
 	}
 }
@@ -95,11 +93,7 @@ func (s *Server) closeListeners() {
 func (s *Server) snapshot() []*session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]*session, 0, len(s.sessions))
-	for c := range s.sessions {
-		all = append(all, c)
-	}
-	return all
+	return slices.Collect(maps.Keys(s.sessions))
 }
 
 func (s *Server) isStopping() bool {

@@ -1,62 +1,44 @@
 package proxy
 
-// stats.go contains the counters of the server, and a limit for its warnings.
+// stats.go contains the counters of the server, and its warnings.
 
 import (
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
+
+	"redlockd/commands"
 )
 
 type serverCounters struct {
-	lastID, total, rejected, panics, commands, answeredTwice, slow, evicted, lost atomic.Int64
-}
-
-// Stats counts since New; Connected is now.
-type Stats struct {
-	Connected     int   // clients being served
-	Total         int64 // clients accepted
-	Rejected      int64 // clients rejected, see MaxClients and MaxConnects
-	Panics        int64 // panics recovered; each closed at most one connection
-	Commands      int64 // commands read
-	AnsweredTwice int64 // second answers dropped; anything but 0 is a bug
-	SlowClients   int64 // clients closed because they left replies or messages unread
-	Evicted       int64 // clients closed because all of them, or one user's, had too much memory
-	Memory        int   // bytes of ClientMemory in use
-	Lost          int64 // deferred replies whose client had gone
+	lastID, total, rejected, panics, commands, answeredTwice, slow, evicted atomic.Int64
 }
 
 // Stats returns a snapshot; its fields are read one after another.
-func (s *Server) Stats() Stats {
+func (s *Server) Stats() commands.ClientCounts {
 	s.mu.Lock()
 	connected := len(s.sessions)
 	s.mu.Unlock()
-	return Stats{
-		Connected:     connected,
-		Total:         s.counters.total.Load(),
-		Rejected:      s.counters.rejected.Load(),
-		Panics:        s.counters.panics.Load(),
-		Commands:      s.counters.commands.Load(),
-		AnsweredTwice: s.counters.answeredTwice.Load(),
-		SlowClients:   s.counters.slow.Load(),
-		Evicted:       s.counters.evicted.Load(),
-		Memory:        s.memory.bytes(),
-		Lost:          s.counters.lost.Load(),
+	c := &s.counters
+	return commands.ClientCounts{
+		Connected: connected, Limit: s.options.MaxClients, Memory: s.memory.bytes(),
+		Accepted: c.total.Load(), Rejected: c.rejected.Load(), Commands: c.commands.Load(),
+		Slow: c.slow.Load(), Evicted: c.evicted.Load(), Panics: c.panics.Load(),
 	}
 }
 
-// oncePerMinute allows an event at most once a minute. The zero value is ready.
-type oncePerMinute struct {
-	mu   sync.Mutex
-	last time.Time
+// rareLog logs each warning at most once a minute: what causes them comes in floods.
+type rareLog struct {
+	out    *slog.Logger
+	limits sync.Map // of *rate.Limiter, by text
 }
 
-func (r *oncePerMinute) allow() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.last.IsZero() && time.Since(r.last) < time.Minute {
-		return false
+func (l *rareLog) Warn(text string, args ...any) {
+	limit, _ := l.limits.LoadOrStore(text, rate.NewLimiter(rate.Every(time.Minute), 1))
+	if limit.(*rate.Limiter).Allow() {
+		l.out.Warn(text, args...)
 	}
-	r.last = time.Now()
-	return true
 }

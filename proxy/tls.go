@@ -6,6 +6,7 @@ package proxy
 
 import (
 	"crypto/tls"
+	"slices"
 
 	"redlockd/commands"
 	"redlockd/proxy/guard"
@@ -19,21 +20,18 @@ const tlsPrefix = "tls:"
 // whose client's certificate the new CA did not sign. After an error the previous ones
 // stay in use. Without TLS listeners there is nothing to do.
 func (s *Server) ReloadTLS() error {
-	for _, l := range s.listeners {
-		if !l.secure {
-			continue
-		}
-		config, err := s.options.TLS.Load()
-		if err != nil {
-			return err
-		}
-		s.tls.Store(config)
-		for _, c := range s.snapshot() {
-			if why := unverified(c.guard, config); why != "" {
-				c.expel(why)
-			}
-		}
+	if !slices.ContainsFunc(s.listeners, func(l *clientListener) bool { return l.secure }) {
 		return nil
+	}
+	config, err := s.options.TLS.Load()
+	if err != nil {
+		return err
+	}
+	s.tls.Store(config)
+	for _, c := range s.snapshot() {
+		if why := unverified(c.guard, config); why != "" {
+			c.expel(why)
+		}
 	}
 	return nil
 }

@@ -27,14 +27,18 @@ const largeReplies = 16 << 10
 func (s *session) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.writerRuns = false
 	s.writerLoopLocked()
 }
 
 // writerLoopLocked starts commands and writes replies, and returns when there is nothing
-// left to do. It unlocks mu while it runs handlers, encodes and writes. Encoded replies
-// are always given to a write, which fails when the client has gone meanwhile. So
-// undelivered deferred replies are handled in one place.
+// left to do, or at once if another goroutine runs it. It unlocks mu while it runs handlers,
+// encodes and writes. Encoded replies are always given to a write, which fails when the
+// client has gone meanwhile. So undelivered deferred replies are handled in one place.
 func (s *session) writerLoopLocked() {
+	if s.writerRuns {
+		return
+	}
 	s.writerRuns = true
 	// A read brings 4 kB at most, so the shares are counted over reads.
 	now := time.Now()
@@ -332,10 +336,8 @@ func (s *session) writeLocked() {
 func (s *session) closeUnwritable(err error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		s.server.counters.slow.Add(1)
-		if s.server.warnedUnread.allow() {
-			s.log.Warn("write timeout of a client reached; connection closed", "client", s.client.Addr,
-				"timeout", s.options.WriteTimeout, "hint", "the client does not read its replies")
-		}
+		s.server.rareLog.Warn("write timeout of a client reached; connection closed", "client", s.client.Addr,
+			"timeout", s.options.WriteTimeout, "hint", "the client does not read its replies")
 	} else if errors.Is(err, guard.ErrUnreadReplies) {
 		s.log.Debug("reply limit before the login reached; connection closed", "client", s.client.Addr)
 	} else if !errors.Is(err, net.ErrClosed) {
@@ -375,7 +377,6 @@ func (s *session) closeWhenDoneLocked() {
 
 // undelivered reports to a deferred reply that its client did not receive it.
 func (s *session) undelivered(deferred commands.DeferredReply) {
-	s.server.counters.lost.Add(1)
 	defer s.recoverPanic("undelivered reply", func() {})
 	deferred.Undelivered()
 }

@@ -118,7 +118,7 @@ func TestSession_CutsOffAClientThatDoesNotRead(t *testing.T) {
 		if took := time.Since(began); took != time.Second {
 			t.Errorf("it was cut off after %v, want a second", took)
 		}
-		if n := s.Stats().SlowClients; n != 1 {
+		if n := s.Stats().Slow; n != 1 {
 			t.Errorf("%d slow clients counted, want 1", n)
 		}
 		fine := dial()

@@ -52,6 +52,7 @@ type (
 	WriteEffect    = lease.WriteEffect
 	WriteRequest   = lease.WriteRequest
 	WriteDone      = lease.WriteDone
+	HoldTimes      = lease.HoldTimes
 )
 
 // Words of locks, see package lease.
@@ -182,4 +183,7 @@ type Counters struct {
 	WorkStarted int64 // attempts granted
 	WorkDone    int64 // pieces of work marked done
 	HoldsLost   int64 // leases that could not be renewed, or were lost to others
+
+	Held    int       // leases that run now, as far as is known; beyond 1 024 an estimate
+	HeldFor HoldTimes // of leases that were released
 }

@@ -431,3 +431,23 @@ func TestLocker_OptionsAreChecked(t *testing.T) {
 		t.Errorf("%v, want the field and its value", err)
 	}
 }
+
+func TestCounters_ShowWhatIsHeldAndForHowLong(t *testing.T) {
+	t.Parallel()
+	d := newPureDaemon(t, Options{})
+	one := d.take(LockRequest{Key: "one"})
+	d.take(LockRequest{Key: "two", More: []Key{"three"}})
+	if n := d.Counters().Held; n != 3 {
+		t.Errorf("%d locks are held, want 3", n)
+	}
+	if released, err := d.unlock(UnlockRequest{Key: "one", Token: one.Token}); !released || err != nil {
+		t.Fatal(released, err)
+	}
+	c, times := d.Counters(), uint64(0)
+	for _, n := range c.HeldFor.Counts {
+		times += n
+	}
+	if c.Held != 2 || times != 1 || c.HeldFor.Sum < 0 || c.HeldFor.Sum > time.Minute {
+		t.Errorf("%d locks are held and %d were, for %v; want 2 and 1", c.Held, times, c.HeldFor.Sum)
+	}
+}

@@ -135,7 +135,7 @@ func (l *Locker) Counters() Counters {
 		LateGrants: c.LateGrants.Load(), SecondSeals: c.SecondSeals.Load(), ThirdSeals: c.ThirdSeals.Load(),
 		Repaired: c.Repaired.Load(), IDs: c.IDs.Load(), IDRounds: c.IDRounds.Load(),
 		WorkStarted: c.WorkStarted.Load(), WorkDone: c.WorkDone.Load(),
-		HoldsLost: c.HoldsLost.Load(),
+		HoldsLost: c.HoldsLost.Load(), Held: l.Held(), HeldFor: l.HeldFor(),
 	}
 }
 

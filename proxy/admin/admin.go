@@ -11,11 +11,11 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
+	"redlockd/commands"
 	"redlockd/commands/access"
 )
 
@@ -29,14 +29,6 @@ const (
 	requestTimeout = 30 * time.Second // for a request, except profiles
 )
 
-// Login authenticates users, see access.Users.
-type Login interface {
-	Authenticate(host, name, password string) (access.HTTPUser, error)
-	NeedsLogin() bool
-}
-
-var _ Login = (*access.Users)(nil)
-
 // Options of a Server.
 type Options struct {
 	Listen    string                      // "host:port" or "tls:host:port"; port 0 picks a free one
@@ -44,10 +36,9 @@ type Options struct {
 	LocalOnly bool                        // protected mode: serve this machine alone
 	Pprof     bool                        // serve /debug/pprof
 	Cmdline   []string                    // for /debug/pprof/cmdline: the command line without passwords
-	Login     Login
-	Figures   prometheus.Gatherer
-	Sources   Sources        // of the page
-	Commands  CallDispatcher // runs the commands of the page
+	Login     *access.Users
+	Sources   Sources         // of metrics and page
+	Commands  *commands.Table // runs the commands of the page
 	// Ready reports whether locks can be granted now, and why, in one line.
 	Ready  func() (ready bool, why string)
 	Logger *slog.Logger
@@ -61,11 +52,10 @@ type Server struct {
 	server       *http.Server
 	tls          atomic.Pointer[tls.Config] // nil without TLS
 	draining     atomic.Bool
-	watches      *watches      // nil without a page
+	watches      watches
 	requestSlots chan struct{} // capacity maxRequests: requests of pages in flight
 	walkSlot     chan struct{} // capacity 1: a step over the list of locks is under way
-	serving      bool          // Serve was called
-	done         chan struct{} // closed when no connection is accepted anymore
+	accepting    sync.WaitGroup
 }
 
 // New opens the address; the error contains it.
@@ -87,7 +77,7 @@ func New(o Options) (*Server, error) {
 		}})
 	}
 	s.listener = ln
-	limiter := newConnLimiter()
+	limiter := &connLimiter{}
 	s.server = &http.Server{
 		Handler:           limiter.limitRequests(s.routes()),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
@@ -99,11 +89,10 @@ func New(o Options) (*Server, error) {
 
 // newServer builds a server without an address.
 func newServer(o Options) *Server {
-	s := &Server{options: o, done: make(chan struct{}), requestSlots: make(chan struct{}, maxRequests), walkSlot: make(chan struct{}, 1)}
-	if o.Sources.Reader != nil {
-		s.watches = &watches{reader: o.Sources.Reader, all: map[int]*watch{}}
+	return &Server{
+		options: o, watches: watches{locks: o.Sources.Locks, all: map[int]*watch{}},
+		requestSlots: make(chan struct{}, maxRequests), walkSlot: make(chan struct{}, 1),
 	}
-	return s
 }
 
 // URL returns the address that it listens on.
@@ -133,15 +122,11 @@ func (s *Server) ReloadTLS() error {
 
 // Serve accepts clients until Shutdown, on a goroutine that Shutdown waits for.
 func (s *Server) Serve() {
-	s.serving = true
-	go s.accept()
-}
-
-func (s *Server) accept() {
-	defer close(s.done)
-	if err := s.server.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
-		s.options.Logger.Error("admin endpoint ended", "listen", s.options.Listen, "err", err)
-	}
+	s.accepting.Go(func() {
+		if err := s.server.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+			s.options.Logger.Error("admin endpoint ended", "listen", s.options.Listen, "err", err)
+		}
+	})
 }
 
 // Drain makes /readyz fail from now on, so that balancers send no more clients.
@@ -151,15 +136,10 @@ func (s *Server) Drain() { s.draining.Store(true) }
 // returns when nothing runs anymore.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.Drain()
-	if s.watches != nil {
-		s.watches.end(nil)
-	}
-	if !s.serving {
-		s.listener.Close()
-		return
-	}
+	s.watches.end(nil)
 	if err := s.server.Shutdown(ctx); err != nil {
 		_ = s.server.Close() // the remaining requests have had their time
 	}
-	<-s.done
+	_ = s.listener.Close() // it is closed already if Serve was called
+	s.accepting.Wait()
 }

@@ -22,6 +22,7 @@ import (
 
 	"redlockd/commands"
 	"redlockd/commands/access"
+	"redlockd/commands/dropin"
 	"redlockd/pool"
 	"redlockd/pool/faulty"
 	"redlockd/redlock"
@@ -30,11 +31,19 @@ import (
 // TestMain leaves out what other packages start before any test.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 
-// fakes are a daemon with one master of three that does not vote.
-type fakes struct{}
+// fakes are a daemon with one master of three that does not vote, and its locks.
+type fakes struct{ locks }
+
+// locks are those that the page reads.
+type locks interface {
+	ReadLock(db int, key redlock.Key, done func(redlock.LockView, error))
+	Waiting(db int, wanted func(redlock.Key) bool, limit int) (list []redlock.Waiting, all int)
+	Listen(db int, onEvent func(redlock.Event)) (end func())
+}
 
 func snapshot() (s commands.Snapshot) {
 	s.Locks = redlock.Counters{Acquired: 5, SecondSeals: 2, IDs: 9, Undone: 3, LateGrants: 4}
+	s.Locks.Held, s.Locks.HeldFor.Counts[1], s.Locks.HeldFor.Counts[14], s.Locks.HeldFor.Sum = 16, 3, 1, time.Minute
 	s.Lanes.BreakerOpened, s.Lanes.Void[0] = 6, 8
 	s.InFlight = 7
 	s.Clients = commands.ClientCounts{Connected: 12, Slow: 13, Evicted: 14, Memory: 15}
@@ -59,12 +68,13 @@ func (fakeLanes) Quorum() int      { return 2 }
 
 func figures() Options {
 	sources := Sources{
-		Version: "0.1.0", Locks: fakes{}, Masters: fakeLanes{}, Latencies: NewLatencies(), Snapshot: snapshot,
+		Version: "0.1.0", Locks: fakes{lookingAt()}, Masters: fakeLanes{}, Latencies: NewLatencies(), Snapshot: snapshot,
+		Dropin: func() []dropin.Stat { return nil },
 	}
 	return Options{
 		Listen: "127.0.0.1:0", Login: (*access.Users)(nil), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Figures: NewFigures(sources), Sources: sources,
-		Ready: func() (bool, string) { return true, "3 of 3" },
+		Sources: sources,
+		Ready:   func() (bool, string) { return true, "3 of 3" },
 	}
 }
 
@@ -129,7 +139,7 @@ func TestAdmin_ServesEachPathToAuthorizedUsers(t *testing.T) {
 		{users, there, "/healthz", "", 200},
 		{users, there, "/readyz", "", 200},
 		{figures(), here, "/debug/pprof/cmdline", "", 404},
-		{open, here, "/", "", 404},
+		{open, here, "/nothing", "", 404},
 	} {
 		w := ask(t, c.o, c.from, c.path, c.login)
 		if w.Code != c.want {
@@ -182,6 +192,8 @@ func TestMetrics_ShowWhatThePackagesCount(t *testing.T) {
 		`redlockd_master_round_trip_seconds_sum{database="0",master="a"} 1`,
 		`redlockd_masters_voting{database="0"} 2`, `redlockd_masters_needed{database="0"} 2`, `redlockd_masters{database="3"} 3`,
 		"redlockd_clients_connected 12", "redlockd_clients_output_limit_total 13", "redlockd_clients_evicted_total 14", "redlockd_clients_memory_bytes 15", `redlockd_lock_seconds_count{outcome="granted"} 0`,
+		"redlockd_locks_held 16", `redlockd_lock_held_seconds_bucket{le="0.001"} 0`, `redlockd_lock_held_seconds_bucket{le="0.004"} 3`,
+		`redlockd_lock_held_seconds_bucket{le="67108.864"} 3`, `redlockd_lock_held_seconds_bucket{le="+Inf"} 4`, "redlockd_lock_held_seconds_sum 60",
 	} {
 		if !strings.Contains(text, "\n"+line+"\n") {
 			t.Errorf("no line %s in\n%s", line, text)
@@ -197,7 +209,6 @@ func TestMetrics_ShowSpansWithACollector(t *testing.T) {
 	o.Sources.Snapshot = func() commands.Snapshot {
 		return commands.Snapshot{Traces: &commands.TraceCounts{Sent: 13, Dropped: 14}}
 	}
-	o.Figures = NewFigures(o.Sources)
 	text := ask(t, o, "127.0.0.1:1", "/metrics", "").Body.String()
 	for _, line := range []string{"redlockd_traces_sent_total 13", "redlockd_traces_dropped_total 14"} {
 		if !strings.Contains(text, "\n"+line+"\n") {
@@ -207,7 +218,7 @@ func TestMetrics_ShowSpansWithACollector(t *testing.T) {
 }
 
 func TestMetrics_KeepPrometheusNamingConventions(t *testing.T) {
-	families, err := figures().Figures.Gather()
+	families, err := NewFigures(figures().Sources).Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,11 +29,6 @@ const (
 	maxWaiting, maxWaiterRows = 1000, 50
 )
 
-// CallDispatcher runs commands, see commands.Table.
-type CallDispatcher interface{ Dispatch(*commands.Call) }
-
-var _ CallDispatcher = (*commands.Table)(nil)
-
 // about serves what the page needs once.
 func (s *Server) about(w http.ResponseWriter, _ *http.Request, visitor access.HTTPUser) {
 	writeJSON(w, map[string]any{
@@ -80,7 +75,7 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request, visitor access.HT
 	verdict, masters := watch.poll(sources.Locks.Reports(db), undecided, sources.Masters.Quorum(), now)
 	since, _ := strconv.ParseInt(r.URL.Query().Get("since"), 10, 64) // else all
 	events, last, dropped := watch.eventsAfter(since)
-	waiting, all := sources.Reader.Waiting(db, keyFilter, maxWaiting)
+	waiting, all := sources.Locks.Waiting(db, keyFilter, maxWaiting)
 	if stuck, requests := stuckKeys(waiting, keyFilter); len(stuck) > 0 {
 		verdict.warnStuck(stuck, s.readLocks(r, db, stuck), requests, waiting[0].Since, now)
 	}

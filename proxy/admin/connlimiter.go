@@ -13,6 +13,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 )
 
@@ -24,48 +25,38 @@ const (
 	reservedForProbesPerHost = 8
 )
 
-// connLimiter counts the open connections of each host.
+// connLimiter has the open connections: so few that it counts by looking at all of them.
 type connLimiter struct {
-	mu    sync.Mutex
-	all   map[net.Conn]*httpConn
-	hosts map[string]connCount
-	sum   connCount
-	last  int // sequence of the latest
+	mu  sync.Mutex
+	all []*httpConn // the oldest first
 }
 
-// connCount is the number of open connections, and of those with a request in flight that
-// is no probe.
-type connCount struct{ open, served int }
-
-// httpConn is one connection.
+// httpConn is one connection. All but conn and host is guarded by connLimiter.mu.
 type httpConn struct {
+	conn     net.Conn
 	host     string
-	sequence int
 	complete bool // a request of it was complete
 	busy     bool // a request is in flight
+	served   bool // that request is no probe
 }
 
-func newConnLimiter() *connLimiter {
-	return &connLimiter{all: make(map[net.Conn]*httpConn), hosts: make(map[string]connCount)}
-}
-
-// connKey is the context key for the connection of a request.
+// connKey is the context key for the httpConn of a request.
 type connKey struct{}
 
+// connContext is the server's hook for every new connection. A connection beyond the limit
+// is closed before a byte of it is read.
 func (v *connLimiter) connContext(ctx context.Context, conn net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, conn)
+	host, _, _ := net.SplitHostPort(conn.RemoteAddr().String())
+	c := &httpConn{conn: conn, host: host}
+	if evicted := v.register(c); evicted != nil {
+		closeSocket(evicted.conn)
+	}
+	return context.WithValue(ctx, connKey{}, c)
 }
 
-// onStateChange is the server's hook for every change of a connection. A connection beyond
-// the limit is closed before a byte of it is read.
+// onStateChange is the server's hook for every change of a connection.
 func (v *connLimiter) onStateChange(conn net.Conn, state http.ConnState) {
-	switch state {
-	case http.StateNew:
-		host, _, _ := net.SplitHostPort(conn.RemoteAddr().String())
-		if evicted := v.register(conn, host); evicted != nil {
-			closeSocket(evicted)
-		}
-	case http.StateClosed, http.StateHijacked:
+	if state == http.StateClosed || state == http.StateHijacked {
 		v.unregister(conn)
 	}
 }
@@ -79,75 +70,62 @@ func closeSocket(conn net.Conn) {
 	conn.Close()
 }
 
-// register counts a connection; it returns the one to close, which may be this one.
-func (v *connLimiter) register(conn net.Conn, host string) (evicted net.Conn) {
+// register adds a connection; it returns the one to close, which may be this one.
+func (v *connLimiter) register(c *httpConn) (evicted *httpConn) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	incomplete := func(one *httpConn) bool { return !one.complete }
 	switch {
-	case v.hosts[host].open >= maxConnsPerHost:
-		evicted = v.oldestLocked(func(one *httpConn) bool { return one.host == host && !one.complete })
-	case v.sum.open >= maxConns:
-		if evicted = v.oldestLocked(func(one *httpConn) bool { return !one.complete }); evicted == nil {
-			evicted = v.oldestLocked(func(one *httpConn) bool { return !one.busy })
-		}
-	default:
-		v.addLocked(conn, host)
+	case v.countLocked(func(one *httpConn) bool { return one.host == c.host }) >= maxConnsPerHost:
+		evicted = v.removeLocked(func(one *httpConn) bool { return one.host == c.host && !one.complete })
+	case len(v.all) < maxConns:
+		v.all = append(v.all, c)
 		return nil
+	default:
+		if evicted = v.removeLocked(incomplete); evicted == nil {
+			evicted = v.removeLocked(func(one *httpConn) bool { return !one.busy })
+		}
 	}
 	if evicted == nil {
-		return conn
+		return c
 	}
-	v.removeLocked(evicted)
-	v.addLocked(conn, host)
+	v.all = append(v.all, c)
 	return evicted
-}
-
-// oldestLocked returns the oldest connection that may be evicted, nil if there is none.
-func (v *connLimiter) oldestLocked(evictable func(*httpConn) bool) (oldest net.Conn) {
-	for conn, one := range v.all {
-		if evictable(one) && (oldest == nil || one.sequence < v.all[oldest].sequence) {
-			oldest = conn
-		}
-	}
-	return oldest
-}
-
-func (v *connLimiter) addLocked(conn net.Conn, host string) {
-	v.last++
-	v.all[conn] = &httpConn{host: host, sequence: v.last}
-	v.countLocked(host, 1, 0)
-}
-
-func (v *connLimiter) removeLocked(conn net.Conn) {
-	v.countLocked(v.all[conn].host, -1, 0)
-	delete(v.all, conn)
-}
-
-// countLocked adds to the counts of a host and of all.
-func (v *connLimiter) countLocked(host string, open, served int) {
-	c := v.hosts[host]
-	c = connCount{c.open + open, c.served + served}
-	v.sum = connCount{v.sum.open + open, v.sum.served + served}
-	if v.hosts[host] = c; c == (connCount{}) {
-		delete(v.hosts, host)
-	}
 }
 
 func (v *connLimiter) unregister(conn net.Conn) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.all[conn] != nil { // else it was evicted
-		v.removeLocked(conn)
+	v.removeLocked(func(one *httpConn) bool { return one.conn == conn }) // none if it was evicted
+}
+
+// removeLocked removes the oldest such connection and returns it, nil if there is none.
+func (v *connLimiter) removeLocked(such func(*httpConn) bool) *httpConn {
+	at := slices.IndexFunc(v.all, such)
+	if at < 0 {
+		return nil
 	}
+	removed := v.all[at]
+	v.all = slices.Delete(v.all, at, at+1)
+	return removed
+}
+
+func (v *connLimiter) countLocked(such func(*httpConn) bool) (n int) {
+	for _, one := range v.all {
+		if such(one) {
+			n++
+		}
+	}
+	return n
 }
 
 // limitRequests serves a request unless the remaining connections are reserved for probes.
 func (v *connLimiter) limitRequests(inner http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		conn, _ := r.Context().Value(connKey{}).(net.Conn)
+		c := r.Context().Value(connKey{}).(*httpConn)
 		probe := r.URL.Path == "/healthz" || r.URL.Path == "/readyz"
-		end, served := v.beginRequest(conn, probe)
-		defer end()
+		served := v.beginRequest(c, probe)
+		defer v.endRequest(c)
 		if !served {
 			w.Header().Set("Connection", "close")
 			writeText(w, http.StatusServiceUnavailable, "too many requests of this address, or of all together, are in flight; /healthz and /readyz are still served")
@@ -157,25 +135,19 @@ func (v *connLimiter) limitRequests(inner http.Handler) http.Handler {
 	})
 }
 
-// beginRequest counts a complete request; end ends it.
-func (v *connLimiter) beginRequest(conn net.Conn, probe bool) (end func(), served bool) {
+// beginRequest notes a complete request; endRequest ends it.
+func (v *connLimiter) beginRequest(c *httpConn, probe bool) (served bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	one := v.all[conn]
-	if one == nil { // closed just now
-		return func() {}, true
-	}
-	one.complete, one.busy = true, true
-	counted := 0
-	served = probe || v.sum.served < maxConns-reservedForProbes && v.hosts[one.host].served < maxConnsPerHost-reservedForProbesPerHost
-	if served && !probe {
-		counted = 1
-	}
-	v.countLocked(one.host, 0, counted)
-	return func() {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		one.busy = false
-		v.countLocked(one.host, 0, -counted)
-	}, served
+	all := v.countLocked(func(one *httpConn) bool { return one.served })
+	ofHost := v.countLocked(func(one *httpConn) bool { return one.served && one.host == c.host })
+	served = probe || all < maxConns-reservedForProbes && ofHost < maxConnsPerHost-reservedForProbesPerHost
+	c.complete, c.busy, c.served = true, true, served && !probe
+	return served
+}
+
+func (v *connLimiter) endRequest(c *httpConn) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	c.busy, c.served = false, false
 }

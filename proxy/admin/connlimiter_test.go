@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -109,26 +110,26 @@ type named struct {
 }
 
 func TestConnLimiter_EvictsWhenAllConnectionsAreInUse(t *testing.T) {
-	v := newConnLimiter()
-	enter := func(name, host string) (conn net.Conn, away string) {
-		conn = &named{name: name}
-		if gone := v.register(conn, host); gone != nil {
-			away = gone.(*named).name
+	v := &connLimiter{}
+	enter := func(name, host string) (c *httpConn, away string) {
+		c = &httpConn{conn: &named{name: name}, host: host}
+		if gone := v.register(c); gone != nil {
+			away = gone.conn.(*named).name
 		}
-		return conn, away
+		return c, away
 	}
-	var ends []func()
+	var busy []*httpConn
 	for i := range maxConns - 2 {
-		conn, _ := enter("busy", fmt.Sprint("host", i%100))
-		end, served := v.beginRequest(conn, false)
+		c, _ := enter("busy", fmt.Sprint("host", i%100))
+		served := v.beginRequest(c, false)
 		if want := i < maxConns-reservedForProbes; served != want {
 			t.Fatalf("request %d is served: %t", i, served)
 		}
-		ends = append(ends, end)
+		busy = append(busy, c)
 	}
 	idle, _ := enter("idle", "a")
-	end, served := v.beginRequest(idle, true)
-	if end(); !served {
+	served := v.beginRequest(idle, true)
+	if v.endRequest(idle); !served {
 		t.Error("a probe is not served")
 	}
 	enter("silent", "a")
@@ -143,13 +144,40 @@ func TestConnLimiter_EvictsWhenAllConnectionsAreInUse(t *testing.T) {
 	if _, away := enter("fifth", "b"); away != "idle" {
 		t.Errorf("%q makes room, want the idle one", away)
 	}
-	for conn := range v.all {
-		v.unregister(conn)
+	for _, c := range slices.Clone(v.all) {
+		v.unregister(c.conn)
 	}
-	for _, end := range ends {
-		end()
+	for _, c := range busy {
+		v.endRequest(c)
 	}
-	if v.sum != (connCount{}) || len(v.hosts) != 0 {
-		t.Errorf("%+v connections are counted of hosts %v after all have gone", v.sum, v.hosts)
+	again, _ := enter("again", "host1")
+	if served := v.beginRequest(again, false); !served || len(v.all) != 1 {
+		t.Errorf("%d connections are counted after all have gone, and another is served: %t", len(v.all), served)
+	}
+}
+
+func TestConnLimiter_ReservesSomeConnectionsOfAHostForProbes(t *testing.T) {
+	v := &connLimiter{}
+	all := make([]*httpConn, maxConnsPerHost)
+	for i := range all {
+		all[i] = &httpConn{conn: &named{}, host: "a"}
+		if gone := v.register(all[i]); gone != nil {
+			t.Fatalf("connection %d is turned away", i)
+		}
+	}
+	for i, c := range all {
+		if want := i < maxConnsPerHost-reservedForProbesPerHost; v.beginRequest(c, false) != want {
+			t.Errorf("request %d of one host is served: %t", i, !want)
+		}
+	}
+	last := all[len(all)-1]
+	v.endRequest(last)
+	if !v.beginRequest(last, true) {
+		t.Error("a probe is not served")
+	}
+	v.endRequest(last)
+	v.endRequest(all[0])
+	if !v.beginRequest(last, false) {
+		t.Error("a request is not served although another one has ended")
 	}
 }

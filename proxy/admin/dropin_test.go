@@ -15,7 +15,6 @@ func TestMetrics_ShowDropInByLibrary(t *testing.T) {
 		f.Times[0], f.Times[1], f.Times[len(f.Times)-1] = 4, 3, 1
 		return []dropin.Stat{f}
 	}
-	o.Figures = NewFigures(o.Sources)
 	page := ask(t, o, "127.0.0.1:1", "/metrics", "").Body.String()
 	for _, line := range []string{
 		`redlockd_dropin_total{does="release",library="redis-py Lock",outcome="yes"} 5`,

@@ -73,7 +73,7 @@ func searchPattern(text string) (pattern string, whole redlock.Key) {
 func (s *Server) readLocks(r *http.Request, db int, keys []redlock.Key) []redlock.LockView {
 	views, done := make([]redlock.LockView, len(keys)), make(chan struct{}, len(keys)) // no completion must ever block
 	for i, key := range keys {
-		s.options.Sources.Reader.ReadLock(db, key, func(v redlock.LockView, err error) {
+		s.options.Sources.Locks.ReadLock(db, key, func(v redlock.LockView, err error) {
 			if views[i] = v; err != nil {
 				views[i].State = redlock.LockUndecided
 			}

@@ -17,39 +17,42 @@ import (
 	"redlockd/redlock"
 )
 
-// LockStats shows the masters.
-type LockStats interface {
+// Locks shows the masters, the locks and the waiters. Completions are called exactly once.
+type Locks interface {
 	Reports(db int) []redlock.MasterReport
+	ReadLock(db int, key redlock.Key, done func(redlock.LockView, error))
+	Waiting(db int, wanted func(redlock.Key) bool, limit int) (list []redlock.Waiting, all int)
+	// Listen reports every event until end is called.
+	Listen(db int, onEvent func(redlock.Event)) (end func())
 }
 
-// MasterStats describes the pool.
-type MasterStats interface {
+// Masters describes the pool.
+type Masters interface {
 	Databases() []int
 	Quorum() int
 }
 
 var (
-	_ LockStats   = (*redlock.Locker)(nil)
-	_ MasterStats = (*pool.Pool)(nil)
+	_ Locks   = (*redlock.Locker)(nil)
+	_ Masters = (*pool.Pool)(nil)
 )
 
 // Sources provide the data of metrics and page.
 type Sources struct {
 	Version   string
-	Locks     LockStats
-	Masters   MasterStats
+	Locks     Locks
+	Masters   Masters
 	Snapshot  func() commands.Snapshot
 	Latencies *Latencies
-	Dropin    func() []dropin.Stat // nil: no drop-in clients
-	Reader    LockReader           // nil: no page
-	Warning   string               // shown on the page as long as the daemon runs; "" = none
+	Dropin    func() []dropin.Stat
+	Warning   string // shown on the page as long as the daemon runs; "" = none
 }
 
 // NewFigures gathers all metrics of the daemon and of its process.
 func NewFigures(s Sources) prometheus.Gatherer {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	registry.MustRegister(s.Latencies.locks.times, s.Latencies.waits.times, &collector{s})
+	registry.MustRegister(s.Latencies.locks.times, s.Latencies.waits.times, s.Latencies.results, &collector{s})
 	return registry
 }
 
@@ -76,6 +79,10 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	for i, void := range snapshot.Lanes.Void {
 		p.count("redlockd_seals_void_total", "Flushes whose votes did not count, by reason.", void, "reason", pool.VoidReason(i))
 	}
+	held := &snapshot.Locks.HeldFor
+	last := len(held.Counts) - 1 // has no upper bound
+	p.histogram("redlockd_lock_held_seconds", "Time from the grant of a lock to its release, of locks that this daemon granted and released before their end.",
+		held.Counts[:last], held.Counts[last], 1, held.Bound, held.Sum, nil)
 	c.dropin(p)
 	for _, db := range c.Masters.Databases() {
 		c.masters(p, db)
@@ -114,13 +121,8 @@ func (c *collector) master(p scrape, m *redlock.MasterReport, db int) {
 	p.count("redlockd_master_votes_total", "Answers of a master to operations that acquire a key.", m.Votes.Yes, with("vote", "yes")...)
 	p.count("redlockd_master_votes_total", "Answers of a master to operations that acquire a key.", m.Votes.No, with("vote", "no")...)
 	p.count("redlockd_master_votes_total", "Answers of a master to operations that acquire a key.", m.Votes.Uncounted, with("vote", "uncounted")...)
-	bounds, all := make(map[float64]uint64), uint64(0)
-	for i, n := range m.RTT.Counts {
-		if all += n; i%4 == 3 { // a bound for each doubling: finer ones would be most of the output
-			bounds[pool.Bound(i).Seconds()] = all
-		}
-	}
-	p.histogram("redlockd_master_round_trip_seconds", "Round trips of flushes to a master, heartbeats included.", bounds, all, m.RTT.Sum, which)
+	// A bound for each doubling: finer ones would be most of the output.
+	p.histogram("redlockd_master_round_trip_seconds", "Round trips of flushes to a master, heartbeats included.", m.RTT.Counts[:], 0, 4, pool.Bound, m.RTT.Sum, which)
 }
 
 func boolValue(yes bool) float64 {
@@ -132,9 +134,6 @@ func boolValue(yes bool) float64 {
 
 // dropin exports which lock libraries use this daemon as one Redis.
 func (c *collector) dropin(s scrape) {
-	if c.Dropin == nil {
-		return
-	}
 	for _, f := range c.Dropin() {
 		which := []string{"library", f.Library, "does", f.Operation}
 		with := func(outcome string) []string { return append(which[:4:4], "outcome", outcome) }
@@ -142,13 +141,8 @@ func (c *collector) dropin(s scrape) {
 		s.count(name, help, f.Yes, with("yes")...)
 		s.count(name, help, f.No, with("no")...)
 		s.count(name, help, f.Undecided, with("undecided")...)
-		bounds, all := make(map[float64]uint64), uint64(0)
-		for i, n := range f.Times {
-			if all += n; i < len(f.Times)-1 { // the last one has no upper bound
-				bounds[dropin.Bound(i).Seconds()] = all
-			}
-		}
-		s.histogram("redlockd_dropin_seconds", "Time from such a command to its outcome.", bounds, all, f.Sum, which)
+		last := len(f.Times) - 1 // has no upper bound
+		s.histogram("redlockd_dropin_seconds", "Time from such a command to its outcome.", f.Times[:last], f.Times[last], 1, dropin.Bound, f.Sum, which)
 	}
 }
 
@@ -168,10 +162,17 @@ func (s scrape) write(name, help string, kind prometheus.ValueType, value float6
 	s.out <- prometheus.MustNewConstMetric(desc, kind, value, values...)
 }
 
-// histogram writes one; bounds are the cumulative counts below the end of each bucket.
-func (s scrape) histogram(name, help string, bounds map[float64]uint64, all uint64, sum time.Duration, labels []string) {
+// histogram writes one: counts by buckets, the count beyond them, and the bound of every
+// n-th bucket.
+func (s scrape) histogram(name, help string, counts []uint64, beyond uint64, every int, bound func(int) time.Duration, sum time.Duration, labels []string) {
+	bounds, all := make(map[float64]uint64), uint64(0)
+	for i, n := range counts {
+		if all += n; i%every == every-1 {
+			bounds[bound(i).Seconds()] = all
+		}
+	}
 	desc, values := describe(name, help, labels)
-	s.out <- prometheus.MustNewConstHistogram(desc, all, sum.Seconds(), bounds, values...)
+	s.out <- prometheus.MustNewConstHistogram(desc, all+beyond, sum.Seconds(), bounds, values...)
 }
 
 func describe(name, help string, labels []string) (desc *prometheus.Desc, values []string) {

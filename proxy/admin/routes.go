@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"redlockd/commands/access"
+	"redlockd/proxy/preauth"
 )
 
 // maxScrapes is how many scrapes run at once: a few scrapers, and people.
@@ -27,7 +28,7 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
-	figures := promhttp.HandlerFor(s.options.Figures, promhttp.HandlerOpts{
+	figures := promhttp.HandlerFor(NewFigures(s.options.Sources), promhttp.HandlerOpts{
 		MaxRequestsInFlight: maxScrapes, Timeout: requestTimeout, EnableOpenMetrics: true,
 	})
 	mux.Handle("GET /metrics", s.guarded(access.CategoryRead, figures))
@@ -39,9 +40,7 @@ func (s *Server) routes() http.Handler {
 			mux.Handle("GET "+path, s.guarded(access.CategoryAdmin, withProfileTimeout(handler)))
 		}
 	}
-	if s.watches != nil {
-		s.routePage(mux)
-	}
+	s.routePage(mux)
 	return mux
 }
 
@@ -151,20 +150,11 @@ func (s *Server) authorized(category string, serve userHandler) http.Handler {
 	})
 }
 
-// origin returns the host that a request counts for, in the same form as at the port: an
-// address, or a network of 64 bits.
+// origin returns the host that a request counts for, in the same form as at the port.
 func origin(remote string) (host string, local bool) {
-	text, _, err := net.SplitHostPort(remote)
+	address, err := netip.ParseAddrPort(remote)
 	if err != nil {
 		return "", false
 	}
-	ip, err := netip.ParseAddr(text)
-	if err != nil {
-		return "", false
-	}
-	ip = ip.Unmap().WithZone("")
-	if network, err := ip.Prefix(64); err == nil && ip.Is6() {
-		return network.Masked().String(), ip.IsLoopback()
-	}
-	return ip.String(), ip.IsLoopback()
+	return preauth.Origin(net.TCPAddrFromAddrPort(address))
 }

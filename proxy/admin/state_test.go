@@ -99,8 +99,8 @@ func (f *fakeReader) listening() bool {
 }
 
 // withPage are figures with a page about a reader's locks.
-func withPage(o Options, reader LockReader) Options {
-	o.Sources.Reader = reader
+func withPage(o Options, reader locks) Options {
+	o.Sources.Locks = fakes{reader}
 	return o
 }
 
@@ -134,7 +134,7 @@ func readJSON[T any](t *testing.T, s *Server, path, login string) (value T) {
 
 func TestState_ShowsOnlyWhatTheUserMaySee(t *testing.T) {
 	reader := &forcible{fakeReader: lookingAt("mine:1", "theirs")}
-	s := newServer(withReader(apiOptions(t, reader), reader))
+	s := newServer(withPage(apiOptions(t, reader), reader))
 	defer s.watches.end(nil)
 	long := redlock.Waiting{Keys: []redlock.Key{"theirs"}, Since: time.Hour}
 	both := redlock.Waiting{Keys: []redlock.Key{"theirs", "mine:1"}, Since: time.Minute, Requester: redlock.Requester{Name: "web", Addr: "10.0.0.9:1"}}
@@ -156,12 +156,6 @@ func TestState_ShowsOnlyWhatTheUserMaySee(t *testing.T) {
 	if all := readJSON[stateView](t, s, "/state", "operator:op"); all.Waiting != 2 || len(all.Events) != 2 {
 		t.Errorf("the operator sees %+v", all)
 	}
-}
-
-// withReader replaces the locks that the page reads itself.
-func withReader(o Options, reader LockReader) Options {
-	o.Sources.Reader = reader
-	return o
 }
 
 func TestState_SendsEveryEventOnce(t *testing.T) {
@@ -261,7 +255,7 @@ func (v *listView) keys() (keys []string) {
 
 func stepper(t *testing.T, reader *forcible) *Server {
 	t.Helper()
-	return newServer(withReader(apiOptions(t, reader), reader))
+	return newServer(withPage(apiOptions(t, reader), reader))
 }
 
 func TestLocks_AStepIsTheWalkOfDLOCKS(t *testing.T) {
@@ -313,7 +307,7 @@ func TestLocks_AStepRestsBeforeTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &slowReader{fakeReader: lookingAt("a"), took: 5 * time.Millisecond}
 		o := apiOptions(t, slow)
-		o.Sources.Reader = slow
+		o.Sources.Locks = fakes{slow}
 		s, began := newServer(o), time.Now()
 		var pages sync.WaitGroup
 		for range 3 {

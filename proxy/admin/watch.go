@@ -20,22 +20,12 @@ const (
 	recently, sampleInterval = time.Minute, time.Second
 )
 
-// LockReader reads locks for the page. Completions are called exactly once.
-type LockReader interface {
-	ReadLock(db int, key redlock.Key, done func(redlock.LockView, error))
-	Waiting(db int, wanted func(redlock.Key) bool, limit int) (list []redlock.Waiting, all int)
-	// Listen reports every event until end is called.
-	Listen(db int, onEvent func(redlock.Event)) (end func())
-}
-
-var _ LockReader = (*redlock.Locker)(nil)
-
 // watches are the watches by their database.
 type watches struct {
-	reader LockReader
-	mu     sync.Mutex
-	all    map[int]*watch // nil after close
-	idle   *time.Timer    // nil before the first poll
+	locks Locks
+	mu    sync.Mutex
+	all   map[int]*watch // nil after close
+	idle  *time.Timer    // nil before the first poll
 }
 
 // watch collects the data of one database.
@@ -71,7 +61,7 @@ func (l *watches) of(db int) *watch {
 	w, now := l.all[db], time.Now().UnixMilli()
 	if w == nil {
 		w = &watch{masters: histories{}, first: now, last: now}
-		w.end = l.reader.Listen(db, w.onEvent)
+		w.end = l.locks.Listen(db, w.onEvent)
 		l.all[db] = w
 	}
 	return w

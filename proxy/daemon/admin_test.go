@@ -156,7 +156,7 @@ func (o *operated) stop(t *testing.T) {
 }
 
 func TestAdmin_ShowsWhatTheDaemonDoes(t *testing.T) {
-	o := operate(t, "--embedded", "3", "--pprof")
+	o := operate(t, "--embedded", "3", "--pprof", "--metrics-prefixes", "orders:,inv")
 	o.await(t, "/readyz", http.StatusOK)
 	c := dial(t, o.port)
 	c.lock(t, "invoices")
@@ -167,6 +167,8 @@ func TestAdmin_ShowsWhatTheDaemonDoes(t *testing.T) {
 	for _, line := range []string{
 		"redlockd_locks_acquired_total 1", "redlockd_locks_refused_total 1", `redlockd_lock_seconds_count{outcome="granted"} 1`,
 		`redlockd_lock_seconds_count{outcome="refused"} 1`, `redlockd_masters_voting{database="0"} 3`, "redlockd_clients_connected 1",
+		`redlockd_dlock_results_total{outcome="granted",prefix="inv"} 1`, `redlockd_dlock_results_total{outcome="refused",prefix="inv"} 1`,
+		`redlockd_dlock_results_total{outcome="granted",prefix="other"} 0`, "redlockd_locks_held 1", "redlockd_lock_held_seconds_count 0",
 	} {
 		if !strings.Contains(text, "\n"+line+"\n") {
 			t.Errorf("status %d, no line %s in\n%s", status, line, text)

@@ -36,7 +36,7 @@ func newAdminServer(config configs.Config) *adminServer {
 	if config.AdminListen == "" {
 		return nil
 	}
-	return &adminServer{config: config, grants: admin.NewLatencies()}
+	return &adminServer{config: config, grants: admin.NewLatencies(config.MetricsPrefixes...)}
 }
 
 // measure wraps locks so that the endpoint's latency figures include every operation.
@@ -55,13 +55,13 @@ func (a *adminServer) listen(masters *pool.Pool, locker *redlock.Locker, users *
 		return nil
 	}
 	sources := admin.Sources{
-		Version: cli.Version(), Locks: locker, Reader: locker, Masters: masters, Snapshot: snapshot, Latencies: a.grants, Dropin: stats.List,
+		Version: cli.Version(), Locks: locker, Masters: masters, Snapshot: snapshot, Latencies: a.grants, Dropin: stats.List,
 		Warning: a.config.BootstrapWarning,
 	}
 	server, err := admin.New(admin.Options{
 		Listen: a.config.AdminListen, LocalOnly: localOnly(a.config), Pprof: a.config.Pprof, Cmdline: configs.RedactArgs(os.Args), Login: users, Commands: table, Logger: logger,
 		TLS:     func() (*tls.Config, error) { return clientTLS(a.config).Load() },
-		Figures: admin.NewFigures(sources), Sources: sources,
+		Sources: sources,
 		Ready: func() (bool, string) {
 			ready, why := votable(masters)
 			return ready, why + bootstrapNote(a.config)

@@ -28,7 +28,7 @@ var arrows = map[string][]string{
 	"proxy/preauth":        {"proxy/resp"},
 	"proxy/resp":           {},
 	"proxy/tlsconf":        {},
-	"proxy/admin":          {"commands", "commands/access", "commands/dropin", "redlock", "pool"},
+	"proxy/admin":          {"proxy/preauth", "commands", "commands/access", "commands/dropin", "redlock", "pool"},
 	"commands":             {"commands/access", "commands/arg", "commands/dropin", "redlock", "pool"},
 	"commands/conn":        {"commands", "commands/access", "commands/arg", "commands/glob", "redlock", "pool"},
 	"commands/counter":     {"commands", "commands/access", "commands/arg", "redlock"},

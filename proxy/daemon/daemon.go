@@ -113,7 +113,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	}
 	defer closeTracer(tracer, config)
 	var server *proxy.Server // set before the first client can request its figures
-	clients := func() commands.ClientCounts { return clientCounts(server.Stats(), config.MaxClients) }
+	clients := func() commands.ClientCounts { return server.Stats() }
 	endpoint := newAdminServer(config)
 	defer endpoint.close()
 	stats := new(dropin.Stats)

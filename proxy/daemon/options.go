@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/commands/cli"
 	"redlockd/commands/dropin"
@@ -249,8 +248,4 @@ func port(config configs.Config) int {
 		}
 	}
 	return 0
-}
-
-func clientCounts(s proxy.Stats, limit int) commands.ClientCounts {
-	return commands.ClientCounts{Connected: s.Connected, Limit: limit, Accepted: s.Total, Rejected: s.Rejected, Commands: s.Commands, Panics: s.Panics, Slow: s.SlowClients, Evicted: s.Evicted, Memory: s.Memory}
 }

@@ -63,7 +63,7 @@ func (g *Conn) discardInput() error {
 func (g *Conn) CloseGracefully() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.finished = true
+	g.finished.Store(true)
 	half, ok := g.Conn.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil {
 		_ = g.Conn.SetReadDeadline(time.Now()) // no write side to close: Read ends now and closes the connection
@@ -72,21 +72,15 @@ func (g *Conn) CloseGracefully() {
 	_ = g.Conn.SetReadDeadline(time.Now().Add(lingerTimeout))
 }
 
-func (g *Conn) isFinished() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.finished
-}
-
 // evict is called when the reservation was evicted. It only wakes the reader, which owns
 // the memory.
 func (g *Conn) evict() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.finished {
+	if g.finished.Load() {
 		return
 	}
-	g.evicted = true
+	g.evicted.Store(true)
 	select {
 	case g.wake <- struct{}{}:
 	default:
@@ -98,22 +92,14 @@ func (g *Conn) evict() {
 func (g *Conn) takeEviction() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	evicted := g.evicted
-	g.evicted = false
-	return evicted
-}
-
-func (g *Conn) isEvicted() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.evicted
+	return g.evicted.Swap(false)
 }
 
 // setReadDeadline must not replace the deadline of CloseGracefully or evict; 0 means none.
 func (g *Conn) setReadDeadline(after time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.finished || g.evicted {
+	if g.finished.Load() || g.evicted.Load() {
 		return
 	}
 	g.deadlineSet = after > 0

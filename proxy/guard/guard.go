@@ -73,9 +73,9 @@ type Conn struct {
 	replyBytes atomic.Int64 // bytes of replies since the last read
 	credit     int          // commands that may be handed over in this turn
 
-	mu       sync.Mutex
-	finished bool // replies are complete, the client may read them for a moment
-	evicted  bool // the reservation was evicted
+	mu       sync.Mutex  // of the two flags together with the read deadline
+	finished atomic.Bool // replies are complete, the client may read them for a moment
+	evicted  atomic.Bool // the reservation was evicted
 	once     sync.Once
 	closed   chan struct{} // closed with the socket
 	wake     chan struct{} // capacity 1: evict wakes a reader that waits for its turn
@@ -84,7 +84,7 @@ type Conn struct {
 // Read gives redcon complete commands, or the error that ends them.
 func (g *Conn) Read(p []byte) (int, error) {
 	for {
-		if g.refused || g.isFinished() {
+		if g.refused || g.finished.Load() {
 			return 0, g.discardInput()
 		}
 		if g.takeEviction() && !g.Events.Authenticated() {
@@ -144,7 +144,7 @@ func (g *Conn) receive(p []byte) (int, error) {
 		p = p[:min(len(p), redconBuffer-g.filled)]
 	}
 	n, err := g.Conn.Read(p)
-	if errors.Is(err, os.ErrDeadlineExceeded) && g.buffer.Empty() && n == 0 && !g.isFinished() && g.Events.Busy() {
+	if errors.Is(err, os.ErrDeadlineExceeded) && g.buffer.Empty() && n == 0 && !g.finished.Load() && g.Events.Busy() {
 		err = nil // a client that waits for a reply is not idle
 	}
 	return n, err

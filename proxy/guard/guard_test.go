@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"redlockd/proxy/preauth"
 	"redlockd/proxy/resp"
 )
@@ -86,7 +88,7 @@ func TestGuard_ReadsABoundedNumberOfBytesFromARejectedClient(t *testing.T) {
 func TestUnauth_WorksNoFasterThanItsTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		group := newGroup()
-		group.turns = preauth.NewTurns(10, 1)
+		group.turns = rate.NewLimiter(10, 1)
 		start := time.Now()
 		for range 2 {
 			g := group.Guard(&wire{pieces: []string{strings.Repeat("PING\r\n", 9), "PING\r\n"}}, witness(false))

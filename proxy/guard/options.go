@@ -6,6 +6,8 @@ import (
 	"net"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"redlockd/proxy/preauth"
 	"redlockd/proxy/resp"
 )
@@ -28,12 +30,12 @@ type Group struct {
 	options Options
 	unauth  resp.Limits // before the login
 	pools   preauth.Pools
-	turns   *preauth.Turns
+	turns   *rate.Limiter // of all unauthenticated clients
 }
 
 // NewGroup returns a Group.
 func NewGroup(options Options) *Group {
-	return &Group{options: options, unauth: preauth.Limits(options.Limits), turns: preauth.NewTurns(preauth.TurnsPerSecond, preauth.TurnBurst)}
+	return &Group{options: options, unauth: preauth.Limits(options.Limits), turns: rate.NewLimiter(preauth.TurnsPerSecond, preauth.TurnBurst)}
 }
 
 // Guard puts a guard over a socket, or over a connection with TLS.

@@ -29,7 +29,7 @@ func (g *Conn) limits() *resp.Limits {
 // commands are handed over one by one, since a batch of short ones would cost a pending
 // reply each.
 func (g *Conn) receiveUnauth() error {
-	g.wait(g.group.turns.Reserve(1))
+	g.takeTurns(1)
 	g.credit = preauth.CommandsPerTurn
 	g.awaitLogin()
 	free, ok := g.buffer.Space()
@@ -39,7 +39,7 @@ func (g *Conn) receiveUnauth() error {
 	}
 	n, err := g.Conn.Read(free)
 	g.buffer.Filled(n)
-	if errors.Is(err, os.ErrDeadlineExceeded) && !g.isFinished() && (g.isEvicted() || g.Events.Authenticated() || g.Events.Busy()) {
+	if errors.Is(err, os.ErrDeadlineExceeded) && !g.finished.Load() && (g.evicted.Load() || g.Events.Authenticated() || g.Events.Busy()) {
 		return nil // Read checks the new state
 	}
 	return err
@@ -69,17 +69,19 @@ func (g *Conn) spendCredit() {
 		return
 	}
 	if g.credit--; g.credit < 0 {
-		g.wait(g.group.turns.Reserve(1))
+		g.takeTurns(1)
 		g.credit = preauth.CommandsPerTurn - 1
 	}
 }
 
-// wait sleeps, but not beyond the end of the connection or of its reservation.
-func (g *Conn) wait(d time.Duration) {
-	if d <= 0 {
+// takeTurns waits for n turns, but not beyond the end of the connection or of its
+// reservation.
+func (g *Conn) takeTurns(n int) {
+	wait := g.group.turns.ReserveN(time.Now(), n).Delay()
+	if wait == 0 {
 		return
 	}
-	timer := time.NewTimer(d)
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -109,7 +111,7 @@ func (g *Conn) ServeUntilAuthenticated() error {
 // every unauthenticated client another goroutine.
 func (g *Conn) Handshake() error {
 	conn := g.Conn.(*preauth.TLSConn)
-	g.wait(g.group.turns.Reserve(preauth.HandshakeTurns))
+	g.takeTurns(preauth.HandshakeTurns)
 	g.setReadDeadline(preauth.HandshakeTimeout)
 	_ = conn.SetWriteDeadline(time.Now().Add(preauth.HandshakeTimeout)) // fails on a closed socket only, which Handshake reports
 	if err := conn.Handshake(); err != nil {

@@ -4,14 +4,22 @@ package preauth
 // while they fit, and in none while there are none. An unauthenticated client gets a small
 // buffer, and larger ones only from the memory limit.
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 const (
-	mediumSize = 8 << 10 // holds what a read can add to a command that fits redcon's buffer
 	smallSize  = 2 << 10 // holds every honest login: names and passwords have some hundred bytes
+	mediumSize = 8 << 10 // holds what a read can add to a command that fits redcon's buffer
 	// LargeSize holds the longest unauthenticated command and the bytes that exceed it.
 	LargeSize = maxCommand + smallSize
 )
+
+// sizes are those of pooled buffers; small and medium are indexes.
+var sizes = [...]int{smallSize, mediumSize, LargeSize}
+
+const small, medium = 0, 1
 
 // Memory is one connection's part of a limit that all unauthenticated clients share.
 type Memory interface {
@@ -20,17 +28,9 @@ type Memory interface {
 	End()               // gives it back for good
 }
 
-// Pools are the buffers that all connections of a server share. The zero value is ready.
-type Pools struct {
-	medium, small, large sync.Pool // of pointers to arrays
-}
-
-func from[T any](pool *sync.Pool) *T {
-	if array, ok := pool.Get().(*T); ok {
-		return array
-	}
-	return new(T)
-}
+// Pools are the buffers that all connections of a server share, by size. The zero value is
+// ready.
+type Pools [len(sizes)]sync.Pool // of *[]byte
 
 // Buffer holds the commands of one connection that are not handed over yet. The first of
 // them starts it.
@@ -38,9 +38,8 @@ type Buffer struct {
 	Pools  *Pools
 	Memory Memory // of an unauthenticated client's buffer beyond a small one
 
-	medium   *[mediumSize]byte // the pooled memory of data, to be returned
-	small    *[smallSize]byte  // or this
-	large    *[LargeSize]byte  // or this
+	pooled   *[]byte // the pooled memory of data, to be returned; nil if data outgrew it
+	size     int     // of pooled, an index of sizes
 	data     []byte
 	start    int  // data[start:] is not handed over yet
 	reserved bool // data is counted in Memory
@@ -57,7 +56,7 @@ func (b *Buffer) Consume(n int) { b.start += n }
 
 // Held is the memory in bytes, with bytes that are not used; large is without that of pooled buffers.
 func (b *Buffer) Held() (all, large int) {
-	if b.medium == nil && b.small == nil && b.large == nil {
+	if b.pooled == nil {
 		large = cap(b.data)
 	}
 	return cap(b.data), large
@@ -70,14 +69,13 @@ func (b *Buffer) Add(p []byte) {
 		return
 	}
 	if b.data == nil {
-		b.medium = from[[mediumSize]byte](&b.Pools.medium)
-		b.data = b.medium[:0]
+		b.moveTo(medium)
 	}
 	b.compact()
 	before := cap(b.data)
 	b.data = append(b.data, p...)
 	if cap(b.data) != before { // append has reallocated it
-		b.returnArrays()
+		b.returnPooled()
 	}
 }
 
@@ -87,8 +85,7 @@ func (b *Buffer) Add(p []byte) {
 // at once.
 func (b *Buffer) Space() (free []byte, ok bool) {
 	if b.data == nil {
-		b.small = from[[smallSize]byte](&b.Pools.small)
-		b.data = b.small[:0]
+		b.moveTo(small)
 	}
 	b.compact()
 	if len(b.data) == cap(b.data) && !b.grow() {
@@ -100,26 +97,27 @@ func (b *Buffer) Space() (free []byte, ok bool) {
 // Filled adds the n bytes that were read into the space.
 func (b *Buffer) Filled(n int) { b.data = b.data[:len(b.data)+n] }
 
-// grow moves an unauthenticated command from a small to a medium and from there to a large buffer.
+// grow moves an unauthenticated command to the next larger buffer.
 func (b *Buffer) grow() bool {
-	old := b.data
-	switch {
-	case cap(old) < mediumSize && b.Memory.Grow(mediumSize):
-		b.reserved = true
-		medium := from[[mediumSize]byte](&b.Pools.medium)
-		b.data = append(medium[:0], old...)
-		b.returnArrays()
-		b.medium = medium
-	case cap(old) >= mediumSize && cap(old) < LargeSize && b.Memory.Grow(LargeSize):
-		b.reserved = true
-		large := from[[LargeSize]byte](&b.Pools.large)
-		b.data = append(large[:0], old...)
-		b.returnArrays()
-		b.large = large
-	default:
+	next := slices.IndexFunc(sizes[:], func(size int) bool { return size > cap(b.data) })
+	if next < 0 || !b.Memory.Grow(sizes[next]) {
 		return false
 	}
+	b.reserved = true
+	b.moveTo(next)
 	return true
+}
+
+// moveTo copies the bytes to a pooled buffer of that size, and returns the former one.
+func (b *Buffer) moveTo(size int) {
+	pooled, ok := b.Pools[size].Get().(*[]byte)
+	if !ok {
+		pooled = new([]byte)
+		*pooled = make([]byte, sizes[size])
+	}
+	data := append((*pooled)[:0], b.data...)
+	b.returnPooled()
+	b.pooled, b.size, b.data = pooled, size, data
 }
 
 // compact moves the bytes that are not handed over yet to the start.
@@ -133,7 +131,7 @@ func (b *Buffer) compact() {
 // Release returns the memory to the pools: an idle connection holds none.
 func (b *Buffer) Release() {
 	b.EndReservation()
-	b.returnArrays()
+	b.returnPooled()
 	b.data, b.start = nil, 0
 }
 
@@ -145,16 +143,10 @@ func (b *Buffer) EndReservation() {
 	}
 }
 
-// returnArrays returns the arrays that data does not use anymore.
-func (b *Buffer) returnArrays() {
-	if b.medium != nil {
-		b.Pools.medium.Put(b.medium)
+// returnPooled returns the memory that data does not use anymore.
+func (b *Buffer) returnPooled() {
+	if b.pooled != nil {
+		b.Pools[b.size].Put(b.pooled)
+		b.pooled = nil
 	}
-	if b.small != nil {
-		b.Pools.small.Put(b.small)
-	}
-	if b.large != nil {
-		b.Pools.large.Put(b.large)
-	}
-	b.medium, b.small, b.large = nil, nil, nil
 }

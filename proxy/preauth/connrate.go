@@ -8,13 +8,15 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 const (
 	// connBurst seconds' worth of connections may come at once: a fleet behind
 	// one address starts together.
 	connBurst = 5
-	// minSweepSize addresses are stored before the first sweep, some 100 bytes each.
+	// minSweepSize addresses are stored before the first sweep, some 150 bytes each.
 	minSweepSize = 1024
 	// After RejectsPerPause rejected connections in a row, accepting pauses for
 	// RejectPause. At most 3 200 a second are rejected then; the others wait in the
@@ -24,30 +26,26 @@ const (
 )
 
 // ConnRates counts the connections of each address. It removes an address when its
-// bucket is full again, so the rate bounds the memory: a flood from many addresses keeps
-// each for one interval only. nil allows every connection.
+// limiter has all tokens again, so the rate bounds the memory: a flood from many addresses
+// keeps each for one interval only. nil allows every connection.
 type ConnRates struct {
-	rate tokenRate // of one address; the zero value allows every connection
+	each int // connections a second of one address; 0 allows every connection
 	now  func() time.Time
 
 	mu    sync.Mutex
-	full  map[string]time.Time // when the bucket of an address is full again
-	sweep int                  // at this size of full, full buckets are removed
+	hosts map[string]*rate.Limiter
+	sweep int // at this size of hosts, those with all tokens are removed
 }
 
 // NewConnRates allows one address that many connections per second, 0 for no limit. now is
 // the clock.
 func NewConnRates(each int, now func() time.Time) *ConnRates {
-	a := &ConnRates{now: now, full: make(map[string]time.Time), sweep: minSweepSize}
-	if each > 0 {
-		a.rate = perSecond(each, connBurst*each)
-	}
-	return a
+	return &ConnRates{each: each, now: now, hosts: make(map[string]*rate.Limiter), sweep: minSweepSize}
 }
 
 // Allow reports whether another connection from this address is allowed.
 func (a *ConnRates) Allow(remote net.Addr) bool {
-	if a == nil || a.rate.interval == 0 {
+	if a == nil || a.each == 0 {
 		return true
 	}
 	host, _ := Origin(remote)
@@ -56,25 +54,25 @@ func (a *ConnRates) Allow(remote net.Addr) bool {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	now := a.now()
-	full, wait := a.rate.take(a.full[host], now, 1)
-	if wait > 0 {
-		return false
+	now, limiter := a.now(), a.hosts[host]
+	if limiter == nil {
+		limiter = rate.NewLimiter(rate.Limit(a.each), connBurst*a.each)
+		a.hosts[host] = limiter
 	}
-	a.full[host] = full
-	if len(a.full) >= a.sweep {
+	allowed := limiter.AllowN(now, 1)
+	if len(a.hosts) >= a.sweep {
 		a.sweepLocked(now)
 	}
-	return true
+	return allowed
 }
 
 func (a *ConnRates) sweepLocked(now time.Time) {
-	for host, full := range a.full {
-		if !full.After(now) {
-			delete(a.full, host)
+	for host, limiter := range a.hosts {
+		if limiter.TokensAt(now) >= float64(limiter.Burst()) {
+			delete(a.hosts, host)
 		}
 	}
-	a.sweep = max(minSweepSize, 2*len(a.full))
+	a.sweep = max(minSweepSize, 2*len(a.hosts))
 }
 
 // Origin returns the host that a connection counts for: an IPv4 address, or an IPv6

@@ -4,7 +4,7 @@
 // Files in reading order:
 //
 //	limits.go      the limits, and how many turns all such clients get
-//	ratelimit.go   token buckets; connrate.go: connections of one address
+//	connrate.go    connections of one address a second
 //	buffer.go      memory of a command that is not complete, also after the login
 //	tlsrecords.go  memory that TLS takes
 package preauth

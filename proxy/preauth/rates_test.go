@@ -6,21 +6,6 @@ import (
 	"time"
 )
 
-func TestTokenRate_RefillsWithTime(t *testing.T) {
-	start := time.Unix(1, 0)
-	p := perSecond(10, 3)
-	var full time.Time
-	for i, step := range []struct {
-		at, wait time.Duration
-	}{{0, -200}, {0, -100}, {0, 0}, {0, 100}, {100, 100}, {400, -100}, {5000, -200}} {
-		var wait time.Duration
-		full, wait = p.take(full, start.Add(step.at*time.Millisecond), 1)
-		if wait != step.wait*time.Millisecond {
-			t.Errorf("%d: wait %v, want %v ms", i, wait, int64(step.wait))
-		}
-	}
-}
-
 func TestConnRates_AreCountedByAddressAndRemoved(t *testing.T) {
 	now := time.Unix(1, 0)
 	a := NewConnRates(10, func() time.Time { return now })
@@ -42,7 +27,7 @@ func TestConnRates_AreCountedByAddressAndRemoved(t *testing.T) {
 		from(net.IPv4(10, 1, byte(i>>8), byte(i)).String())
 		now = now.Add(time.Second)
 	}
-	if n := len(a.full); n > 3 {
-		t.Errorf("%d addresses are remembered whose buckets are full", n)
+	if n := len(a.hosts); n > 3 {
+		t.Errorf("%d addresses are remembered whose limiters have all tokens", n)
 	}
 }

@@ -4,6 +4,11 @@ package resp
 // own: "…" has the escapes \n \r \t \b \a \xHH and takes any other escaped byte as it is,
 // '…' has only \', and a closing quote must be followed by a blank or the end.
 
+import (
+	"strconv"
+	"strings"
+)
+
 const whitespace = " \t\n\v\f\r"
 
 // SplitLine splits a line without its line feed into words, at most maxWords+1 of
@@ -64,45 +69,26 @@ func quoted(word, line []byte, at int) (_ []byte, next int, ok bool) {
 				at++
 			}
 			word = append(word, line[at])
-		case line[at+1] == 'x' && at+3 < len(line) && isHex(line[at+2]) && isHex(line[at+3]):
-			word = append(word, unhex(line[at+2])<<4|unhex(line[at+3]))
-			at += 3
 		default:
-			at++
-			word = append(word, unescape(line[at]))
+			escaped, size := unescape(line[at+1:])
+			word = append(word, escaped)
+			at += size
 		}
 	}
 	return nil, 0, false
 }
 
-func unescape(c byte) byte {
-	switch c {
-	case 'n':
-		return '\n'
-	case 'r':
-		return '\r'
-	case 't':
-		return '\t'
-	case 'b':
-		return '\b'
-	case 'a':
-		return '\a'
+// unescape returns the byte that follows a backslash, and how many bytes of text it takes.
+func unescape(text []byte) (c byte, size int) {
+	if text[0] == 'x' && len(text) > 2 {
+		if n, err := strconv.ParseUint(string(text[1:3]), 16, 8); err == nil {
+			return byte(n), 3
+		}
 	}
-	return c
+	if i := strings.IndexByte("nrtba", text[0]); i >= 0 {
+		return "\n\r\t\b\a"[i], 1
+	}
+	return text[0], 1
 }
 
 func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
-
-func isHex(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
-}
-
-func unhex(c byte) byte {
-	switch {
-	case c <= '9':
-		return c - '0'
-	case c <= 'F':
-		return c - 'A' + 10
-	}
-	return c - 'a' + 10
-}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unsafe"
 )
 
 // Value is one value of a reply.
@@ -176,33 +177,20 @@ func (r *Reader) longLine(start []byte) (line []byte, err error) {
 	return line, err
 }
 
-// bulk reads the rest of a string of n bytes.
+// bulk reads the rest of a string of n bytes, and the line end after it.
 func (r *Reader) bulk(n int64) (Value, error) {
 	if n < 0 || n > int64(r.bytes) {
 		return Value{}, &Malformed{Kind: '$', Text: fmt.Sprint(n)}
 	}
 	r.bytes -= int(n)
-	text, end, err := r.take(int(n))
-	if err == nil && end != [2]byte{'\r', '\n'} {
-		err = &Malformed{Text: string(end[:])}
-	}
-	return Value{Kind: '$', Text: text}, err
-}
-
-// take reads n bytes and the two after them. A string that fits the buffer is copied once.
-func (r *Reader) take(n int) (text string, end [2]byte, err error) {
-	if n+2 <= r.Size() {
-		part, err := r.Peek(n + 2)
-		if err != nil {
-			return "", end, err
-		}
-		text, end = string(part[:n]), [2]byte(part[n:])
-		_, err = r.Discard(n + 2)
-		return text, end, err
-	}
 	part := make([]byte, n+2)
-	_, err = io.ReadFull(r, part)
-	return string(part[:n]), [2]byte(part[n:]), err
+	switch _, err := io.ReadFull(r, part); {
+	case err != nil:
+		return Value{}, err
+	case part[n] != '\r' || part[n+1] != '\n':
+		return Value{}, &Malformed{Text: string(part[n:])}
+	}
+	return Value{Kind: '$', Text: unsafe.String(unsafe.SliceData(part), n)}, nil // part does not change any more
 }
 
 // list reads the rest of a list of n values, or of a map of n pairs.

@@ -271,7 +271,7 @@ func (a *lockBallot) grant(fence int64) {
 	}
 	known := leaseRecord{
 		until: g.Until(), gone: l.goneAt(a.start, now, r.TTL),
-		copies: a.lanesWithCopy(), mode: r.Mode, fence: g.Fence, note: l.noteOf(r, g.Fence),
+		copies: a.lanesWithCopy(), mode: r.Mode, fence: g.Fence, note: l.noteOf(r, g.Fence), granted: now,
 	}
 	r.eachLease(a.token, func(id engine.LeaseID) {
 		l.records.note(id, known, now)

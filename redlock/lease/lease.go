@@ -146,6 +146,11 @@ func (l *Leases) Runs(id engine.LeaseID) bool {
 	return ok && known.until > l.engine.Recent()
 }
 
+// Held is how many leases that this daemon granted run, as far as it knows, and HeldFor is how
+// long those were held that it released.
+func (l *Leases) Held() int          { return l.records.held(l.engine.Clock.Now()) }
+func (l *Leases) HeldFor() HoldTimes { return l.records.heldFor.load() }
+
 // FenceOf is the fence of a lease that this daemon has granted; otherwise 0. ModeOf is how it holds
 // its key; Exclusive if that is not known.
 func (l *Leases) FenceOf(id engine.LeaseID) engine.Fence {

@@ -6,7 +6,9 @@ package lease
 
 import (
 	"cmp"
+	"math/bits"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"redlockd/redlock/engine"
@@ -22,10 +24,11 @@ type leaseRecord struct {
 	gone  time.Duration // no copy that this daemon made lasts longer, see goneAt
 	// copies are the masters that may hold one, as bits: only they must receive the release
 	// later if they do not answer.
-	copies uint16
-	mode   Mode
-	fence  engine.Fence // of the grant; 0 = another daemon's, not known
-	note   string       // what the masters keep of the holder for people; "" = nothing
+	copies  uint16
+	mode    Mode
+	fence   engine.Fence  // of the grant; 0 = another daemon's, not known
+	granted time.Duration // 0 = by another daemon, or not known
+	note    string        // what the masters keep of the holder for people; "" = nothing
 	// number identifies the record. An extension that is decided after a release of the same
 	// token must not bring the record back.
 	number uint64
@@ -51,6 +54,8 @@ type leaseRecords struct {
 	previous   map[engine.LeaseID]leaseRecord
 	rotated    time.Duration
 	lastNumber uint64 // the last number given
+
+	heldFor holdTimes
 }
 
 func newLeaseRecords(maxTTL time.Duration) *leaseRecords {
@@ -72,6 +77,9 @@ func (l *leaseRecords) noteLocked(id engine.LeaseID, n leaseRecord, now time.Dur
 		n.until, n.gone, n.copies = max(n.until, before.until), max(n.gone, before.gone), n.copies|before.copies
 		n.fence, n.note = max(n.fence, before.fence), cmp.Or(n.note, before.note)
 		n.number = before.number
+		if n.granted == 0 || before.granted > 0 && before.until > n.granted { // an extension, or granted once more
+			n.granted = before.granted
+		}
 		delete(l.previous, id)
 	} else {
 		l.lastNumber++
@@ -141,6 +149,38 @@ func (l *leaseRecords) dropIf(id engine.LeaseID, drops func(leaseRecord) bool) (
 	return known, ok
 }
 
+// release is drop for a lease that ends now.
+func (l *leaseRecords) release(id engine.LeaseID, now time.Duration) (leaseRecord, bool) {
+	was, ok := l.drop(id)
+	if was.granted > 0 && was.until > now {
+		l.heldFor.note(now - was.granted)
+	}
+	return was, ok
+}
+
+// maxCounted records of a generation are looked at by held: lock requests wait meanwhile.
+const maxCounted = 1024
+
+// held is how many leases run. Of a generation with more than maxCounted records it is an
+// estimate from so many of them.
+func (l *leaseRecords) held(now time.Duration) (sum int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, generation := range []map[engine.LeaseID]leaseRecord{l.current, l.previous} {
+		seen, running := 0, 0
+		for _, known := range generation {
+			if known.until > now && known.granted > 0 {
+				running++
+			}
+			if seen++; seen == maxCounted {
+				break
+			}
+		}
+		sum += running * len(generation) / max(seen, 1)
+	}
+	return sum
+}
+
 func (l *leaseRecords) find(id engine.LeaseID) (leaseRecord, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,4 +193,36 @@ func (l *leaseRecords) findLocked(id engine.LeaseID) (leaseRecord, bool) {
 	}
 	known, ok := l.previous[id]
 	return known, ok
+}
+
+// holdBuckets are those below 1 ms, 4 ms, 16 ms and so on to 18.6 h, and one beyond.
+const holdBuckets = 15
+
+// HoldTimes counts released leases by how long they were held.
+type HoldTimes struct {
+	Counts [holdBuckets]uint64 // see Bound; the last one has what is longer
+	Sum    time.Duration
+}
+
+// Bound is where bucket i ends.
+func (HoldTimes) Bound(i int) time.Duration { return time.Millisecond << (2 * i) }
+
+// holdTimes counts while others read.
+type holdTimes struct {
+	counts [holdBuckets]atomic.Uint64
+	sum    atomic.Int64
+}
+
+func (h *holdTimes) note(held time.Duration) {
+	doublings := bits.Len64(uint64(max(held, 0) / time.Millisecond))
+	h.counts[min((doublings+1)/2, holdBuckets-1)].Add(1)
+	h.sum.Add(int64(held))
+}
+
+func (h *holdTimes) load() (t HoldTimes) {
+	for i := range h.counts {
+		t.Counts[i] = h.counts[i].Load()
+	}
+	t.Sum = time.Duration(h.sum.Load())
+	return t
 }

@@ -2,6 +2,8 @@ package lease
 
 import (
 	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -143,5 +145,63 @@ func TestTokenQueue_AcquiresOfOneTokenAreSerialHoweverManyThereAre(t *testing.T)
 	wg.Wait()
 	if done != callers || !list.idle() {
 		t.Errorf("%d of %d ran, idle %v", done, callers, list.idle())
+	}
+}
+
+func TestLeases_CountWhatRunsAndHowLongItWasHeld(t *testing.T) {
+	const s = time.Second
+	l := newLeaseRecords(time.Minute)
+	grant := func(key string, at, ttl time.Duration) {
+		l.note(pureID(key), leaseRecord{until: at + ttl, granted: at}, at)
+	}
+	grant("released", 1*s, 30*s)
+	grant("lapsed", 1*s, 2*s)
+	grant("again", 1*s, 1*s)
+	grant("extended", 1*s, 5*s)
+	of := l.findOrAdd(pureID("extended"), 2*s)
+	l.prolong(pureID("extended"), leaseRecord{until: 60 * s}, of.number, 3*s)
+	others := l.findOrAdd(pureID("others"), 2*s)
+	l.prolong(pureID("others"), leaseRecord{until: 60 * s}, others.number, 3*s)
+	grant("again", 10*s, 5*s) // its first lease has lapsed
+	grant("twice", 1*s, 40*s)
+	grant("twice", 8*s, 40*s) // its first lease runs on
+	if n := l.held(11 * s); n != 4 {
+		t.Errorf("%d leases run, want 4", n)
+	}
+	for key, at := range map[string]time.Duration{"released": 11 * s, "lapsed": 11 * s, "again": 12 * s, "extended": 31 * s, "twice": 41 * s, "others": 31 * s, "unknown": 31 * s} {
+		l.release(pureID(key), at)
+	}
+	want := HoldTimes{Sum: 10*s + 2*s + 30*s + 40*s}
+	want.Counts[7], want.Counts[6], want.Counts[8] = 1, 1, 2
+	if got := l.heldFor.load(); got != want {
+		t.Errorf("held %+v, want %+v", got, want)
+	}
+	if n := l.held(11 * s); n != 0 {
+		t.Errorf("%d leases run after all were released", n)
+	}
+}
+
+func TestLeases_EstimateHowManyRunFromSome(t *testing.T) {
+	l := newLeaseRecords(time.Minute)
+	for i := range 3 * maxCounted {
+		l.note(pureID(strconv.Itoa(i)), leaseRecord{until: time.Minute, granted: 1}, 1)
+	}
+	if n := l.held(time.Second); n != 3*maxCounted {
+		t.Errorf("%d of %d leases run", n, 3*maxCounted)
+	}
+	if n := l.held(time.Hour); n != 0 {
+		t.Errorf("%d leases run after their end", n)
+	}
+}
+
+func TestHoldTimes_EveryDurationIsBelowTheBoundOfItsBucket(t *testing.T) {
+	for _, held := range []time.Duration{-1, 0, time.Millisecond - 1, time.Millisecond, 3 * time.Millisecond, 4 * time.Millisecond, 5 * time.Second, time.Hour, 18 * time.Hour, 1000 * time.Hour} {
+		var h holdTimes
+		h.note(held)
+		counts := h.load().Counts
+		i := slices.Index(counts[:], 1)
+		if above := i < holdBuckets-1 && held >= (HoldTimes{}).Bound(i); above || i > 0 && held < (HoldTimes{}).Bound(i-1) {
+			t.Errorf("%v is in bucket %d, which ends at %v", held, i, (HoldTimes{}).Bound(i))
+		}
 	}
 }

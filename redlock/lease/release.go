@@ -44,7 +44,7 @@ func (l *Leases) releaseAs(event events.Kind, b *engine.Batch, id engine.LeaseID
 	now := l.engine.Recent()
 	// The lease is forgotten before the release is queued: from here on no repair may
 	// re-create a copy.
-	known, ok := l.records.drop(id)
+	known, ok := l.records.release(id, now)
 	l.changes.Released(id)
 	if !ok {
 		known.copies = allLanes

@@ -158,7 +158,7 @@ func (l *Leases) runScript(b *engine.Batch, r ScriptRequest, done ScriptDone) {
 			l.changes.Forced(engine.LeaseID{DB: r.DB, Key: id.Key, Token: ""})
 			continue
 		}
-		known, ok := l.records.drop(id)
+		known, ok := l.records.release(id, s.start)
 		l.changes.Released(id)
 		l.dropNote(b, id, known.note)
 		s.valid, s.fence = s.valid && ok && known.until > s.start, known.fence
