@@ -105,18 +105,17 @@ func (s *session) receive(conn redcon.Conn, first redcon.Command) {
 	defer s.recoverPanic("reader", func() { s.guard.Close() })
 	rest := conn.ReadPipeline()
 	s.server.counters.commands.Add(int64(1 + len(rest)))
-	s.appendCommand(first, len(rest)+1)
+	take := func(command redcon.Command, batchHint int) {
+		pr := s.newPending(len(command.Raw), batchHint)
+		s.append(pr.take(pr.stringsOf(command)))
+	}
+	take(first, len(rest)+1)
 	for i, command := range rest {
-		s.appendCommand(command, len(rest)-i)
+		take(command, len(rest)-i)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writerLoopLocked()
-}
-
-func (s *session) appendCommand(command redcon.Command, batchHint int) {
-	pr := s.newPending(len(command.Raw), batchHint)
-	s.append(pr.take(pr.stringsOf(command)))
 }
 
 // Receive implements guard.Events: it takes one command that bypassed redcon.
