@@ -83,13 +83,17 @@ type Plan struct {
 	Weight int
 }
 
-// plainWords are as many as a command on one key has. Each further word counts as a
-// command: DMLOCK of 64 keys is as much work for the masters.
-const plainWords = 12
+const (
+	// plainWords are as many as a command on one key has.
+	plainWords = 12
+	// wordWeight is for each further word: DMLOCK of 64 keys is as much work for the masters
+	// as so many locks, and is undone on all of them if one key is taken.
+	wordWeight = 2
+)
 
 // Plan returns the plan of a call. Without a row the call is an error, which weighs 1.
 func (t *Table) Plan(args []string) Plan {
-	plan := Plan{Weight: 1 + max(0, len(args)-plainWords)}
+	plan := Plan{Weight: 1 + wordWeight*max(0, len(args)-plainWords)}
 	if len(args) == 0 {
 		return plan
 	}

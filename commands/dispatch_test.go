@@ -177,7 +177,7 @@ func TestPlan_Weighs(t *testing.T) {
 	for line, want := range map[string]int{
 		"": 1, "PING": 1, "NONSENSE": 1, "DLOCK k 1000 WAIT 5000 TOKEN 12345678 META text HOLD 1000 FAIR": 1,
 		"DLOCKS 0": 100, "dlocks 0 MATCH a* COUNT 1000": 100,
-		"DMLOCK 1000 64 " + strings.Join(keys, " "): 56,
+		"DMLOCK 1000 64 " + strings.Join(keys, " "): 111,
 	} {
 		if got := table.Plan(strings.Fields(line)).Weight; got != want {
 			t.Errorf("%s: weighs %d, want %d", line, got, want)
