@@ -100,9 +100,11 @@ func (d *attempt) look() error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if seal := replies[len(o.Masters)].Items; len(seal) > 0 {
-		l.noteIdentityLocked(seal[0].Str)
-	} else {
+	switch seal := replies[len(o.Masters)]; {
+	case seal.Err != nil: // it tells nothing: LOADING, NOPERM …
+	case len(seal.Items) > 0:
+		l.noteIdentityLocked(seal.Items[0].Str)
+	default:
 		l.stranger = false
 	}
 	l.mergeRecordsLocked(replies)

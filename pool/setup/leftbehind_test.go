@@ -22,6 +22,24 @@ func replacedMaster(t *testing.T) (servers []*faulty.Server, former, now pool.Op
 	return servers, former, now
 }
 
+// running starts a daemon's lanes until the test ends. What it returns makes the condition that
+// a master's state and detail have a text.
+func running(t *testing.T, o pool.Options) (is func(lane int, text string) func() bool) {
+	t.Helper()
+	p, err := pool.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	g := p.Start()
+	return func(lane int, text string) func() bool {
+		return func() bool {
+			s := g.Statuses()[lane]
+			return strings.Contains(s.State+" "+s.Detail, text)
+		}
+	}
+}
+
 func wipe(t *testing.T, s *faulty.Server) {
 	t.Helper()
 	if _, err := s.Do("FLUSHALL"); err != nil {
@@ -45,24 +63,26 @@ func TestAdmission_ADaemonThatMissedAChangeBeginsWithNoBlankMaster(t *testing.T)
 // What it has seen it does not forget when the master is gone.
 func TestAdmission_ADaemonThatMissedAChangeRemembersWhatRefusedIt(t *testing.T) {
 	servers, former, now := replacedMaster(t)
-	p, err := pool.New(former)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	g := p.Start()
-	is := func(lane int, text string) func() bool {
-		return func() bool {
-			s := g.Statuses()[lane]
-			return strings.Contains(s.State+" "+s.Detail, text)
-		}
-	}
+	is := running(t, former)
 	within(t, "a refuses the daemon", is(0, "serves daemons with other settings"))
 	servers[0].Kill()
 	within(t, "a is gone", is(0, "down"))
 	wipe(t, servers[1])
 	within(t, "the daemon does not begin with b", is(1, leftBehind))
 	seen(t, now, 1, "quarantined") // a daemon that has seen no other settings does
+}
+
+// Nor does it when the master answers with an error.
+func TestAdmission_AStrangerThatRefusesToAnswerIsStillOne(t *testing.T) {
+	servers, former, _ := replacedMaster(t)
+	is := running(t, former)
+	within(t, "a refuses the daemon", is(0, "serves daemons with other settings"))
+	if _, err := servers[0].Do("ACL", "SETUSER", "default", "-zrange"); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "a refuses its commands", is(0, "the admission script is refused"))
+	wipe(t, servers[1])
+	within(t, "the daemon does not begin with b", is(1, leftBehind))
 }
 
 // A quorum of its own masters shows that it missed nothing.
