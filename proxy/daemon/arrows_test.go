@@ -66,17 +66,19 @@ var arrows = map[string][]string{
 	"pool/faulty":          {"proxy/resp"},
 	"redlock/checker":      {},
 	"redlock/mutants":      {},
+	"redlock/redlocktest":  {"redlock/engine", "redlock/events", "redlock/lease", "pool", "pool/embedded", "pool/faulty", "pool/setup"}, // tests only
 	"redlock/sim":          {"redlock", "redlock/sim/fake", "pool", "pool/setup"},
 	"redlock/sim/fake":     {"pool/wire"},
 	"redlock/chaos":        {},
 }
 
 // testSupport may be imported by any test, and of what is shipped only where arrows has it.
-var testSupport = []string{"proxy/resp", "pool/faulty", "pool/embedded", "pool/setup", "redlock/checker", "redlock/mutants"}
+var testSupport = []string{"proxy/resp", "pool/faulty", "pool/embedded", "pool/setup", "redlock/checker", "redlock/mutants", "redlock/redlocktest"}
 
 // testArrows lists what only the tests of a package import: what they talk to.
 var testArrows = map[string][]string{
 	"redlock/inspect": {"redlock/events"},
+	"redlock/renew":   {"redlock/inspect"},
 	"proxy":           {"commands/access", "commands/conn"},
 	"proxy/admin":     {"commands/inspect"},
 	"commands":        {"commands/conn", "commands/counter", "commands/inspect", "commands/lock", "commands/rediscompat", "commands/work"},
