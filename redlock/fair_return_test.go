@@ -14,11 +14,18 @@ import (
 	"redlockd/pool"
 )
 
+// Times of package wait, which has no names for them outside. The tests check that such timers
+// are held.
+const (
+	refreshInterval = time.Second
+	ticketTimeout   = 3 * refreshInterval
+)
+
 // returning holds the timers of lines.
 func returning(d *daemon, _ *pool.Options) { d.clock.hold(refreshInterval) }
 
 // newReturningDaemon is one on embedded masters.
-func newReturningDaemon(t *testing.T) *pureDaemon {
+func newReturningDaemon(t *testing.T) (*pureDaemon, *clock) {
 	t.Helper()
 	c := &clock{Clock: pool.SystemClock()}
 	c.hold(refreshInterval)
@@ -32,7 +39,7 @@ func newReturningDaemon(t *testing.T) *pureDaemon {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &pureDaemon{l, t}
+	return &pureDaemon{l, t}, c
 }
 
 // places are the waiters of a key on one master, in their order.
@@ -48,22 +55,15 @@ func (d *pureDaemon) places(lane int, key string) []string {
 	return out
 }
 
-// inLine are the waiters of a key in this daemon, in their order.
-func (d *pureDaemon) inLine(db int, key Key) (out []string) {
-	d.waiters.mu.Lock()
-	defer d.waiters.mu.Unlock()
-	w := waiter{request: LockRequest{DB: db, Key: key, Fair: true}}
-	if ln := d.waiters.queues[w.queueID()]; ln != nil {
-		for one := ln.head; one != nil; one = one.next {
-			out = append(out, one.request.Ticket.ID)
-		}
-	}
-	return out
+// inLine is how many wait in a database of this daemon and are established.
+func (d *pureDaemon) inLine(db int) int {
+	_, all := d.Waiting(db, func(Key) bool { return true }, 10)
+	return all
 }
 
 func TestFair_AMasterThatForgotHasThePlacesAgainBeforeTheNextKeep(t *testing.T) {
 	t.Parallel()
-	d := newReturningDaemon(t)
+	d, clock := newReturningDaemon(t)
 	for _, db := range []int{0, 3} {
 		d.take(LockRequest{DB: db, Key: "k"})
 	}
@@ -73,14 +73,21 @@ func TestFair_AMasterThatForgotHasThePlacesAgainBeforeTheNextKeep(t *testing.T) 
 			d.waitFor("waits", LockRequest{DB: db, Key: "k", Fair: true}, out)
 		}
 	}
-	eventually(t, "all of them stand in line", func() bool { return len(d.inLine(0, "k")) == 2 && len(d.inLine(3, "k")) == 2 })
-	if n := len(d.waiters.refreshAfterReconnect(0)); n != 1 {
-		t.Errorf("%d commands keep two waiters for one key, want 1", n)
+	eventually(t, "all of them stand in line", func() bool { return d.inLine(0) == 2 && d.inLine(3) == 2 })
+	if n := clock.keptTimers(); n < 2 {
+		t.Errorf("%d timers of wait queues are held, want 2 at least", n)
+	}
+	d.quiet() // every master has the places that it accepted
+	var want []string
+	for lane := range 5 {
+		if at := d.places(lane, "k"); len(at) == 2 {
+			want = at // a master that accepted both, in the order of all masters
+		}
 	}
 	forgets := d.engine.Pool.Embedded().At(4)
 	forgets.Turn(forgets.Server().FlushAll)
 	eventually(t, "the master that forgot has them again, in their order", func() bool {
-		return slices.Equal(d.places(4, "k"), d.inLine(0, "k"))
+		return len(want) == 2 && slices.Equal(d.places(4, "k"), want)
 	})
 	d.EndWaits()
 	for range 4 {
@@ -126,6 +133,9 @@ func TestFair_ADaemonThatWasPausedHasItsPlacesAgainBeforeTheNextRefresh(t *testi
 	d.stands("k", LockRequest{})
 	for i := range c.servers {
 		c.do(i, "DEL", "redlockd:q:k", "redlockd:qx:k", "redlockd:qw:k")
+	}
+	if d.clock.keptTimers() == 0 {
+		t.Fatal("no timer of a wait queue is held")
 	}
 	d.clock.ahead.Add(int64(ticketTimeout))
 	eventually(t, "it stands in the queues again", func() bool {
