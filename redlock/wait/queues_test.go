@@ -24,7 +24,7 @@ func TestQueues_AreLeftByNoWait(t *testing.T) {
 	}
 	wait("granted", time.Minute)
 	leave := wait("leaves", time.Minute)
-	wait("ends", time.Second)
+	wait("ends", 2*time.Second)
 	leave()
 	for _, want := range []struct {
 		name string
