@@ -149,8 +149,9 @@ type daemon struct {
 	relays []*faulty.Relay // one before each master, nil unless relayed
 	clock  *clock
 
-	lockInfo bool
-	logger   *slog.Logger // of the Locker; nil = the pool's
+	lockInfo   bool
+	maxWaiters int          // 0 = the default
+	logger     *slog.Logger // of the Locker; nil = the pool's
 }
 
 // trait is how a daemon differs from the usual.
@@ -216,7 +217,7 @@ func (c *cluster) startDaemon(traits ...trait) *daemon {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(p.Close)
-	if d.Locker, err = New(p, Options{Logger: cmp.Or(d.logger, o.Logger), LockInfo: d.lockInfo}); err != nil {
+	if d.Locker, err = New(p, Options{Logger: cmp.Or(d.logger, o.Logger), LockInfo: d.lockInfo, MaxWaiters: d.maxWaiters}); err != nil {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { _ = d.Close(time.Second) }) // what a test broke on purpose may stay unanswered
