@@ -37,15 +37,15 @@ func NewCluster(t *testing.T, n int, maxTTL time.Duration) *Cluster {
 	return &Cluster{T: t, Servers: faulty.StartGroup(t, n), maxTTL: maxTTL}
 }
 
-// Name of a master, the same for every daemon.
-func Name(i int) string { return string(rune('a' + i)) }
+// name of a master, the same for every daemon.
+func name(i int) string { return string(rune('a' + i)) }
 
 // Do sends a command to a master directly.
 func (c *Cluster) Do(i int, args ...any) any {
 	c.T.Helper()
 	reply, err := c.Servers[i].Do(args...)
 	if err != nil {
-		c.T.Fatalf("master %s: %v: %v", Name(i), args, err)
+		c.T.Fatalf("master %s: %v: %v", name(i), args, err)
 	}
 	return reply
 }
@@ -82,15 +82,15 @@ func (c *Cluster) Daemon(connect func(*Daemon), traits ...Trait) *Daemon {
 
 // options of a daemon on all masters.
 func (c *Cluster) options() pool.Options {
-	o := pool.Options{MaxTTL: c.maxTTL, MasterTimeout: masterTimeout, Logger: Logger(c.T)}
+	o := pool.Options{MaxTTL: c.maxTTL, MasterTimeout: masterTimeout, Logger: logger(c.T)}
 	for i, s := range c.Servers {
-		o.Masters = append(o.Masters, pool.Master{Name: Name(i), Network: "tcp", Address: s.Addr()})
+		o.Masters = append(o.Masters, pool.Master{Name: name(i), Network: "tcp", Address: s.Addr()})
 	}
 	return o
 }
 
-// Logger writes into the test's own log, which is shown if it fails.
-func Logger(t *testing.T) *slog.Logger {
+// logger writes into the test's own log, which is shown if it fails.
+func logger(t *testing.T) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 

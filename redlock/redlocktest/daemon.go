@@ -91,7 +91,7 @@ func (d *Daemon) Quiet() {
 // Await waits until a master has this state for the daemon.
 func (d *Daemon) Await(i int, want string) {
 	d.T.Helper()
-	Eventually(d.T, "master "+Name(i)+" is "+want, func() bool { return d.status(i).State == want })
+	Eventually(d.T, "master "+name(i)+" is "+want, func() bool { return d.status(i).State == want })
 }
 
 func (d *Daemon) status(i int) pool.Status { return d.Engine.Pool.Group(0).Statuses()[i] }
@@ -100,7 +100,7 @@ func (d *Daemon) status(i int) pool.Status { return d.Engine.Pool.Group(0).Statu
 func (d *Daemon) Settled(masters ...int) {
 	d.T.Helper()
 	for _, i := range masters {
-		Eventually(d.T, "the daemon has no pending release for master "+Name(i), func() bool {
+		Eventually(d.T, "the daemon has no pending release for master "+name(i), func() bool {
 			s := d.status(i)
 			return (s.State == "voting" || s.State == "quarantined") && s.PendingReleases == 0 && d.Engine.Pool.Busy() == 0
 		})
