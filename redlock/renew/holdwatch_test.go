@@ -232,6 +232,7 @@ func TestHoldWatch_AnExtensionThroughAnotherDaemonLosesNothing(t *testing.T) {
 	if _, err := other.Prolong(lease.ExtendRequest{Key: "k", Token: g.Token, TTL: 2 * rare}); err != nil {
 		t.Fatal(err)
 	}
+	other.Idle()
 	redlocktest.Eventually(t, "the hold was renewed", func() bool { return d.extended() == 1 })
 	d.watched(g)
 	if len(lost) > 0 {
