@@ -5,7 +5,6 @@ package redlock
 import (
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -44,16 +43,7 @@ func (c *cluster) queued(i int, key string) int64 {
 
 func (c *cluster) noQueues(key string) {
 	c.t.Helper()
-	eventually(c.t, "the queue's keys are gone", func() bool {
-		for i := range c.servers {
-			for _, one := range c.servers[i].Keys() {
-				if strings.HasPrefix(one, "redlockd:q") && strings.HasSuffix(one, ":"+key) {
-					return false
-				}
-			}
-		}
-		return true
-	})
+	c.servers.NoQueues(c.t, key)
 }
 
 func got(t *testing.T, out <-chan waited) Grant {
@@ -298,22 +288,5 @@ func TestFair_AWriterAmongContinuousReadersWaitsForOneGeneration(t *testing.T) {
 		t.Errorf("%d readers that came after an established writer were served before it", passed)
 	}
 	t.Logf("%d reads", reads)
-	c.noQueues("k")
-}
-
-// A daemon that drains also answers waiters that are on their way into the wait queue.
-func TestFair_AWaiterOnItsWayIntoTheWaitQueueReceivesTheEnd(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, 3, long)
-	c.daemon().take("k", long)
-	for range 20 {
-		d := c.daemon()
-		out := make(chan waited, 1) // its one answer
-		d.Wait(nil, LockRequest{Key: "k", TTL: long, Wait: time.Minute, Fair: true}, func(g Grant, err error) { out <- waited{"k", g, err} })
-		d.EndWaits()
-		if w := <-out; !errors.Is(w.err, ErrShutdown) {
-			t.Fatalf("answered %v, want ErrShutdown", w.err)
-		}
-	}
 	c.noQueues("k")
 }

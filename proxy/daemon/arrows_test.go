@@ -66,7 +66,7 @@ var arrows = map[string][]string{
 	"pool/faulty":          {"proxy/resp"},
 	"redlock/checker":      {},
 	"redlock/mutants":      {},
-	"redlock/redlocktest":  {"redlock/engine", "redlock/events", "redlock/lease", "pool", "pool/embedded", "pool/faulty", "pool/setup"}, // tests only
+	"redlock/redlocktest":  {"redlock/engine", "redlock/events", "redlock/lease", "redlock/mutants", "pool", "pool/embedded", "pool/faulty", "pool/setup"}, // tests only
 	"redlock/sim":          {"redlock", "redlock/sim/fake", "pool", "pool/setup"},
 	"redlock/sim/fake":     {"pool/wire"},
 	"redlock/chaos":        {},

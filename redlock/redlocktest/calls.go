@@ -2,11 +2,22 @@ package redlocktest
 
 import (
 	"testing"
-	"time"
 
 	"redlockd/redlock/engine"
 	"redlockd/redlock/lease"
 )
+
+// grantAnswer is what Lock and Extend answer.
+type grantAnswer struct {
+	grant lease.Grant
+	err   error
+}
+
+// unlockAnswer is what Unlock answers.
+type unlockAnswer struct {
+	was bool
+	err error
+}
 
 // once makes a call and waits for its one answer.
 func once[A any](t *testing.T, call func(done func(A))) A {
@@ -22,63 +33,77 @@ func once[A any](t *testing.T, call func(done func(A))) A {
 	return a
 }
 
-type lockAnswer struct {
-	grant lease.Grant
-	err   error
-}
-
-type unlockAnswer struct {
-	was bool
-	err error
-}
-
 // Acquire requests a lock.
-func (d *Daemon) Acquire(r lease.LockRequest) (lease.Grant, error) {
-	d.T.Helper()
-	a := once(d.T, func(done func(lockAnswer)) {
-		d.Lock(nil, r, func(g lease.Grant, err error) { done(lockAnswer{g, err}) })
+func Acquire(t *testing.T, l *lease.Leases, r lease.LockRequest) (lease.Grant, error) {
+	t.Helper()
+	a := once(t, func(done func(grantAnswer)) {
+		l.Lock(nil, r, func(g lease.Grant, err error) { done(grantAnswer{g, err}) })
 	})
 	return a.grant, a.err
 }
 
-// Take is Acquire for what must be granted.
-func (d *Daemon) Take(r lease.LockRequest) lease.Grant {
-	d.T.Helper()
-	if r.TTL == 0 {
-		r.TTL = Long
-	}
-	g, err := d.Acquire(r)
-	if err != nil || g.Validity() <= 0 || g.Validity() >= r.TTL || g.Fence <= 0 {
-		d.T.Fatalf("lock %+v: %+v, %v", r, g, err)
-	}
-	return g
-}
-
-// Get is Take. All masters have answered when it returns, so that what the test does next to one
-// of them comes after it.
-func (d *Daemon) Get(r lease.LockRequest) lease.Grant {
-	d.T.Helper()
-	g := d.Take(r)
-	d.Idle()
-	return g
-}
-
 // Prolong extends a lock.
-func (d *Daemon) Prolong(r lease.ExtendRequest) (lease.Grant, error) {
-	d.T.Helper()
-	a := once(d.T, func(done func(lockAnswer)) {
-		d.Extend(nil, r, func(g lease.Grant, err error) { done(lockAnswer{g, err}) })
+func Prolong(t *testing.T, l *lease.Leases, r lease.ExtendRequest) (lease.Grant, error) {
+	t.Helper()
+	a := once(t, func(done func(grantAnswer)) {
+		l.Extend(nil, r, func(g lease.Grant, err error) { done(grantAnswer{g, err}) })
 	})
 	return a.grant, a.err
 }
 
 // Release releases a lock.
-func (d *Daemon) Release(key engine.Key, token engine.Token) (bool, error) {
-	d.T.Helper()
-	a := once(d.T, func(done func(unlockAnswer)) {
-		d.Unlock(nil, lease.UnlockRequest{Key: key, Token: token}, func(was bool, err error) { done(unlockAnswer{was, err}) })
+func Release(t *testing.T, l *lease.Leases, r lease.UnlockRequest) (bool, error) {
+	t.Helper()
+	a := once(t, func(done func(unlockAnswer)) {
+		l.Unlock(nil, r, func(was bool, err error) { done(unlockAnswer{was, err}) })
 	})
 	return a.was, a.err
+}
+
+// Take is Acquire for what must be granted, for a minute unless the request has a ttl.
+func Take(t *testing.T, l *lease.Leases, r lease.LockRequest) lease.Grant {
+	t.Helper()
+	if r.TTL == 0 {
+		r.TTL = Patience
+	}
+	g, err := Acquire(t, l, r)
+	if err != nil || g.Validity() <= 0 || g.Validity() >= r.TTL || g.Key != r.Key || g.Fence <= 0 {
+		t.Fatalf("lock %+v: %+v, %v", r, g, err)
+	}
+	return g
+}
+
+// Acquire, Take, Prolong and Release call the functions of these names.
+func (d *Daemon) Acquire(r lease.LockRequest) (lease.Grant, error) {
+	d.T.Helper()
+	return Acquire(d.T, d.Leases, r)
+}
+
+func (d *Daemon) Take(r lease.LockRequest) lease.Grant {
+	d.T.Helper()
+	return Take(d.T, d.Leases, r)
+}
+
+func (d *Daemon) Prolong(r lease.ExtendRequest) (lease.Grant, error) {
+	d.T.Helper()
+	return Prolong(d.T, d.Leases, r)
+}
+
+func (d *Daemon) Release(key engine.Key, token engine.Token) (bool, error) {
+	d.T.Helper()
+	return Release(d.T, d.Leases, lease.UnlockRequest{Key: key, Token: token})
+}
+
+// Get is Take, for Long unless the request has a ttl. All masters have answered when it returns,
+// so that what the test does next to one of them comes after it.
+func (d *Daemon) Get(r lease.LockRequest) lease.Grant {
+	d.T.Helper()
+	if r.TTL == 0 {
+		r.TTL = Long
+	}
+	g := d.Take(r)
+	d.Idle()
+	return g
 }
 
 // Free is Release for a lock that is held; as Get, on all masters.
@@ -89,15 +114,3 @@ func (d *Daemon) Free(key engine.Key, token engine.Token) {
 	}
 	d.Idle()
 }
-
-// NoChanges are the changes of leases that no hold receives.
-type NoChanges struct{}
-
-var _ lease.Changes = NoChanges{}
-
-func (NoChanges) Granted(lease.Grant, lease.Copies, *lease.HoldTerms) lease.Hold { return nil }
-func (NoChanges) Released(engine.LeaseID)                                        {}
-func (NoChanges) Forced(engine.LeaseID)                                          {}
-func (NoChanges) Extended([]engine.LeaseID, time.Duration)                       {}
-func (NoChanges) Shortened(engine.LeaseID, time.Duration)                        {}
-func (NoChanges) Copied([]engine.LeaseID, bool)                                  {}

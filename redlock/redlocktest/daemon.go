@@ -9,10 +9,32 @@ import (
 	"redlockd/pool"
 	"redlockd/pool/embedded"
 	"redlockd/pool/faulty"
+	"redlockd/pool/setup"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/events"
 	"redlockd/redlock/lease"
 )
+
+// Cluster is a group of masters. It is bootstrapped for its first daemon.
+type Cluster struct {
+	T *testing.T
+	Masters
+
+	maxTTL       time.Duration
+	bootstrapped bool
+}
+
+// NewCluster starts n masters for leases of maxTTL at most.
+func NewCluster(t *testing.T, n int, maxTTL time.Duration) *Cluster {
+	t.Helper()
+	return &Cluster{T: t, Masters: faulty.StartGroup(t, n), maxTTL: maxTTL}
+}
+
+// Do sends a command to a master directly.
+func (c *Cluster) Do(i int, args ...any) any {
+	c.T.Helper()
+	return c.Masters.Do(c.T, i, args...)
+}
 
 // Daemon is the leases of a process, with lanes, clock and records of its own, without knowledge
 // of other daemons.
@@ -22,34 +44,47 @@ type Daemon struct {
 	Engine *engine.Engine
 	Events *events.Events
 	Relays []*faulty.Relay // one before each master, nil unless Relayed
+	Clock  *Clock
 }
 
 // Trait is how a daemon differs from the usual.
 type Trait func(*Daemon, *pool.Options)
 
 // Relayed puts relays of its own between this daemon and the masters.
-func Relayed(d *Daemon, o *pool.Options) {
-	for i := range o.Masters {
-		r := faulty.NewRelay(o.Masters[i].Address)
-		d.T.Cleanup(r.Close)
-		d.Relays = append(d.Relays, r)
-		o.Masters[i].Address = r.Addr()
+func Relayed(d *Daemon, o *pool.Options) { d.Relays = Relays(d.T, o) }
+
+// Daemon starts a daemon and returns when every master votes. connect sets what is above its
+// leases.
+func (c *Cluster) Daemon(connect func(*Daemon), traits ...Trait) *Daemon {
+	c.T.Helper()
+	if !c.bootstrapped {
+		c.bootstrapped = true
+		if err := setup.Bootstrap(c.T.Context(), c.Options(c.T, c.maxTTL), setup.BootstrapTerms{}, c.T.Output()); err != nil {
+			c.T.Fatal(err)
+		}
 	}
+	d := start(c.T, c.Options(c.T, c.maxTTL), connect, traits)
+	for i := range c.Masters {
+		Await(d.T, d.Engine, i, "voting")
+	}
+	d.Idle()
+	return d
 }
 
 // Embedded is a daemon on five masters inside this process.
-func Embedded(t *testing.T, connect func(*Daemon)) *Daemon {
+func Embedded(t *testing.T, connect func(*Daemon), traits ...Trait) *Daemon {
 	t.Helper()
 	// The master timeout is wide, so that a busy machine fails nothing.
 	return start(t, pool.Options{
 		Embedded: 5, MasterTimeout: time.Minute, Late: 100 * time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-	}, connect, nil)
+	}, connect, traits)
 }
 
 func start(t *testing.T, o pool.Options, connect func(*Daemon), traits []Trait) *Daemon {
 	t.Helper()
-	d := &Daemon{T: t}
+	d := &Daemon{T: t, Clock: NewClock()}
+	o.Clock = d.Clock
 	for _, change := range traits {
 		change(d, &o)
 	}
@@ -88,40 +123,10 @@ func (d *Daemon) Quiet() {
 	Eventually(d.T, "nothing is in flight", func() bool { return !d.busy() })
 }
 
-// Await waits until a master has this state for the daemon.
-func (d *Daemon) Await(i int, want string) {
-	d.T.Helper()
-	Eventually(d.T, "master "+name(i)+" is "+want, func() bool { return d.status(i).State == want })
-}
-
-func (d *Daemon) status(i int) pool.Status { return d.Engine.Pool.Group(0).Statuses()[i] }
-
-// Settled waits until the daemon has nothing left to send to these masters.
-func (d *Daemon) Settled(masters ...int) {
-	d.T.Helper()
-	for _, i := range masters {
-		Eventually(d.T, "the daemon has no pending release for master "+name(i), func() bool {
-			s := d.status(i)
-			return (s.State == "voting" || s.State == "quarantined") && s.PendingReleases == 0 && d.Engine.Pool.Busy() == 0
-		})
-	}
-}
-
 // Idle waits until what was sent before has been answered.
 func (d *Daemon) Idle() {
 	d.T.Helper()
-	n := d.Engine.Pool.N()
-	answered := make(chan pool.Answer, n) // one from each master
-	ping := &engine.Message{
-		Write:    func(_ *pool.SendContext, c *pool.Command) bool { c.Set("PING"); return true },
-		OnAnswer: func(a pool.Answer) { answered <- a },
-	}
-	for i := range n {
-		d.Engine.Pool.Group(0).Push(i, ping)
-	}
-	for range n {
-		Receive(d.T, answered)
-	}
+	Idle(d.T, d.Engine)
 }
 
 // OnMasters calls f for each master inside this process.
@@ -131,12 +136,14 @@ func (d *Daemon) OnMasters(f func(lane int, m *embedded.Master)) {
 	}
 }
 
-// Holders counts the masters inside this process that hold the key for a token.
-func (d *Daemon) Holders(key string, token engine.Token) (n int) {
-	d.OnMasters(func(_ int, m *embedded.Master) {
-		if got, err := m.Server().Get(key); err == nil && got == string(token) {
-			n++
-		}
-	})
-	return n
-}
+// NoChanges are the changes of leases that no hold receives.
+type NoChanges struct{}
+
+var _ lease.Changes = NoChanges{}
+
+func (NoChanges) Granted(lease.Grant, lease.Copies, *lease.HoldTerms) lease.Hold { return nil }
+func (NoChanges) Released(engine.LeaseID)                                        {}
+func (NoChanges) Forced(engine.LeaseID)                                          {}
+func (NoChanges) Extended([]engine.LeaseID, time.Duration)                       {}
+func (NoChanges) Shortened(engine.LeaseID, time.Duration)                        {}
+func (NoChanges) Copied([]engine.LeaseID, bool)                                  {}

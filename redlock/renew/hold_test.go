@@ -41,7 +41,7 @@ func TestHold_IsRenewedUntilItsOwnerEndsIt(t *testing.T) {
 	h.End()
 	h.End() // a second time changes nothing
 	d.Quiet()
-	if n := d.Holders("k", g.Token); n != 0 {
+	if n := redlocktest.Holders(d.engine, 0, "k", string(g.Token)); n != 0 {
 		t.Errorf("%d copies left", n)
 	}
 	renewed := d.extended()
@@ -82,7 +82,7 @@ func TestHold_ALostLeaseIsReportedOnceAndNeverRevived(t *testing.T) {
 		t.Errorf("lost because %v", reason)
 	}
 	d.Quiet()
-	if n := d.Holders("k", g.Token); n != 0 {
+	if n := redlocktest.Holders(d.engine, 0, "k", string(g.Token)); n != 0 {
 		t.Errorf("%d copies of a lost lease are left", n)
 	}
 	if d.engine.Counts.HoldsLost.Load() != 1 || len(lost) > 0 {
@@ -121,7 +121,7 @@ func TestHold_ReachesMastersThatRefusedItAtFirst(t *testing.T) {
 	_, g, lost := d.holdFor("k", time.Hour, 0)
 	d.Quiet()
 	d.contendNoMore()
-	redlocktest.Eventually(t, "every master has a copy", func() bool { return d.Holders("k", g.Token) == 5 })
+	redlocktest.Eventually(t, "every master has a copy", func() bool { return redlocktest.Holders(d.engine, 0, "k", string(g.Token)) == 5 })
 	redlocktest.Eventually(t, "the renewal is decided", func() bool { return d.extended() > 0 })
 	d.OnMasters(func(lane int, m *embedded.Master) {
 		if lane > 2 {
@@ -143,7 +143,7 @@ func TestHold_RetriesOnAMasterThatRefusesItsCopy(t *testing.T) {
 	h, g, _ := d.holdFor("k", time.Hour, 0)
 	redlocktest.Eventually(t, "it has been renewed three times", func() bool { return d.extended() >= 3 })
 	d.contendNoMore()
-	redlocktest.Eventually(t, "every master has a copy", func() bool { return d.Holders("k", g.Token) == 5 })
+	redlocktest.Eventually(t, "every master has a copy", func() bool { return redlocktest.Holders(d.engine, 0, "k", string(g.Token)) == 5 })
 	redlocktest.Eventually(t, "it is renewed as usual", func() bool {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -254,7 +254,7 @@ func TestHold_APausedDaemonRenewsNothingItHasLost(t *testing.T) {
 	if n := d.extended() - before; n != 0 {
 		t.Errorf("%d renewals", n)
 	}
-	if n := d.Holders("k", g.Token); n != 0 {
+	if n := redlocktest.Holders(d.engine, 0, "k", string(g.Token)); n != 0 {
 		t.Errorf("%d copies left", n)
 	}
 }
@@ -292,7 +292,7 @@ func TestHold_ADaemonThatDrainsReleasesNothing(t *testing.T) {
 	d.Drain()
 	h.End()
 	d.Quiet()
-	if n := d.Holders("k", g.Token); n != 5 {
+	if n := redlocktest.Holders(d.engine, 0, "k", string(g.Token)); n != 5 {
 		t.Errorf("%d masters hold it, want all 5", n)
 	}
 	if reason := <-over; reason != nil || d.Count() != 0 {

@@ -116,7 +116,7 @@ func TestHoldWatch_TheSameDaemonNotifiesTheHolderBeforeItAnswers(t *testing.T) {
 		}
 		told.mu.Unlock()
 		d.Idle()
-		for i := range c.Servers {
+		for i := range c.Masters {
 			c.Do(i, "DEL", "k")
 		}
 	}
@@ -134,7 +134,7 @@ func TestHoldWatch_TheHolderIsNotifiedWhenAnotherDaemonTakesItsLock(t *testing.T
 		}
 		other.Idle()
 		d.Idle()
-		for i := range c.Servers {
+		for i := range c.Masters {
 			c.Do(i, "DEL", "k")
 		}
 	}
@@ -160,7 +160,7 @@ func TestHoldWatch_TheHolderIsNotifiedWhenItsLockIsTakenOnTheMasters(t *testing.
 				t.Errorf("%s: %v", name, err)
 			}
 			d.Idle()
-			for i := range c.Servers {
+			for i := range c.Masters {
 				c.Do(i, "DEL", "j", "k", "elsewhere")
 			}
 		}
@@ -251,7 +251,7 @@ func TestHoldWatch_ALostAnnouncementFallsBackToTheRenewal(t *testing.T) {
 	d.mu.Lock()
 	d.unwatchLocked(g.Hold.(*hold))
 	d.mu.Unlock()
-	for i := range c.Servers {
+	for i := range c.Masters {
 		c.Do(i, "DEL", "k")
 	}
 	d.Idle()

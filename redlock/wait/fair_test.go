@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"strings"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/lease"
 	"redlockd/redlock/redlocktest"
@@ -135,14 +136,85 @@ func TestFair_NoEstablishedWaiterIsOvertakenInAStorm(t *testing.T) {
 	if overtaken > 0 {
 		t.Errorf("%d times somebody was served before one who was established before he came", overtaken)
 	}
-	redlocktest.Eventually(t, "the queue's keys are gone", func() bool {
-		for i := range c.Servers {
-			for _, one := range c.Servers[i].Keys() {
-				if strings.HasPrefix(one, "redlockd:q") && strings.HasSuffix(one, ":k") {
-					return false
-				}
-			}
+	c.NoQueues(t, "k")
+}
+
+// A daemon that drains also answers waiters that are on their way into the wait queue.
+func TestFair_AWaiterOnItsWayIntoTheWaitQueueReceivesTheEnd(t *testing.T) {
+	t.Parallel()
+	c := redlocktest.NewCluster(t, 3, long)
+	d := newDaemon(c)
+	d.take("k", long)
+	for range 20 {
+		out := make(chan waited, 1) // its one answer
+		d.waitFor("k", lease.LockRequest{Key: "k", TTL: long, Fair: true}, out)
+		d.End()
+		if w := <-out; !errors.Is(w.err, engine.ErrShutdown) {
+			t.Fatalf("answered %v, want ErrShutdown", w.err)
 		}
-		return true
+		d.mu.Lock()
+		d.closed = false
+		d.mu.Unlock()
+	}
+	c.NoQueues(t, "k")
+}
+
+// returning is the trait of a daemon whose tickets no timer refreshes.
+func returning(d *redlocktest.Daemon, o *pool.Options) {
+	d.Clock.Hold(refreshInterval)
+	o.Late = 5 * time.Second
+}
+
+// places are the waiters of a key on one master inside this process, in their order.
+func (d *daemon) places(lane int, key string) []string {
+	var all map[string]float64
+	var out []string
+	master := d.engine.Pool.Embedded().At(lane)
+	master.Turn(func() { all, _ = master.Server().SortedSet("redlockd:q:" + key) }) // no such key: no waiter
+	for id := range all {
+		out = append(out, id)
+	}
+	slices.SortFunc(out, func(a, b string) int { return int(all[a] - all[b]) })
+	return out
+}
+
+// inLine are the waiters of a key in this daemon, in their order.
+func (d *daemon) inLine(db int, key engine.Key) (out []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	w := waiter{request: lease.LockRequest{DB: db, Key: key, Fair: true}}
+	if ln := d.queues[w.queueID()]; ln != nil {
+		for one := ln.head; one != nil; one = one.next {
+			out = append(out, one.request.Ticket.ID)
+		}
+	}
+	return out
+}
+
+// No timer brings the places back here, so nothing but the reconnect does.
+func TestFair_AMasterThatForgotHasThePlacesAgainBeforeTheNextKeep(t *testing.T) {
+	t.Parallel()
+	d := newEmbedded(t, returning)
+	for _, db := range []int{0, 3} {
+		d.Take(lease.LockRequest{DB: db, Key: "k"})
+	}
+	out := make(chan waited, 4) // every answer
+	for _, db := range []int{0, 3} {
+		for range 2 {
+			d.waitFor("waits", lease.LockRequest{DB: db, Key: "k", Fair: true}, out)
+		}
+	}
+	redlocktest.Eventually(t, "all of them stand in line", func() bool { return len(d.inLine(0, "k")) == 2 && len(d.inLine(3, "k")) == 2 })
+	if n := len(d.refreshAfterReconnect(0)); n != 1 {
+		t.Errorf("%d commands keep two waiters for one key, want 1", n)
+	}
+	forgets := d.engine.Pool.Embedded().At(4)
+	forgets.Turn(forgets.Server().FlushAll)
+	redlocktest.Eventually(t, "the master that forgot has them again, in their order", func() bool {
+		return slices.Equal(d.places(4, "k"), d.inLine(0, "k"))
 	})
+	d.End()
+	for range 4 {
+		<-out
+	}
 }

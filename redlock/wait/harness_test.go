@@ -37,10 +37,10 @@ func (d *daemon) connect(base *redlocktest.Daemon) {
 }
 
 // newEmbedded is a daemon on masters inside this process.
-func newEmbedded(t *testing.T) *daemon {
+func newEmbedded(t *testing.T, traits ...redlocktest.Trait) *daemon {
 	t.Helper()
 	d := &daemon{}
-	redlocktest.Embedded(t, d.connect)
+	redlocktest.Embedded(t, d.connect, traits...)
 	return d
 }
 
@@ -69,4 +69,26 @@ type waited struct {
 	name  string
 	grant lease.Grant
 	err   error
+}
+
+// waitFor starts a wait; its answer goes to out.
+func (d *daemon) waitFor(name string, r lease.LockRequest, out chan<- waited) (leave func()) {
+	d.T.Helper()
+	if r.TTL == 0 {
+		r.TTL = time.Minute
+	}
+	if r.Wait == 0 {
+		r.Wait = time.Minute
+	}
+	return d.Wait(nil, r, func(g lease.Grant, err error) { out <- waited{name, g, err} })
+}
+
+// left wants no waiter and no queue.
+func (d *daemon) left() {
+	d.T.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.Waiters() != 0 || len(d.queues) != 0 || len(d.byKey) != 0 {
+		d.T.Errorf("%d waiters, %d queues of %d keys are left", d.Waiters(), len(d.queues), len(d.byKey))
+	}
 }

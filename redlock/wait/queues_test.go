@@ -1,9 +1,12 @@
 package wait
 
-// queues_test.go: the inside of wait queues, on masters inside this process.
+// queues_test.go: wait queues on masters inside this process.
 
 import (
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,37 +15,95 @@ import (
 	"redlockd/redlock/redlocktest"
 )
 
-// A queue goes with its last waiter, however the wait ended.
-func TestQueues_AreLeftByNoWait(t *testing.T) {
+func TestWait_IsServedInOrderByReleasesThroughThisDaemon(t *testing.T) {
 	t.Parallel()
 	d := newEmbedded(t)
 	held := d.Take(lease.LockRequest{Key: "k"})
-	out := make(chan waited, 3) // every answer
-	wait := func(name string, limit time.Duration) (leave func()) {
-		r := lease.LockRequest{Key: "k", TTL: long, Wait: limit}
-		return d.Wait(nil, r, func(g lease.Grant, err error) { out <- waited{name, g, err} })
+	const n = 50
+	out := make(chan waited, n) // n: every answer
+	for i := range n {
+		d.waitFor(fmt.Sprint(i), lease.LockRequest{Key: "k"}, out)
 	}
-	wait("granted", time.Minute)
-	leave := wait("leaves", time.Minute)
-	wait("ends", 2*time.Second)
-	leave()
-	for _, want := range []struct {
-		name string
-		err  error
-	}{{"leaves", ErrLeft}, {"ends", engine.ErrHeld}} {
-		if w := redlocktest.Receive(t, out); w.name != want.name || !errors.Is(w.err, want.err) {
-			t.Errorf("%s: %v, want %s: %v", w.name, w.err, want.name, want.err)
+	if got := d.Waiters(); got != n {
+		t.Fatalf("%d wait, want %d", got, n)
+	}
+	fence := held.Fence
+	for i := range n {
+		if released, err := d.Release("k", held.Token); !released || err != nil {
+			t.Fatalf("release %d: %v, %v", i, released, err)
+		}
+		w := <-out
+		if w.err != nil {
+			t.Fatalf("%s: %v", w.name, w.err)
+		}
+		held = w.grant
+		if w.name != fmt.Sprint(i) || held.Fence <= fence {
+			t.Fatalf("grant %d went to %s with fence %d after %d", i, w.name, held.Fence, fence)
+		}
+		fence = held.Fence
+	}
+	if len(out) > 0 {
+		t.Errorf("%d answers too many", len(out))
+	}
+	d.left()
+}
+
+func TestWait_EndsWithNilWhenItsTimeIsOver(t *testing.T) {
+	t.Parallel()
+	d := newEmbedded(t)
+	d.Take(lease.LockRequest{Key: "k"})
+	out := make(chan waited, 2) // both answers
+	d.waitFor("head", lease.LockRequest{Key: "k", Wait: 2 * time.Second}, out)
+	d.waitFor("second", lease.LockRequest{Key: "k", Wait: 2 * time.Second}, out)
+	for range 2 {
+		if w := <-out; !errors.Is(w.err, engine.ErrHeld) {
+			t.Errorf("%s: %v, want ErrHeld", w.name, w.err)
 		}
 	}
-	d.Unlock(nil, lease.UnlockRequest{Key: "k", Token: held.Token}, func(bool, error) {})
-	if w := redlocktest.Receive(t, out); w.name != "granted" || w.err != nil {
-		t.Errorf("%s: %v", w.name, w.err)
+	d.left()
+}
+
+// Everything at once: waits that end, leavers, releases. Every wait is answered
+// once, and no two hold the key together.
+func TestWait_StormOfWaitersLeaversAndReleases(t *testing.T) {
+	d := newEmbedded(t)
+	var mu sync.Mutex
+	holder, breaches := "", 0
+	var all sync.WaitGroup
+	for i := range 24 {
+		all.Go(func() {
+			me := fmt.Sprint(i)
+			for round := range 12 {
+				answer := make(chan waited, 2) // 2: a second answer would be seen
+				leave := d.waitFor(me, lease.LockRequest{Key: "k", Wait: time.Duration(1+(i+round)%4) * 20 * time.Millisecond}, answer)
+				if (i+round)%5 == 0 {
+					leave()
+				}
+				w := <-answer
+				if w.err != nil {
+					continue
+				}
+				mu.Lock()
+				if holder != "" {
+					breaches++
+				}
+				holder = me
+				mu.Unlock()
+				time.Sleep(rand.N(time.Millisecond)) // another holder comes in between
+				mu.Lock()
+				holder = ""
+				mu.Unlock()
+				d.Release("k", w.grant.Token)
+			}
+		})
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.Waiters() != 0 || len(d.queues) != 0 || len(d.byKey) != 0 {
-		t.Errorf("%d waiters, %d queues of %d keys are left", d.Waiters(), len(d.queues), len(d.byKey))
+	all.Wait()
+	d.Quiet()
+	if breaches > 0 {
+		t.Errorf("%d breaches", breaches)
 	}
+	d.left()
+	d.Take(lease.LockRequest{Key: "k"})
 }
 
 // After a long streak of hand-overs others may pass. Then the head contends for the key,
@@ -53,8 +114,7 @@ func TestWait_TheHeadContendsForTheKeyAfterALongStreak(t *testing.T) {
 	d.Take(lease.LockRequest{Key: "k", TTL: time.Minute})
 	d.Quiet()
 	out := make(chan waited, 1)
-	r := lease.LockRequest{Key: "k", TTL: time.Minute, Wait: time.Minute}
-	leave := d.Wait(nil, r, func(g lease.Grant, err error) { out <- waited{"w", g, err} })
+	leave := d.waitFor("w", lease.LockRequest{Key: "k"}, out)
 	defer leave()
 	var ln *waitQueue
 	redlocktest.Eventually(t, "it stands in line", func() bool {

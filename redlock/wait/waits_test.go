@@ -69,12 +69,12 @@ func TestWait_IsWokenByForeignReleases(t *testing.T) {
 		"compare and delete": func(i int) { c.Do(i, "EVAL", compareAndDelete, 1, "k", "foreign") },
 		"UNLINK":             func(i int) { c.Do(i, "UNLINK", "k") },
 	} {
-		for i := range c.Servers {
+		for i := range c.Masters {
 			c.Do(i, "SET", "k", "foreign", "PX", 60_000)
 		}
 		out := one.waiting("k", lease.LockRequest{})
 		asked := one.refused()
-		for i := range c.Servers {
+		for i := range c.Masters {
 			release(i)
 		}
 		g := one.granted(out, asked)
@@ -87,7 +87,7 @@ func TestWait_IsWokenWhenTheCopiesOfAQuorumHaveExpired(t *testing.T) {
 	t.Parallel()
 	c := redlocktest.NewCluster(t, 3, long)
 	one := newDaemon(c)
-	for i := range c.Servers {
+	for i := range c.Masters {
 		c.Do(i, "SET", "k", "foreign", "PX", 700)
 	}
 	out := one.waiting("k", lease.LockRequest{})
@@ -101,7 +101,7 @@ func TestWait_OpensWatchConnectionsOnlyWhileARequestWaits(t *testing.T) {
 	c := redlocktest.NewCluster(t, 3, long)
 	one := newDaemon(c)
 	tracking := func() (n int) {
-		for i := range c.Servers {
+		for i := range c.Masters {
 			n += redlocktest.CountLines(c.Do(i, "CLIENT", "LIST").(string), "name=redlockd-news")
 		}
 		return n

@@ -121,15 +121,15 @@ func TestWork_AWaitIsWokenByAnotherDaemonWithoutAPoll(t *testing.T) {
 		one.Idle() // the attempt is on every master before the watch begins
 		r.Wait = long
 		answer := two.waitingFor(r)
-		commands := c.Calls("evalsha")
+		commands := c.Calls(t, "evalsha")
 		end.end(first)
 		a := redlocktest.Receive(t, answer)
 		if a.err != nil || a.work.State != work.Acquired || a.work.Attempt != end.next {
 			t.Fatalf("%s: %s %d, %v, want attempt %d", end.how, a.work.State, a.work.Attempt, a.err, end.next)
 		}
-		one.Settled(0, 1, 2)
+		redlocktest.Settled(t, one.engine, 0, 1, 2)
 		two.Idle()
-		if n := c.Calls("evalsha") - commands; n != 3*end.commands {
+		if n := c.Calls(t, "evalsha") - commands; n != 3*end.commands {
 			t.Errorf("%s: %d commands, want %d on each of 3 masters", end.how, n, end.commands)
 		}
 	}
@@ -149,7 +149,7 @@ func TestWork_ThatIsDoneAnswersAllThatWait(t *testing.T) {
 	for range waiting {
 		answers = append(answers, two.waitingFor(r))
 	}
-	commands := c.Calls("evalsha")
+	commands := c.Calls(t, "evalsha")
 	one.end(one.WorkDone, first)
 	for _, answer := range answers {
 		if a := redlocktest.Receive(t, answer); a.err != nil || a.work.State != work.Done || a.work.Attempt != 1 {
@@ -158,7 +158,7 @@ func TestWork_ThatIsDoneAnswersAllThatWait(t *testing.T) {
 	}
 	one.Idle()
 	two.Idle()
-	if n := c.Calls("evalsha") - commands; n != 3*(1+waiting) {
+	if n := c.Calls(t, "evalsha") - commands; n != 3*(1+waiting) {
 		t.Errorf("%d commands, want the end and one request of each that waits on each of 3 masters", n)
 	}
 	if n := two.Waiters(); n != 0 {
