@@ -130,7 +130,7 @@ func TestStorm_OneDaemonNeedsNoSecondSeals(t *testing.T) {
 
 // wrongBy is the trait of a daemon whose clock is wrong.
 func wrongBy(d time.Duration) trait {
-	return func(one *daemon, _ *pool.Options) { one.clock.ahead.Store(int64(d)) }
+	return func(one *daemon, _ *pool.Options) { one.clock.Ahead.Store(int64(d)) }
 }
 
 // crowd takes and releases four hot keys, two clients a daemon and key, and passes the

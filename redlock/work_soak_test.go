@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"redlockd/redlock/redlocktest"
 )
 
 // workLog is what the workers saw of one piece of work.
@@ -211,7 +213,7 @@ func TestWork_SoakWithWorkersThatDie(t *testing.T) {
 	}
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	eventuallyIn(t, 10*time.Minute, "enough work ends", func() bool {
+	redlocktest.EventuallyIn(t, 10*time.Minute, "enough work ends", func() bool {
 		<-tick.C
 		c.allExpire()
 		return s.isOver()

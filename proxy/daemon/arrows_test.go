@@ -42,10 +42,12 @@ var arrows = map[string][]string{
 	"commands/rediscompat": {"commands", "commands/access", "commands/arg", "commands/dropin", "redlock", "pool"},
 	"commands/tracing":     {"commands", "redlock", "pool"},
 	"commands/cli":         {"proxy/resp", "configs"},
-	"redlock":              {"redlock/due", "redlock/engine", "redlock/events", "redlock/ids", "redlock/inspect", "redlock/lease", "redlock/quorum", "redlock/scripts", "redlock/work", "pool"},
+	"redlock":              {"redlock/engine", "redlock/events", "redlock/ids", "redlock/inspect", "redlock/lease", "redlock/quorum", "redlock/renew", "redlock/scripts", "redlock/wait", "redlock/work", "pool"},
 	"redlock/engine":       {"redlock/quorum", "redlock/scripts", "pool"},
 	"redlock/inspect":      {"redlock/engine", "redlock/lease", "redlock/quorum", "pool"},
 	"redlock/lease":        {"redlock/engine", "redlock/events", "redlock/quorum", "redlock/scripts", "pool"},
+	"redlock/renew":        {"redlock/due", "redlock/engine", "redlock/events", "redlock/lease", "pool"},
+	"redlock/wait":         {"redlock/engine", "redlock/lease", "redlock/quorum", "redlock/work", "pool"},
 	"redlock/events":       {"redlock/due", "redlock/engine", "pool"},
 	"redlock/due":          {},
 	"redlock/scripts":      {},
@@ -64,17 +66,19 @@ var arrows = map[string][]string{
 	"pool/faulty":          {"proxy/resp"},
 	"redlock/checker":      {},
 	"redlock/mutants":      {},
+	"redlock/redlocktest":  {"redlock/engine", "redlock/events", "redlock/lease", "redlock/mutants", "pool", "pool/embedded", "pool/faulty", "pool/setup"}, // tests only
 	"redlock/sim":          {"redlock", "redlock/sim/fake", "pool", "pool/setup"},
 	"redlock/sim/fake":     {"pool/wire"},
 	"redlock/chaos":        {},
 }
 
 // testSupport may be imported by any test, and of what is shipped only where arrows has it.
-var testSupport = []string{"proxy/resp", "pool/faulty", "pool/embedded", "pool/setup", "redlock/checker", "redlock/mutants"}
+var testSupport = []string{"proxy/resp", "pool/faulty", "pool/embedded", "pool/setup", "redlock/checker", "redlock/mutants", "redlock/redlocktest"}
 
 // testArrows lists what only the tests of a package import: what they talk to.
 var testArrows = map[string][]string{
 	"redlock/inspect": {"redlock/events"},
+	"redlock/renew":   {"redlock/inspect"},
 	"proxy":           {"commands/access", "commands/conn"},
 	"proxy/admin":     {"commands/inspect"},
 	"commands":        {"commands/conn", "commands/counter", "commands/inspect", "commands/lock", "commands/rediscompat", "commands/work"},

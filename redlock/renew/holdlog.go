@@ -4,7 +4,7 @@
 // lose their memory, all holds are lost at once. Of each second with more than a few losses,
 // the log has the first ones and the number of the others; the metric counts all.
 
-package redlock
+package renew
 
 import (
 	"log/slog"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 )
 
 // maxLossLines is how many of one second's lost locks have a line of their own. A daemon that
@@ -30,7 +31,7 @@ type holdLog struct {
 }
 
 // note logs a lost lock, or counts it. It must not be called under a lock.
-func (s *holdLog) note(id Lease, reason error) {
+func (s *holdLog) note(id engine.LeaseID, reason error) {
 	if s.allow() {
 		s.logger.Warn("hold lost", "key", string(id.Key), "db", id.DB, "token", id.Token.ShortHash(), "err", reason.Error())
 	}

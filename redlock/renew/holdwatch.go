@@ -8,7 +8,7 @@
 // the hold is renewed at once, and the renewal finds out whether the lock is lost. A lost
 // announcement costs no more than the time until the next regular renewal.
 
-package redlock
+package renew
 
 import (
 	"math/bits"
@@ -22,6 +22,8 @@ const (
 	// maxWatchedKeys bounds the keys that are watched for holds, and so the cost: two short
 	// commands and an announcement on each master for each renewal.
 	maxWatchedKeys = 1024
+	// minWatch is how long no renewal may be due for a watch to begin.
+	minWatch = 50 * time.Millisecond
 	// hurryPause is the minimum time between two renewals of a hold that announcements cause. A
 	// client that extends the lock changes its copies, too.
 	hurryPause = 50 * time.Millisecond
@@ -45,9 +47,9 @@ type holdWatch struct {
 var _ pool.Watcher = (*holdWatch)(nil)
 
 // watchLocked watches the keys of a hold whose copies no renewal changes for a while.
-func (s *holds) watchLocked(h *hold) {
+func (s *Holds) watchLocked(h *hold) {
 	n := 1 + len(h.grant.More)
-	if h.due-s.engine.Clock.Now() < settleDelay || s.watched+n > maxWatchedKeys || s.engine.InProcess {
+	if h.due-s.engine.Clock.Now() < minWatch || s.watched+n > maxWatchedKeys || s.engine.InProcess {
 		return
 	}
 	s.watched += n
@@ -60,7 +62,7 @@ func (s *holds) watchLocked(h *hold) {
 }
 
 // unwatchLocked ends the watch; a second time it does nothing.
-func (s *holds) unwatchLocked(h *hold) {
+func (s *Holds) unwatchLocked(h *hold) {
 	for _, w := range h.watches {
 		w.off = true
 		s.engine.Pool.Group(h.grant.DB()).Keys.Unwatch(w.key, w)
@@ -97,7 +99,7 @@ func (w *holdWatch) Gone(lane int) {
 
 // checkCopiesLocked renews a hold at once if too few masters may have a copy. If a change is in
 // doubt, it queries the masters again: one that has announced a change announces no more.
-func (s *holds) checkCopiesLocked(w *holdWatch) {
+func (s *Holds) checkCopiesLocked(w *holdWatch) {
 	spare := s.engine.Pool.N() - s.engine.Pool.Quorum()
 	switch {
 	case w.off:
@@ -113,7 +115,7 @@ func (s *holds) checkCopiesLocked(w *holdWatch) {
 	}
 }
 
-func (s *holds) queryAgain(w *holdWatch) {
+func (s *Holds) queryAgain(w *holdWatch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !w.off {
@@ -123,7 +125,7 @@ func (s *holds) queryAgain(w *holdWatch) {
 }
 
 // hurryLocked makes the next renewal due now, or as soon as one may follow another.
-func (s *holds) hurryLocked(h *hold) {
+func (s *Holds) hurryLocked(h *hold) {
 	due := max(s.engine.Clock.Now(), h.hurried+hurryPause)
 	if h.index < 0 || due >= h.due || due >= h.stop {
 		return

@@ -21,7 +21,7 @@
 // forgotten everything is quarantined until long after that, unless the operator has switched
 // this off.
 
-package redlock
+package wait
 
 import (
 	"cmp"
@@ -61,7 +61,7 @@ type enqueueCall struct {
 var _ engine.Question = (*enqueueCall)(nil)
 
 // enqueue gets a waiter its ticket before the waiter enters a wait queue of this daemon.
-func (s *waiters) enqueue(b *Batch, w *waiter) {
+func (s *Queues) enqueue(b *engine.Batch, w *waiter) {
 	s.mu.Lock()
 	if !s.admitLocked(w) {
 		return
@@ -72,7 +72,7 @@ func (s *waiters) enqueue(b *Batch, w *waiter) {
 	s.propose(b, w)
 }
 
-func (s *waiters) propose(b *Batch, w *waiter) {
+func (s *Queues) propose(b *engine.Batch, w *waiter) {
 	e := &enqueueCall{w: w, keys: s.leases.QueueKeys(&w.request)}
 	e.ballot.Ask(s.engine, b, s.engine.Pool.Group(w.request.DB), nil, e)
 }
@@ -120,7 +120,7 @@ func (e *enqueueCall) Decided(r quorum.Result) {
 	case r == quorum.Granted:
 		e.w.waits.established(e.w, e.ballot.Proposal)
 	case e.full > t.N-t.Quorum:
-		e.w.rejectEnqueue(&Busy{What: "waiters for this key in all daemons", Limit: l.maxPerKey, Option: "--max-waiters-per-key"})
+		e.w.rejectEnqueue(&engine.Busy{What: "waiters for this key in all daemons", Limit: l.maxPerKey, Option: "--max-waiters-per-key"})
 	default:
 		delay := 2 * time.Millisecond // another waiter was faster
 		var trouble error
@@ -134,7 +134,7 @@ func (e *enqueueCall) Decided(r quorum.Result) {
 }
 
 // noteEnqueueFailed notes the result of a proposal: the end of the wait may have to report it.
-func (s *waiters) noteEnqueueFailed(w *waiter, trouble error) {
+func (s *Queues) noteEnqueueFailed(w *waiter, trouble error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if trouble != nil {
@@ -145,7 +145,7 @@ func (s *waiters) noteEnqueueFailed(w *waiter, trouble error) {
 }
 
 // proposeAgain proposes the next ticket, unless the wait is over.
-func (s *waiters) proposeAgain(w *waiter) {
+func (s *Queues) proposeAgain(w *waiter) {
 	s.mu.Lock()
 	over, ended := w.over, s.closed
 	s.mu.Unlock()
@@ -153,7 +153,7 @@ func (s *waiters) proposeAgain(w *waiter) {
 	case over:
 		w.leaveQueue()
 	case ended:
-		w.rejectEnqueue(ErrShutdown)
+		w.rejectEnqueue(engine.ErrShutdown)
 	default:
 		s.propose(nil, w)
 	}
@@ -175,7 +175,7 @@ func (w *waiter) rejectEnqueue(err error) {
 }
 
 // established puts a waiter into its wait queue, by the number of its ticket.
-func (s *waiters) established(w *waiter, ticket int64) {
+func (s *Queues) established(w *waiter, ticket int64) {
 	s.mu.Lock()
 	if w.over {
 		s.mu.Unlock()
@@ -184,7 +184,7 @@ func (s *waiters) established(w *waiter, ticket int64) {
 	}
 	if s.closed { // while it was on its way into the wait queue
 		s.mu.Unlock()
-		w.rejectEnqueue(ErrShutdown)
+		w.rejectEnqueue(engine.ErrShutdown)
 		return
 	}
 	w.request.Ticket.Number, w.request.Ticket.Since = ticket, s.engine.Clock.Now()
@@ -223,7 +223,7 @@ func (ln *waitQueue) refreshTickets() {
 	parts, request := ln.partsLocked(), ln.head.request
 	s.mu.Unlock()
 	keys := s.leases.QueueKeys(&request)
-	var b Batch
+	var b engine.Batch
 	for part := range parts {
 		b.Add(ln.group, ln.ticketRefresh(keys, part))
 	}
@@ -237,7 +237,7 @@ func (ln *waitQueue) partsLocked() int {
 
 // refreshAfterReconnect refreshes all tickets on a master that is back: it may have forgotten
 // them, or counted them as dead. The order is that of the keys.
-func (s *waiters) refreshAfterReconnect(db int) (again []pool.Operation) {
+func (s *Queues) refreshAfterReconnect(db int) (again []pool.Operation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var lines []*waitQueue

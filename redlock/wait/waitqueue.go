@@ -13,13 +13,14 @@
 // request is in flight, the queue remembers it and the head contends again afterwards. So no
 // hint falls between a request and its answer.
 
-package redlock
+package wait
 
 import (
 	"errors"
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/engine"
 	"redlockd/redlock/lease"
 )
 
@@ -41,11 +42,11 @@ const (
 	maxRetryDelay = time.Second
 )
 
-// waitQueue holds the waiters of one key. waits.mu guards all of it.
+// waitQueue holds the waiters of one key. The mutex of Queues guards all of it.
 type waitQueue struct {
-	waits *waiters
+	waits *Queues
 	queueID
-	keys  []Key
+	keys  []engine.Key
 	group *pool.Group
 
 	head, tail  *waiter
@@ -123,7 +124,7 @@ func (ln *waitQueue) setContenderLocked(w *waiter) {
 }
 
 // contend sends the waiter's request to the masters; b may be nil.
-func (ln *waitQueue) contend(b *Batch, w *waiter) {
+func (ln *waitQueue) contend(b *engine.Batch, w *waiter) {
 	if ln.work {
 		w.work.contend(b, func(runs time.Duration, err error) {
 			ln.waits.mu.Lock()
@@ -165,10 +166,10 @@ func (ln *waitQueue) decided(w *waiter, g lease.Grant, err error) {
 	ln.contender = nil
 	left := w.over
 	w.noteDowngrade(err)
-	stays := !left && (errors.Is(err, ErrHeld) || isUndecided(err)) && s.engine.Clock.Now() < w.end && !s.closed
+	stays := !left && (errors.Is(err, engine.ErrHeld) || isUndecided(err)) && s.engine.Clock.Now() < w.end && !s.closed
 	if stays {
 		w.firstErr = nil // from here on the wait queue has it
-		if errors.Is(err, ErrHeld) {
+		if errors.Is(err, engine.ErrHeld) {
 			if keys := s.cycleLocked(w); keys != nil {
 				stays, err = false, &Deadlock{Keys: keys}
 			}
@@ -221,7 +222,7 @@ func (ln *waitQueue) nextLocked(g lease.Grant, err error) *waiter {
 			ln.watchLocked(settleDelay)
 		}
 		return nil
-	case errors.Is(err, ErrHeld) && !ln.hinted:
+	case errors.Is(err, engine.ErrHeld) && !ln.hinted:
 		ln.streak = 0
 		if ln.unchangedLocked() {
 			ln.pollLocked(ln.runsUntil)

@@ -1,4 +1,4 @@
-package redlock
+package renew
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/pool/embedded"
+	"redlockd/redlock/engine"
 )
 
 // ticks is a clock whose timers the test fires.
@@ -32,18 +34,19 @@ func (c *ticks) ring() {
 }
 
 func TestHoldLog_WritesTheFirstOfASecondAndCountsTheOthers(t *testing.T) {
+	const token = engine.Token("token-of-a")
 	var text bytes.Buffer
 	clock := &ticks{}
 	log := holdLog{clock: clock, logger: slog.New(slog.NewTextHandler(&text, nil))}
 	lose := func(n int) {
 		for i := range n {
-			log.note(Lease{DB: 3, Key: Key(fmt.Sprint("k", i)), Token: tokenA}, ErrLostHeld)
+			log.note(engine.LeaseID{DB: 3, Key: engine.Key(fmt.Sprint("k", i)), Token: token}, ErrLostHeld)
 		}
 	}
 	lose(10_000)
 	lines := strings.Split(strings.TrimSpace(text.String()), "\n")
-	want := `level=WARN msg="hold lost" key=k0 db=3 token=` + tokenA.ShortHash() + ` err="a quorum of masters no longer holds it"`
-	if len(lines) != maxLossLines || !strings.HasSuffix(lines[0], want) || strings.Contains(text.String(), string(tokenA)) {
+	want := `level=WARN msg="hold lost" key=k0 db=3 token=` + token.ShortHash() + ` err="a quorum of masters no longer holds it"`
+	if len(lines) != maxLossLines || !strings.HasSuffix(lines[0], want) || strings.Contains(text.String(), string(token)) {
 		t.Errorf("%d lines, the first is %s\nwant %d, %s", len(lines), lines[0], maxLossLines, want)
 	}
 	text.Reset()
@@ -61,14 +64,14 @@ func TestHoldLog_WritesTheFirstOfASecondAndCountsTheOthers(t *testing.T) {
 
 func TestHold_ItsLossIsLogged(t *testing.T) {
 	t.Parallel()
-	d := newPureDaemon(t, Options{})
+	d := newEmbedded(t)
 	text := make(logLines, 1) // 1: there is one line
-	d.holds.log.logger = slog.New(slog.NewTextHandler(text, nil))
+	d.log.logger = slog.New(slog.NewTextHandler(text, nil))
 	_, g, lost := d.holdFor("k", time.Minute, 0)
-	d.quiet()
-	d.onMasters(func(lane int) {
+	d.Quiet()
+	d.OnMasters(func(lane int, m *embedded.Master) {
 		if lane < 3 {
-			d.engine.Pool.Embedded().At(lane).Server().Del("k")
+			m.Server().Del("k")
 		}
 	})
 	d.renewNow()

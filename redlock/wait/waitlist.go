@@ -1,18 +1,19 @@
 // This file lists the requests that wait in this daemon.
 
-package redlock
+package wait
 
 import (
 	"cmp"
 	"slices"
 	"time"
 
+	"redlockd/redlock/engine"
 	"redlockd/redlock/lease"
 )
 
 // Waiting is one request that waits.
 type Waiting struct {
-	Keys      []Key // the keys that it waits for
+	Keys      []engine.Key // the keys that it waits for
 	Mode      lease.Mode
 	Fair      bool
 	Requester lease.Requester
@@ -24,7 +25,7 @@ type Waiting struct {
 // Waiting lists the requests that wait for a wanted key of a database, at most limit of
 // them, those that have waited longest first. all is how many there are. It walks over
 // all wait queues once; wanted must be quick.
-func (l *waiters) Waiting(db int, wanted func(Key) bool, limit int) (list []Waiting, all int) {
+func (l *Queues) Waiting(db int, wanted func(engine.Key) bool, limit int) (list []Waiting, all int) {
 	s, now := l, l.engine.Clock.Now()
 	if s.count.Load() == 0 {
 		return nil, 0
@@ -67,8 +68,8 @@ func oldest(list []Waiting, limit int) []Waiting {
 	return list[:min(len(list), limit)]
 }
 
-// countAt is how many requests wait for one key.
-func (s *waiters) countAt(db int, key Key) int {
+// CountAt is how many requests wait for one key.
+func (s *Queues) CountAt(db int, key engine.Key) int {
 	if s.count.Load() == 0 {
 		return 0
 	}

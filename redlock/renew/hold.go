@@ -5,11 +5,12 @@
 // released, its owner ends it, the daemon abandons it, its time is over, or it is lost. A lost
 // lease is never revived: its holder has been notified.
 
-package redlock
+package renew
 
 import (
 	"container/heap"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -32,9 +33,12 @@ var (
 	ErrLostForced = errors.New("it was released by force")
 )
 
+// forever is the end of a hold that has none.
+const forever = time.Duration(1<<63 - 1)
+
 // hold is a lease that the daemon renews.
 type hold struct {
-	holds *holds
+	holds *Holds
 	grant lease.Grant
 	terms *lease.HoldTerms
 	stop  time.Duration // no renewal from here on; forever = without an end
@@ -55,8 +59,8 @@ type hold struct {
 func (h *hold) DueAt() time.Duration { return h.due }
 func (h *hold) SetIndex(index int)   { h.index = index }
 
-// holds are the holds of all connections, by when they are due.
-type holds struct {
+// Holds are the holds of all connections, by when they are due.
+type Holds struct {
 	engine *engine.Engine
 	events *events.Events
 	leases *lease.Leases
@@ -67,17 +71,30 @@ type holds struct {
 	draining atomic.Bool
 
 	mu       sync.Mutex
-	byID     map[Lease]*hold // by the first key
-	multiKey int             // holds with more than one key
+	byID     map[engine.LeaseID]*hold // by the first key
+	multiKey int                      // holds with more than one key
 	queue    due.Queue[*hold]
 	timer    pool.Timer
 	timerAt  time.Duration // when the timer fires; 0 = it is off
 	watched  int           // keys, see holdwatch.go
 }
 
+var _ lease.Changes = (*Holds)(nil)
+
+// New returns the holds of a daemon.
+func New(e *engine.Engine, v *events.Events, l *lease.Leases, logger *slog.Logger) *Holds {
+	return &Holds{engine: e, events: v, leases: l, log: holdLog{clock: e.Clock, logger: logger}}
+}
+
+// Count is how many leases are being renewed.
+func (s *Holds) Count() int { return int(s.count.Load()) }
+
+// Drain begins the end of this daemon: holds that end from here on are not released.
+func (s *Holds) Drain() { s.draining.Store(true) }
+
 // Granted renews a grant until it is released, or ended with End, or lost. made is what the ballot knows of
 // the copies.
-func (s *holds) Granted(g lease.Grant, made lease.Copies, terms *lease.HoldTerms) lease.Hold {
+func (s *Holds) Granted(g lease.Grant, made lease.Copies, terms *lease.HoldTerms) lease.Hold {
 	h := &hold{holds: s, grant: g, terms: terms, stop: forever, until: g.Until(), index: -1}
 	first := g.Began() + g.TTL()/3
 	if soon := s.engine.Clock.Now() + afterBallot; soon < first {
@@ -88,7 +105,7 @@ func (s *holds) Granted(g lease.Grant, made lease.Copies, terms *lease.HoldTerms
 	}
 	s.mu.Lock()
 	if s.byID == nil {
-		s.byID = map[Lease]*hold{}
+		s.byID = map[engine.LeaseID]*hold{}
 	}
 	before := s.byID[h.id()] // the same token again, perhaps from another owner
 	if before != nil {
@@ -111,7 +128,7 @@ func (s *holds) Granted(g lease.Grant, made lease.Copies, terms *lease.HoldTerms
 	return h
 }
 
-func (h *hold) id() Lease { return h.grant.Lease() }
+func (h *hold) id() engine.LeaseID { return h.grant.Lease() }
 
 // End and Abandon: see lease.Hold.
 func (h *hold) End() {
@@ -132,7 +149,7 @@ func (h *hold) Abandon(reason error) {
 
 // Released ends the renewal of a lease that is being released. A renewal that is under way
 // comes before the release on every master.
-func (s *holds) Released(id Lease) {
+func (s *Holds) Released(id engine.LeaseID) {
 	if s.count.Load() == 0 {
 		return
 	}
@@ -150,7 +167,7 @@ func (s *holds) Released(id Lease) {
 // Forced ends the renewal of a lease that is released by force. It notifies the holder before
 // another client can get the lock. The lease may be one of several keys, and then all of them
 // are lost. Without a token, any holder is meant.
-func (s *holds) Forced(id Lease) {
+func (s *Holds) Forced(id engine.LeaseID) {
 	if s.count.Load() == 0 {
 		return
 	}
@@ -167,7 +184,7 @@ func (s *holds) Forced(id Lease) {
 }
 
 // onForced notifies the holder and gives up the keys besides the one that is being released.
-func (h *hold) onForced(key Key) {
+func (h *hold) onForced(key engine.Key) {
 	h.holds.engine.Counts.HoldsLost.Add(1)
 	for _, other := range h.grant.Leases() {
 		if other.Key != key {
@@ -178,7 +195,7 @@ func (h *hold) onForced(key Key) {
 }
 
 // end ends a hold, and reports whether this call did.
-func (s *holds) end(h *hold) bool {
+func (s *Holds) end(h *hold) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ended := h.ended
@@ -187,7 +204,7 @@ func (s *holds) end(h *hold) bool {
 }
 
 // endLocked removes a hold from all lists; a second call does nothing.
-func (s *holds) endLocked(h *hold) {
+func (s *Holds) endLocked(h *hold) {
 	if h.ended {
 		return
 	}
@@ -208,7 +225,7 @@ func (s *holds) endLocked(h *hold) {
 // Extended notes that the holder itself has extended its lease, and knows for how long. The
 // hold is not lost, and nothing is given back, before that is over, whether or not a renewal is
 // decided meanwhile.
-func (s *holds) Extended(ids []Lease, until time.Duration) {
+func (s *Holds) Extended(ids []engine.LeaseID, until time.Duration) {
 	if s.count.Load() == 0 {
 		return
 	}
@@ -231,7 +248,7 @@ func (s *holds) Extended(ids []Lease, until time.Duration) {
 // Shortened notes that a lease ends earlier than its renewal assumes, and renews it now:
 // otherwise another client would get it before its holder is notified. Without a token, any
 // holder is meant.
-func (s *holds) Shortened(id Lease, until time.Duration) {
+func (s *Holds) Shortened(id engine.LeaseID, until time.Duration) {
 	if s.count.Load() == 0 {
 		return
 	}
@@ -256,7 +273,7 @@ func (s *holds) Shortened(id Lease, until time.Duration) {
 }
 
 // moveLocked changes the time of the next action of a hold in the queue.
-func (s *holds) moveLocked(h *hold, due time.Duration) {
+func (s *Holds) moveLocked(h *hold, due time.Duration) {
 	h.due = due
 	heap.Fix(&s.queue, h.index)
 	s.setTimerLocked()
@@ -264,7 +281,7 @@ func (s *holds) moveLocked(h *hold, due time.Duration) {
 
 // ofLocked are the holds of a key, also as one of several, with this token; without a token,
 // with any. Only a search without a token, or for holds of several keys, scans all of them.
-func (s *holds) ofLocked(id Lease) (found []*hold) {
+func (s *Holds) ofLocked(id engine.LeaseID) (found []*hold) {
 	if id.Token != "" && s.multiKey == 0 {
 		if h := s.byID[id]; h != nil {
 			found = append(found, h)
@@ -282,7 +299,7 @@ func (s *holds) ofLocked(id Lease) (found []*hold) {
 }
 
 // coveredBy reports whether all keys of the hold are among these.
-func (h *hold) coveredBy(ids []Lease) bool {
+func (h *hold) coveredBy(ids []engine.LeaseID) bool {
 	for _, id := range h.grant.Leases() {
 		if !slices.Contains(ids, id) {
 			return false

@@ -4,7 +4,7 @@
 // queue contends on the masters (waitqueue.go): a thousand waiters cost them what one
 // costs. A waiter is an entry and a timer, not a goroutine.
 
-package redlock
+package wait
 
 import (
 	"cmp"
@@ -21,10 +21,13 @@ import (
 	"redlockd/redlock/work"
 )
 
+// ErrLeft: the client left while it waited; nothing reads this answer.
+var ErrLeft = errors.New("the client has left")
+
 // dbKey identifies a key for which a request may wait.
 type dbKey struct {
 	db  int
-	key Key
+	key engine.Key
 }
 
 // queueID identifies a wait queue. Queues differ by their keys, by whether their waiters
@@ -37,9 +40,9 @@ type queueID struct {
 	work     bool // they want work, and the key is its record
 }
 
-// waiter is one request that waits. The mutex of waiters guards it.
+// waiter is one request that waits. The mutex of Queues guards it.
 type waiter struct {
-	waits       *waiters
+	waits       *Queues
 	queue       *waitQueue // nil until the waiter is in a queue
 	prev, next  *waiter
 	request     lease.LockRequest
@@ -60,8 +63,8 @@ type workWaiter struct {
 	runsUntil time.Duration
 }
 
-// waiters are the wait queues of all keys.
-type waiters struct {
+// Queues are the wait queues of all keys.
+type Queues struct {
 	engine *engine.Engine
 	leases *lease.Leases
 	// maxWaiters bounds the requests that wait, maxPerKey those for one key.
@@ -77,11 +80,17 @@ type waiters struct {
 	closed   bool
 }
 
+// New returns the wait queues of a daemon. Of all requests at most maxWaiters wait, and of those
+// for one key at most maxPerKey.
+func New(e *engine.Engine, l *lease.Leases, maxWaiters, maxPerKey int) *Queues {
+	return &Queues{engine: e, leases: l, maxWaiters: maxWaiters, maxPerKey: maxPerKey, name: string(engine.NewToken())[:8]}
+}
+
 // Wait requests a lock and waits while another token holds the key, r.Wait at most. done
 // is called exactly once, as for Lock, or with ErrLeft once leave was called. A grant
 // that arrives after that is given back. When the time is over the answer is ErrHeld, or
 // the reason why the masters could not decide.
-func (l *waiters) Wait(b *Batch, r lease.LockRequest, done lease.LockDone) (leave func()) {
+func (l *Queues) Wait(b *engine.Batch, r lease.LockRequest, done lease.LockDone) (leave func()) {
 	w := &waiter{waits: l, request: r, done: done, end: l.engine.Recent() + r.Wait}
 	enter := l.enter
 	if r.Fair {
@@ -93,9 +102,9 @@ func (l *waiters) Wait(b *Batch, r lease.LockRequest, done lease.LockDone) (leav
 	}
 	// Its token may hold the key already: a repeat must not wait for its own lock.
 	l.leases.Lock(b, r, func(g lease.Grant, err error) {
-		if errors.Is(err, ErrHeld) || isUndecided(err) {
+		if errors.Is(err, engine.ErrHeld) || isUndecided(err) {
 			w.noteDowngrade(err)
-			w.everRefused = errors.Is(err, ErrHeld)
+			w.everRefused = errors.Is(err, engine.ErrHeld)
 			enter(nil, w)
 			return
 		}
@@ -119,7 +128,7 @@ func (w *waiter) finishFirst(g lease.Grant, err error) {
 }
 
 // enter puts a waiter at the end of its queue.
-func (s *waiters) enter(b *Batch, w *waiter) {
+func (s *Queues) enter(b *engine.Batch, w *waiter) {
 	s.mu.Lock()
 	if s.admitLocked(w) {
 		s.joinLocked(b, w)
@@ -127,7 +136,7 @@ func (s *waiters) enter(b *Batch, w *waiter) {
 }
 
 // admitLocked counts a waiter, unless it may not wait; then it unlocks the mutex and answers.
-func (s *waiters) admitLocked(w *waiter) bool {
+func (s *Queues) admitLocked(w *waiter) bool {
 	if w.over { // it left while its token was tried
 		s.mu.Unlock()
 		return false
@@ -144,7 +153,7 @@ func (s *waiters) admitLocked(w *waiter) bool {
 }
 
 // joinLocked puts a waiter into its queue; the first one contends at once. It unlocks the mutex.
-func (s *waiters) joinLocked(b *Batch, w *waiter) {
+func (s *Queues) joinLocked(b *engine.Batch, w *waiter) {
 	ln := s.queueLocked(w)
 	ln.insertLocked(w)
 	if ln.fair && ln.refreshTimer == nil {
@@ -167,17 +176,17 @@ func (s *waiters) joinLocked(b *Batch, w *waiter) {
 }
 
 // refusalLocked returns the reason why a request may not wait.
-func (s *waiters) refusalLocked(w *waiter) error {
+func (s *Queues) refusalLocked(w *waiter) error {
 	ln := s.queues[w.queueID()]
 	switch {
 	case s.closed:
-		return ErrShutdown
+		return engine.ErrShutdown
 	case s.count.Load() >= int64(s.maxWaiters):
-		return &Busy{What: "waiters", Limit: s.maxWaiters, Option: "--max-waiters"}
+		return &engine.Busy{What: "waiters", Limit: s.maxWaiters, Option: "--max-waiters"}
 	case ln == nil:
 		return nil
 	case ln.length >= s.maxPerKey:
-		return &Busy{What: "waiters for this key", Limit: s.maxPerKey, Option: "--max-waiters-per-key"}
+		return &engine.Busy{What: "waiters for this key", Limit: s.maxPerKey, Option: "--max-waiters-per-key"}
 	}
 	// Another request waits already, so the key is held. The first waiter detects a cycle
 	// after its ballot, see waitQueue.decided.
@@ -202,7 +211,7 @@ func (w *waiter) queueID() queueID {
 	return id
 }
 
-func (s *waiters) queueLocked(w *waiter) *waitQueue {
+func (s *Queues) queueLocked(w *waiter) *waitQueue {
 	id := w.queueID()
 	if ln := s.queues[id]; ln != nil {
 		return ln
@@ -223,7 +232,7 @@ func (s *waiters) queueLocked(w *waiter) *waitQueue {
 	return ln
 }
 
-func (s *waiters) forgetLocked(ln *waitQueue) {
+func (s *Queues) forgetLocked(ln *waitQueue) {
 	delete(s.queues, ln.queueID)
 	for _, key := range ln.keys {
 		at := dbKey{ln.db, key}
@@ -235,7 +244,7 @@ func (s *waiters) forgetLocked(ln *waitQueue) {
 
 // removeLocked removes a waiter from its queue, if it is in one. The caller must then
 // remove it from the queues on the masters and answer it.
-func (s *waiters) removeLocked(w *waiter) {
+func (s *Queues) removeLocked(w *waiter) {
 	w.over = true
 	if w.timer == nil {
 		return // its token is being tried
@@ -296,20 +305,20 @@ func (w *waiter) finalError() error {
 	case !w.everRefused && (w.queue == nil || !w.queue.everDecided):
 		return w.waits.engine.NoQuorum(&engine.Missing{}, "the wait was over before the masters had answered")
 	}
-	return ErrHeld
+	return engine.ErrHeld
 }
 
 // noteDowngrade keeps an error that a later refusal must not hide.
 func (w *waiter) noteDowngrade(err error) {
-	if n := (*NoQuorum)(nil); errors.As(err, &n) && n.Downgrading {
+	if n := (*engine.NoQuorum)(nil); errors.As(err, &n) && n.Downgrading {
 		w.downgrading = n
 	}
 }
 
-// onRelease is called for every release through this daemon, as part of its batch: the
+// Freed is called for every release through this daemon, as part of its batch: the
 // head's ballot leaves in the same flush. It is not known yet whether the release will
 // succeed; the masters decide.
-func (s *waiters) onRelease(b *Batch, db int, key Key) {
+func (s *Queues) Freed(b *engine.Batch, db int, key engine.Key) {
 	if s.count.Load() == 0 {
 		return
 	}
@@ -331,8 +340,8 @@ func (s *waiters) onRelease(b *Batch, db int, key Key) {
 	}
 }
 
-// end answers every waiter with ErrShutdown and admits no new ones.
-func (s *waiters) end() {
+// End answers every waiter with ErrShutdown and admits no new ones.
+func (s *Queues) End() {
 	s.mu.Lock()
 	s.closed = true
 	var all []*waiter
@@ -346,12 +355,12 @@ func (s *waiters) end() {
 	slices.SortFunc(all, func(a, b *waiter) int { return cmp.Compare(a.end-a.request.Wait, b.end-b.request.Wait) }) // in order of arrival
 	for _, w := range all {
 		w.leaveQueue()
-		w.done(lease.Grant{}, ErrShutdown)
+		w.done(lease.Grant{}, engine.ErrShutdown)
 	}
 }
 
-// awaitWork waits in the queue of a work's record; see work.Await.
-func (s *waiters) awaitWork(db int, record Key, wait, runs time.Duration, contend work.Contend, done func(error)) (leave func()) {
+// AwaitWork waits in the queue of a work's record; see work.Await.
+func (s *Queues) AwaitWork(db int, record engine.Key, wait, runs time.Duration, contend work.Contend, done func(error)) (leave func()) {
 	now := s.engine.Clock.Now()
 	w := &waiter{
 		waits: s, request: lease.LockRequest{DB: db, Key: record, Wait: wait}, work: &workWaiter{contend, now + runs},
@@ -362,12 +371,12 @@ func (s *waiters) awaitWork(db int, record Key, wait, runs time.Duration, conten
 }
 
 // Waiters is how many requests wait.
-func (l *waiters) Waiters() int { return int(l.count.Load()) }
+func (l *Queues) Waiters() int { return int(l.count.Load()) }
 
 // isUndecided reports whether the masters could not decide now, but may decide later.
 func isUndecided(err error) bool {
-	var quorum *NoQuorum
-	var late *Expired
-	var busy *Busy
+	var quorum *engine.NoQuorum
+	var late *engine.Expired
+	var busy *engine.Busy
 	return errors.As(err, &quorum) || errors.As(err, &late) || errors.As(err, &busy)
 }

@@ -8,19 +8,20 @@
 // element that a release pushes on a list. The next waiter polls a moment later, in case
 // the first no longer wants the lock.
 
-package redlock
+package wait
 
 import (
 	"errors"
 	"time"
 
+	"redlockd/redlock/engine"
 	"redlockd/redlock/lease"
 )
 
 // AwaitRequest waits for a key that no token holds.
 type AwaitRequest struct {
 	DB        int
-	Key       Key
+	Key       engine.Key
 	Timeout   time.Duration    // how long at most
 	Requester *lease.Requester // the client, for people; nil = unknown
 }
@@ -31,10 +32,10 @@ type AwaitRequest struct {
 type AwaitDone func(free bool, err error)
 
 // AwaitFree waits in order of arrival. leave ends the wait of a client that has left.
-func (l *waiters) AwaitFree(r AwaitRequest, done AwaitDone) (leave func()) {
+func (l *Queues) AwaitFree(r AwaitRequest, done AwaitDone) (leave func()) {
 	request := lease.LockRequest{DB: r.DB, Key: r.Key, Wait: r.Timeout, Requester: r.Requester}
 	w := &waiter{waits: l, request: request, peekOnly: true, end: l.engine.Recent() + r.Timeout, done: func(_ lease.Grant, err error) {
-		if errors.Is(err, ErrHeld) || errors.Is(err, ErrLeft) {
+		if errors.Is(err, engine.ErrHeld) || errors.Is(err, ErrLeft) {
 			done(false, nil)
 			return
 		}
@@ -45,10 +46,10 @@ func (l *waiters) AwaitFree(r AwaitRequest, done AwaitDone) (leave func()) {
 }
 
 // peek is Lock without taking the lock: it only determines whether Lock would be refused.
-func (l *waiters) peek(b *Batch, r lease.LockRequest, done lease.LockDone) {
+func (l *Queues) peek(b *engine.Batch, r lease.LockRequest, done lease.LockDone) {
 	l.leases.View(b, r.DB, r.Key, func(v lease.View, err error) {
 		if err == nil && !v.Free {
-			err = ErrHeld
+			err = engine.ErrHeld
 		}
 		done(lease.Grant{}, err)
 	})

@@ -1,7 +1,7 @@
 // This file handles what the masters report about a wait queue's keys: how long their
 // copies last, and when they change.
 
-package redlock
+package wait
 
 import (
 	"math/bits"

@@ -1,12 +1,29 @@
 // Deadlock detection: the cycle of waits that a new wait would close.
 
-package redlock
+package wait
 
 import (
 	"slices"
+	"strings"
 
+	"redlockd/redlock/engine"
 	"redlockd/redlock/lease"
 )
+
+// Deadlock means that a wait would have closed a cycle of connections that wait for one
+// another; nothing was done.
+type Deadlock struct {
+	Keys []engine.Key // of the cycle, beginning with the one that this wait needs
+}
+
+func (e *Deadlock) Error() string {
+	keys := make([]string, len(e.Keys))
+	for i, key := range e.Keys {
+		keys[i] = "'" + string(key) + "'"
+	}
+	return "this wait would never end: connections of this daemon already wait for one another over " +
+		strings.Join(keys, " -> ") + "; release what this connection holds, or take the keys in one order everywhere"
+}
 
 // maxCycleSteps bounds a search: it runs under the lock of all wait queues.
 const maxCycleSteps = 10_000
@@ -14,7 +31,7 @@ const maxCycleSteps = 10_000
 // visitedOwner is an owner that the search has reached, and the key that led to it.
 type visitedOwner struct {
 	owner lease.Owner
-	key   Key
+	key   engine.Key
 	from  int // index of the owner that led here, −1 for the first
 }
 
@@ -24,7 +41,7 @@ type visitedOwner struct {
 //
 // A lease ends by itself, so such a cycle does not last for ever. It costs every owner in it
 // the rest of its leases, and the last one to join can still be refused.
-func (s *waiters) cycleLocked(w *waiter) []Key {
+func (s *Queues) cycleLocked(w *waiter) []engine.Key {
 	if w.request.Owner == nil {
 		return nil
 	}
@@ -59,7 +76,7 @@ func (s *waiters) cycleLocked(w *waiter) []Key {
 
 // blocksLocked reports whether a lease blocks the waiter, or another one that is, or would be,
 // ahead of it in its wait queue.
-func (s *waiters) blocksLocked(w *waiter, l Lease) bool {
+func (s *Queues) blocksLocked(w *waiter, l engine.LeaseID) bool {
 	if s.blockedBy(w, l) {
 		return true
 	}
@@ -77,8 +94,8 @@ func (s *waiters) blocksLocked(w *waiter, l Lease) bool {
 }
 
 // cycleKeys lists the keys of the cycle: first the key that the wait needs, then back to it.
-func cycleKeys(goal Key, queue []visitedOwner, at int) []Key {
-	keys := []Key{goal}
+func cycleKeys(goal engine.Key, queue []visitedOwner, at int) []engine.Key {
+	keys := []engine.Key{goal}
 	for ; at > 0; at = queue[at].from {
 		keys = append(keys, queue[at].key)
 	}
@@ -88,7 +105,7 @@ func cycleKeys(goal Key, queue []visitedOwner, at int) []Key {
 // blockedBy reports whether a lease of the awaited key blocks the waiter. A lease of its
 // own token does not. A reader that requests the write lock waits for the other readers;
 // if one of them requests it, too, neither will ever release.
-func (s *waiters) blockedBy(w *waiter, l Lease) bool {
+func (s *Queues) blockedBy(w *waiter, l engine.LeaseID) bool {
 	together := w.request.Mode != lease.Exclusive && w.request.Mode == s.leases.ModeOf(l)
 	return l.Token != w.request.Token && !together
 }

@@ -1,4 +1,4 @@
-package redlock
+package wait
 
 // scriptwait_test.go: waiting until another client releases.
 
@@ -6,6 +6,10 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"redlockd/redlock/engine"
+	"redlockd/redlock/lease"
+	"redlockd/redlock/redlocktest"
 )
 
 // freed is what AwaitFree answered.
@@ -14,7 +18,7 @@ type freed struct {
 	err  error
 }
 
-func (d *daemon) awaitFree(key Key, timeout time.Duration) (answer <-chan freed, leave func()) {
+func (d *daemon) awaitFree(key engine.Key, timeout time.Duration) (answer <-chan freed, leave func()) {
 	answers := make(chan freed, 1) // it answers once
 	leave = d.AwaitFree(AwaitRequest{Key: key, Timeout: timeout}, func(free bool, err error) { answers <- freed{free, err} })
 	return answers, leave
@@ -22,41 +26,41 @@ func (d *daemon) awaitFree(key Key, timeout time.Duration) (answer <-chan freed,
 
 // watches waits until a queue of waiters that do not take the lock has reports of its key
 // from all masters, and has this length.
-func (d *daemon) watches(key Key, length int) {
-	d.t.Helper()
-	eventually(d.t, "the masters tell of the key", func() bool {
-		d.waiters.mu.Lock()
-		defer d.waiters.mu.Unlock()
-		ln := d.waiters.queues[queueID{keys: string(key), peekOnly: true}]
+func (d *daemon) watches(key engine.Key, length int) {
+	d.T.Helper()
+	redlocktest.Eventually(d.T, "the masters tell of the key", func() bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		ln := d.queues[queueID{keys: string(key), peekOnly: true}]
 		return ln != nil && ln.length == length && ln.contender == nil && ln.watch.tracked == d.engine.Pool.N()
 	})
 }
 
 func isFree(t *testing.T, what string, answer <-chan freed) {
 	t.Helper()
-	if a := receive(t, answer); !a.free || a.err != nil {
+	if a := redlocktest.Receive(t, answer); !a.free || a.err != nil {
 		t.Errorf("%s: %+v, want that it is free", what, a)
 	}
 }
 
 func TestAwaitFree_AnswersOnceTheKeyIsFree(t *testing.T) {
 	t.Parallel()
-	d := newCluster(t, 3, time.Minute).daemon()
+	d := newDaemon(redlocktest.NewCluster(t, 3, time.Minute))
 	free, _ := d.awaitFree("k", time.Minute)
 	isFree(t, "a free key", free)
 	held := d.take("k", 20*time.Second)
 	inVain, _ := d.awaitFree("k", 2*time.Second)
-	if a := receive(t, inVain); a.free || a.err != nil {
+	if a := redlocktest.Receive(t, inVain); a.free || a.err != nil {
 		t.Errorf("of a held one, in vain: %+v", a)
 	}
 	left, leave := d.awaitFree("k", time.Minute)
 	leave()
 	leave()
-	if a := receive(t, left); a.free || a.err != nil {
+	if a := redlocktest.Receive(t, left); a.free || a.err != nil {
 		t.Errorf("of a client that has gone: %+v", a)
 	}
 	waits, _ := d.awaitFree("k", time.Minute)
-	d.free("k", held.Token)
+	d.Free("k", held.Token)
 	isFree(t, "after the release", waits)
 	d.take("k", 2*time.Second)
 	expires, _ := d.awaitFree("k", time.Minute)
@@ -67,8 +71,8 @@ func TestAwaitFree_AnswersOnceTheKeyIsFree(t *testing.T) {
 }
 
 func TestAwaitFree_OfManyCostsTheMastersWhatOneCosts(t *testing.T) {
-	c := newCluster(t, 3, time.Minute)
-	d, other := c.daemon(), c.daemon()
+	c := redlocktest.NewCluster(t, 3, time.Minute)
+	d, other := newDaemon(c), newDaemon(c)
 	held := other.take("k", 20*time.Second)
 	var answers []<-chan freed
 	for range 20 {
@@ -77,7 +81,7 @@ func TestAwaitFree_OfManyCostsTheMastersWhatOneCosts(t *testing.T) {
 	}
 	d.watches("k", len(answers))
 	before := d.engine.Pool.Counters().Commands
-	other.free("k", held.Token)
+	other.Free("k", held.Token)
 	isFree(t, "the first one", answers[0])
 	// The first poll, and the votes of the masters for it; no other waiter polled.
 	if asked := d.engine.Pool.Counters().Commands - before; asked > int64(2*d.engine.Pool.N()) {
@@ -90,12 +94,12 @@ func TestAwaitFree_OfManyCostsTheMastersWhatOneCosts(t *testing.T) {
 
 func TestAwaitFree_IsWokenOneAtATimeByReleasesThroughItsDaemon(t *testing.T) {
 	t.Parallel()
-	d := newCluster(t, 3, time.Minute).daemon()
+	d := newDaemon(redlocktest.NewCluster(t, 3, time.Minute))
 	held := d.take("k", 20*time.Second)
 	// The woken client takes the lock before the next one polls.
-	taken := make(chan Grant, 1) // its one answer
+	taken := make(chan lease.Grant, 1) // its one answer
 	d.AwaitFree(AwaitRequest{Key: "k", Timeout: time.Minute}, func(bool, error) {
-		d.Lock(nil, LockRequest{Key: "k", TTL: 20 * time.Second}, func(g Grant, err error) {
+		d.Lock(nil, lease.LockRequest{Key: "k", TTL: 20 * time.Second}, func(g lease.Grant, err error) {
 			if err != nil {
 				t.Error(err)
 			}
@@ -104,7 +108,7 @@ func TestAwaitFree_IsWokenOneAtATimeByReleasesThroughItsDaemon(t *testing.T) {
 	})
 	second, _ := d.awaitFree("k", time.Minute)
 	d.watches("k", 2)
-	d.free("k", held.Token)
+	d.Free("k", held.Token)
 	next := <-taken
 	select {
 	case a := <-second:
@@ -112,7 +116,7 @@ func TestAwaitFree_IsWokenOneAtATimeByReleasesThroughItsDaemon(t *testing.T) {
 	default:
 	}
 	d.watches("k", 1)
-	d.free("k", next.Token)
+	d.Free("k", next.Token)
 	isFree(t, "the second one", second)
 }
 
@@ -120,10 +124,10 @@ func TestAwaitFree_IsWokenOneAtATimeByReleasesThroughItsDaemon(t *testing.T) {
 // woken before would try at once, and again.
 func TestAwaitFree_CopiesOfSeveralThatHaveNoQuorumAreInTheWay(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 3, time.Minute)
-	d := c.daemon()
-	c.do(0, "SET", "k", "left over", "PX", 60000)
-	c.do(1, "SET", "k", "another one", "PX", 60000)
+	c := redlocktest.NewCluster(t, 3, time.Minute)
+	d := newDaemon(c)
+	c.Do(0, "SET", "k", "left over", "PX", 60000)
+	c.Do(1, "SET", "k", "another one", "PX", 60000)
 	waits, _ := d.awaitFree("k", time.Minute)
 	d.watches("k", 1)
 	select {
@@ -131,29 +135,29 @@ func TestAwaitFree_CopiesOfSeveralThatHaveNoQuorumAreInTheWay(t *testing.T) {
 		t.Fatalf("%+v", a)
 	default:
 	}
-	c.do(1, "DEL", "k")
+	c.Do(1, "DEL", "k")
 	isFree(t, "with one copy left", waits)
 }
 
 func TestAwaitFree_CountsAsAWaiter(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 3, time.Minute)
-	d := c.daemon()
+	c := redlocktest.NewCluster(t, 3, time.Minute)
+	d := newDaemon(c)
 	d.maxWaiters = 2
 	d.take("k", 20*time.Second)
 	_, leave := d.awaitFree("k", time.Minute)
 	d.awaitFree("k", time.Minute)
-	var busy *Busy
+	var busy *engine.Busy
 	refused, _ := d.awaitFree("k", time.Minute)
-	if a := receive(t, refused); !errors.As(a.err, &busy) || busy.Option != "--max-waiters" {
+	if a := redlocktest.Receive(t, refused); !errors.As(a.err, &busy) || busy.Option != "--max-waiters" {
 		t.Errorf("%+v, want that too many wait", a)
 	}
 	d.maxWaiters, d.maxPerKey = 3, 2
 	refused, _ = d.awaitFree("k", time.Minute)
-	if a := receive(t, refused); !errors.As(a.err, &busy) || busy.Option != "--max-waiters-per-key" {
+	if a := redlocktest.Receive(t, refused); !errors.As(a.err, &busy) || busy.Option != "--max-waiters-per-key" {
 		t.Errorf("%+v, want that too many wait for the key", a)
 	}
-	if list, all := d.Waiting(0, func(Key) bool { return true }, 10); all != 2 || len(list) != 2 || list[0].Keys[0] != "k" {
+	if list, all := d.Waiting(0, func(engine.Key) bool { return true }, 10); all != 2 || len(list) != 2 || list[0].Keys[0] != "k" {
 		t.Errorf("%d are listed: %+v", all, list)
 	}
 	leave()
@@ -163,15 +167,15 @@ func TestAwaitFree_CountsAsAWaiter(t *testing.T) {
 
 func TestAwaitFree_EndsWithTheDaemon(t *testing.T) {
 	t.Parallel()
-	d := newCluster(t, 3, time.Minute).daemon()
+	d := newDaemon(redlocktest.NewCluster(t, 3, time.Minute))
 	d.take("k", 20*time.Second)
 	waits, _ := d.awaitFree("k", time.Minute)
-	d.EndWaits()
-	if a := receive(t, waits); !errors.Is(a.err, ErrShutdown) {
+	d.End()
+	if a := redlocktest.Receive(t, waits); !errors.Is(a.err, engine.ErrShutdown) {
 		t.Errorf("%+v, want that the daemon shuts down", a)
 	}
 	late, _ := d.awaitFree("k", time.Minute)
-	if a := receive(t, late); !errors.Is(a.err, ErrShutdown) {
+	if a := redlocktest.Receive(t, late); !errors.Is(a.err, engine.ErrShutdown) {
 		t.Errorf("behind its end: %+v", a)
 	}
 }

@@ -1,4 +1,4 @@
-package redlock
+package renew
 
 // renewals.go schedules the renewals of holds and handles their results.
 //
@@ -12,6 +12,7 @@ import (
 	"errors"
 	"time"
 
+	"redlockd/redlock/engine"
 	"redlockd/redlock/lease"
 )
 
@@ -33,12 +34,12 @@ const (
 
 // scheduleLocked sets when the hold is due next. Once no renewal is left, that is the end
 // of its validity.
-func (s *holds) scheduleLocked(h *hold, due time.Duration) {
+func (s *Holds) scheduleLocked(h *hold, due time.Duration) {
 	s.queueLocked(h, due)
 	s.setTimerLocked()
 }
 
-func (s *holds) queueLocked(h *hold, due time.Duration) {
+func (s *Holds) queueLocked(h *hold, due time.Duration) {
 	if due >= h.stop {
 		due = h.until
 	}
@@ -46,7 +47,7 @@ func (s *holds) queueLocked(h *hold, due time.Duration) {
 	heap.Push(&s.queue, h)
 }
 
-func (s *holds) setTimerLocked() {
+func (s *Holds) setTimerLocked() {
 	if len(s.queue) == 0 {
 		return
 	}
@@ -64,7 +65,7 @@ func (s *holds) setTimerLocked() {
 }
 
 // onTimer handles every hold that is due about now.
-func (s *holds) onTimer() {
+func (s *Holds) onTimer() {
 	var lost, renewing []*hold
 	s.mu.Lock()
 	now := s.engine.Clock.Now()
@@ -93,7 +94,7 @@ func (s *holds) onTimer() {
 	}
 	s.setTimerLocked()
 	s.mu.Unlock()
-	var batch Batch
+	var batch engine.Batch
 	for _, h := range renewing {
 		s.leases.Renew(&batch, &h.grant, h.terms, h.onRenewed)
 	}
@@ -124,7 +125,7 @@ func (h *hold) onRenewed(g lease.Grant, err error) {
 		h.until = max(h.until, g.Until())
 		s.scheduleLocked(h, h.nextDue(g.Began()+g.TTL()/3))
 		s.watchLocked(h)
-	case errors.Is(err, ErrNotHeld):
+	case errors.Is(err, engine.ErrNotHeld):
 		s.endLocked(h)
 		s.mu.Unlock()
 		h.onLost(ErrLostHeld)
@@ -141,7 +142,7 @@ func (h *hold) onRenewed(g lease.Grant, err error) {
 // over. So the renewal does not wait until a third of the TTL has passed. Each renewal
 // that a master refuses doubles the wait for the next one: the other copy may also belong
 // to a dead client.
-func (s *holds) Copied(ids []Lease, taken bool) {
+func (s *Holds) Copied(ids []engine.LeaseID, taken bool) {
 	if s.count.Load() == 0 {
 		return
 	}
