@@ -35,6 +35,7 @@ evidence: test-long other-masters counters interop page fuzz
 # The tests that `make test` leaves out.
 test-long: needs
 	$(GO) test -race -timeout $(TIMEOUT) -run '^TestControls_|^TestMutants_|^TestWaits_|^TestMutationE2E_AMutant' $(GOTEST) ./redlock ./redlock/sim ./redlock/chaos
+	$(GO) test -timeout $(TIMEOUT) -run '^TestRelease_' $(GOTEST) ./proxy/daemon
 	cd bench && $(GO) test -timeout $(TIMEOUT) -run '^TestMixedFleet_' $(GOTEST) .
 
 # Peers and examples live in modules of their own, so that what they need never
