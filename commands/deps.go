@@ -151,6 +151,7 @@ type Deps struct {
 	RunID   string    // 40 hex digits, new in every process; "" means random ones
 	Start   time.Time // of the process; zero means now
 	Port    int       // shown by INFO
+	Warning string    // of the settings, shown by INFO; "" is none
 
 	Users       *access.Users      // nil: the default user may do everything, without a password
 	Connections func() Connections // of CLIENT LIST and KILL; nil: they are not served
