@@ -152,6 +152,7 @@ type Deps struct {
 	RunID   string    // 40 hex digits, new in every process; "" means random ones
 	Start   time.Time // of the process; zero means now
 	Port    int       // shown by INFO
+	Warning string    // of the settings, shown by INFO; "" is none
 
 	Logger *slog.Logger // of connections in other use; nil: slog.Default
 

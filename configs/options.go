@@ -156,7 +156,7 @@ func Rows() (rows []OptionRow) {
 func Help() string {
 	var text strings.Builder
 	text.WriteString("redlockd [OPTION…]: quorum locks over independent Redis masters; see redlockd man|completion|help\n")
-	text.WriteString("redlockd bootstrap [--fence-above N]|reconfigure [--force]|check|quarantine|lock|hash-password\n")
+	text.WriteString("redlockd bootstrap [--fence-above N]|reconfigure [--force]|check|quarantine|lock|top|hash-password\n")
 	defaults := Default()
 	for _, group := range groups(&defaults) {
 		title, options := group.title, group.options

@@ -31,6 +31,7 @@ func TestParse_TakesTheCommandLineApart(t *testing.T) {
 		"version":                           {Word: "version", Args: []string{}},
 		"help":                              {Word: "help", Args: []string{}},
 		"help lock":                         {Word: "lock", Args: []string{"--help"}},
+		"help top":                          {Word: "top", Args: []string{"--help"}},
 		"help hash-password":                {Word: "hash-password", Args: []string{"--help"}},
 		"help check":                        {Word: "help"},
 	} {
@@ -43,7 +44,7 @@ func TestParse_TakesTheCommandLineApart(t *testing.T) {
 
 func TestParse_RefusesUnknownWords(t *testing.T) {
 	for line, part := range map[string]string{
-		"serve":                "serve is no command; allowed: bootstrap, check, reconfigure, quarantine, lock, hash-password, version, help",
+		"serve":                "serve is no command; allowed: bootstrap, check, reconfigure, quarantine, lock, top, hash-password, version, help",
 		"redis://u:S3CR3T@h:1": "the first word is no command",
 		"version --masters a":  "version takes no further words",
 		"man lock":             "man takes no further words",
@@ -101,6 +102,7 @@ func TestRun_RunsTheNamedJob(t *testing.T) {
 		"quarantine b --masters=a,b,c":        {"quarantine b", ""},
 		"quarantine --help":                   {"", configs.Help()},
 		"lock --help":                         {"", lockHelp()},
+		"top --help":                          {"", topHelp()},
 		"help":                                {"", configs.Help()},
 		"--help":                              {"", configs.Help()},
 		"bootstrap -h":                        {"", configs.Help()},

@@ -19,6 +19,7 @@ const (
 	wordReconfigure  = "reconfigure"
 	wordQuarantine   = "quarantine"
 	wordLock         = "lock"
+	wordTop          = "top"
 	wordHashPassword = "hash-password"
 	wordVersion      = "version"
 	wordHelp         = "help"
@@ -50,6 +51,7 @@ var subcommands = []subcommand{
 	}, "embedded masters take their settings from every start"},
 	{wordQuarantine, "MASTER", "end the incarnation of a master whose files were replaced", nil, "embedded masters are new at every start"},
 	{wordLock, "[OPTION...] KEY -- COMMAND [ARGUMENT...]", "run COMMAND while the lock on KEY is held", optionsOf(lockFlags(&lockOptions{})), ""},
+	{wordTop, "", "show masters, rates, waits and the locks held longest, each second", optionsOf(topFlags(&topOptions{})), ""},
 	{wordHashPassword, "", "read a password and print its line for the users file", []flagRow{
 		{"sha256", "", "a fast digest, for long random passwords alone"},
 	}, ""},
@@ -81,7 +83,7 @@ func Parse(args []string) (CommandLine, error) {
 	}
 	var err error
 	switch command.Word {
-	case wordServe, wordCheck, wordLock, wordHashPassword, wordCompletion:
+	case wordServe, wordCheck, wordLock, wordTop, wordHashPassword, wordCompletion:
 	case wordBootstrap:
 		command.takeForce()
 		err = command.takeFenceAbove()
@@ -127,7 +129,7 @@ func parseHelp(after []string) (CommandLine, error) {
 	switch word := after[0]; {
 	case len(after) > 1:
 		return CommandLine{}, fmt.Errorf("help takes one command at most%w", usage{})
-	case word == wordLock || word == wordHashPassword:
+	case word == wordLock || word == wordTop || word == wordHashPassword:
 		return CommandLine{Word: word, Args: []string{"--help"}}, nil
 	case slices.Contains(words(), word):
 		return CommandLine{Word: wordHelp}, nil

@@ -122,7 +122,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 		Locks: operations.Locks, Waits: true, IDs: operations.IDs, Works: operations.Works, Inspect: locker, Masters: locker, Databases: config.Databases,
 		RedisCompat: operations.RedisCompat, Scripts: scripts, DropinStats: stats, CompatTest: config.CompatTest, MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
 		MaxTTL: config.MaxTTL, KeyPrefix: config.KeyPrefix, MaxKeep: config.MaxKeep, MaxWait: config.MaxWait, MaxSubscriptions: config.MaxSubscriptions, VolatileIDs: volatileIDs(config),
-		Version: cli.Version(), Start: began, Port: port(config), Config: config.Settings, Logger: logger,
+		Version: cli.Version(), Start: began, Port: port(config), Warning: config.BootstrapWarning, Config: config.Settings, Logger: logger,
 		Clients: clients, Users: users, Connections: func() commands.Connections { return server },
 	}
 	if tracer != nil {

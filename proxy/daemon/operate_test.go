@@ -117,3 +117,22 @@ func TestProcess_RunsACommandUnderALock(t *testing.T) {
 		t.Errorf("without a password: code %d:\n%s", code, output)
 	}
 }
+
+func TestProcess_ShowsTheDaemonAsText(t *testing.T) {
+	o := operate(t, "--embedded", "3", "--requirepass", "secret")
+	o.await(t, "/readyz", http.StatusOK)
+	environ := []string{"LOCK_CONNECT=" + o.port, "LOCK_PASSWORD=secret"}
+	inner := os.Args[0] + ` top --once; echo "top $?"; ` + os.Args[0] + ` top; echo "no terminal $?"`
+	code, output := typed(t, environ, "lock", "--ttl=60s", "invoices", "--", "sh", "-c", `export LOCK_PASSWORD=secret; `+inner)
+	for _, says := range []string{"masters vote", "embedded-1", "embedded-3", "voting", "granted ", "held 1", "WAITED-FOR", "invoices", "exclusive", "top 0\n", "use redlockd top --once\nno terminal 2\n"} {
+		if !strings.Contains(output, says) {
+			t.Errorf("%q is missing", says)
+		}
+	}
+	if code != 0 || strings.Contains(output, "\x1b") || t.Failed() {
+		t.Errorf("code %d:\n%s", code, output)
+	}
+	if code, output := typed(t, environ[:1], "top", "--once"); code != cli.ExitRuntime || !strings.Contains(output, "top: NOAUTH") {
+		t.Errorf("without a password: code %d:\n%s", code, output)
+	}
+}

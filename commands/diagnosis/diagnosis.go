@@ -1,7 +1,6 @@
-package admin
-
-// diagnosis.go describes what is wrong, in words for an operator who was just woken up. It
-// uses no clock and no HTTP.
+// Package diagnosis describes what is wrong, in words for an operator who was just woken up.
+// The page and `redlockd top` show its verdict. It uses no clock and no connection.
+package diagnosis
 
 import (
 	"fmt"
@@ -9,14 +8,15 @@ import (
 	"strings"
 	"time"
 
+	"redlockd/pool"
 	"redlockd/redlock"
 )
 
 // Levels of a headline.
 const (
-	levelGood = "good" // nothing to do
-	levelWarn = "warn" // locks are granted, but something needs attention
-	levelBad  = "bad"  // no lock is granted
+	LevelGood = "good" // nothing to do
+	LevelWarn = "warn" // locks are granted, but something needs attention
+	LevelBad  = "bad"  // no lock is granted
 )
 
 const (
@@ -27,18 +27,20 @@ const (
 	settled = time.Minute
 	// stuckAfter is how long a wait takes before the headline names its key.
 	stuckAfter = 10 * time.Second
+	// The headline counts the undecided requests of the last minute, second by second.
+	recently, sampleInterval = time.Minute, time.Second
 )
 
-// headline is the verdict at the top of the page.
-type headline struct {
+// Headline is the verdict: its level, and sentences.
+type Headline struct {
 	Level string   `json:"level"`
 	Lines []string `json:"lines"`
 }
 
 // warn adds a line that needs attention.
-func (h *headline) warn(format string, values ...any) {
-	if h.Lines = append(h.Lines, fmt.Sprintf(format, values...)); h.Level == levelGood {
-		h.Level = levelWarn
+func (h *Headline) warn(format string, values ...any) {
+	if h.Lines = append(h.Lines, fmt.Sprintf(format, values...)); h.Level == LevelGood {
+		h.Level = LevelWarn
 	}
 }
 
@@ -53,6 +55,45 @@ type history struct {
 
 // histories by the master's name.
 type histories map[string]*history
+
+// reading is a counter at one moment.
+type reading struct {
+	at time.Time
+	n  int64
+}
+
+// Record is what the polls of one daemon saw of its masters and requests.
+type Record struct {
+	masters   histories
+	undecided []reading
+}
+
+// Poll adds the present state: the masters, and the counter of undecided requests.
+func (r *Record) Poll(reports []redlock.MasterReport, undecided int64, now time.Time) Headline {
+	if r.masters == nil {
+		r.masters = histories{}
+	}
+	r.masters.note(reports, now)
+	if n := len(r.undecided); n == 0 || now.Sub(r.undecided[n-1].at) >= sampleInterval {
+		r.undecided = append(r.undecided, reading{now, undecided})
+	}
+	for now.Sub(r.undecided[0].at) > recently && len(r.undecided) > 1 {
+		r.undecided = r.undecided[1:]
+	}
+	return diagnose(reports, r.masters, pool.Quorum(len(reports)), undecided-r.undecided[0].n, now)
+}
+
+// State returns since when a polled master has been in its state, and why. A master that is
+// dialled again and again has one outage.
+func (r *Record) State(m *redlock.MasterReport, now time.Time) (since time.Duration, detail string) {
+	since, detail = m.Since, m.Detail
+	if h := r.masters[m.Name]; m.State != stateVoting {
+		if since = now.Sub(h.since); h.reason != "" {
+			detail = h.reason
+		}
+	}
+	return since, detail
+}
 
 // note adds the present state of the masters.
 func (a histories) note(reports []redlock.MasterReport, now time.Time) {
@@ -82,9 +123,9 @@ func (a histories) note(reports []redlock.MasterReport, now time.Time) {
 }
 
 // reasonOf returns the detail of pool.Status without the times in it, which are shown
-// elsewhere, and Go's errors in plain words.
+// elsewhere, and Go's errors in plain words. DMASTERS writes semicolons for commas.
 func reasonOf(reason string) string {
-	if at := strings.LastIndex(reason, ", "); at > 0 && (strings.HasSuffix(reason, " ago") || strings.HasPrefix(reason[at+2:], "votes in ")) {
+	if at := strings.LastIndexAny(reason, ",;"); at > 0 && (strings.HasSuffix(reason, " ago") || strings.HasPrefix(reason[at+1:], " votes in ")) {
 		reason = reason[:at]
 	}
 	if strings.HasSuffix(reason, "context deadline exceeded") {
@@ -106,7 +147,7 @@ func outageText(m *redlock.MasterReport, h *history, now time.Time) string {
 }
 
 // diagnose builds the headline of the masters.
-func diagnose(reports []redlock.MasterReport, masters histories, quorum int, undecided int64, now time.Time) headline {
+func diagnose(reports []redlock.MasterReport, masters histories, quorum int, undecided int64, now time.Time) Headline {
 	var missing, flapping, again []string
 	oldest := time.Duration(0)
 	for i := range reports {
@@ -125,10 +166,10 @@ func diagnose(reports []redlock.MasterReport, masters histories, quorum int, und
 		}
 	}
 	n, voting, list := len(reports), len(reports)-len(missing), strings.Join(missing, ", ")
-	h := headline{Level: levelGood}
+	h := Headline{Level: LevelGood}
 	switch {
 	case voting < quorum:
-		h = headline{levelBad, []string{fmt.Sprintf("No lock can be granted: %d of %d masters can vote, %d are needed: %s.", voting, n, quorum, list)}}
+		h = Headline{LevelBad, []string{fmt.Sprintf("No lock can be granted: %d of %d masters can vote, %d are needed: %s.", voting, n, quorum, list)}}
 	case len(missing) > 0:
 		h.warn("%d of %d masters cannot vote: %s.", len(missing), n, list)
 		h.warn("Locks are granted: %d vote and %d are needed. %d more may fail.", voting, quorum, voting-quorum)
@@ -145,23 +186,23 @@ func diagnose(reports []redlock.MasterReport, masters histories, quorum int, und
 	return h
 }
 
-// finish adds what is good, and a warning, which comes first unless there is something worse.
-func (h *headline) finish(masters int, warning string) {
-	if h.Level == levelGood {
+// Finish adds what is good, and a warning, which comes first unless there is something worse.
+func (h *Headline) Finish(masters int, warning string) {
+	if h.Level == LevelGood {
 		h.Lines = []string{fmt.Sprintf("All %d masters vote.", masters)}
 	}
 	switch {
 	case warning == "":
-	case h.Level == levelGood:
-		h.Level, h.Lines = levelWarn, append([]string{warning}, h.Lines...)
+	case h.Level == LevelGood:
+		h.Level, h.Lines = LevelWarn, append([]string{warning}, h.Lines...)
 	default:
 		h.Lines = append(h.Lines, warning)
 	}
 }
 
-// stuckKeys returns the keys with the longest wait of those that take too long, and how many
+// StuckKeys returns the keys with the longest wait of those that take too long, and how many
 // requests wait for each key. The first of waiting has waited longest.
-func stuckKeys(waiting []redlock.Waiting, keyFilter func(redlock.Key) bool) (keys []redlock.Key, requests map[redlock.Key]int) {
+func StuckKeys(waiting []redlock.Waiting, keyFilter func(redlock.Key) bool) (keys []redlock.Key, requests map[redlock.Key]int) {
 	requests = map[redlock.Key]int{}
 	for i := range waiting {
 		for _, key := range waiting[i].Keys {
@@ -173,21 +214,28 @@ func stuckKeys(waiting []redlock.Waiting, keyFilter func(redlock.Key) bool) (key
 	return keys, requests
 }
 
-// warnStuck names the key that a request waits for, its holder and the number of requests.
-func (h *headline) warnStuck(keys []redlock.Key, views []redlock.LockView, requests map[redlock.Key]int, longest time.Duration, now time.Time) {
-	if len(views) == 0 {
+// Lock is a lock that requests wait for. Holders describes its holders, "" if it has none.
+type Lock struct {
+	Key     redlock.Key
+	Holders string
+	Fence   redlock.Fence // the highest of the holders, 0 if it is not known
+}
+
+// WarnStuck names the key that a request waits for, its holder and the number of requests.
+func (h *Headline) WarnStuck(locks []Lock, requests map[redlock.Key]int, longest time.Duration, now time.Time) {
+	if len(locks) == 0 {
 		return
 	}
-	at := max(0, slices.IndexFunc(views, func(v redlock.LockView) bool { return len(v.Holders) > 0 })) // of several keys some are free
-	key, v := keys[at], &views[at]
+	at := max(0, slices.IndexFunc(locks, func(l Lock) bool { return l.Holders != "" })) // of several keys some are free
+	l := &locks[at]
 	holds := "is not held by a client on any master,"
-	if len(v.Holders) > 0 {
-		holds = "is held by " + holdersText(v)
+	if l.Holders != "" {
+		holds = "is held by " + l.Holders
 	}
-	if fence := highestFence(v); fence > 0 { // the masters' time of the grant in µs
-		holds = fmt.Sprintf("has been held %s by %s", seconds(now.Sub(time.UnixMicro(int64(fence)))), holdersText(v))
+	if l.Fence > 0 { // the masters' time of the grant in µs
+		holds = fmt.Sprintf("has been held %s by %s", seconds(now.Sub(time.UnixMicro(int64(l.Fence)))), l.Holders)
 	}
-	h.warn("Key %s %s with %d waiting, the first for %s.", printable(string(key)), holds, requests[key], seconds(longest))
+	h.warn("Key %s %s with %d waiting, the first for %s.", Printable(string(l.Key)), holds, requests[l.Key], seconds(longest))
 }
 
 func seconds(d time.Duration) time.Duration { return max(d, 0).Round(time.Second) }
