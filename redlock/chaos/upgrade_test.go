@@ -47,7 +47,13 @@ const (
 	// sameFlush is a NOQUORUM of contention: the masters gave two locks of one key in one
 	// flush, to a token that changes its mode, for example, and the second one is not used.
 	sameFlush = "another acquire in the same flush succeeded before"
+	// forgotten is a NOQUORUM about a lock that a bare quorum had, one of which was started
+	// empty since: neither have enough masters the lock, nor do enough deny it. Only
+	// requests for something new never depend on that.
+	forgotten = "quarantined (its memory is new"
 )
+
+var newRequests = []any{"DLOCK", "DMLOCK", "SET", "DWORK", "DNEXTID"}
 
 // upgradeTrades has clients of every kind.
 func upgradeTrades() []trade {
@@ -342,6 +348,8 @@ func (u *upgrade) explain(f failure) (restart *strike, why string) {
 		return nil, kind + " of a lease or a wait that was over before enough masters answered"
 	case strings.Contains(string(reply), sameFlush):
 		return nil, kind + " of two locks in one flush"
+	case strings.Contains(string(reply), forgotten) && !slices.Contains(newRequests, f.words[0]):
+		return nil, kind + " of a lock that a master has forgotten"
 	case isReply && slices.ContainsFunc(u.emptied, func(p period) bool { return f.sent <= p.to && f.at >= p.from }):
 		return nil, kind + " while a master was restarted"
 	case u.stood(f) > upgradeTimeout/2:
@@ -398,32 +406,36 @@ func TestUpgrade_FailuresNeedARestartOfTheirOwnDaemon(t *testing.T) {
 	const s = time.Second
 	u := &upgrade{run: &run{stand: &stand{}, nemesis: &nemesis{all: []*strike{{victim: &victim{scope: onDaemon, daemon: 1}, from: 10 * s, to: 12 * s}}}}, emptied: []period{{30 * s, 31 * s}}}
 	closed, noQuorum, over := errors.New("EOF"), faulty.ReplyError("NOQUORUM 2 of 5"), faulty.ReplyError("NOQUORUM 2 of 5: "+timeOver)
+	quarantined, flush, expired := faulty.ReplyError("NOQUORUM a "+forgotten+")"), faulty.ReplyError("NOQUORUM a failing ("+sameFlush+")"), faulty.ReplyError("EXPIRED late")
 	for _, c := range []struct {
 		text              string
 		daemon            int
 		dialled, sent, at time.Duration
 		err               error
+		word              string
 		explained         bool
 	}{
-		{"the end of a connection of the daemon", 1, 1 * s, 11 * s, 11 * s, closed, true},
-		{"the end that is found later", 1, 1 * s, 20 * s, 20 * s, closed, true},
-		{"a connection of another daemon", 0, 1 * s, 11 * s, 11 * s, closed, false},
-		{"a connection that began later", 1, 13 * s, 20 * s, 20 * s, closed, false},
-		{"a connection that ended before", 1, 1 * s, 9 * s, 9 * s, closed, false},
-		{"an error while it restarts", 1, 11 * s, 11 * s, 11 * s, noQuorum, true},
-		{"an error after that", 1, 11 * s, 20 * s, 20 * s, noQuorum, false},
-		{"an error of another daemon", 2, 11 * s, 11 * s, 11 * s, noQuorum, false},
-		{"an error while a master is restarted", 0, 1 * s, 29 * s, 30 * s, noQuorum, true},
-		{"a connection that ends then", 0, 1 * s, 29 * s, 30 * s, closed, false},
-		{"an error before that", 0, 1 * s, 29 * s, 29 * s, noQuorum, false},
-		{"an error after that", 0, 1 * s, 32 * s, 32 * s, noQuorum, false},
-		{"two locks in one flush", 0, 1 * s, 2 * s, 2 * s, faulty.ReplyError("NOQUORUM a failing (" + sameFlush + ")"), true},
-		{"a late grant", 0, 1 * s, 2 * s, 3 * s, faulty.ReplyError("EXPIRED late"), true},
-		{"a command that was sent late", 0, 1 * s, 2 * s, 3 * s, over, true},
-		{"a command that was not sent late", 0, 1 * s, 2 * s, 2 * s, over, false},
-		{"a grant that is not late", 0, 1 * s, 2 * s, 2 * s, faulty.ReplyError("EXPIRED late"), false},
+		{"the end of a connection of the daemon", 1, 1 * s, 11 * s, 11 * s, closed, "DLOCK", true},
+		{"the end that is found later", 1, 1 * s, 20 * s, 20 * s, closed, "DLOCK", true},
+		{"a connection of another daemon", 0, 1 * s, 11 * s, 11 * s, closed, "DLOCK", false},
+		{"a connection that began later", 1, 13 * s, 20 * s, 20 * s, closed, "DLOCK", false},
+		{"a connection that ended before", 1, 1 * s, 9 * s, 9 * s, closed, "DLOCK", false},
+		{"an error while it restarts", 1, 11 * s, 11 * s, 11 * s, noQuorum, "DLOCK", true},
+		{"an error after that", 1, 11 * s, 20 * s, 20 * s, noQuorum, "DLOCK", false},
+		{"an error of another daemon", 2, 11 * s, 11 * s, 11 * s, noQuorum, "DLOCK", false},
+		{"an error while a master is restarted", 0, 1 * s, 29 * s, 30 * s, noQuorum, "DLOCK", true},
+		{"a connection that ends then", 0, 1 * s, 29 * s, 30 * s, closed, "DLOCK", false},
+		{"an error before that", 0, 1 * s, 29 * s, 29 * s, noQuorum, "DLOCK", false},
+		{"an error after that", 0, 1 * s, 32 * s, 32 * s, noQuorum, "DLOCK", false},
+		{"two locks in one flush", 0, 1 * s, 2 * s, 2 * s, flush, "DLOCK", true},
+		{"a release of what a master has forgotten", 0, 1 * s, 2 * s, 2 * s, quarantined, "DUNLOCK", true},
+		{"a lock beside a master that has forgotten", 0, 1 * s, 2 * s, 2 * s, quarantined, "DLOCK", false},
+		{"a late grant", 0, 1 * s, 2 * s, 3 * s, expired, "DLOCK", true},
+		{"a command that was sent late", 0, 1 * s, 2 * s, 3 * s, over, "DLOCK", true},
+		{"a command that was not sent late", 0, 1 * s, 2 * s, 2 * s, over, "DLOCK", false},
+		{"a grant that is not late", 0, 1 * s, 2 * s, 2 * s, expired, "DLOCK", false},
 	} {
-		_, why := u.explain(failure{command{daemon: c.daemon, dialled: c.dialled, sent: c.sent, words: []any{"DLOCK"}}, c.at, c.err})
+		_, why := u.explain(failure{command{daemon: c.daemon, dialled: c.dialled, sent: c.sent, words: []any{c.word}}, c.at, c.err})
 		if (why != "") != c.explained {
 			t.Errorf("%s: explained by %q, want %v", c.text, why, c.explained)
 		}
