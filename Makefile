@@ -121,7 +121,7 @@ chaos: needs
 # names a seeded bug of the new daemons, which the run must notice.
 upgrade: needs
 	CHAOS_UPGRADE_FROM="$(or $(UPGRADE_FROM),last)" CHAOS_UPGRADE_MUTANT="$(UPGRADE_MUTANT)" CHAOS_SEED=$(SEED) \
-		$(GO) test -run '^TestUpgrade' -count=1 -v -timeout 15m ./redlock/chaos
+		$(GO) test -run 'TestUpgrade$$' -count=1 -v -timeout 15m ./redlock/chaos
 
 # The same load again and again for MINUTES: nothing may grow.
 soak: needs

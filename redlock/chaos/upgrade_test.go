@@ -31,7 +31,7 @@ import (
 const (
 	upgradeTimeout = time.Second // of a master
 	// upgradeGrants is how many locks each daemon grants between two steps.
-	upgradeGrants = 40
+	upgradeGrants = 20
 	// upgradeRounds is how often daemons of both versions mix after the way back.
 	upgradeRounds = 2
 	// commandsLost is how many commands a connection may lose when its daemon drains. One
@@ -110,6 +110,7 @@ func TestUpgrade(t *testing.T) {
 		book.expected = true
 	}
 	u := startUpgrade(book, old, next, 5, upgradeTrades())
+	defer func() { t.Logf("the run took %v, without the builds", u.answers.now().Round(time.Second)) }()
 	defer u.keepIfFailed()
 	if old.format == next.format {
 		u.during(u.thereAndBack)
