@@ -9,6 +9,7 @@ package chaos
 // or is all; E2E_SECONDS ends the search for some of them sooner; E2E_PUBLISH=1 puts their
 // rows into redlock/mutants/RESULTS.md, as all does with all rows. CHAOS_RACE=1 builds the
 // daemon with the race detector. CHAOS_BINARY names a daemon that is there already.
+// CHAOS_UPGRADE_FROM and CHAOS_UPGRADE_MUTANT are of upgrade_test.go.
 //
 // A run that fails reports it three times: in place, in its artefacts, and, with the
 // variables that repeat it, at the end of all output.
@@ -156,7 +157,7 @@ func loadTime(t *testing.T) time.Duration {
 	return minRun
 }
 
-func chosenSeed(t *testing.T) uint64 {
+func chosenSeed(t testing.TB) uint64 {
 	t.Helper()
 	text := os.Getenv("CHAOS_SEED")
 	if text == "" {
