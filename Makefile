@@ -20,7 +20,7 @@ needs:
 	@command -v redis-server >/dev/null 2>&1 || sh .ci/install-redis
 
 # Minutes. What takes longer is evidence.
-test: needs test-go test-bench
+test: needs test-go
 
 test-go:
 	$(GO) vet ./...
@@ -29,12 +29,12 @@ test-go:
 # The evidence for the product that takes longer than a contributor waits: rules and
 # seeded bugs that the tests must notice, other servers, libraries, browsers, fuzzing, an
 # upgrade, and six mixes of faults, drawn at random, a minute each.
-evidence: test-long other-masters counters interop page fuzz upgrade
+evidence: test-long test-bench other-masters counters interop page fuzz upgrade
 	$(MAKE) chaos MIX=6 MINUTES=6
 
 # The tests that `make test` leaves out.
 test-long: needs
-	$(GO) test -race -timeout $(TIMEOUT) -run '^TestControls_|^TestMutants_|^TestWaits_|^TestMutationE2E_AMutant' $(GOTEST) ./redlock ./redlock/sim ./redlock/chaos
+	$(GO) test -race -timeout $(TIMEOUT) -run '^Test(Controls|Mutants|Waits|MutationE2E_AMutant|Storm|Work_Soak|Chaos_|Exclusion|Hold_EndsWithItsLease|Upgrade_)' $(GOTEST) ./redlock ./redlock/sim ./redlock/chaos
 	$(GO) test -timeout $(TIMEOUT) -run '^TestRelease_' $(GOTEST) ./proxy/daemon
 	cd bench && $(GO) test -timeout $(TIMEOUT) -run '^TestMixedFleet_' $(GOTEST) .
 

@@ -94,6 +94,9 @@ func TestChaos(t *testing.T) {
 // A run finds what there is to find: with the guard that makes a master wait
 // when it may have forgotten switched off, two clients hold one lock.
 func TestChaos_CatchesMastersThatVoteTooSoon(t *testing.T) {
+	if testing.Short() {
+		t.Skip("processes under faults are evidence: make test-long")
+	}
 	t.Parallel()
 	m := mix{"unguarded", plan{masters: 3, daemons: 2, unguarded: true}, []trade{locksTrade()}, func(plan) []fault {
 		return []fault{{"FLUSHALL", 1, onMaster, span{}, flushAll, nil}}

@@ -387,6 +387,9 @@ func (n *nemesis) restartOf(daemon int, from, to time.Duration) *strike {
 // The run finds what there is to find: a new version that does not share its keys with the
 // old one.
 func TestUpgrade_CatchesADaemonThatDoesNotShareItsKeys(t *testing.T) {
+	if testing.Short() {
+		t.Skip("processes under faults are evidence: make test-long")
+	}
 	t.Parallel()
 	old := thisVersion(t)
 	apart := old
