@@ -191,6 +191,9 @@ func (s *soak) conclude(d *daemon, w Work, log *workLog) {
 }
 
 func TestWork_SoakWithWorkersThatDie(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a soak is evidence: make test-long")
+	}
 	t.Parallel()
 	s := &soak{t: t, origin: time.Now(), wanted: 300, ends: map[WorkState]int{}, at: make([]*workLog, soakPlaces)}
 	if longRun() {

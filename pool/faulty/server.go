@@ -312,6 +312,16 @@ func (s *Server) Cont() {
 	}
 }
 
+// Pid is the number of the process, 0 while there is none.
+func (s *Server) Pid() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process == nil {
+		return 0
+	}
+	return s.process.pid()
+}
+
 // Step moves the server's wall clock by d, forward or back, on top of earlier
 // steps. The server's next reading of its clock shows it; the offset survives a
 // restart. It needs WithClock.
