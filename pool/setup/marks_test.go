@@ -167,8 +167,9 @@ func TestBootstrap_DoesNotCompleteWhatAMasterHasForgotten(t *testing.T) {
 	o.MaxTTL = time.Hour
 	afterExchanges(t, servers, o, func() bool {
 		_, a := standsOn(t, servers[0])
+		_, b := standsOn(t, servers[1])
 		_, c := standsOn(t, servers[2])
-		return fmt.Sprint(a, c) == "[0 0] [ ]"
+		return fmt.Sprint(a, b, c) == "[0 0] [0 0] [ ]"
 	})
 	servers[0].FlushAll()
 	var used inUse
