@@ -187,7 +187,11 @@ func TestBootstrap_VoidsAnIncarnationThatADaemonBeganMeanwhile(t *testing.T) {
 func TestBootstrap_ByFlagIsNotRepeatedWhenMastersComeBackBlank(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
-	one := c.startDaemon(func(_ *daemon, o *pool.Options) { setup.BootstrapIfBlank(*o) })
+	one := c.startDaemon(func(_ *daemon, o *pool.Options) {
+		if err := setup.BootstrapIfBlank(t.Context(), *o); err != nil {
+			t.Error(err)
+		}
+	})
 	for i := range c.servers {
 		one.await(i, "voting")
 	}

@@ -76,6 +76,41 @@ func TestProcess_ChecksBootstrapsAndReconfiguresMasters(t *testing.T) {
 	}
 }
 
+// A daemon does not serve a new group that it could not bootstrap; a group in use it serves.
+func TestProcess_BootstrapOfADaemonEndsWithTheReason(t *testing.T) {
+	servers := faulty.StartGroup(t, 3)
+	servers[2].Kill()
+	args := []string{"--bootstrap", "--listen", "127.0.0.1:0", "--masters", listOf(servers)}
+	code, output := typed(t, nil, args...)
+	if code != cli.ExitRuntime || !strings.Contains(output, "redlockd: bootstrap needs all 3 masters: master c: ") {
+		t.Errorf("code %d:\n%s", code, output)
+	}
+	for i, s := range servers[:2] {
+		if keys := s.Keys(); len(keys) > 0 {
+			t.Errorf("master %d has %q", i, keys)
+		}
+	}
+	servers[2].Restart()
+	bootstrapGroup(t, servers)
+	servers[2].Kill()
+	c := dial(t, serveHere(t, addresses(servers), "--bootstrap"))
+	c.awaitMaster(t, 0, "voting")
+}
+
+func TestProcess_TimesWritesAndBeginsWithOneMaster(t *testing.T) {
+	servers := faulty.StartGroup(t, 3)
+	masters := "--masters=" + listOf(servers)
+	bootstrapGroup(t, servers)
+	if code, output := typed(t, []string{unhurried}, "check", masters, "--performance"); code != cli.ExitOK || !strings.Contains(output, "or more fits; the present ") {
+		t.Errorf("code %d:\n%s", code, output)
+	}
+	servers[1].Kill()
+	servers[2].RestartEmpty()
+	if code, output := typed(t, nil, "bootstrap", masters, "--aged", "c"); code != cli.ExitOK || !strings.Contains(output, "master c: began an incarnation in 16 databases; it votes in 1m2.6s") {
+		t.Errorf("code %d:\n%s", code, output)
+	}
+}
+
 func TestProcess_BootstrapsAboveAFence(t *testing.T) {
 	servers := faulty.StartGroup(t, 3)
 	masters := "--masters=" + listOf(servers)
