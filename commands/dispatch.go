@@ -3,6 +3,7 @@
 package commands
 
 import (
+	"cmp"
 	"strings"
 
 	"redlockd/commands/access"
@@ -53,6 +54,7 @@ func NewTable(deps Deps, groups ...Rows) *Table {
 
 // add registers a row and its subcommands, and adds a HELP subcommand.
 func (t *Table) add(row *Command) {
+	row.Since = cmp.Or(row.Since, FirstVersion)
 	t.rows = append(t.rows, row)
 	t.byName[row.Name] = row
 	for _, name := range row.Tried {
