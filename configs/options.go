@@ -156,7 +156,7 @@ func Rows() (rows []OptionRow) {
 func Help() string {
 	var text strings.Builder
 	text.WriteString("redlockd [OPTION…]: quorum locks on Redis masters; redlockd lock|top|hash-password|completion|help\n")
-	text.WriteString("redlockd bootstrap [--aged M|--fence-above N]|check [--performance]|reconfigure [--force]|quarantine\n")
+	text.WriteString("redlockd bootstrap [--fence-above N]|check [--performance]|reconfigure [--force]|quarantine\n")
 	defaults := Default()
 	for _, group := range groups(&defaults) {
 		title, options := group.title, group.options

@@ -25,9 +25,6 @@ func TestParse_TakesTheCommandLineApart(t *testing.T) {
 		"check --masters a,b,c":              {Word: "check", Args: []string{"--masters", "a,b,c"}},
 		"check --performance --masters a":    {Word: "check", Performance: true, Args: []string{"--masters", "a"}},
 		"check --masters a -- --performance": {Word: "check", Args: []string{"--masters", "a", "--", "--performance"}},
-		"bootstrap --aged b --masters a":     {Word: "bootstrap", Aged: "b", Args: []string{"--masters", "a"}},
-		"bootstrap --masters a --aged=b":     {Word: "bootstrap", Aged: "b", Args: []string{"--masters", "a"}},
-		"bootstrap --masters a -- --aged b":  {Word: "bootstrap", Args: []string{"--masters", "a", "--", "--aged", "b"}},
 		"reconfigure --performance":          {Word: "reconfigure", Args: []string{"--performance"}},
 		"reconfigure --force --masters a":    {Word: "reconfigure", Force: true, Args: []string{"--masters", "a"}},
 		"quarantine b --masters a,b,c":       {Word: "quarantine", Master: "b", Args: []string{"--masters", "a,b,c"}},
@@ -44,20 +41,6 @@ func TestParse_TakesTheCommandLineApart(t *testing.T) {
 		got, err := Parse(strings.Fields(line))
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: got %+v, %v, want %+v", line, got, err, want)
-		}
-	}
-}
-
-func TestParse_RefusesWhatDoesNotGoWithAged(t *testing.T) {
-	for line, part := range map[string]string{
-		"bootstrap --aged":                               "--aged needs a master",
-		"bootstrap --aged= --masters a":                  "--aged needs a master",
-		"bootstrap --aged --masters a":                   "--aged needs a master",
-		"bootstrap --aged b --force --masters a":         "takes neither --force nor --fence-above",
-		"bootstrap --aged b --fence-above 7 --masters a": "takes neither --force nor --fence-above",
-	} {
-		if _, err := Parse(strings.Fields(line)); !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), part) {
-			t.Errorf("%q: %v, want %q", line, err, part)
 		}
 	}
 }

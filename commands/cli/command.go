@@ -43,7 +43,6 @@ type flagRow struct{ Name, Argument, Help string }
 var subcommands = []subcommand{
 	{wordBootstrap, "", "prepare blank masters, once: no earlier memory of theirs matters", []flagRow{
 		{"force", "", "also masters that carry identities already"},
-		{"aged", "MASTER", "begin with one blank master where no daemon does; it votes when it has its age"},
 		{"fence-above", "N", "every fence is higher than the highest one that the protected resources have seen"},
 	}, "embedded masters are new at every start"},
 	{wordCheck, "", "show whether the masters are fit", []flagRow{
@@ -75,7 +74,6 @@ type CommandLine struct {
 	Master string // quarantine MASTER
 	// FenceAbove is bootstrap --fence-above, 0 without it.
 	FenceAbove  int64
-	Aged        string   // bootstrap --aged MASTER
 	Performance bool     // check --performance
 	Args        []string // the options, for configs.Load or of the subcommand
 }
@@ -91,7 +89,7 @@ func Parse(args []string) (CommandLine, error) {
 	case wordServe, wordLock, wordTop, wordHashPassword, wordCompletion:
 	case wordBootstrap:
 		command.Force = command.takeSwitch("--force")
-		err = errors.Join(command.takeFenceAbove(), command.takeAged())
+		err = command.takeFenceAbove()
 	case wordReconfigure:
 		command.Force = command.takeSwitch("--force")
 	case wordCheck:
@@ -186,21 +184,6 @@ func (c *CommandLine) takeFenceAbove() error {
 		return fmt.Errorf("--fence-above = %q is no whole number above 0; give the highest fence that the protected resources have seen%w", value, usage{})
 	}
 	c.FenceAbove = n
-	return nil
-}
-
-// takeAged removes --aged MASTER, which is a command of its own.
-func (c *CommandLine) takeAged() error {
-	value, found := c.takeValue("--aged")
-	switch {
-	case !found:
-		return nil
-	case value == "" || strings.HasPrefix(value, "-"):
-		return fmt.Errorf("--aged needs a master, by its name or address: redlockd bootstrap --aged MASTER --masters LIST%w", usage{})
-	case c.Force || c.FenceAbove > 0:
-		return fmt.Errorf("--aged begins with one blank master and takes neither --force nor --fence-above; leave one of them out%w", usage{})
-	}
-	c.Aged = value
 	return nil
 }
 

@@ -9,7 +9,6 @@
 //   - acl.go: the commands that the daemon's user needs on a master;
 //   - performance.go: how long writes take, and which master timeout fits;
 //   - bootstrap.go, marks.go: a group of blank masters votes at once;
-//   - aged.go: one blank master begins where no daemon begins with it;
 //   - reconfigure.go, reconfigure.lua: other masters, limits or versions;
 //   - quarantine.go: a master's memory begins anew.
 package setup
