@@ -168,7 +168,10 @@ return 1`},
 	"extend 1 (token at) 0|1!|0|1!": {
 		`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpireat', KEYS[1], ARGV[2]) end return 0`,
 	},
-	"acquire 1 (token ms) OK!|nil|nil|nil":   {`return redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])`, `local r = redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2], 'nx') return r`},
+	"acquire 1 (token ms) OK!|nil|nil|nil": {`return redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])`, `local r = redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2], 'nx') return r`},
+	"acquire 1 (any token ms) OK!|nil|nil|nil": {
+		`if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('unlink', KEYS[1]) end return redis.call('set', KEYS[1], ARGV[2], 'PX', ARGV[3], 'NX')`,
+	},
 	"acquire 1 (token at) OK!|nil|nil|nil":   {`local made = redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PXAT', ARGV[2]) return made`},
 	"overwrite 1 (token ms) OK!|OK!|OK!|OK!": {`local made = redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return made`},
 	"overwrite 1 (token at) OK!|OK!|OK!|OK!": {`local made = redis.call('SET', KEYS[1], ARGV[1], 'PXAT', ARGV[2]) return made`},

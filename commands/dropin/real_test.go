@@ -120,6 +120,27 @@ func TestVote_OfARealMasterAgreesWithTheClass(t *testing.T) {
 	}
 }
 
+// The token that redlock-cpp continues a lock with takes the place of its former token, which
+// is an argument of any value.
+func TestVote_OfARealMasterThatReplacesAToken(t *testing.T) {
+	m := startMaster(t)
+	for _, row := range knownScripts() {
+		if row.library != "redlock-cpp" || row.purpose != "continue" {
+			continue
+		}
+		text, class, call := behaviours[row.behaviour()][0], row.class(), row.example()
+		for h := Free; h < keyStates; h++ {
+			m.votes(class, row, text, call, h)
+		}
+		m.do("SET", call.Keys[0], call.Args[0], "PX", "60000")
+		if reply := m.eval(text, call); class.Vote(call, reply) != Yes || m.do("GET", call.Keys[0]).Text != class.TokenOf(call) {
+			t.Errorf("the former token is not replaced: %+v", reply)
+		}
+		return
+	}
+	t.Error("the table has no such script")
+}
+
 // votes runs a script on the master and compares its answer and its effect with the
 // class.
 func (m *master) votes(class *Class, row knownScript, text string, call ScriptCall, h KeyState) {

@@ -188,6 +188,28 @@ func TestDropIn_AScriptThatIsPinnedRuns(t *testing.T) {
 		"EXISTS k", ":0")
 }
 
+// A script of two tokens, as redlock-cpp continues a lock with: the new one takes the place of
+// the former on a quorum, or nothing changes.
+func TestDropIn_AScriptReplacesATokenByAnother(t *testing.T) {
+	const text = "if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('unlink', KEYS[1]) end return redis.call('set', KEYS[1], ARGV[2], 'PX', ARGV[3], 'NX')"
+	servers := faulty.StartGroup(t, 3)
+	one := dial(t, serveHere(t, addresses(servers), "--bootstrap", "--master-timeout", "2s"))
+	one.ready(t)
+	sha := one.load(t, text)
+	one = dial(t, serveHere(t, addresses(servers), "--master-timeout", "2s", "--script-class", sha+"=acquire,args=3,token=2,time=3ms"))
+	one.ready(t)
+	one.load(t, text)
+	one.types(t,
+		"EVALSHA "+sha+" 1 k token-1 token-1 60000", "+OK", // free
+		"EVALSHA "+sha+" 1 k token-1 token-2 60000", "+OK",
+		"GET k", "$7|token-2",
+		"EVALSHA "+sha+" 1 k token-1 token-3 60000", "$-1",
+		"DELEX k IFEQ token-1", ":0",
+		"GET k", "$7|token-2",
+		"DELEX k IFEQ token-2", ":1",
+		"EXISTS k", ":0")
+}
+
 // A pinned script may answer with a list, and take several keys. An answer that the pin
 // does not name is no vote, and the error does not promise that nothing has changed.
 func TestDropIn_APinnedScriptMayAnswerWithAListAndTakeSeveralKeys(t *testing.T) {
