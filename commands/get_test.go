@@ -13,6 +13,8 @@ import (
 func TestGET_AndItsKindShowWhatAQuorumHolds(t *testing.T) {
 	c, o := dropinConversation(t, commands.Deps{})
 	o.views["k"] = redlock.View{Kind: "string", Value: "v", Left: 7600 * time.Millisecond}
+	o.views["new"] = redlock.View{Kind: "string", Value: "v", Left: 7980 * time.Millisecond}
+	o.views["seconds"] = redlock.View{Kind: "string", Value: "v", Left: 1000_880 * time.Millisecond} // of EXPIRE 1000, see ttl
 	o.views["endless"] = redlock.View{Kind: "string", Value: "w", Left: redlock.Endless}
 	o.views["read"] = redlock.View{Kind: "zset", Left: time.Second}
 	c.transcript(`
@@ -25,7 +27,11 @@ func TestGET_AndItsKindShowWhatAQuorumHolds(t *testing.T) {
 		> PTTL k
 		< :7600
 		> TTL k
+		< :7
+		> TTL new
 		< :8
+		> TTL seconds
+		< :1000
 		> TTL endless
 		< :-1
 		> PTTL nothing

@@ -43,13 +43,22 @@ func (h *handlers) get(c *commands.Call) error {
 func pttl(v redlock.View) commands.Reply   { return commands.Int(remaining(v)) }
 func kindOf(v redlock.View) commands.Reply { return commands.Simple(v.Kind) }
 
-// ttl rounds as Redis does.
-func ttl(v redlock.View) commands.Reply {
-	ms := remaining(v)
-	if ms > 0 {
-		ms = (ms + 500) / 1000
+// ttl is in seconds. A script that counts in seconds gives its copies up to one second more
+// than the lease and the master timeout, which the view leaves out. So a lease of 1000 s may
+// show nearly 1001 s, and rounding to the nearest second, as Redis does, would show more than
+// was requested. Up to what the view leaves out is added, so that a new lease shows all of it.
+func ttl(masterTimeout time.Duration) func(redlock.View) commands.Reply {
+	added := min(masterTimeout.Milliseconds()%1000, 500)
+	if added == 0 {
+		added = 500
 	}
-	return commands.Int(ms)
+	return func(v redlock.View) commands.Reply {
+		ms := remaining(v)
+		if ms > 0 {
+			ms = (ms + added) / 1000
+		}
+		return commands.Int(ms)
+	}
 }
 
 func strlen(v redlock.View) commands.Reply {

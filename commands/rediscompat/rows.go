@@ -45,7 +45,7 @@ func (h *handlers) dropinRows() []*commands.Command {
 		row("setnx", commands.Exactly(3), access.CategoryLock, "Takes a lock without an expiry (--no-ttl): 1, or 0 if it is held.", h.setnx, key, value),
 		row("get", commands.Exactly(2), access.CategoryRead, "The value with which a quorum holds the lock, or nil; of redlockd:fence:key its fence.", h.get, arg.Text("key")),
 		row("pttl", commands.Exactly(2), access.CategoryRead, "How many milliseconds a lock is held at least: -2 not at all, -1 without an end.", h.viewing(pttl), key),
-		row("ttl", commands.Exactly(2), access.CategoryRead, "How many seconds a lock is held: -2 not at all, -1 without an end.", h.viewing(ttl), key),
+		row("ttl", commands.Exactly(2), access.CategoryRead, "How many seconds a lock is held: -2 not at all, -1 without an end.", h.viewing(ttl(h.deps.MasterTimeout)), key),
 		row("exists", commands.AtLeast(2), access.CategoryRead, "How many of the keys are held.", h.exists, arg.Multiple(key)),
 		row("type", commands.Exactly(2), access.CategoryRead, "What holds the key: string for one holder, zset for readers, hash for permits, none.", h.viewing(kindOf), key),
 		row("strlen", commands.Exactly(2), access.CategoryRead, "The length of the value with which the lock is held.", h.viewing(strlen), key),

@@ -171,6 +171,17 @@ func TestDropIn_SeveralTokensAndALeastTimeLeft(t *testing.T) {
 	}
 }
 
+// EXPIRE of a library's script counts in seconds, and its copies outlast the lease.
+func TestDropIn_TTLIsNeverMoreThanWasRequested(t *testing.T) {
+	one := dial(t, serveHere(t, addresses(faulty.StartGroup(t, 3)), "--bootstrap", "--max-ttl", "1h", "--master-timeout", "2400ms"))
+	one.ready(t)
+	extend := one.load(t, "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('expire', KEYS[1], ARGV[2]) else return 0 end")
+	one.types(t, "SET k value-1 NX PX 60000", "+OK", "EVALSHA "+extend+" 1 k value-1 1000", ":1")
+	if got := one.ask(t, "TTL k"); len(got) == len(":1000") && got > ":1000" || got < ":1" {
+		t.Errorf("TTL is %s after EXPIRE of 1000", got)
+	}
+}
+
 func TestDropIn_AScriptThatIsPinnedRuns(t *testing.T) {
 	const text = "redis.call('append', KEYS[1], '') local v = redis.call('get', KEYS[1]) if v == ARGV[1] then redis.call('del', KEYS[1]) return 'bye' .. #KEYS end return 'who?'"
 	one := dial(t, serveHere(t, nil, "--embedded", "3"))
