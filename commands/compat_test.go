@@ -1,12 +1,14 @@
 package commands_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/pool"
+	"redlockd/redlock"
 )
 
 func firstLine(text string) string { line, _, _ := strings.Cut(text, "\n"); return line }
@@ -57,6 +59,11 @@ func TestCompat_ForwardsWhatIsNoLock(t *testing.T) {
 	if len(one.forwarded) != 0 || len(one.written) != 1 {
 		t.Errorf("forwarded %q, written %v", one.forwarded, one.written)
 	}
+	one.failure, one.reply.Int = redlock.ErrWrongType, 1 // what SADD made
+	if reply := c.say("DEL k l"); reply != ":2" || !slices.Equal(one.forwarded, []string{`0 ["DEL" "k"] [1]`, `0 ["DEL" "l"] [1]`}) {
+		t.Errorf("%s, forwarded %q", reply, one.forwarded)
+	}
+	one.failure = nil
 	if reply := c.say("SET redlockd:seal x"); !strings.Contains(reply, "reserved") {
 		t.Error(reply)
 	}

@@ -5,6 +5,7 @@
 package rediscompat
 
 import (
+	"errors"
 	"math"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"redlockd/commands/access"
 	"redlockd/commands/arg"
 	"redlockd/commands/dropin"
+	"redlockd/pool"
 	"redlockd/redlock"
 )
 
@@ -25,9 +27,26 @@ func (h *handlers) del(c *commands.Call) error {
 	each := counting(c, len(keys), h.deps.DropinStats.Timed("del"))
 	for i, key := range keys {
 		request := redlock.WriteRequest{DB: c.Client.DB, Key: key, Effect: redlock.WriteDeletes, EndlessToo: h.endlessToo()}
-		h.deps.RedisCompat.Write(c.Batch, request, h.noting(request, each(i)))
+		done := h.noting(request, each(i))
+		if h.compatOn() {
+			done = orForward(h.deps.RedisCompat, request, done)
+		}
+		h.deps.RedisCompat.Write(c.Batch, request, done)
 	}
 	return nil
+}
+
+// orForward deletes what is no lock, too. It is for test suites.
+func orForward(masters commands.RedisCompat, r redlock.WriteRequest, done redlock.WriteDone) redlock.WriteDone {
+	return func(did bool, err error) {
+		if !errors.Is(err, redlock.ErrWrongType) {
+			done(did, err)
+			return
+		}
+		masters.Forward(nil, redlock.ForwardRequest{DB: r.DB, Words: []string{"DEL", string(r.Key)}, Names: []int{1}}, func(reply pool.Reply, err error) {
+			done(reply.Int == 1, err)
+		})
+	}
 }
 
 // noting updates the quota of the lock's holder after a change of the lock.
