@@ -187,10 +187,10 @@ func TestDEL_CountsLocksAndComparesWhereRequested(t *testing.T) {
 		< :0
 		> DELIFEQ k v
 		< :1
-		> DELEX k
+		> DELEX k IFEQ
 		< -ERR wrong number of arguments for 'delex' command
-		> DELEX k IFNE v
-		< -ERR syntax error
+		> DELEX k NX v
+		< -ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE
 		> EXPIRE a 20
 		< :1
 		> PEXPIRE a 20000
@@ -210,6 +210,179 @@ func TestDEL_CountsLocksAndComparesWhereRequested(t *testing.T) {
 	}
 }
 
+// The digest of "hello", which a Redis 8.4 gives it.
+const helloDigest = "9555e8555c62dcfd"
+
+// SET and DELEX with IFNE, IFDEQ and IFDNE read the value, and write only while it is there.
+func TestSET_ComparesDigestsAndDifferencesWithWhatItReads(t *testing.T) {
+	c, o := dropinConversation(t, commands.Deps{})
+	o.wrote = true
+	c.grantsAll()
+	c.locks.extend = func(r redlock.ExtendRequest) (redlock.Grant, error) {
+		return grant(t, r.Token, 0, r.TTL, &stillClock{}), nil
+	}
+	var released []redlock.Token
+	c.locks.unlock = func(r redlock.UnlockRequest) (bool, error) { released = append(released, r.Token); return true, nil }
+	o.views["k"] = redlock.View{Kind: "string", Value: "hello", Left: time.Second}
+	o.views["list"] = redlock.View{Kind: "list"}
+	c.transcript(`
+		> DIGEST k
+		< "9555e8555c62dcfd"
+		> DIGEST free
+		< nil
+		> DIGEST list
+		< -WRONGTYPE Operation against a key holding the wrong kind of value
+		> SET k w IFDEQ 0000000000000000 PX 8000
+		< nil
+		> SET free w IFDEQ 9555e8555c62dcfd PX 8000
+		< nil
+		> SET k w IFNE hello PX 8000
+		< nil
+		> SET k w IFDNE 9555E8555C62DCFD PX 8000
+		< nil
+		> DELEX k IFNE hello
+		< :0
+		> DELEX k IFDNE 9555e8555c62dcfd
+		< :0
+		> DELEX k IFDEQ zzzzzzzzzzzzzzzz
+		< :0
+		> DELEX free IFNE w
+		< :0
+		> DELEX list IFNE w
+		< -ERR Key should be of string type if conditions are specified
+		> DELEX list IFDEQ 9555e8555c62dcfd
+		< -ERR Key should be of string type if conditions are specified
+		> DELEX k IFDEQ 12
+		< -ERR must be exactly 16 hexadecimal characters
+		> SET k w IFDNE 12 PX 8000
+		< -ERR must be exactly 16 hexadecimal characters
+	`)
+	if got := c.say("SET list w IFNE v PX 8000"); !strings.HasPrefix(got, "-WRONGTYPE Operation against a key holding the wrong kind of value") {
+		t.Error(got)
+	}
+	if len(o.written) > 0 || len(c.locks.locked) > 0 || len(released) > 0 {
+		t.Fatalf("written %+v, locked %+v, released %q", o.written, c.locks.locked, released)
+	}
+	c.transcript(`
+		> SET k w IFDEQ 9555e8555c62dcfd PX 8000
+		< +OK
+		> SET k hello IFDEQ 9555e8555c62dcfd PX 8000
+		< +OK
+		> SET k w IFNE v PX 8000
+		< +OK
+		> SET k w IFDNE 0000000000000000 PX 8000
+		< +OK
+		> SET free w IFNE v PX 8000
+		< +OK
+		> DELEX k IFNE v
+		< :1
+		> DELEX k IFDNE zzzzzzzzzzzzzzzz
+		< :1
+		> DELEX k IFDEQ 9555e8555c62dcfd
+		< :1
+	`)
+	replaced := redlock.WriteRequest{Key: "k", Effect: redlock.WriteReplaces, Value: "w", Equal: "hello", TTL: 8 * time.Second}
+	deleted := redlock.WriteRequest{Key: "k", Effect: redlock.WriteDeletes, Equal: "hello"}
+	if want := []redlock.WriteRequest{replaced, replaced, replaced, deleted, deleted}; !slices.Equal(o.written, want) {
+		t.Errorf("written %+v", o.written)
+	}
+	if len(c.locks.locked) != 1 || c.locks.locked[0].Key != "free" || len(c.locks.extended) != 1 || !slices.Equal(released, []redlock.Token{"hello"}) {
+		t.Errorf("locked %+v, extended %+v, released %q", c.locks.locked, c.locks.extended, released)
+	}
+	o.failure = errors.New("undecided")
+	for _, words := range []string{"SET k w IFNE v PX 8000", "SET k w IFDEQ " + helloDigest + " PX 8000", "DELEX k IFNE v", "DIGEST k"} {
+		if got := c.say(words); !strings.HasPrefix(got, "-ERR undecided") {
+			t.Errorf("%s: %s", words, got)
+		}
+	}
+}
+
+func TestSET_ReadsFirstOnlyForComparisonsThatNeedIt(t *testing.T) {
+	c, _ := dropinConversation(t, commands.Deps{})
+	for line, want := range map[string]bool{
+		"SET k v NX PX 5": false, "SET k v IFEQ v PX 5": false, "SET k v ifne v PX 5": true, "SET k v PX 5 IFDEQ x": true, "SET IFNE IFNE NX": false,
+		"DELEX k IFEQ v": false, "DELIFEQ k v": false, "DELEX k": true, "DELEX k IFDNE v": true, "SET": false,
+	} {
+		if got := c.table.Plan(strings.Fields(line)).Barrier; got != want {
+			t.Errorf("%s: barrier is %t", line, got)
+		}
+	}
+}
+
+// Where the key is no lock, Redis answers a comparison by WRONGTYPE, not by a no.
+func TestDELEX_AnswersAsRedisDoesWhereTheKeyIsNoString(t *testing.T) {
+	c, o := dropinConversation(t, commands.Deps{})
+	c.locks.unlock = func(redlock.UnlockRequest) (bool, error) { return false, nil }
+	c.locks.extend = func(redlock.ExtendRequest) (redlock.Grant, error) { return redlock.Grant{}, redlock.ErrNotHeld }
+	o.views["list"] = redlock.View{Kind: "list"}
+	o.views["other"] = redlock.View{Kind: "string", Value: "w"}
+	for words, want := range map[string]string{
+		"DELEX list IFEQ v":              "-ERR Key should be of string type if conditions are specified",
+		"DELIFEQ list v":                 "-WRONGTYPE ",
+		"SET list v IFEQ v PX 8000":      "-WRONGTYPE ",
+		`EVAL "` + drops + `" 1 list v`:  "-WRONGTYPE ",
+		"DELEX other IFEQ v":             ":0",
+		"DELEX free IFEQ v":              ":0",
+		`EVAL "` + drops + `" 1 other v`: ":0",
+	} {
+		sink := c.start(splitWords(t, words)...)
+		if got := show(sink.wait(t)); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s, want %s", words, got, want)
+		}
+	}
+	// EXEC compares with what GET has seen: nil if it has changed, whatever is there now.
+	o.views["changed"] = redlock.View{Kind: "string", Value: "v", Left: time.Second}
+	c.say("WATCH changed")
+	c.say("GET changed")
+	c.say("MULTI")
+	c.say("DEL changed")
+	o.views["changed"] = redlock.View{Kind: "list"}
+	if got := c.say("EXEC"); got != "?9" {
+		t.Errorf("EXEC: %s", got)
+	}
+	o.failure = errors.New("undecided") // the comparison itself is decided
+	if got := c.say("DELEX list IFEQ v"); got != ":0" {
+		t.Error(got)
+	}
+}
+
+func TestMSETEX_TakesAllLocksOrNone(t *testing.T) {
+	c, _ := dropinConversation(t, commands.Deps{})
+	c.grantsAll()
+	c.transcript(`
+		> MSETEX 2 a token-a b token-b NX PX 8000
+		< :1
+		> MSETEX 1 a token-a NX
+		< -ERR a lock without an expiry is refused: its holder may die; give a lease, or see --no-ttl (lease: it lasts 60000 ms)
+		> MSETEX 2 a token-a a token-b NX PX 8000
+		< -ERR key 'a' is given twice
+		> MSETEX 2 a token-a b
+		< -ERR wrong number of key-value pairs
+		> MSETEX x a token-a
+		< -ERR invalid numkeys value
+	`)
+	for _, words := range []string{"MSETEX 1 a token-a PX 8000", "MSETEX 1 a token-a XX PX 8000", "MSETEX 1 a token-a NX KEEPTTL"} {
+		if got := c.say(words); !strings.HasPrefix(got, "-ERR redlockd is not a database: MSETEX takes locks with NX") {
+			t.Errorf("%s: %s", words, got)
+		}
+	}
+	if got := c.say("HSETNX k f v"); !strings.Contains(got, "HSETNX takes a field of a hash") || !strings.Contains(got, "DLOCK key ttl") {
+		t.Error(got)
+	}
+	if len(c.locks.locked) != 1 {
+		t.Fatalf("%+v", c.locks.locked)
+	}
+	r := c.locks.locked[0]
+	if r.Key != "a" || !slices.Equal(r.More, []redlock.Key{"b"}) || r.TTL != 8*time.Second ||
+		!slices.Equal(r.Script.Tokens, []redlock.Token{"token-a", "token-b"}) || !slices.Equal(r.Script.Args, []string{"token-a", "token-b", "8000"}) {
+		t.Errorf("%+v, %+v", r, r.Script)
+	}
+	c.refusesAll()
+	if got := c.say("MSETEX 2 a token-a b token-b NX PX 8000"); got != ":0" {
+		t.Error(got)
+	}
+}
+
 // A user who may only lock must not take locks from others.
 func TestDEL_WithoutTheHoldersValueNeedsTheCategoryForce(t *testing.T) {
 	user := access.Everything("me", "p")
@@ -222,7 +395,7 @@ func TestDEL_WithoutTheHoldersValueNeedsTheCategoryForce(t *testing.T) {
 	c.client.User = "me"
 	o.wrote = true
 	c.locks.unlock = func(redlock.UnlockRequest) (bool, error) { return true, nil }
-	for _, words := range []string{"DEL k", "UNLINK k", "EXPIRE k 5", "PEXPIRE k 5000", "SET k v XX PX 1000", `EVAL "return redis.call('del', KEYS[1])" 1 k`} {
+	for _, words := range []string{"DELEX k", "DELEX k IFNE v", "DELEX k IFDNE 0123456789abcdef", "SET k v IFNE w PX 1000", "SET k v IFDNE 0123456789abcdef PX 1000", "DEL k", "UNLINK k", "EXPIRE k 5", "PEXPIRE k 5000", "SET k v XX PX 1000", `EVAL "return redis.call('del', KEYS[1])" 1 k`} {
 		sink := c.start(splitWords(t, words)...)
 		if got := show(sink.wait(t)); !strings.HasPrefix(got, "-NOPERM") {
 			t.Errorf("%s: %s", words, got)

@@ -6,18 +6,58 @@ package dropin
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
+
+	"github.com/zeebo/xxh3"
 )
 
 // Condition is the condition under which a SET writes.
 type Condition uint8
 
 const (
-	Always    Condition = iota
-	IfAbsent            // NX
-	IfPresent           // XX
-	IfEqual             // IFEQ
+	Always           Condition = iota
+	IfAbsent                   // NX
+	IfPresent                  // XX
+	IfEqual                    // IFEQ: the operand is a value
+	IfNotEqual                 // IFNE: a value
+	IfDigestEqual              // IFDEQ: the digest of a value
+	IfDigestNotEqual           // IFDNE: the digest of a value
 )
+
+// comparisons are the conditions with an operand.
+var comparisons = map[string]Condition{"IFEQ": IfEqual, "IFNE": IfNotEqual, "IFDEQ": IfDigestEqual, "IFDNE": IfDigestNotEqual}
+
+// Negative reports whether a client can meet the condition without the holder's value.
+func (c Condition) Negative() bool { return c == IfNotEqual || c == IfDigestNotEqual }
+
+// Holds reports whether a key with this value meets a comparison with the operand.
+func (c Condition) Holds(value, operand string) bool {
+	switch c {
+	case IfEqual:
+		return value == operand
+	case IfNotEqual:
+		return value != operand
+	case IfDigestEqual:
+		return Digest(value) == lower(operand)
+	case IfDigestNotEqual:
+		return Digest(value) != lower(operand)
+	}
+	return false
+}
+
+// Digest is the reply of DIGEST: the XXH3 hash of 64 bits.
+func Digest(value string) string { return fmt.Sprintf("%016x", xxh3.HashString(value)) }
+
+// checkOperand refuses what Redis refuses: a digest of another length.
+func (c Condition) checkOperand(operand string) error {
+	if (c == IfDigestEqual || c == IfDigestNotEqual) && len(operand) != digestLength {
+		return errDigest
+	}
+	return nil
+}
+
+const digestLength = 16
 
 // ExpiryKind is the effect of a SET on the expiry.
 type ExpiryKind uint8
@@ -39,7 +79,7 @@ type Expiry struct {
 type SetRequest struct {
 	Key, Value string
 	When       Condition
-	Equal      string // for IfEqual
+	Operand    string // of a comparison
 	Expiry     Expiry
 	Get        bool // reply with the previous value
 }
@@ -49,14 +89,24 @@ var (
 	errSyntax     = errors.New("syntax error")
 	errNotInteger = errors.New("value is not an integer or out of range")
 	errExpire     = errors.New("invalid expire time in 'set' command")
+	errExpireMany = errors.New("invalid expire time in 'msetex' command")
+	errDigest     = errors.New("must be exactly 16 hexadecimal characters")
+	errCondition  = redisText("Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE")
+	errNumkeys    = errors.New("invalid numkeys value")
+	errPairs      = errors.New("wrong number of key-value pairs")
 )
+
+// redisText is an error with capitals and full stops.
+type redisText string
+
+func (t redisText) Error() string { return string(t) }
 
 func errArity(name string) error {
 	return fmt.Errorf("wrong number of arguments for '%s' command", name)
 }
 
-// ParseSet reads SET key value [NX | XX | IFEQ value] [GET] [EX s | PX ms |
-// EXAT s | PXAT ms | KEEPTTL]; words[0] is SET itself. Errors have the texts of
+// ParseSet reads SET key value [NX | XX | IFEQ value | IFNE value | IFDEQ digest |
+// IFDNE digest] [GET] [EX s | PX ms | EXAT s | PXAT ms | KEEPTTL]; words[0] is SET itself. Errors have the texts of
 // Redis, without the ERR. A time is any int64 above 0 that fits into ms.
 func ParseSet(words []string) (SetRequest, error) {
 	if len(words) < 3 {
@@ -66,21 +116,24 @@ func ParseSet(words []string) (SetRequest, error) {
 	expiry, time := "", "" // the option of the expiry, and its value
 	for i := 3; i < len(words); i++ {
 		name, value := upper(words[i]), ""
-		condition, conditional := setConditions[name]
+		condition, compares := comparisons[name]
+		if !compares {
+			condition = setConditions[name]
+		}
 		_, timed := setUnits[name]
-		if timed || condition == IfEqual {
+		if timed || compares {
 			if i++; i == len(words) {
 				return SetRequest{}, errSyntax
 			}
 			value = words[i]
 		}
 		switch {
-		case conditional:
+		case condition != Always:
 			// Redis accepts a repeated condition, but no two different ones.
-			if r.When != Always && (r.When != condition || condition == IfEqual) {
+			if r.When != Always && (r.When != condition || compares) {
 				return SetRequest{}, errSyntax
 			}
-			r.When, r.Equal = condition, value
+			r.When, r.Operand = condition, value
 		case name == "GET":
 			r.Get = true
 		case !timed && name != "KEEPTTL", expiry != "" && expiry != name:
@@ -89,8 +142,47 @@ func ParseSet(words []string) (SetRequest, error) {
 			expiry, time = name, value
 		}
 	}
-	err := r.expire(expiry, time)
-	return r, err
+	if err := r.expire(expiry, time); err != nil {
+		return r, err
+	}
+	return r, r.When.checkOperand(r.Operand)
+}
+
+// SetManyRequest is an MSETEX whose words are valid.
+type SetManyRequest struct {
+	Keys, Values []string
+	When         Condition // Always, IfAbsent or IfPresent
+	Expiry       Expiry
+}
+
+// ParseSetMany reads MSETEX numkeys key value [key value ...] with the options of SET but
+// for GET and the comparisons.
+func ParseSetMany(words []string) (SetManyRequest, error) {
+	if len(words) < 4 {
+		return SetManyRequest{}, errArity("msetex")
+	}
+	n, ok := parseInt(words[1])
+	if !ok || n < 1 || n > math.MaxInt32 {
+		return SetManyRequest{}, errNumkeys
+	}
+	pairs := words[2:]
+	if n > int64(len(pairs)/2) {
+		return SetManyRequest{}, errPairs
+	}
+	options, err := ParseSet(append([]string{"SET", "", ""}, pairs[2*n:]...))
+	switch {
+	case errors.Is(err, errExpire):
+		return SetManyRequest{}, errExpireMany
+	case err != nil:
+		return SetManyRequest{}, err
+	case options.Get, options.When > IfPresent:
+		return SetManyRequest{}, errSyntax
+	}
+	r := SetManyRequest{When: options.When, Expiry: options.Expiry}
+	for i := range n {
+		r.Keys, r.Values = append(r.Keys, pairs[2*i]), append(r.Values, pairs[2*i+1])
+	}
+	return r, nil
 }
 
 // expire runs last: Redis checks the words before it checks the time.
@@ -117,29 +209,47 @@ func (r *SetRequest) expire(option, value string) error {
 	return nil
 }
 
-// DeleteRequest is a compare-and-delete whose words are valid.
-type DeleteRequest struct{ Key, Equal string }
+// DeleteRequest is a DELEX or DELIFEQ whose words are valid.
+type DeleteRequest struct {
+	Key     string
+	When    Condition // Always or a comparison
+	Operand string
+}
 
-// ParseDeleteIfEqual reads DELEX key IFEQ value and DELIFEQ key value.
-func ParseDeleteIfEqual(words []string) (DeleteRequest, error) {
+// ParseDelete reads DELEX key [IFEQ value | IFNE value | IFDEQ digest | IFDNE digest] and
+// DELIFEQ key value.
+func ParseDelete(words []string) (DeleteRequest, error) {
 	name := strings.ToLower(words[0]) // the caller found the command by this name
 	if name == "delifeq" {
 		if len(words) != 3 {
 			return DeleteRequest{}, errArity(name)
 		}
-		return DeleteRequest{Key: words[1], Equal: words[2]}, nil
+		return DeleteRequest{Key: words[1], When: IfEqual, Operand: words[2]}, nil
+	}
+	if len(words) == 2 {
+		return DeleteRequest{Key: words[1]}, nil
 	}
 	if len(words) != 4 {
 		return DeleteRequest{}, errArity(name)
 	}
-	if upper(words[2]) != "IFEQ" {
-		return DeleteRequest{}, errSyntax
+	when, ok := comparisons[upper(words[2])]
+	if !ok {
+		return DeleteRequest{}, errCondition
 	}
-	return DeleteRequest{Key: words[1], Equal: words[3]}, nil
+	return DeleteRequest{Key: words[1], When: when, Operand: words[3]}, when.checkOperand(words[3])
 }
 
-// upper changes ASCII letters only: strings.ToUpper also turns the dotless ı into an I,
-// and the long ſ into an S.
+// lower and upper change ASCII letters only: strings.ToUpper also turns the dotless ı into
+// an I, and the long ſ into an S.
+func lower(word string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r - 'A' + 'a'
+		}
+		return r
+	}, word)
+}
+
 func upper(word string) string {
 	return strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' {

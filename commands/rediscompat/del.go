@@ -1,4 +1,4 @@
-// DEL and UNLINK key [key …], DELEX key IFEQ value, DELIFEQ key value: delete a
+// DEL and UNLINK key [key …], DELEX key [condition], DELIFEQ key value: delete a
 // lock regardless of its holder, or with the right value only. EXPIRE key seconds and
 // PEXPIRE key ms: set a lock's lease, regardless of its holder.
 
@@ -59,23 +59,49 @@ func (h *handlers) noting(r redlock.WriteRequest, done redlock.WriteDone) redloc
 	}
 }
 
-// delIfEqual is a release: DELEX and DELIFEQ.
-func (h *handlers) delIfEqual(c *commands.Call) error {
-	r, err := dropin.ParseDeleteIfEqual(c.Args)
+// delIf is DELEX and DELIFEQ: a DEL, or a release by the lock's value.
+func (h *handlers) delIf(c *commands.Call) error {
+	r, err := dropin.ParseDelete(c.Args)
 	if err != nil {
 		return commands.RedisText(err.Error())
 	}
+	if r.When == dropin.Always {
+		return h.del(c)
+	}
 	key, err := arg.ParseKey(r.Key)
-	if err != nil {
+	if err != nil || r.When.Negative() && !mayForce(c) {
 		return err
 	}
-	if len(r.Equal) < 1 || len(r.Equal) > maxValueBytes {
+	x := comparison{h.deps.RedisCompat, c, key, h.deps.DropinStats.Timed("delex"), commands.Int(1), commands.Int(0)}
+	switch {
+	case r.When != dropin.IfEqual:
+		h.delSeen(r, x)
+	case len(r.Operand) < 1 || len(r.Operand) > maxValueBytes:
 		return c.Reply(commands.Int(0)) // no lock has such a value
+	default:
+		h.release(c, redlock.UnlockRequest{DB: c.Client.DB, Key: key, Token: redlock.Token(r.Operand)}, x.done)
 	}
-	h.release(c, redlock.UnlockRequest{DB: c.Client.DB, Key: key, Token: redlock.Token(r.Equal)},
-		timed(c, h.deps.DropinStats.Timed("delex"), commands.Int(1), commands.Int(0)))
 	return nil
 }
+
+// delSeen is DELEX with IFNE, IFDEQ and IFDNE.
+func (h *handlers) delSeen(r dropin.DeleteRequest, x comparison) {
+	db := x.call.Client.DB
+	x.read(r.When, r.Operand, func(v redlock.View) {
+		switch {
+		case v.Kind == "none":
+			x.answer(false, nil)
+		case r.When.Negative():
+			request := redlock.WriteRequest{DB: db, Key: x.key, Effect: redlock.WriteDeletes, Equal: v.Value, EndlessToo: h.endlessToo()}
+			h.deps.RedisCompat.Write(nil, request, h.noting(request, x.done))
+		default:
+			h.release(x.call, redlock.UnlockRequest{DB: db, Key: x.key, Token: v.Value}, x.done)
+		}
+	})
+}
+
+// delReads selects the calls of DELEX that read before they delete.
+func delReads(args []string) bool { return len(args) != 4 || !arg.IsWord(args[2], "IFEQ") }
 
 // release releases a lock and notes it in the quotas.
 func (h *handlers) release(c *commands.Call, r redlock.UnlockRequest, done redlock.UnlockDone) {

@@ -4,7 +4,8 @@
 // Reading order:
 //   - rows.go: the commands;
 //   - leasepolicy.go: which leases they get;
-//   - set.go, pendingacquire.go, get.go, del.go, multikey.go: a lock by commands;
+//   - set.go, msetex.go, pendingacquire.go, get.go, del.go, comparison.go, multikey.go: a lock by
+//     commands;
 //   - exec.go, blpop.go: transactions and waits;
 //   - fences.go: fences of locks whose replies cannot carry them;
 //   - eval.go, evalexec.go, evalquery.go, scriptcache.go, prober.go: scripts, which package

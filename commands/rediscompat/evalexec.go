@@ -258,16 +258,24 @@ func (e *evaluation) acquire(s *redlock.Script, locks []redlock.Key, token redlo
 // command to a master, whereas every text would be one of its own.
 func (e *evaluation) release(r redlock.UnlockRequest) {
 	e.handlers.release(e.call, r, func(was bool, err error) {
-		e.watch.Stop(was, err)
-		switch {
-		case err != nil:
-			e.call.Reply(commands.Failure(err))
-		case was:
-			e.call.Reply(e.predicted(dropin.HeldBySelf))
-		default:
-			e.call.Reply(e.predicted(dropin.Free))
+		if was || err != nil {
+			e.released(was, err)
+		} else {
+			checkKind(e.handlers.deps.RedisCompat, r.DB, r.Key, func(err error) { e.released(false, err) })
 		}
 	})
+}
+
+func (e *evaluation) released(was bool, err error) {
+	e.watch.Stop(was, err)
+	switch {
+	case err != nil:
+		e.call.Reply(commands.Failure(err))
+	case was:
+		e.call.Reply(e.predicted(dropin.HeldBySelf))
+	default:
+		e.call.Reply(e.predicted(dropin.Free))
+	}
 }
 
 // extendBy reads first whether the lease would become too long.

@@ -1,4 +1,4 @@
-// GET, PTTL, TTL, EXISTS, TYPE and STRLEN: a lock as a quorum of masters sees it.
+// GET, DIGEST, PTTL, TTL, EXISTS, TYPE and STRLEN: a lock as a quorum of masters sees it.
 
 package rediscompat
 
@@ -9,6 +9,7 @@ import (
 	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/commands/arg"
+	"redlockd/commands/dropin"
 	"redlockd/redlock"
 )
 
@@ -39,7 +40,7 @@ func (h *handlers) get(c *commands.Call) error {
 	return nil
 }
 
-// Replies of PTTL, TTL, TYPE and STRLEN to what a quorum holds.
+// Replies of PTTL, TTL, TYPE, STRLEN and DIGEST to what a quorum holds.
 func pttl(v redlock.View) commands.Reply   { return commands.Int(remaining(v)) }
 func kindOf(v redlock.View) commands.Reply { return commands.Simple(v.Kind) }
 
@@ -59,6 +60,16 @@ func ttl(masterTimeout time.Duration) func(redlock.View) commands.Reply {
 		}
 		return commands.Int(ms)
 	}
+}
+
+func digest(v redlock.View) commands.Reply {
+	switch v.Kind {
+	case "string":
+		return commands.Bulk(dropin.Digest(string(v.Value)))
+	case "none":
+		return commands.Nil
+	}
+	return errNoString
 }
 
 func strlen(v redlock.View) commands.Reply {

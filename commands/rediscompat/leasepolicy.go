@@ -12,6 +12,7 @@ import (
 	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/commands/arg"
+	"redlockd/commands/dropin"
 	"redlockd/redlock"
 )
 
@@ -34,6 +35,17 @@ func (h *handlers) lease(ms int64) (time.Duration, error) {
 		return h.deps.MaxTTL, nil
 	}
 	return 0, fmt.Errorf("a lease of %d ms exceeds max-ttl, allowed are %d to %d ms (--max-ttl, or --long-ttl=clamp to be given the longest)", ms, least, longest)
+}
+
+// leaseUntil is the lease up to an expiry.
+func (h *handlers) leaseUntil(e dropin.Expiry) (time.Duration, error) {
+	switch e.Kind {
+	case dropin.After:
+		return h.lease(e.MS)
+	case dropin.At:
+		return h.lease(e.MS - time.Now().UnixMilli())
+	}
+	return h.withoutExpiry()
 }
 
 // withoutExpiry is the lease of a request without an expiry.

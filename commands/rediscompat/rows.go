@@ -26,10 +26,13 @@ type handlers struct {
 
 func (h *handlers) dropinRows() []*commands.Command {
 	key, value := arg.Key(), arg.Text("value")
-	when := arg.OneOf("condition", arg.Word("NX"), arg.Word("XX"), arg.Option("IFEQ", arg.Text("value")))
+	compared := []arg.Spec{
+		arg.Option("IFEQ", arg.Text("value")), arg.Option("IFNE", arg.Text("value")),
+		arg.Option("IFDEQ", arg.Text("digest")), arg.Option("IFDNE", arg.Text("digest")),
+	}
+	when := arg.OneOf("condition", arg.Word("NX"), arg.Word("XX"), compared[0], compared[1], compared[2], compared[3])
 	expiry := arg.OneOf("expiration", arg.Option("EX", arg.Integer("seconds")), arg.Option("PX", arg.Integer("milliseconds")),
 		arg.Option("EXAT", arg.Integer("unix-time-seconds")), arg.Option("PXAT", arg.Integer("unix-time-milliseconds")))
-	ifeq := arg.Option("IFEQ", arg.Text("value"))
 	row := func(name string, a commands.Arity, category, summary string, handle commands.Handler, args ...arg.Spec) *commands.Command {
 		flag := "write"
 		if category == access.CategoryRead {
@@ -41,9 +44,12 @@ func (h *handlers) dropinRows() []*commands.Command {
 		}
 	}
 	rows := []*commands.Command{
-		row("set", commands.AtLeast(3), access.CategoryLock, "Takes a lock with NX: OK, or nil if it is held. XX and IFEQ change one that is held; XX needs the category force.", h.set, key, value, arg.Optional(when), arg.Optional(expiry)),
+		commands.BarrierWhen(setReads, row("set", commands.AtLeast(3), access.CategoryLock, "Takes a lock with NX: OK, or nil if it is held. XX, IFEQ and IFDEQ change one that is held, IFNE and IFDNE also take a free one; XX, IFNE and IFDNE need the category force.", h.set, key, value, arg.Optional(when), arg.Optional(expiry))),
+		row("msetex", commands.AtLeast(4), access.CategoryLock, "Takes several locks with NX, all or none, each with its own value: 1, or 0 if one is held.", h.setMany, arg.Integer("numkeys"), arg.Multiple(arg.Block("data", key, value)), arg.Optional(arg.Word("NX")), arg.Optional(expiry)),
+		row("hsetnx", commands.Exactly(4), access.CategoryLock, "Refused: a field of a hash is no lock.", refuseHashLock, key, arg.Text("field"), value),
 		row("setnx", commands.Exactly(3), access.CategoryLock, "Takes a lock without an expiry (--no-ttl): 1, or 0 if it is held.", h.setnx, key, value),
 		row("get", commands.Exactly(2), access.CategoryRead, "The value with which a quorum holds the lock, or nil; of redlockd:fence:key its fence.", h.get, arg.Text("key")),
+		row("digest", commands.Exactly(2), access.CategoryRead, "The XXH3 digest of the value with which the lock is held, for IFDEQ and IFDNE, or nil.", h.viewing(digest), key),
 		row("pttl", commands.Exactly(2), access.CategoryRead, "How many milliseconds a lock is held at least: -2 not at all, -1 without an end.", h.viewing(pttl), key),
 		row("ttl", commands.Exactly(2), access.CategoryRead, "How many seconds a lock is held: -2 not at all, -1 without an end.", h.viewing(ttl(h.deps.MasterTimeout)), key),
 		row("exists", commands.AtLeast(2), access.CategoryRead, "How many of the keys are held.", h.exists, arg.Multiple(key)),
@@ -51,8 +57,8 @@ func (h *handlers) dropinRows() []*commands.Command {
 		row("strlen", commands.Exactly(2), access.CategoryRead, "The length of the value with which the lock is held.", h.viewing(strlen), key),
 		alsoForce(commands.Barrier(row("del", commands.AtLeast(2), access.CategoryLock, "Releases locks regardless of their holders and returns their number.", h.del, arg.Multiple(key)))),
 		alsoForce(commands.Barrier(row("unlink", commands.AtLeast(2), access.CategoryLock, "Releases locks regardless of their holders and returns their number.", h.del, arg.Multiple(key)))),
-		row("delex", commands.Exactly(4), access.CategoryLock, "Releases a lock that is held with the value: 1, or 0.", h.delIfEqual, key, ifeq),
-		row("delifeq", commands.Exactly(3), access.CategoryLock, "Releases a lock that is held with the value: 1, or 0.", h.delIfEqual, key, value),
+		commands.BarrierWhen(delReads, row("delex", commands.AtLeast(2), access.CategoryLock, "Releases a lock whose value meets the condition: 1, or 0. IFNE, IFDNE and no condition need the category force.", h.delIf, key, arg.Optional(arg.OneOf("condition", compared...)))),
+		row("delifeq", commands.Exactly(3), access.CategoryLock, "Releases a lock that is held with the value: 1, or 0.", h.delIf, key, value),
 		alsoForce(commands.BarrierWhen(expireDeletes, row("expire", commands.Exactly(3), access.CategoryLock, "Gives a lock a lease from now, regardless of its holder: 1, or 0 if it is free.", h.expire, key, arg.Integer("seconds")))),
 		alsoForce(commands.BarrierWhen(expireDeletes, row("pexpire", commands.Exactly(3), access.CategoryLock, "Gives a lock a lease from now, regardless of its holder: 1, or 0 if it is free.", h.pexpire, key, arg.Integer("milliseconds")))),
 	}

@@ -1,19 +1,19 @@
-// SET key value NX|XX|IFEQ … and SETNX as lock libraries use them, as operations on
-// a quorum. Nothing else is served: redlockd is not a database.
+// SET key value NX|XX|IFEQ|IFNE|IFDEQ|IFDNE … and SETNX as lock libraries use them, as
+// operations on a quorum. Nothing else is served: redlockd is not a database.
 
 package rediscompat
 
 import (
 	"errors"
-	"time"
 
 	"redlockd/commands"
 	"redlockd/commands/access"
+	"redlockd/commands/arg"
 	"redlockd/commands/dropin"
 	"redlockd/redlock"
 )
 
-var errNoDatabase = errors.New("redlockd is not a database: SET takes or changes a lock with NX, XX or IFEQ, without GET and KEEPTTL")
+var errNoDatabase = errors.New("redlockd is not a database: SET takes or changes a lock with NX, XX, IFEQ, IFNE, IFDEQ or IFDNE, without GET and KEEPTTL")
 
 func (h *handlers) set(c *commands.Call) error {
 	watch := h.deps.DropinStats.Timed("set")
@@ -31,32 +31,59 @@ func (h *handlers) set(c *commands.Call) error {
 	if err != nil {
 		return err
 	}
-	switch r.Expiry.Kind {
-	case dropin.After:
-		request.TTL, err = h.lease(r.Expiry.MS)
-	case dropin.At:
-		request.TTL, err = h.lease(r.Expiry.MS - time.Now().UnixMilli())
-	default:
-		request.TTL, err = h.withoutExpiry()
-	}
-	if err != nil {
+	if request.TTL, err = h.leaseUntil(r.Expiry); err != nil {
 		return err
 	}
-	switch {
-	case r.When == dropin.IfAbsent:
+	switch r.When {
+	case dropin.IfAbsent:
 		h.startAcquire(c, request, watch, replyOK, replyNil)
-	case r.When == dropin.IfPresent:
+	case dropin.IfPresent:
 		if mayForce(c) {
 			h.replace(c, request, watch, "")
 		}
-	case r.Equal == r.Value && request.TTL < redlock.Endless:
-		h.prolong(c, request, watch)
-	case len(r.Equal) < 1 || len(r.Equal) > maxValueBytes:
-		c.Reply(commands.Nil) // no lock has such a value
+	case dropin.IfEqual:
+		h.replaceValue(c, request, watch, r.Operand)
 	default:
-		h.replace(c, request, watch, redlock.Token(r.Equal))
+		h.setSeen(c, r, request, watch)
 	}
 	return nil
+}
+
+// setSeen is SET with IFNE, IFDEQ and IFDNE.
+func (h *handlers) setSeen(c *commands.Call, r dropin.SetRequest, request redlock.LockRequest, watch dropin.Stopwatch) {
+	if r.When.Negative() && !mayForce(c) {
+		return
+	}
+	x := comparison{h.deps.RedisCompat, c, request.Key, watch, commands.OK, commands.Nil}
+	x.read(r.When, r.Operand, func(v redlock.View) {
+		if v.Kind == "none" {
+			h.startAcquire(c, request, watch, replyOK, replyNil)
+		} else {
+			h.replaceValue(c, request, watch, string(v.Value))
+		}
+	})
+}
+
+// replaceValue gives a lock that is held with this value another value, or a longer lease.
+func (h *handlers) replaceValue(c *commands.Call, request redlock.LockRequest, watch dropin.Stopwatch, value string) {
+	switch {
+	case value == string(request.Token) && request.TTL < redlock.Endless:
+		h.prolong(c, request, watch)
+	case len(value) < 1 || len(value) > maxValueBytes:
+		c.Reply(commands.Nil) // no lock has such a value
+	default:
+		h.replace(c, request, watch, redlock.Token(value))
+	}
+}
+
+// setReads selects the calls of SET that read before they write.
+func setReads(args []string) bool {
+	for _, word := range args[min(3, len(args)):] {
+		if arg.IsWord(word, "IFNE") || arg.IsWord(word, "IFDEQ") || arg.IsWord(word, "IFDNE") {
+			return true
+		}
+	}
+	return false
 }
 
 // setnx is SET NX without an expiry, answered by a number.
@@ -98,7 +125,7 @@ func (h *handlers) replace(c *commands.Call, r redlock.LockRequest, watch dropin
 // prolong makes a lock last longer whose value is known.
 func (h *handlers) prolong(c *commands.Call, r redlock.LockRequest, watch dropin.Stopwatch) {
 	request := redlock.ExtendRequest{DB: r.DB, Key: r.Key, Token: r.Token, TTL: r.TTL}
-	h.deps.Locks.Extend(c.Batch, request, h.prolonged(request, timed(c, watch, commands.OK, commands.Nil)))
+	h.deps.Locks.Extend(c.Batch, request, h.prolonged(request, comparison{h.deps.RedisCompat, c, r.Key, watch, commands.OK, commands.Nil}.done))
 }
 
 // prolonged notes an extension in the daemon's records.

@@ -171,6 +171,80 @@ func TestDropIn_SeveralTokensAndALeastTimeLeft(t *testing.T) {
 	}
 }
 
+// The commands of Redis 8.4 for locks. Where the referee, a redis-server of the system, has a
+// command with the same meaning, it gives the answer that is expected.
+func TestDropIn_TheComparisonsOfRedis84(t *testing.T) {
+	servers, referee := faulty.StartGroup(t, 3), faulty.StartGroup(t, 1)[0]
+	one := dial(t, serveHere(t, addresses(servers), "--bootstrap", "--master-timeout", "2s", "--key-prefix", "locks:"))
+	one.ready(t)
+	const digest = "9555e8555c62dcfd" // of hello
+	one.types(t,
+		"DIGEST k", "$-1",
+		"SET k hello IFDEQ "+digest+" PX 60000", "$-1",
+		"SET k hello IFNE other PX 60000", "+OK", // free: it is taken
+		"DIGEST k", "$16|"+digest,
+		"SET k other IFNE hello PX 60000", "$-1",
+		"SET k other IFDNE "+digest+" PX 60000", "$-1",
+		"GET k", "$5|hello",
+		"SET k hello IFDEQ "+digest+" PX 50000", "+OK", // a longer lease
+		"SET k other IFDEQ "+digest+" PX 60000", "+OK",
+		"SET k hello IFNE hello PX 60000", "+OK",
+		"DELEX k IFNE hello", ":0",
+		"DELEX k IFDNE "+digest, ":0",
+		"DELEX k IFDEQ 0000000000000000", ":0",
+		"DELEX k IFDEQ "+strings.ToUpper(digest), ":1",
+		"SET k hello NX PX 60000", "+OK",
+		"DELEX k IFDNE 0000000000000000", ":1",
+		"SET k hello NX PX 60000", "+OK",
+		"DELEX k", ":1",
+		"DELEX k", ":0",
+		"DELEX k IFNE hello", ":0",
+		"EXISTS k", ":0")
+	one.types(t,
+		"MSETEX 3 a token-of-a b token-of-b c token-of-c NX PX 60000", ":1",
+		"MSETEX 2 d token-of-d b token-of-b NX PX 60000", ":0",
+		"GET a", "$10|token-of-a", "GET c", "$10|token-of-c", "EXISTS d", ":0",
+		"DELEX b IFEQ token-of-b", ":1",
+		"MSETEX 2 d token-of-d b token-of-x NX EX 60", ":1",
+		"GET b", "$10|token-of-x",
+		"DEL a b c d", ":4")
+	// A key that is no lock.
+	for _, s := range append(servers, referee) {
+		for _, key := range []string{"locks:list", "list"} {
+			if _, err := s.Do("RPUSH", key, "x"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	const release = "if redis.call('get',KEYS[1]) == ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end"
+	for _, words := range [][]string{{"EVAL", release, "1", "list", "v"}, {"GET", "list"}} {
+		parts := make([]any, len(words))
+		for i, word := range words {
+			parts[i] = word
+		}
+		_, err := referee.Do(parts...)
+		if err == nil || !strings.Contains(err.Error(), "WRONGTYPE Operation against a key holding the wrong kind of value") {
+			t.Fatalf("the referee: %v", err)
+		}
+		line := strings.Join(words, " ")
+		if words[0] == "EVAL" {
+			line = `EVAL "` + release + `" 1 list v`
+		}
+		if got := one.ask(t, "%s", line); !strings.HasPrefix(got, "-WRONGTYPE Operation against a key holding the wrong kind of value") {
+			t.Errorf("%s: %s", words, got)
+		}
+	}
+	for _, words := range []string{"DELIFEQ list v", "SET list v IFEQ v PX 60000", "SET list v IFNE v PX 60000", "SET list v IFDEQ " + digest + " PX 60000", "DIGEST list"} {
+		if got := one.ask(t, "%s", words); !strings.HasPrefix(got, "-WRONGTYPE ") {
+			t.Errorf("%s: %s", words, got)
+		}
+	}
+	for _, words := range []string{"DELEX list IFEQ v", "DELEX list IFNE v", "DELEX list IFDNE " + digest} {
+		one.types(t, words, "-ERR Key should be of string type if conditions are specified")
+	}
+	one.types(t, "SET list v NX PX 60000", "$-1")
+}
+
 // EXPIRE of a library's script counts in seconds, and its copies outlast the lease.
 func TestDropIn_TTLIsNeverMoreThanWasRequested(t *testing.T) {
 	one := dial(t, serveHere(t, addresses(faulty.StartGroup(t, 3)), "--bootstrap", "--max-ttl", "1h", "--master-timeout", "2400ms"))
