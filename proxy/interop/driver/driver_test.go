@@ -133,7 +133,7 @@ func TestTable_SaysWhatALibraryHasNotAndWhyItIsRefused(t *testing.T) {
 
 // toldByExample is told for an example, without a daemon.
 func toldByExample(script string) outcome {
-	out := outcome{run: run{example: true}, passed: []string{"waited", "free"}}
+	out := outcome{run: run{example: true, prints: exampleLines}, passed: []string{"waited", "free"}}
 	out.readExample(strings.NewReader(script), nil)
 	out.judge(false)
 	return out

@@ -52,18 +52,13 @@ var helperLines = []exampleLine{
 	{"lost without a reply", helperLost, (*daemon).resume},
 }
 
-// lines that the program of an example or of a helper prints.
-func (r run) lines() []exampleLine {
-	if r.helper {
-		return helperLines
-	}
-	return exampleLines
-}
+// readmeLines are what the example of README.md prints.
+var readmeLines = []exampleLine{{"update", regexp.MustCompile(`^sent with fence \d{16,}$`), nil}}
 
 // exampleSteps are the steps of the lines, and what the driver sees of the lock.
-func (r run) exampleSteps() []string {
+func exampleSteps(prints []exampleLine) []string {
 	steps := []string{"waited"}
-	for _, l := range r.lines() {
+	for _, l := range prints {
 		steps = append(steps, l.step)
 	}
 	return append(steps, "free")
@@ -143,7 +138,7 @@ func (out *outcome) runExample(ctx context.Context, o options, d *daemon) {
 // readExample compares the program's lines.
 func (out *outcome) readExample(says io.Reader, d *daemon) {
 	lines, fence := bufio.NewScanner(says), ""
-	for _, expected := range out.run.lines() {
+	for _, expected := range out.run.prints {
 		if !lines.Scan() {
 			return // judge names the missing steps
 		}
@@ -204,15 +199,26 @@ func exampleRuns() []run {
 		{library: "Jedis", remark: "JedisLock.java", command: java("JedisLock", "jedis")},
 	}
 	for _, r := range helpers {
-		r.as, r.helper = "lock helper", true
+		r.as, r.prints = "lock helper", helperLines
 		all = append(all, r)
 	}
 	for i, r := range all {
 		if r.as == "" {
 			all[i].as = "example"
 		}
+		if r.prints == nil {
+			all[i].prints = exampleLines
+		}
 		all[i].example = true
 		all[i].remark = fmt.Sprintf("[%s](../../commands/examples/%s)", r.remark, r.remark)
 	}
 	return all
+}
+
+// readmeRuns has the example of README.md.
+func readmeRuns() []run {
+	return []run{{
+		library: "redis-py", as: "example of README.md", example: true, prints: readmeLines, remark: "[README.md](../../README.md)",
+		command: []string{"{built}/python-redis-8/bin/python", "-B", "{programs}/python-redis/readme.py"},
+	}}
 }

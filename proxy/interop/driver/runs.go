@@ -18,9 +18,10 @@ type run struct {
 	remark   string // for the table
 	locks    bool   // a lock library that takes the daemon for one Redis, see locks.go
 	example  bool   // a program of commands/examples, see examples.go
-	helper   bool   // an example that is a lock helper
 	lacks    string // a step of lock libraries that it has no call for
 	refusal  string // how the error begins by which the daemon refuses it
+
+	prints []exampleLine // the lines of an example
 }
 
 func (r run) name() string {
@@ -38,7 +39,7 @@ func placed(text string, o options) string {
 // runs in the order of the table.
 func runs() []run {
 	var all []run
-	for _, language := range [][]run{cRuns(), goRuns(), pythonRuns(), nodeRuns(), javaRuns(), rustRuns(), scriptRuns(), recordedRuns(), lockRuns(), exampleRuns()} {
+	for _, language := range [][]run{cRuns(), goRuns(), pythonRuns(), nodeRuns(), javaRuns(), rustRuns(), scriptRuns(), recordedRuns(), lockRuns(), exampleRuns(), readmeRuns()} {
 		all = append(all, language...)
 	}
 	return all
