@@ -29,6 +29,7 @@ public final class JedisLock implements AutoCloseable {
     public final long fence;
     private final Jedis locks;
     private final String key, token, ttl;
+    private final long end; // of the longest hold
     private final CountDownLatch closed = new CountDownLatch(1);
     private volatile long until = System.nanoTime() + Long.MAX_VALUE / 2;
     private volatile boolean lost;
@@ -46,13 +47,14 @@ public final class JedisLock implements AutoCloseable {
             if (granted == null) throw new Taken(key);
             token = (String) granted.get(0);
             fence = (Long) granted.get(2);
+            end = System.nanoTime() + longest.toNanos();
             extend(); // confirms the lock after the WAIT
             check();
         } catch (RuntimeException e) {
             locks.close(); // redlockd then releases what may be left of the lock
             throw e;
         }
-        Thread renewal = new Thread(() -> renew(ttl.toMillis() / 3, System.nanoTime() + longest.toNanos()), "renews " + key);
+        Thread renewal = new Thread(() -> renew(ttl.toMillis() / 3), "renews " + key);
         renewal.setDaemon(true);
         renewal.start();
     }
@@ -72,12 +74,12 @@ public final class JedisLock implements AutoCloseable {
         Long validity = (Long) send(Command.DEXTEND, key, token, ttl);
         check();
         if (validity == null) lost = true;
-        else until = sent + validity * 1_000_000;
+        else until = sent + Math.min(validity * 1_000_000, end - sent);
     }
 
-    private void renew(long pause, long end) {
+    private void renew(long pause) {
         try {
-            while (!closed.await(pause, TimeUnit.MILLISECONDS) && !lost && System.nanoTime() - end < 0) {
+            while (!closed.await(pause, TimeUnit.MILLISECONDS) && !lost) {
                 try {
                     extend();
                 } catch (JedisDataException e) {

@@ -37,13 +37,12 @@ async function lock(key, { ttl = 30000, wait = 60000, longest = 600000, ...conne
     const sent = performance.now(); // the validity counts from here
     const validity = await locks.sendCommand(['DEXTEND', key, token, `${ttl}`]);
     check();
-    until = validity === null ? -Infinity : sent + validity;
+    until = validity === null ? -Infinity : Math.min(sent + validity, end);
     check();
     clearTimeout(over);
     over = setTimeout(lose, until - performance.now());
   };
   const renew = async () => {
-    if (performance.now() >= end) return;
     try {
       await extend();
     } catch (error) { // after an error reply, for example NOQUORUM, the next extension may succeed

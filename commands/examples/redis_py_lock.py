@@ -14,8 +14,8 @@ class LockLost(Exception):
 
 
 class Held:
-    def __init__(self, locks, key, token, fence, ttl):
-        self.fence, self._until = fence, math.inf
+    def __init__(self, locks, key, token, fence, ttl, end):
+        self.fence, self._until, self._end = fence, math.inf, end
         self._locks, self._extension = locks, ("DEXTEND", key, token, ttl)
 
     def check(self):
@@ -27,11 +27,10 @@ class Held:
         sent = time.monotonic()  # the validity counts from here
         validity = self._locks.execute_command(*self._extension)
         late = time.monotonic() >= self._until  # lost stays lost
-        self._until = -math.inf if validity is None or late else sent + validity / 1000
+        self._until = -math.inf if validity is None or late else min(sent + validity / 1000, self._end)
 
-    def _renew(self, ended, ttl, longest):
-        end = time.monotonic() + longest
-        while not ended.wait(ttl / 3) and time.monotonic() < min(self._until, end):
+    def _renew(self, ended, pause):
+        while not ended.wait(pause) and time.monotonic() < self._until:
             try:
                 self._extend()
             except redis.ResponseError:  # for example NOQUORUM: the next extension may succeed
@@ -51,11 +50,12 @@ def lock(key, ttl=30, wait=60, longest=600, **connection):
         granted = locks.execute_command("DLOCK", key, ms[0], "WAIT", ms[1], "HOLD", ms[2])
         if granted is None:
             raise LockTaken(f"another client still holds the lock on {key!r}")
-        held, ended = Held(locks, key, granted[0], granted[2], ms[0]), threading.Event()
+        held = Held(locks, key, granted[0], granted[2], ms[0], time.monotonic() + longest)
+        ended = threading.Event()
         try:
             held._extend()  # confirms the lock after the WAIT
             held.check()
-            threading.Thread(target=held._renew, args=(ended, ttl, longest), daemon=True).start()
+            threading.Thread(target=held._renew, args=(ended, ttl / 3), daemon=True).start()
             yield held
             held.check()  # the block must not have ended too late
         finally:

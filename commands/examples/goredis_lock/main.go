@@ -50,11 +50,12 @@ func (l Lock) Do(ctx context.Context, server redis.Options, work func(ctx contex
 	defer lose(nil)
 	over := time.AfterFunc(l.TTL, func() { lose(ErrLost); client.Close() }) // Close ends a DEXTEND without a reply
 	defer over.Stop()
+	end := time.Now().Add(l.Longest)
 	extend := func() error {
 		sent := time.Now() // the validity counts from here
 		validity, err := conn.Do(ctx, "DEXTEND", l.Key, granted[0], l.TTL.Milliseconds()).Int64()
 		if err == nil {
-			over.Reset(time.Until(sent.Add(time.Duration(validity) * time.Millisecond)))
+			over.Reset(min(time.Until(sent.Add(time.Duration(validity)*time.Millisecond)), time.Until(end)))
 		}
 		return err
 	}
@@ -74,7 +75,7 @@ func (l Lock) Do(ctx context.Context, server redis.Options, work func(ctx contex
 }
 
 func (l Lock) renew(ctx context.Context, extend func() error, lose context.CancelCauseFunc) {
-	for end := time.Now().Add(l.Longest); time.Now().Before(end); {
+	for {
 		select {
 		case <-time.After(l.TTL / 3):
 		case <-ctx.Done():

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"regexp"
 	"strings"
@@ -160,6 +161,33 @@ released 1
 	} {
 		if out := toldByExample(strings.Replace(lines, c.old, c.new, 1)); !strings.Contains(out.problem, c.problem) {
 			t.Errorf("with %s: problem %q, wanted %q", c.name, out.problem, c.problem)
+		}
+	}
+}
+
+// A helper whose work goes on after its lock is lost prints no line, or another one.
+func TestExample_MeetsWhatTheDriverDoesAfterALine(t *testing.T) {
+	done := 0
+	take := func(*daemon) error { done++; return nil }
+	for _, c := range []struct {
+		lines   string
+		take    func(*daemon) error
+		problem string
+		done    int
+	}{
+		{"granted fence 1795200558272421\nlost\n", take, "", 1},
+		{"granted fence 1795200558272421\nreleased\n", take, `step lost: the line is "released"`, 1},
+		{"granted fence 1795200558272421\n", take, "no word of step lost", 1},
+		{"lost\n", take, "step granted: the line is", 0},
+		{"granted fence 1795200558272421\nlost\n", func(*daemon) error { return errors.New("no daemon") }, "step granted: no daemon", 0},
+	} {
+		done = 0
+		prints := []exampleLine{{"granted", helperGranted, c.take}, {"lost", helperLost, nil}}
+		out := outcome{run: run{example: true, prints: prints}, passed: []string{"waited", "free"}}
+		out.readExample(strings.NewReader(c.lines), nil)
+		out.judge(false)
+		if (c.problem == "") != (out.problem == "") || !strings.Contains(out.problem, c.problem) || done != c.done {
+			t.Errorf("%q: problem %q after %d deeds, wanted %q after %d", c.lines, out.problem, done, c.problem, c.done)
 		}
 	}
 }
