@@ -5,6 +5,8 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -55,7 +57,7 @@ func watchSignals(signals <-chan os.Signal, drain context.CancelFunc) {
 func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stderr io.Writer) error {
 	app := cli.App{Environ: environ, In: in, Out: stdout, Err: stderr, Build: cli.Build(), HashPassword: access.HashPassword}
 	app.Serve = func(ctx context.Context, config configs.Config) error {
-		return serve(ctx, config, stdout, newLogger(config, stderr))
+		return withAddressHint(serve(ctx, config, stdout, newLogger(config, stderr)))
 	}
 	app.Jobs = map[string]cli.Job{
 		"bootstrap": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
@@ -75,6 +77,14 @@ func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stde
 		}),
 	}
 	return app.Run(ctx, args)
+}
+
+// withAddressHint adds what to do if another process listens on an address of the daemon.
+func withAddressHint(err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w: stop the process that listens there, or choose another address with --listen or --admin-listen", err)
+	}
+	return err
 }
 
 // newTable has the commands of all packages, in the order of the documentation.

@@ -225,9 +225,12 @@ func TestRun_ReportsAnAddressInUse(t *testing.T) {
 	}
 	defer taken.Close()
 	address := taken.Addr().String()
-	err = run(t.Context(), []string{"--listen", address, "--log-level=error"}, nil, nil, io.Discard, io.Discard)
-	if err == nil || errors.Is(err, configs.ErrInvalid) || !strings.Contains(err.Error(), address) {
-		t.Errorf("got %v", err)
+	for _, args := range [][]string{{"--listen", address}, {"--listen", "127.0.0.1:0", "--admin-listen", address}} {
+		err = run(t.Context(), append(args, "--log-level=error"), nil, nil, io.Discard, io.Discard)
+		if err == nil || errors.Is(err, configs.ErrInvalid) || !strings.Contains(err.Error(), address) ||
+			!strings.Contains(err.Error(), "another address with --listen") {
+			t.Errorf("%q: got %v", args, err)
+		}
 	}
 }
 

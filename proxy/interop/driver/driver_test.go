@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"regexp"
 	"strings"
@@ -133,8 +134,8 @@ func TestTable_SaysWhatALibraryHasNotAndWhyItIsRefused(t *testing.T) {
 
 // toldByExample is told for an example, without a daemon.
 func toldByExample(script string) outcome {
-	out := outcome{run: run{example: true}, passed: []string{"waited", "free"}}
-	out.readExample(strings.NewReader(script))
+	out := outcome{run: run{example: true, prints: exampleLines}, passed: []string{"waited", "free"}}
+	out.readExample(strings.NewReader(script), nil)
 	out.judge(false)
 	return out
 }
@@ -164,6 +165,33 @@ released 1
 	}
 }
 
+// A helper whose work goes on after its lock is lost prints no line, or another one.
+func TestExample_MeetsWhatTheDriverDoesAfterALine(t *testing.T) {
+	done := 0
+	take := func(*daemon) error { done++; return nil }
+	for _, c := range []struct {
+		lines   string
+		take    func(*daemon) error
+		problem string
+		done    int
+	}{
+		{"granted fence 1795200558272421\nlost\n", take, "", 1},
+		{"granted fence 1795200558272421\nreleased\n", take, `step lost: the line is "released"`, 1},
+		{"granted fence 1795200558272421\n", take, "no word of step lost", 1},
+		{"lost\n", take, "step granted: the line is", 0},
+		{"granted fence 1795200558272421\nlost\n", func(*daemon) error { return errors.New("no daemon") }, "step granted: no daemon", 0},
+	} {
+		done = 0
+		prints := []exampleLine{{"granted", helperGranted, c.take}, {"lost", helperLost, nil}}
+		out := outcome{run: run{example: true, prints: prints}, passed: []string{"waited", "free"}}
+		out.readExample(strings.NewReader(c.lines), nil)
+		out.judge(false)
+		if (c.problem == "") != (out.problem == "") || !strings.Contains(out.problem, c.problem) || done != c.done {
+			t.Errorf("%q: problem %q after %d deeds, wanted %q after %d", c.lines, out.problem, done, c.problem, c.done)
+		}
+	}
+}
+
 // The page shows every example, with a version that the last run of the table tested.
 func TestExamples_AreOnThePageOfClients(t *testing.T) {
 	page, err := os.ReadFile("../../../commands/CLIENTS.md")
@@ -180,7 +208,7 @@ func TestExamples_AreOnThePageOfClients(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if !regexp.MustCompile(`HOLD["'], *["']?[1-9][0-9_]+`).Match(program) {
+		if max := regexp.MustCompile(`HOLD["'], *(["']?[1-9][0-9_]+|.*(?i:longest|ms\[2\]))`); !max.Match(program) {
 			t.Errorf("%s holds its lock without max-ms", file)
 		}
 		row := regexp.MustCompile(`(?m)^\| ` + r.library + `\b.*\(` + regexp.QuoteMeta(file) + `\) \| (\S+) \|$`).FindStringSubmatch(string(page))

@@ -1,6 +1,6 @@
-// The examples of commands/examples. Another client holds the lock until the example
-// waits for it. The driver compares every line that the example prints, and then takes
-// the lock.
+// The examples and lock helpers of commands/examples. Another client holds the lock until
+// the program waits for it. The driver compares every line that the program prints, and
+// then takes the lock. It also takes the lock away from a helper, and stops its daemon.
 
 package main
 
@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -20,19 +21,59 @@ const (
 	exampleTTL = 30000 // milliseconds
 )
 
-// exampleLines are what every example prints: one line for each step.
-var exampleLines = []struct {
+// exampleLine is what a program prints for a step, and what the driver does then.
+type exampleLine struct {
 	step string
 	line *regexp.Regexp
-}{
-	{"granted", regexp.MustCompile(`^granted fence (?P<fence>\d{16,}), validity (?P<validity>\d+) ms$`)},
-	{"confirmed", regexp.MustCompile(`^confirmed validity (?P<validity>\d+) ms$`)},
-	{"update", regexp.MustCompile(`^update (?:1 row|UPDATE invoices SET state = 'sent', fence = (?:\$1|\?) WHERE id = 7 AND fence <= (?:\$1|\?)) with fence (?P<fence>\d+)$`)},
-	{"released", regexp.MustCompile(`^released 1$`)},
+	then func(*daemon) error // nil: nothing
 }
 
-// exampleSteps are the steps of exampleLines, and what the driver sees of the lock.
-var exampleSteps = []string{"waited", "granted", "confirmed", "update", "released", "free"}
+// exampleLines are what every example prints: one line for each step.
+var exampleLines = []exampleLine{
+	{"granted", regexp.MustCompile(`^granted fence (?P<fence>\d{16,}), validity (?P<validity>\d+) ms$`), nil},
+	{"confirmed", regexp.MustCompile(`^confirmed validity (?P<validity>\d+) ms$`), nil},
+	{"update", regexp.MustCompile(`^update (?:1 row|UPDATE invoices SET state = 'sent', fence = (?:\$1|\?) WHERE id = 7 AND fence <= (?:\$1|\?)) with fence (?P<fence>\d+)$`), nil},
+	{"released", regexp.MustCompile(`^released 1$`), nil},
+}
+
+var (
+	helperGranted = regexp.MustCompile(`^granted fence \d{16,}$`)
+	helperLost    = regexp.MustCompile(`^lost$`)
+)
+
+// helperLines are what every helper prints. Its second and third piece of work last an hour,
+// and its read timeout is longer than the limit of a run: only the helper itself can end them.
+var helperLines = []exampleLine{
+	{"granted", helperGranted, nil},
+	{"released", regexp.MustCompile(`^released$`), nil},
+	{"granted again", helperGranted, (*daemon).force},
+	{"lost by DFORCE", helperLost, nil},
+	{"granted a third time", helperGranted, (*daemon).pause},
+	{"lost without a reply", helperLost, (*daemon).resume},
+}
+
+// readmeLines are what the example of README.md prints.
+var readmeLines = []exampleLine{{"update", regexp.MustCompile(`^sent with fence \d{16,}$`), nil}}
+
+// exampleSteps are the steps of the lines, and what the driver sees of the lock.
+func exampleSteps(prints []exampleLine) []string {
+	steps := []string{"waited"}
+	for _, l := range prints {
+		steps = append(steps, l.step)
+	}
+	return append(steps, "free")
+}
+
+// force releases the lock regardless of its holder.
+func (d *daemon) force() error {
+	_, err := d.ask("DFORCE "+exampleKey+"\r\n", ":1\r\n")
+	return err
+}
+
+// pause stops the daemon's process: its connections stay open, and it sends no replies.
+func (d *daemon) pause() error { return d.process.cmd.Process.Signal(syscall.SIGSTOP) }
+
+func (d *daemon) resume() error { return d.process.cmd.Process.Signal(syscall.SIGCONT) }
 
 // playExample gives the program a daemon, and keys of its own on the masters.
 func playExample(ctx context.Context, o options, s *stand, r run, number int) (out outcome) {
@@ -50,6 +91,7 @@ func playExample(ctx context.Context, o options, s *stand, r run, number int) (o
 		return out
 	}
 	defer func() { d.process.terminate() }()
+	defer d.resume() // a stopped process does not end
 	ctx, cancel := context.WithTimeout(ctx, o.patience)
 	defer cancel()
 	out.run.command = append(slices.Clone(r.command), d.address)
@@ -76,6 +118,9 @@ func (out *outcome) runExample(ctx context.Context, o options, d *daemon) {
 		waited <- err
 	}()
 	out.follow(ctx, o, d, nil)
+	if err := d.resume(); err != nil {
+		out.fail("%v", err)
+	}
 	ended()
 	if err := <-waited; err != nil {
 		out.fail("%v", err)
@@ -91,9 +136,9 @@ func (out *outcome) runExample(ctx context.Context, o options, d *daemon) {
 }
 
 // readExample compares the program's lines.
-func (out *outcome) readExample(says io.Reader) {
+func (out *outcome) readExample(says io.Reader, d *daemon) {
 	lines, fence := bufio.NewScanner(says), ""
-	for _, expected := range exampleLines {
+	for _, expected := range out.run.prints {
 		if !lines.Scan() {
 			return // judge names the missing steps
 		}
@@ -114,6 +159,13 @@ func (out *outcome) readExample(says io.Reader) {
 			}
 		}
 		out.passed = append(out.passed, expected.step)
+		if expected.then == nil {
+			continue
+		}
+		if err := expected.then(d); err != nil {
+			out.fail("step %s: %v", expected.step, err)
+			return
+		}
 	}
 	if lines.Scan() {
 		out.fail("a line after the last step: %q", lines.Text())
@@ -140,12 +192,33 @@ func exampleRuns() []run {
 		{library: "phpredis", remark: "phpredis.php", command: []string{"php", "{examples}/phpredis.php"}},
 		{library: "redis-rs", remark: "redis_rs.rs", command: []string{"{built}/rust-redis/debug/example"}},
 	}
+	helpers := []run{
+		{library: "redis-py", remark: "redis_py_lock.py", command: append(slices.Clone(python), "{examples}/redis_py_lock.py")},
+		{library: "node-redis", remark: "node_redis_lock.js", command: []string{"node", "{examples}/node_redis_lock.js"}, environ: []string{"NODE_PATH={built}/node-redis/node_modules"}},
+		{library: "go-redis", remark: "goredis_lock/main.go", command: []string{"{built}/examples/goredis_lock"}},
+		{library: "Jedis", remark: "JedisLock.java", command: java("JedisLock", "jedis")},
+	}
+	for _, r := range helpers {
+		r.as, r.prints = "lock helper", helperLines
+		all = append(all, r)
+	}
 	for i, r := range all {
 		if r.as == "" {
 			all[i].as = "example"
+		}
+		if r.prints == nil {
+			all[i].prints = exampleLines
 		}
 		all[i].example = true
 		all[i].remark = fmt.Sprintf("[%s](../../commands/examples/%s)", r.remark, r.remark)
 	}
 	return all
+}
+
+// readmeRuns has the example of README.md.
+func readmeRuns() []run {
+	return []run{{
+		library: "redis-py", as: "example of README.md", example: true, prints: readmeLines, remark: "[README.md](../../README.md)",
+		command: []string{"{built}/python-redis-8/bin/python", "-B", "{programs}/python-redis/readme.py"},
+	}}
 }

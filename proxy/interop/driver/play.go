@@ -143,7 +143,7 @@ func (out *outcome) follow(ctx context.Context, o options, d *daemon, environ []
 		return
 	}
 	if out.run.example {
-		out.readExample(says)
+		out.readExample(says, d)
 	} else {
 		out.listen(says, answers, d)
 	}

@@ -20,6 +20,8 @@ type run struct {
 	example  bool   // a program of commands/examples, see examples.go
 	lacks    string // a step of lock libraries that it has no call for
 	refusal  string // how the error begins by which the daemon refuses it
+
+	prints []exampleLine // the lines of an example
 }
 
 func (r run) name() string {
@@ -37,7 +39,7 @@ func placed(text string, o options) string {
 // runs in the order of the table.
 func runs() []run {
 	var all []run
-	for _, language := range [][]run{cRuns(), goRuns(), pythonRuns(), nodeRuns(), javaRuns(), rustRuns(), scriptRuns(), recordedRuns(), lockRuns(), exampleRuns()} {
+	for _, language := range [][]run{cRuns(), goRuns(), pythonRuns(), nodeRuns(), javaRuns(), rustRuns(), scriptRuns(), recordedRuns(), lockRuns(), exampleRuns(), readmeRuns()} {
 		all = append(all, language...)
 	}
 	return all
