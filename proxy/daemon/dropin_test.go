@@ -388,6 +388,9 @@ func TestDropIn_TheCategoryLockTakesNoLockFromItsHolder(t *testing.T) {
 	anna.types(t, "AUTH anna anna", "+OK")
 	bert.types(t, "AUTH bert bert", "+OK")
 	token := anna.lock(t, "k")
+	everywhere := strings.Join([]string{token, token, token}, " ")
+	holding := func() string { return strings.Join(held(t, servers, "k"), " ") }
+	eventually(t, "all masters have the lock", func() bool { return holding() == everywhere }, holding)
 	bert.types(t, "DUNLOCK lock:own "+bert.lock(t, "lock:own"), ":1", "SET lock:own berts-value NX PX 30000", "+OK")
 	const wakes = `\n    if redis.call(\"get\", KEYS[1]) ~= ARGV[1] then\n        return 1\n    else\n        redis.call(\"del\", KEYS[2])\n` +
 		`        redis.call(\"lpush\", KEYS[2], 1)\n        redis.call(\"pexpire\", KEYS[2], ARGV[2])\n        redis.call(\"del\", KEYS[1])\n        return 0\n    end\n`
@@ -405,7 +408,7 @@ func TestDropIn_TheCategoryLockTakesNoLockFromItsHolder(t *testing.T) {
 	if got := bert.ask(t, "SET k berts-value PX 30000"); !strings.HasPrefix(got, "-ERR redlockd is not a database") {
 		t.Error(got)
 	}
-	if got := held(t, servers, "k"); strings.Join(got, " ") != strings.Join([]string{token, token, token}, " ") {
+	if got := holding(); got != everywhere {
 		t.Errorf("the masters have %q", got)
 	}
 }
