@@ -97,6 +97,7 @@ func (c *cluster) now(i int) int64 {
 }
 
 func TestEviction_BetweenTwoChecksEndsTheIncarnation(t *testing.T) {
+	t.Parallel()
 	c, one, key := heldForLong(t)
 	incarnation, began := c.incarnation(1), c.now(1)
 	c.evict(1)
@@ -116,6 +117,7 @@ func TestEviction_BetweenTwoChecksEndsTheIncarnation(t *testing.T) {
 
 // CONFIG RESETSTAT puts the count back where it was.
 func TestEviction_IsNotHiddenByAResetOfTheStatistics(t *testing.T) {
+	t.Parallel()
 	c, one, key := heldForLong(t)
 	incarnation, began := c.incarnation(1), c.now(1)
 	c.evict(1)
@@ -127,6 +129,7 @@ func TestEviction_IsNotHiddenByAResetOfTheStatistics(t *testing.T) {
 }
 
 func TestEviction_AResetBetweenTwoConnectionsEndsTheIncarnation(t *testing.T) {
+	t.Parallel()
 	c, one, key := heldForLong(t)
 	incarnation, began := c.incarnation(1), c.now(1)
 	one.cutOff(1)
@@ -138,6 +141,7 @@ func TestEviction_AResetBetweenTwoConnectionsEndsTheIncarnation(t *testing.T) {
 
 // The policy alone is enough: what it takes would be counted too late.
 func TestEviction_APolicyThatWasSeenEndsTheIncarnation(t *testing.T) {
+	t.Parallel()
 	c, one, key := heldForLong(t)
 	incarnation, began := c.incarnation(1), c.now(1)
 	c.do(1, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
@@ -147,6 +151,7 @@ func TestEviction_APolicyThatWasSeenEndsTheIncarnation(t *testing.T) {
 }
 
 func TestEviction_APolicyThatAFreshDaemonFindsEndsTheIncarnation(t *testing.T) {
+	t.Parallel()
 	c, one, key := heldForLong(t)
 	incarnation, began := c.incarnation(1), c.now(1)
 	one.end()
@@ -162,6 +167,7 @@ func TestEviction_APolicyThatAFreshDaemonFindsEndsTheIncarnation(t *testing.T) {
 // The count that an incarnation began with is on the master, where a daemon that was not there
 // finds it.
 func TestEviction_WhileNoDaemonIsConnectedEndsTheIncarnation(t *testing.T) {
+	t.Parallel()
 	for what, args := range map[string][]string{"volatile": nil, "durable": durably} {
 		t.Run(what, func(t *testing.T) {
 			c, one, key := heldForLong(t, args...)
@@ -178,6 +184,7 @@ func TestEviction_WhileNoDaemonIsConnectedEndsTheIncarnation(t *testing.T) {
 // A server that evicted before its first incarnation is as good as any other; a
 // count that falls below the one it began with ends the incarnation.
 func TestEviction_BeforeTheFirstIncarnationDoesNoHarm(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, lasting)
 	c.do(1, "SET", "k", "x", "EX", 1000)
 	c.evictBlank(1)
@@ -204,6 +211,7 @@ func (c *cluster) evictBlank(i int) {
 
 // The new process of a durable master counts from 0, whatever the count was.
 func TestEviction_TheCountOfADurableMasterBeginsAnewWithItsProcess(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, lasting, durably...)
 	c.do(1, "SET", "k", "x", "EX", 1000)
 	c.evictBlank(1)
@@ -225,6 +233,7 @@ func TestEviction_TheCountOfADurableMasterBeginsAnewWithItsProcess(t *testing.T)
 
 // Without CONFIG the policy is read at admissions only, and the count shows an eviction.
 func TestEviction_IsFoundWhereCONFIGIsForbidden(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, lasting)
 	for i := range c.servers {
 		c.do(i, "ACL", "SETUSER", "noconfig", "on", ">secret", "~*", "&*", "+@all", "-config")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redlockd/pool/setup"
+	"redlockd/redlock/redlocktest"
 )
 
 // bootstrapAbove is what "redlockd bootstrap --fence-above N" does.
@@ -22,7 +23,7 @@ func bootstrapAbove(c *cluster, force bool, n int64) (said string, err error) {
 // registers are those of a master in all databases.
 func (c *cluster) registers(i int) (all []int64) {
 	c.t.Helper()
-	for db := range 16 {
+	for db := range redlocktest.Databases {
 		score := c.do(i, "EVAL", "redis.call('SELECT', ARGV[1]) return redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')[2]", 1, "redlockd:seal", db)
 		var register int64
 		if _, err := fmt.Sscan(score.(string), &register); err != nil {
@@ -55,7 +56,7 @@ func TestBootstrap_StartsFencesAboveWhatTheResourcesHaveSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf("fences: all are above %d in databases 0-15", before.Fence); !strings.Contains(said, want) {
+	if want := fmt.Sprintf("fences: all are above %d in databases 0-%d", before.Fence, redlocktest.Databases-1); !strings.Contains(said, want) {
 		t.Errorf("it said %q, want %q", said, want)
 	}
 	for i := range c.servers {
@@ -66,7 +67,7 @@ func TestBootstrap_StartsFencesAboveWhatTheResourcesHaveSeen(t *testing.T) {
 		}
 	}
 	after := c.startDaemon().admitted()
-	for _, db := range []int{0, 15} {
+	for _, db := range []int{0, redlocktest.Databases - 1} {
 		g := after.get(LockRequest{DB: db, Key: "k", TTL: time.Second})
 		if g.Fence <= before.Fence {
 			t.Errorf("database %d: fence %d after %d", db, g.Fence, before.Fence)

@@ -191,7 +191,7 @@ type idLoad struct {
 func load(t *testing.T, daemons ...*daemon) *idLoad {
 	l := &idLoad{t: t, origin: time.Now(), target: 200_000}
 	if raceDetector {
-		l.target = 60_000
+		l.target = 30_000
 	}
 	if longRun() {
 		l.target = 1_000_000

@@ -86,6 +86,7 @@ func (c *cluster) rolledBack(d *daemon, i int, incarnation string) {
 
 // Two of three masters come back from backups, and the daemon is new, too.
 func TestRecords_AMajorityFromBackupsHoldsNoSecondLockAndRepeatsNoID(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long, durable...)
 	one := c.daemon()
 	backups := map[int]string{0: backUp(t, c.servers[0]), 1: backUp(t, c.servers[1])}
@@ -127,6 +128,7 @@ func TestRecords_AMajorityFromBackupsHoldsNoSecondLockAndRepeatsNoID(t *testing.
 // One master of a bare quorum comes back from a backup, the third was away meanwhile:
 // its records are old, and the second's decide.
 func TestRecords_OneMasterOfABareQuorumFromABackupDoesNotVote(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long, durable...)
 	one := c.daemon()
 	backup, incarnation := backUp(t, c.servers[0]), c.incarnation(0)
@@ -152,6 +154,7 @@ func TestRecords_OneMasterOfABareQuorumFromABackupDoesNotVote(t *testing.T) {
 // A replica that lags is promoted and started again in its master's place: nothing
 // in its memory tells that it was a replica.
 func TestRecords_APromotedReplicaThatWasRestartedDoesNotVote(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long, durable...)
 	one := c.daemon()
 	files := map[int]string{}
@@ -194,6 +197,7 @@ func (c *cluster) promoted(of int) string {
 // A daemon that ran all the time has recorded the incarnation after the one that comes
 // back.
 func TestRecords_AnEarlierIncarnationDoesNotComeBack(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long, durable...)
 	one := c.daemon()
 	backup, first := backUp(t, c.servers[0]), c.incarnation(0)
@@ -212,6 +216,7 @@ func TestRecords_AnEarlierIncarnationDoesNotComeBack(t *testing.T) {
 
 // Masters that kept everything vote at once, whatever the daemons' records contain.
 func TestRecords_DurableMastersVoteAtOnceAfterARestart(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long, durable...)
 	one := c.daemon()
 	held := one.take("k", long)
@@ -253,6 +258,7 @@ func TestRecords_DurableMastersVoteAtOnceAfterARestart(t *testing.T) {
 // A blank master begins above what the others remember of it, although a daemon
 // that has just started has seen nothing.
 func TestRecords_ABlankMasterBeginsAboveThem(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon()
 	ahead := c.register(0) + time.Hour.Microseconds()
@@ -272,6 +278,7 @@ func TestRecords_ABlankMasterBeginsAboveThem(t *testing.T) {
 
 // Whatever stands at the key, the masters vote, and the log has it once.
 func TestRecords_ThatAreDamagedCountAsAbsent(t *testing.T) {
+	t.Parallel()
 	for what, write := range map[string][]any{
 		"another type":  {"SET", "redlockd:acked", "mine"},
 		"too high":      {"ZADD", "redlockd:acked", int64(1)<<52 + 1, "group=default/db=0/master=a"},
@@ -300,6 +307,7 @@ func TestRecords_ThatAreDamagedCountAsAbsent(t *testing.T) {
 
 // The records cost nothing while nothing happens, and one command a second otherwise.
 func TestRecords_OfAnIdleGroupAreNotWritten(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long, durable...)
 	one := c.daemon()
 	one.take("k", long)
@@ -349,6 +357,7 @@ func (c *cluster) calls(command string) int64 {
 // The operator's declaration that no earlier incarnation matters holds, whatever the
 // records contain.
 func TestRecords_DoNotUndoABootstrap(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, long, durable...)
 	one := c.daemon()
 	c.raise(0, c.register(0)+time.Hour.Microseconds())

@@ -100,6 +100,7 @@ func (c *cluster) playEndings(d *daemon) []ending {
 }
 
 func TestWork_IsNotGivenByMastersThatCameBackWithAnOlderFile(t *testing.T) {
+	t.Parallel()
 	c, d := newForgetful(t)
 	all := c.playEndings(d)
 	c.comeBack(d, 0, 1, 2)
@@ -110,6 +111,7 @@ func TestWork_IsNotGivenByMastersThatCameBackWithAnOlderFile(t *testing.T) {
 
 // The third master alone remembers, and is no quorum.
 func TestWork_IsNotGivenByMastersThatCameBackWithAnOlderFileOneAtATime(t *testing.T) {
+	t.Parallel()
 	c, d := newForgetful(t)
 	all := c.playEndings(d)
 	c.comeBack(d, 0)
@@ -121,6 +123,7 @@ func TestWork_IsNotGivenByMastersThatCameBackWithAnOlderFileOneAtATime(t *testin
 
 // A token proves that its attempt was granted, and not that nothing came behind it.
 func TestWork_IsNotGivenBecauseALateWorkerProvesItsAttemptToMastersThatForgot(t *testing.T) {
+	t.Parallel()
 	c, d := newForgetful(t)
 	r := WorkRequest{Key: "k", Timeout: brief, Max: 3, Keep: remembered}
 	first := d.find(r, WorkAcquired, 1)
@@ -143,6 +146,7 @@ func TestWork_IsNotGivenBecauseALateWorkerProvesItsAttemptToMastersThatForgot(t 
 // A worker whose attempt was given up does not get it back from masters that forgot
 // that, although it keeps the attempt alive on them until they vote.
 func TestWorkExtend_IsNotGrantedByMastersThatCameBackWithAnOlderFile(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, 4*time.Second)
 	d := c.daemon(keeps(remembered))
 	r := WorkRequest{Key: "k", Timeout: 4 * time.Second, Max: 3, Keep: remembered}
@@ -171,6 +175,7 @@ func TestWorkExtend_IsNotGrantedByMastersThatCameBackWithAnOlderFile(t *testing.
 // A record that a master has written since it came back is reliable, however new
 // its memory is.
 func TestWork_IsGivenByAMasterThatHasSeenTheAttemptSinceItCameBack(t *testing.T) {
+	t.Parallel()
 	c, d := newForgetful(t)
 	c.servers[0].RestartEmpty()
 	d.awaitProcess(0, c.servers[0])
@@ -187,6 +192,7 @@ func TestWork_IsGivenByAMasterThatHasSeenTheAttemptSinceItCameBack(t *testing.T)
 
 // A durable master keeps its incarnation over a restart, and what it wrote in it.
 func TestWork_IsGivenByDurableMastersThatWereRestarted(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3, 2*time.Second, durable...)
 	d := c.daemon(keeps(remembered))
 	r := WorkRequest{Key: "k", Timeout: 2 * time.Second, Max: 3, Keep: remembered}

@@ -131,6 +131,7 @@ func TestLock_DistinguishesHeldFromFailed(t *testing.T) {
 }
 
 func TestLock_RetriesWhileItMayWait(t *testing.T) {
+	t.Parallel()
 	s := startScript(t, map[string][]string{"DLOCK": {"$-1\r\n", "-TRYLATER busy\r\n", "", "-NOQUORUM 1 of 3\r\n", granted}, "DEXTEND": {":30000\r\n"}})
 	code, out, printed := locked(t, nil, []*script{s}, "--wait", "1m", "k", "--", "echo", "ran")
 	if code != 0 || out != "ran\n" || s.count("DLOCK k") != 5 {
@@ -140,6 +141,7 @@ func TestLock_RetriesWhileItMayWait(t *testing.T) {
 
 // The first try waits for nothing, so that the reason is known when the wait begins.
 func TestLock_ShowsWhyItBeginsToWait(t *testing.T) {
+	t.Parallel()
 	holder := "*1\r\n*6\r\n$4\r\nname\r\n$4\r\nanna\r\n$3\r\nttl\r\n:20000\r\n$4\r\nmeta\r\n$6\r\n\x1b[2Jno\r\n"
 	for _, c := range []struct{ first, view, says string }{
 		{"$-1\r\n", "*4\r\n$5\r\nstate\r\n+held\r\n$7\r\nholders\r\n" + holder, `, held by name "anna" meta "\x1b[2Jno", for 20s unless it is extended`},
@@ -253,6 +255,7 @@ func TestLock_DoesNotWaitForAnAddressThatIsNone(t *testing.T) {
 
 // A machine so busy that the lease is over before its extension gets longer leases.
 func TestLock_KeepsTheLeaseWhileTheCommandRuns(t *testing.T) {
+	t.Parallel()
 	for ttl := 900 * time.Millisecond; ; ttl *= 2 {
 		short := fmt.Sprintf("*3\r\n$5\r\ntoken\r\n:%d\r\n:41\r\n", ttl.Milliseconds())
 		s := startScript(t, map[string][]string{"DLOCK": {short}, "DEXTEND": {"", fmt.Sprintf(":%d\r\n", ttl.Milliseconds())}})
@@ -270,6 +273,7 @@ func TestLock_KeepsTheLeaseWhileTheCommandRuns(t *testing.T) {
 // The quorum replies that it is lost, or no reply comes: the command must end,
 // and so must what it has started.
 func TestLock_EndsTheCommandWhenTheLockIsLost(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		validity     int
 		extend, says string
@@ -289,6 +293,7 @@ func TestLock_EndsTheCommandWhenTheLockIsLost(t *testing.T) {
 }
 
 func TestLock_KillsWhatDoesNotEndOnTERM(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startScript(t, map[string][]string{"DLOCK": {granted}, "DEXTEND": {":30000\r\n"}})
 	s.turn = func() { // the command does not mind TERM: now the lock is lost
@@ -303,6 +308,7 @@ func TestLock_KillsWhatDoesNotEndOnTERM(t *testing.T) {
 }
 
 func TestLock_OnlyWarnsIfThatIsWanted(t *testing.T) {
+	t.Parallel()
 	s := startScript(t, map[string][]string{"DLOCK": {"*3\r\n$5\r\ntoken\r\n:900\r\n:41\r\n"}, "DEXTEND": {"$-1\r\n"}, "DUNLOCK": {":0\r\n"}})
 	code, out, printed := locked(t, nil, []*script{s}, "--ttl", "900ms", "--on-lost", "warn", "k", "--", "sh", "-c", "sleep 2; echo survived")
 	if code != 0 || out != "survived\n" || strings.Count(printed, "LOST") != 1 {

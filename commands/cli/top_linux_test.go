@@ -130,6 +130,7 @@ func (p *pseudoTerminal) restored(t *testing.T) {
 }
 
 func TestTop_FollowsTheDaemonAndTheTerminal(t *testing.T) {
+	t.Parallel()
 	p, s := openPseudoTerminal(t), answering(t)
 	ended := watch(t.Context(), p, s, "NO_COLOR=1")
 	p.awaits(t, "the verdict", func(screen string) bool {
@@ -172,6 +173,7 @@ func TestTop_FollowsTheDaemonAndTheTerminal(t *testing.T) {
 }
 
 func TestTop_RestoresTheTerminalHoweverItEnds(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(p *pseudoTerminal, s *script, cancel func()){
 		"Ctrl-C": func(p *pseudoTerminal, _ *script, _ func()) { _, _ = p.user.WriteString("\x03") }, // a failure shows below
 		"signal": func(_ *pseudoTerminal, _ *script, cancel func()) { cancel() },

@@ -191,6 +191,7 @@ func answering(t *testing.T, infos ...string) *script {
 }
 
 func TestTopOnce_PrintsASnapshotAndOnlyReads(t *testing.T) {
+	t.Parallel()
 	s := answering(t)
 	r := record("LOCK_USER=anna", "LOCK_PASSWORD=secret")
 	if err := r.Run(t.Context(), []string{"top", "--once", "--connect", s.Addr().String(), "--db", "3"}); err != nil {

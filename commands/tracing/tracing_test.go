@@ -22,6 +22,7 @@ const (
 )
 
 func TestSpan_OfALockHasItsParentItsOutcomeAndEveryMastersVote(t *testing.T) {
+	t.Parallel()
 	c := newCollector(t)
 	e := newEngine(t, Options{Endpoint: c.URL, Version: "v9"}, five)
 	token := redlock.Token("a-token-that-must-stay-secret")
@@ -69,6 +70,7 @@ func TestSpan_OfALockHasItsParentItsOutcomeAndEveryMastersVote(t *testing.T) {
 }
 
 func TestSpan_OfAReleaseIsInTheTraceOfItsLock(t *testing.T) {
+	t.Parallel()
 	c := newCollector(t)
 	e := newEngine(t, Options{Endpoint: c.URL}, five)
 	g := e.lock(redlock.LockRequest{Key: "k", Meta: sampled}).grant
@@ -162,6 +164,7 @@ func (e *testEngine) play() map[string]int {
 }
 
 func TestSpan_IsMadeOfEveryKindOfOperationWithAllVotes(t *testing.T) {
+	t.Parallel()
 	c := newCollector(t)
 	e := newEngine(t, Options{Endpoint: c.URL, Sample: 1}, five)
 	want := e.play()
@@ -192,6 +195,7 @@ func TestSpan_IsMadeOfEveryKindOfOperationWithAllVotes(t *testing.T) {
 }
 
 func TestSpan_NamesTheMastersThatRefused(t *testing.T) {
+	t.Parallel()
 	c := newCollector(t)
 	e := newEngine(t, Options{Endpoint: c.URL}, five)
 	e.lock(redlock.LockRequest{Key: "k"})
@@ -203,6 +207,7 @@ func TestSpan_NamesTheMastersThatRefused(t *testing.T) {
 }
 
 func TestSpan_NamesTheMissingMasters(t *testing.T) {
+	t.Parallel()
 	c := newCollector(t)
 	e := newEngine(t, Options{Endpoint: c.URL, Sample: 1}, absentMasters(t))
 	e.lock(redlock.LockRequest{Key: "k"})
@@ -221,6 +226,7 @@ func TestSpan_NamesTheMissingMasters(t *testing.T) {
 }
 
 func TestSpan_WaitsForTheLastVoteAndEndsWithTheOutcome(t *testing.T) {
+	t.Parallel()
 	c := newCollector(t)
 	e := newEngine(t, Options{Endpoint: c.URL, Sample: 1}, five)
 	o := e.tracer.begin("one", parentIn(""))

@@ -50,6 +50,7 @@ func wipe(t *testing.T, s *faulty.Server) {
 const leftBehind = "refused is empty, and a served daemons with other settings"
 
 func TestAdmission_ADaemonThatMissedAChangeBeginsWithNoBlankMaster(t *testing.T) {
+	t.Parallel()
 	servers, former, now := replacedMaster(t)
 	wipe(t, servers[1])
 	seen(t, former, 1, leftBehind)
@@ -87,6 +88,7 @@ func TestAdmission_AStrangerThatRefusesToAnswerIsStillOne(t *testing.T) {
 
 // A quorum of its own masters shows that it missed nothing.
 func TestAdmission_AQuorumOfAdmittedMastersMayBeginBesideAStranger(t *testing.T) {
+	t.Parallel()
 	servers, o := bootstrapped(t, 5)
 	wipe(t, servers[4])
 	other := renamed(optionsOf(servers[4], faulty.Start(t), faulty.Start(t)), "e", "f", "g")

@@ -55,6 +55,7 @@ func clientTLS(t *testing.T, a *faulty.Authority) *tls.Config {
 
 // Masters that accept connections and never answer, at every step of a connection.
 func TestSubcommands_EndAlthoughAMasterNeverAnswers(t *testing.T) {
+	t.Parallel()
 	authority := faulty.NewAuthority(t)
 	server := faulty.WithTLS(authority.Issue("127.0.0.1")).Start(t)
 	silent := faulty.NewRelay(server.Addr())
@@ -97,6 +98,7 @@ func TestSubcommands_EndAlthoughAMasterNeverAnswers(t *testing.T) {
 
 // A subcommand ends with its context, also while it waits for an answer.
 func TestSubcommands_EndWithTheirContext(t *testing.T) {
+	t.Parallel()
 	servers := faulty.StartGroup(t, 3)
 	o := optionsOf(servers...)
 	o.MasterTimeout = patience
@@ -124,6 +126,7 @@ func TestSubcommands_EndWithTheirContext(t *testing.T) {
 
 // The log shows which master a subcommand waits for, and nothing where none keeps it waiting.
 func TestSubcommands_ShowWhatTheyWaitFor(t *testing.T) {
+	t.Parallel()
 	servers := faulty.StartGroup(t, 3)
 	o := optionsOf(servers...)
 	relay := faulty.NewRelay(servers[1].Addr())

@@ -105,6 +105,7 @@ func begunByDaemon(t *testing.T, o pool.Options) {
 // Wherever it ends, the same command completes it: without --force, also after daemons have
 // begun with what it left blank.
 func TestBootstrap_ASecondRunCompletesWhatTheFirstBegan(t *testing.T) {
+	t.Parallel()
 	for name, between := range map[string]func(*testing.T, pool.Options){"nothing between": func(*testing.T, pool.Options) {}, "a daemon between": begunByDaemon} {
 		t.Run(name, func(t *testing.T) {
 			servers := faulty.StartGroup(t, 3)

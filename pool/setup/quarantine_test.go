@@ -29,6 +29,7 @@ func within(t *testing.T, what string, true func() bool) {
 }
 
 func TestQuarantine_EndsTheIncarnationOfOneMasterInAllDatabases(t *testing.T) {
+	t.Parallel()
 	servers, o := bootstrapped(t, 3)
 	for _, by := range []string{"b", servers[1].Addr()} {
 		before := lives(t, servers)
@@ -105,6 +106,7 @@ func TestQuarantine_LeavesForeignKeysAndBlankMastersAlone(t *testing.T) {
 }
 
 func TestQuarantine_FailsWithAReason(t *testing.T) {
+	t.Parallel()
 	servers, o := bootstrapped(t, 3)
 	if _, err := quarantine(t, o, "d"); err == nil || !strings.Contains(err.Error(), `"d" is the name or address of no master; allowed: a, b, c`) {
 		t.Errorf("an unknown name: %v", err)

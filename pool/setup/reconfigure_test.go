@@ -65,6 +65,7 @@ func lives(t *testing.T, servers []*faulty.Server) []*admission.Incarnation {
 }
 
 func TestReconfigure_ShutsTheFormerDaemonsOutAndLetsTheNewOnesVoteLater(t *testing.T) {
+	t.Parallel()
 	servers, was := bootstrapped(t, 3)
 	before := lives(t, servers)
 	now := was

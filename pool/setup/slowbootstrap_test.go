@@ -29,6 +29,7 @@ func (l *slowLink) Exchange(commands []wire.Command, replies []wire.Reply) []wir
 
 // A clock is wrong only if the time that the admission took does not explain it.
 func TestBootstrap_TriesAgainWhatStoodStill(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		stops int // admissions that stand still
 		fails bool
@@ -62,6 +63,7 @@ func TestBootstrap_TriesAgainWhatStoodStill(t *testing.T) {
 
 // A subcommand has time for masters that answer too slowly to vote.
 func TestBootstrap_WaitsForSlowAnswers(t *testing.T) {
+	t.Parallel()
 	o := pool.Options{Databases: 1} // with the default master timeout
 	for i, s := range faulty.StartGroup(t, 3) {
 		relay := faulty.NewRelay(s.Addr())

@@ -147,6 +147,7 @@ func TestFigures_CountTheBreakerThatAStoppedMasterOpens(t *testing.T) {
 }
 
 func TestFigures_CountAnIncarnationThatAClockInvalidated(t *testing.T) {
+	t.Parallel()
 	servers := faulty.WithClock().StartGroup(t, 3)
 	d := observe(t, servers)
 	// The step is seen if it exceeds the error of the estimate, which is the best of

@@ -149,6 +149,7 @@ func TestProcess_RunsACommandUnderALock(t *testing.T) {
 }
 
 func TestProcess_ShowsTheDaemonAsText(t *testing.T) {
+	t.Parallel()
 	o := operate(t, "--embedded", "3", "--requirepass", "secret")
 	o.await(t, "/readyz", http.StatusOK)
 	environ := []string{"LOCK_CONNECT=" + o.port, "LOCK_PASSWORD=secret"}

@@ -145,6 +145,7 @@ func hangUp(t *testing.T, process *exec.Cmd) {
 // The connections of a removed user end at once: those that are idle or subscribed, those
 // that wait, and one that holds, with the reason. What is held runs out.
 func TestProcess_AReloadEndsTheConnectionsOfAUserWhoIsRemoved(t *testing.T) {
+	t.Parallel()
 	const reason = "user 'bert' was removed or disabled; this connection is closed"
 	path := filepath.Join(t.TempDir(), "users.toml")
 	usersFile(t, path, "anna", "bert")

@@ -140,6 +140,7 @@ func forgetPassword(t *testing.T, s *faulty.Server) {
 }
 
 func TestSickMasters_AQuorumOfThemIsNoQuorumAndNothingWorse(t *testing.T) {
+	t.Parallel()
 	for name, ill := range illnesses() {
 		t.Run(name, func(t *testing.T) {
 			servers := faulty.StartGroup(t, 3, ill.args...)

@@ -18,6 +18,7 @@ import (
 const sampledMeta = "META traceparent=00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 func TestProcess_SendsTracedLocksToACollector(t *testing.T) {
+	t.Parallel()
 	var spans atomic.Int64
 	there := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -48,6 +49,7 @@ func TestProcess_SendsTracedLocksToACollector(t *testing.T) {
 
 // A collector that never answers has a second of the shutdown and no more.
 func TestProcess_StopsThoughItsCollectorHangs(t *testing.T) {
+	t.Parallel()
 	hangs, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -261,6 +261,7 @@ func TestWaiting_ACycleOfConnectionsIsADEADLOCK(t *testing.T) {
 // A grant whose reply is late arrives when the lock is another client's: the command must
 // not run until an extension has shown that the lock is held.
 func TestWaiting_LockRunsNothingOnALateGrant(t *testing.T) {
+	t.Parallel()
 	servers, one, two := pair(t)
 	relay := faulty.NewRelay(two)
 	defer relay.Close()

@@ -12,6 +12,8 @@ import (
 const (
 	// Patience bounds waits for what must happen; nothing is concluded from its length.
 	Patience = time.Minute
+	// maxPause is the longest time between two questions whether something is true.
+	maxPause = 20 * time.Millisecond
 	// Long is a lease that no test outlives, and longer than Patience: what is gone within it
 	// did not expire.
 	Long = 3 * time.Minute
@@ -34,9 +36,9 @@ func Eventually(t *testing.T, what string, true func() bool) {
 // EventuallyIn is Eventually with a limit of its own.
 func EventuallyIn(t *testing.T, limit time.Duration, what string, true func() bool) {
 	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(limit); !true(); <-tick.C {
+	pause := 2 * time.Millisecond // longer and longer: each question costs the masters as much
+	for end := time.Now().Add(limit); !true(); time.Sleep(pause) {
+		pause = min(pause*5/4, maxPause)
 		if time.Now().After(end) {
 			t.Fatalf("within %v it did not come about that %s", limit, what)
 		}

@@ -14,6 +14,10 @@ import (
 // another timer of the pool has.
 const MasterTimeout = 2 * time.Second
 
+// Databases is how many the daemons of tests use: a bootstrap writes into each of them, and
+// the default of 16 would cost most tests more than what they are about.
+const Databases = 4
+
 // Masters are a group of redis-servers.
 type Masters []*faulty.Server
 
@@ -59,7 +63,7 @@ func (m Masters) NoQueues(t *testing.T, key string) {
 
 // Options of a daemon on all masters.
 func (m Masters) Options(t *testing.T, maxTTL time.Duration) pool.Options {
-	o := pool.Options{MaxTTL: maxTTL, MasterTimeout: MasterTimeout, Logger: Logger(t)}
+	o := pool.Options{MaxTTL: maxTTL, MasterTimeout: MasterTimeout, Databases: Databases, Logger: Logger(t)}
 	for i, s := range m {
 		o.Masters = append(o.Masters, pool.Master{Name: Name(i), Network: "tcp", Address: s.Addr()})
 	}

@@ -262,7 +262,11 @@ func alike(a, b string, times bool) bool {
 
 // What SIM_DIFFERENTIAL is for: a million takes some minutes.
 func TestMasters_AnswerAsRedisDoes(t *testing.T) {
-	operations := environment(t, "SIM_DIFFERENTIAL", 10_000)
+	most := int64(10_000)
+	if testing.Short() {
+		most = 5_000
+	}
+	operations := environment(t, "SIM_DIFFERENTIAL", most)
 	seed := uint64(environment(t, "SIM_SEED", 1))
 	tw := newDifferential(t, seed)
 	files := slices.Sorted(maps.Keys(tw.scripts))
