@@ -129,11 +129,18 @@ func (c *connection) activate() {
 	c.armed = true
 	again := g.reconnectEntries()
 	g.mu.Lock()
-	if g.closed {
+	var err error
+	switch {
+	case g.closed:
+		err = errClosed
+	case c.outdatedLocked(): // since it was admitted
+		err = errOtherEpoch
+	}
+	if err != nil {
 		g.mu.Unlock()
 		c.timer.Stop()
 		c.link.Close()
-		l.dialFailed(errClosed)
+		l.dialFailed(err)
 		return
 	}
 	g.counters.Admissions++

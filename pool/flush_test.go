@@ -29,7 +29,7 @@ func newFlushStage() *flushStage {
 		Events: notify.Events{Config: notify.Config{Masters: p.options.Masters, Clock: hand, Logger: p.options.Logger}, Carried: true}}
 	l := &lane{group: g}
 	g.lanes = []*lane{l}
-	link, _ := (&fakeMaster{clock: hand}).dial()
+	link, _ := (&fakeMaster{clock: hand}).dial(0)
 	c := &connection{lane: l, link: link, incarnation: &Incarnation{Identity: "run line 0 0 print", RunID: "run", ID: "line"}, inFlight: true}
 	c.timer = hand.AfterFunc(time.Hour, func() {})
 	l.conn, l.state, l.running = c, stateUp, true // the test is the task

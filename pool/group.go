@@ -17,15 +17,16 @@ import (
 // their queues, so that operations have the same order on every master and
 // fence proposals rise in that order.
 type Group struct {
-	pool        *Pool
-	db          int
-	fingerprint string
-	sealKey     string
+	pool     *Pool
+	db       int
+	settings string // of the fingerprint
+	sealKey  string
 
 	ready chan struct{} // closed once the clocks of a quorum were known
 
 	mu       sync.Mutex
 	lanes    []*lane
+	epoch    groupEpoch
 	hybrid   clock.Hybrid
 	offset   int64 // µs: the group's clock is the median of its masters' clocks
 	clocked  bool  // offset is known
@@ -49,7 +50,7 @@ func newGroup(p *Pool, db int) *Group {
 	g := &Group{
 		pool:        p,
 		db:          db,
-		fingerprint: fingerprint(o, db),
+		settings:    o.settings(db),
 		sealKey:     o.KeyPrefix + "redlockd:seal",
 		ready:       make(chan struct{}),
 		recordsRead: make(chan struct{}),

@@ -62,8 +62,8 @@ type lane struct {
 
 	peerRecords
 
-	base     int64 // of the last incarnation with this daemon's settings
-	stranger bool  // it carried the identity of daemons with other settings at the last look
+	base    int64   // of the last incarnation with this daemon's settings
+	carries carried // configuration that stood on it at the last look
 
 	claimedRunID string // run_id this lane is connected to, or about to be
 	lastID       int64  // CLIENT ID of the last admitted connection …

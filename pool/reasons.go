@@ -23,6 +23,8 @@ var (
 	errPanic    = errors.New("internal error in a lane")
 	errSettings = errors.New("its settings changed, it must be admitted again")
 	errEvicted  = errors.New("it may have evicted locks")
+
+	errOtherEpoch = errors.New("the configuration of the group changed, it must be admitted again")
 )
 
 // Reasons why a flush does not count.

@@ -87,8 +87,9 @@ func (g *group) bootstrap(all []*candidate, terms BootstrapTerms, out io.Writer)
 		}
 	}
 	offset, existed := medianOffset(all), false
+	present := g.present(all)
 	for _, c := range all {
-		if err := g.bootstrapMaster(c, offset, terms); err != nil {
+		if err := g.bootstrapMaster(c, present, offset, terms); err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "master %s: may vote in databases 0-%d\n", c.master.Name, g.options.Databases-1)
@@ -103,7 +104,7 @@ func (g *group) bootstrap(all []*candidate, terms BootstrapTerms, out io.Writer)
 	return nil
 }
 
-func (g *group) bootstrapMaster(c *candidate, offset int64, terms BootstrapTerms) error {
+func (g *group) bootstrapMaster(c *candidate, present admission.StoredConfiguration, offset int64, terms BootstrapTerms) error {
 	for db, s := range c.seals {
 		if _, err := wire.AskOne(c.link, "SELECT", strconv.Itoa(db)); err != nil {
 			return fmt.Errorf("bootstrap: master %s: %w", c.master.Name, err)
@@ -112,10 +113,8 @@ func (g *group) bootstrapMaster(c *candidate, offset int64, terms BootstrapTerms
 		if terms.FenceAbove > 0 {
 			floor = max(floor, terms.FenceAbove+1) // a higher register stays as it is
 		}
-		r := admission.Request{
-			SealKey: g.sealKey(), DB: db, Fingerprint: g.options.Fingerprint(db, c.master.Name), Durable: c.info.Durable(g.options.AssumeDurable),
-			Invalidate: s.identity, Bootstrap: true, Floor: floor,
-		}
+		r := g.request(c, db, present)
+		r.Invalidate, r.Bootstrap, r.Floor = s.identity, true, floor
 		if err := g.admit(c, r, offset, terms.Force); err != nil {
 			return fmt.Errorf("bootstrap: master %s, database %d: %w", c.master.Name, db, err)
 		}

@@ -136,7 +136,7 @@ func (g *group) settings(f *finding, link wire.Link) {
 		if len(replies[1].Items) == 0 {
 			continue
 		}
-		f.checkSeal(replies[1].Items[0].Str, g.options.Fingerprint(db, f.master.Name), g.options.Age(), f.info.Est.At(g.options.Clock.Now()))
+		f.checkSeal(replies[1].Items[0].Str, g.options.Fingerprint(db, "", f.master.Name), g.options.Age(), f.info.Est.At(g.options.Clock.Now()))
 	}
 	if f.seal == "" {
 		f.seal = "new"
@@ -149,9 +149,10 @@ func (f *finding) checkSeal(identity, ours string, age time.Duration, us int64) 
 		f.seal = "invalidated"
 		return
 	}
-	print := strings.SplitN(identity, " ", 5)[4]
-	switch {
-	case print != ours:
+	print := incarnation.Fingerprint
+	ours, _ = admission.SplitMark(ours)
+	switch settings, _ := admission.SplitMark(print); {
+	case settings != ours || settings == print:
 		if f.seal != "other settings" {
 			f.problem("serves daemons with other settings: %s; see redlockd reconfigure", admission.Difference(ours, print))
 		}

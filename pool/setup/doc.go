@@ -7,6 +7,7 @@
 //   - check.go: whether servers are fit to be masters;
 //   - acl.go: the commands that the daemon's user needs on a master;
 //   - bootstrap.go: a group of blank masters votes at once;
-//   - reconfigure.go, reconfigure.lua: other masters, limits or versions;
+//   - rename.go, rename.lua: other masters, while the daemons serve;
+//   - reconfigure.go, reconfigure.lua: other limits or versions, and other masters by force;
 //   - quarantine.go: a master's memory begins anew.
 package setup

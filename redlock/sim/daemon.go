@@ -18,6 +18,7 @@ type daemon struct {
 	index  int
 	clock  *daemonClock
 	list   []*server // the masters that it is configured with
+	next   []*server // those of the next process in its place, if they differ from the world's
 	pool   *pool.Pool
 	locker *redlock.Locker // nil until it has started
 
@@ -132,6 +133,12 @@ func (d *daemon) kill() {
 // replace starts another process in the place of one that was killed.
 func (d *daemon) replace() *daemon {
 	next := newDaemon(d.world, d.index)
+	switch {
+	case d.index == 0:
+		next.list = d.list // it misses each change of the masters
+	case d.next != nil:
+		next.list = d.next
+	}
 	d.world.daemons[d.index] = next
 	next.boot()
 	return next

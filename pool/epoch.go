@@ -1,0 +1,198 @@
+// Epoch: the configuration under which a daemon admits masters, and when it may put it on
+// a master that does not carry it.
+//
+// All votes of a daemon are of masters that carry one configuration. A change renames it on
+// the masters. From then on fewer than a quorum of the former list carry the former
+// configuration, and no daemon may raise that number: it begins an incarnation only while a
+// quorum of its own list carries its own configuration. So a daemon that missed a change
+// never gets a quorum again.
+
+package pool
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"redlockd/pool/admission"
+)
+
+const (
+	// maxEvidence is how long ago a master proved that it carries the configuration, so
+	// that it counts. A heartbeat proves it every 100 ms.
+	maxEvidence = 150 * time.Millisecond
+	// minEvidence is for how long it has carried it without a break. A daemon that counts
+	// masters just before a change may write up to maxEvidence and twice
+	// admission.MaxSkew later. After minEvidence no such write is under way any more.
+	minEvidence = 1500 * time.Millisecond
+	// maxLook is how long ago a master was looked at that may be blank: an unfit master is
+	// dialled again within maxRetryDelay.
+	maxLook = 2 * time.Second
+	// maxTurns bounds the milliseconds that a first dial waits to begin with a blank master.
+	maxTurns = 500
+)
+
+// groupEpoch is the configuration of a daemon, guarded like the group.
+type groupEpoch struct {
+	admission.Known               // "" = unknown
+	since           time.Duration // masters are admitted from then on
+	next            *admission.Configuration
+}
+
+// carried is what stood at a master's seal at the last look.
+type carried struct {
+	at time.Duration // 0 = never
+	admission.Carried
+}
+
+// noteSealLocked stores what counts of the master's seal and of the texts of its
+// configuration, also if it is not admitted.
+func (l *lane) noteSealLocked(seal string, stored admission.StoredConfiguration) {
+	g := l.group
+	print := admission.FingerprintOf(seal)
+	settings, mark := admission.SplitMark(print)
+	ours, _ := admission.SplitMark(g.pool.options.Fingerprint(g.db, "", l.master.Name))
+	l.carries = carried{max(g.now(), 1), admission.Carried{Fingerprint: print, Mark: mark, Ours: settings == ours && mark != "", Stored: stored}}
+	if incarnation, err := admission.ParseIdentity(seal); err == nil && l.carries.Ours {
+		l.base = incarnation.Base
+	}
+}
+
+// surveyLocked is what all masters carry.
+func (g *Group) surveyLocked(now time.Duration) admission.Survey {
+	var s admission.Survey
+	for _, l := range g.lanes {
+		c := l.carries.Carried
+		c.Fresh = l.conn != nil || l.carries.at > 0 && now-l.carries.at <= maxLook
+		s = append(s, c)
+	}
+	return s
+}
+
+// awaitTurn finds the configuration. During the first dial, it also waits until the daemon may
+// begin with a blank master, so that a new group serves when Start returns.
+func (d *attempt) awaitTurn(ctx context.Context) error {
+	l := d.lane
+	g := l.group
+	end := g.now() + g.pool.options.DialTimeout()
+	for range maxTurns {
+		g.mu.Lock()
+		now := g.now()
+		stale := g.learnEpochLocked(now)
+		e := g.epoch
+		waits := l.state == stateDialing && (l.carries.Fingerprint == "" || l.carries.Ours) && l.carries.Mark != e.Mark && d.mayNotBeginLocked(now) != "" && now < end
+		g.mu.Unlock()
+		for _, c := range stale {
+			c.fail(errOtherEpoch)
+		}
+		if now < e.since {
+			return admission.Unfitf("the group has got configuration %s: this daemon admits masters in %s, when what it did under the former one is over", e.Mark, humanDuration(e.since-now))
+		}
+		if !waits || ctx.Err() != nil {
+			break
+		}
+		g.pool.tasks.Sleep(time.Millisecond)
+	}
+	return nil
+}
+
+// learnEpochLocked finds the configuration that a quorum of the masters carries with this
+// daemon's settings, or that of a blank group. It returns the connections that were
+// admitted under another one.
+func (g *Group) learnEpochLocked(now time.Duration) (stale []*connection) {
+	s, e, quorum := g.surveyLocked(now), &g.epoch, Quorum(len(g.lanes))
+	if next := s.Next(quorum, admission.EpochOf(e.Mark)); next != nil && (e.next == nil || next.Epoch > e.next.Epoch) {
+		g.followLocked(next)
+	}
+	found := s.Majority(quorum, e.Known)
+	if found.Mark == "" {
+		found = s.Blank(e.Known, g.pool.options.Configuration(1))
+	}
+	if found.Mark == "" || found.Mark == e.Mark {
+		return nil
+	}
+	if e.Mark != "" { // votes under both must not meet in one attempt
+		e.since = now + g.pool.options.Age()
+		g.pool.options.Logger.Warn("configuration of the group changed", "db", g.db, "former", e.Mark, "now", found.Mark)
+	}
+	e.Known = found
+	for _, l := range g.lanes {
+		if l.conn != nil {
+			stale = append(stale, l.conn)
+		}
+	}
+	return stale
+}
+
+// followLocked receives the configuration that a quorum of this daemon's masters carries in
+// place of its own.
+func (g *Group) followLocked(next *admission.Configuration) {
+	g.epoch.next = next
+	g.pool.options.Logger.Warn("this daemon was left behind by a change of the group", "db", g.db,
+		"epoch", admission.EpochOf(g.epoch.Mark), "now", next.Epoch, "masters", next.Names(),
+		"hint", "start it again with these masters and the limits of the others")
+}
+
+// mayNotBeginLocked is the reason why this daemon may not put its configuration on a master
+// that does not carry it; "" = it may. A quorum of its list proves that no change has put
+// another one in its place. If all masters are blank, or carry it, they get it in the
+// order of their names: of two lists with a common master, one stops there.
+func (d *attempt) mayNotBeginLocked(now time.Duration) string {
+	g := d.lane.group
+	n, first := 0, true
+	for _, other := range g.lanes {
+		proves := other.provesLocked(now)
+		if other != d.lane && proves && other.provedAt-other.conn.connectedAt >= minEvidence {
+			n++
+		}
+		first = first && (proves || other.master.Name >= d.lane.master.Name)
+	}
+	if n >= Quorum(len(g.lanes)) {
+		return ""
+	}
+	if blank := g.surveyLocked(now).Blank(g.epoch.Known, g.pool.options.Configuration(1)); blank.Mark != "" && blank.Mark == g.epoch.Mark && first {
+		return ""
+	}
+	return g.evidenceText(now)
+}
+
+// outdatedLocked reports whether the connection was admitted under another configuration
+// than the daemon has now, or too early.
+func (c *connection) outdatedLocked() bool {
+	g := c.lane.group
+	_, mark := admission.SplitMark(c.incarnation.Fingerprint)
+	return !g.pool.embedded() && (mark != g.epoch.Mark || g.now() < g.epoch.since)
+}
+
+// provesLocked reports whether the master has just proved that it carries the configuration.
+func (l *lane) provesLocked(now time.Duration) bool {
+	return l.state == stateUp && l.conn != nil && !l.conn.outdatedLocked() && l.provedAt > 0 && now-l.provedAt <= maxEvidence
+}
+
+// evidenceText counts the masters that carry the configuration, for people.
+func (g *Group) evidenceText(now time.Duration) string {
+	var carry, silent []string
+	for i, c := range g.surveyLocked(now) {
+		switch l := g.lanes[i]; {
+		case !c.Fresh:
+			silent = append(silent, l.master.Name)
+		case l.provesLocked(now) || l.conn == nil && c.Ours:
+			carry = append(carry, l.master.Name)
+		}
+	}
+	text := fmt.Sprintf("%d of %d masters carry the configuration (%s), and %d must do so for %s before it is put on another one",
+		len(carry), len(g.lanes), strings.Join(carry, ", "), Quorum(len(g.lanes)), minEvidence)
+	if len(silent) > 0 {
+		text += fmt.Sprintf("; no answer from %s: bring it back, or make sure that this daemon has the group's masters and run redlockd bootstrap --aged MASTER", strings.Join(silent, ", "))
+	}
+	return text + g.nextText()
+}
+
+// nextText names the configuration that replaced this daemon's, for people.
+func (g *Group) nextText() string {
+	if g.epoch.next == nil {
+		return ""
+	}
+	return fmt.Sprintf("; left behind: the masters have epoch %d: --masters %s", g.epoch.next.Epoch, g.epoch.next.Names())
+}
