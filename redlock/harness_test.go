@@ -131,7 +131,7 @@ func (c *cluster) register(i int) (score int64) {
 func (c *cluster) empty(masters ...int) bool {
 	c.t.Helper()
 	for _, i := range masters {
-		keys := slices.DeleteFunc(c.servers[i].Keys(), func(key string) bool { return key == "redlockd:acked" })
+		keys := slices.DeleteFunc(c.servers[i].Keys(), func(key string) bool { return key == "redlockd:acked" || key == "redlockd:configuration" })
 		if len(keys) != 1 || keys[0] != "redlockd:seal" {
 			return false
 		}
