@@ -145,7 +145,7 @@ func (c *connection) activate() {
 	}
 	g.counters.Admissions++
 	l.conn, l.state, l.cause, l.since = c, stateUp, nil, g.now()
-	l.attempts, l.provedAt, l.failing = 0, 0, nil
+	l.attempts, l.provedAt, l.carriedAt, l.failing = 0, 0, 0, nil
 	l.queueFirstLocked(again)
 	l.queuePendingFirstLocked()
 	l.beat = true

@@ -143,7 +143,7 @@ func (d *attempt) mayNotBeginLocked(now time.Duration) string {
 	n, first := 0, true
 	for _, other := range g.lanes {
 		proves := other.provesLocked(now)
-		if other != d.lane && proves && other.provedAt-other.conn.connectedAt >= minEvidence {
+		if other != d.lane && proves && other.carriedAt-other.conn.connectedAt >= minEvidence {
 			n++
 		}
 		first = first && (proves || other.master.Name >= d.lane.master.Name)
@@ -167,7 +167,7 @@ func (c *connection) outdatedLocked() bool {
 
 // provesLocked reports whether the master has just proved that it carries the configuration.
 func (l *lane) provesLocked(now time.Duration) bool {
-	return l.state == stateUp && l.conn != nil && !l.conn.outdatedLocked() && l.provedAt > 0 && now-l.provedAt <= maxEvidence
+	return l.state == stateUp && l.conn != nil && !l.conn.outdatedLocked() && l.carriedAt > 0 && now-l.carriedAt <= maxEvidence
 }
 
 // evidenceText counts the masters that carry the configuration, for people.

@@ -59,6 +59,7 @@ type lane struct {
 	invalidated string        // identity that the next admission must replace
 	failing     error         // the reason why the last flush was void although the master answered
 	provedAt    time.Duration // when the last good seal was sent
+	carriedAt   time.Duration // when the last seal was sent that found the identity, good or not
 
 	peerRecords
 
