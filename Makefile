@@ -9,7 +9,7 @@ TIMEOUT     ?= 60m
 # Further flags of `go test`.
 GOTEST      ?=
 
-.PHONY: run test test-go test-bench test-long test-under-load evidence release lint fmt bench bench-quick counters golden fuzz interop other-masters crowd chaos soak sim mutants mutation-e2e sim-vs-redis page needs
+.PHONY: run test test-go test-bench test-long test-under-load evidence release lint fmt bench bench-quick counters golden fuzz interop other-masters crowd chaos soak sim mutants mutation-e2e sim-vs-redis page upgrade needs
 
 run:
 	$(GO) run .
@@ -20,21 +20,22 @@ needs:
 	@command -v redis-server >/dev/null 2>&1 || sh .ci/install-redis
 
 # Minutes. What takes longer is evidence.
-test: needs test-go test-bench
+test: needs test-go
 
 test-go:
 	$(GO) vet ./...
 	$(GO) test -race -short -timeout $(TIMEOUT) $(GOTEST) ./...
 
 # The evidence for the product that takes longer than a contributor waits: rules and
-# seeded bugs that the tests must notice, other servers, libraries, browsers, fuzzing,
-# and six mixes of faults, drawn at random, a minute each.
-evidence: test-long other-masters counters interop page fuzz
+# seeded bugs that the tests must notice, other servers, libraries, browsers, fuzzing, an
+# upgrade, and six mixes of faults, drawn at random, a minute each.
+evidence: test-long test-bench other-masters counters interop page fuzz upgrade
 	$(MAKE) chaos MIX=6 MINUTES=6
 
 # The tests that `make test` leaves out.
 test-long: needs
-	$(GO) test -race -timeout $(TIMEOUT) -run '^TestControls_|^TestMutants_|^TestWaits_|^TestMutationE2E_AMutant' $(GOTEST) ./redlock ./redlock/sim ./redlock/chaos
+	$(GO) test -race -timeout $(TIMEOUT) -run '^Test(Controls|Mutants|Waits|MutationE2E_AMutant|Storm|Work_Soak|Chaos_|Exclusion|Hold_EndsWithItsLease|Upgrade_)' $(GOTEST) ./redlock ./redlock/sim ./redlock/chaos
+	$(GO) test -timeout $(TIMEOUT) -run '^TestRelease_' $(GOTEST) ./proxy/daemon
 	cd bench && $(GO) test -timeout $(TIMEOUT) -run '^TestMixedFleet_' $(GOTEST) .
 
 # Peers and examples live in modules of their own, so that what they need never
@@ -114,6 +115,14 @@ fuzz:
 chaos: needs
 	CHAOS_MINUTES=$(or $(MINUTES),6) CHAOS_MIX="$(or $(MIX),all)" CHAOS_SEED=$(SEED) \
 		$(GO) test -run 'TestChaos$$' -count=1 -v -timeout $$(($(or $(MINUTES),6) * 2 + 15))m ./redlock/chaos
+
+# The daemons of another commit and of this one, side by side on one group of masters,
+# while clients work: an upgrade, daemon by daemon, and the way back. UPGRADE_FROM is the
+# other commit; without it the last tag or, without tags, the commit before. UPGRADE_MUTANT
+# names a seeded bug of the new daemons, which the run must notice.
+upgrade: needs
+	CHAOS_UPGRADE_FROM="$(or $(UPGRADE_FROM),last)" CHAOS_UPGRADE_MUTANT="$(UPGRADE_MUTANT)" CHAOS_SEED=$(SEED) \
+		$(GO) test -run 'TestUpgrade$$' -count=1 -v -timeout 15m ./redlock/chaos
 
 # The same load again and again for MINUTES: nothing may grow.
 soak: needs

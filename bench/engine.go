@@ -48,7 +48,9 @@ func startEngine(tb *testbed, dialer pool.Dialer) (workerSet, *redlock.Locker, e
 	for _, address := range tb.addresses() {
 		options.Masters = append(options.Masters, pool.Master{Name: address, Network: "tcp", Address: address})
 	}
-	setup.BootstrapIfBlank(options)
+	if err := setup.BootstrapIfBlank(context.Background(), options); err != nil {
+		return workerSet{}, nil, err
+	}
 	masters, err := pool.New(options)
 	if err != nil {
 		return workerSet{}, nil, err

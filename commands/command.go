@@ -10,7 +10,7 @@ import (
 	"redlockd/commands/arg"
 )
 
-// FirstVersion is the release in which a command appeared.
+// FirstVersion is the release in which a command appeared whose row has no Since.
 const FirstVersion = "0.1.0"
 
 // Handler answers one call now or arranges for its answer. An error is the
@@ -95,7 +95,7 @@ func (c *Command) refuse(mistake error) Reply {
 // Connection is a row that every client may send at any time.
 func Connection(name string, arity Arity, summary string, handle Handler, args ...arg.Spec) *Command {
 	return &Command{
-		Name: name, Arity: arity, Category: access.CategoryConnection, Since: FirstVersion, Redis: true,
+		Name: name, Arity: arity, Category: access.CategoryConnection, Redis: true,
 		Summary: summary, Flags: []string{"loading", "stale", "fast"}, Args: args, Handle: handle,
 	}
 }

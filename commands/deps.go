@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/hex"
+	"log/slog"
 	"time"
 
 	"redlockd/commands/access"
@@ -151,6 +152,9 @@ type Deps struct {
 	RunID   string    // 40 hex digits, new in every process; "" means random ones
 	Start   time.Time // of the process; zero means now
 	Port    int       // shown by INFO
+	Warning string    // of the settings, shown by INFO; "" is none
+
+	Logger *slog.Logger // of connections in other use; nil: slog.Default
 
 	Users       *access.Users      // nil: the default user may do everything, without a password
 	Connections func() Connections // of CLIENT LIST and KILL; nil: they are not served
@@ -179,6 +183,7 @@ func (e Deps) withDefaults() Deps {
 	if e.Start.IsZero() {
 		e.Start = time.Now()
 	}
+	e.Logger = cmp.Or(e.Logger, slog.Default())
 	if e.Clients == nil {
 		e.Clients = func() ClientCounts { return ClientCounts{} }
 	}

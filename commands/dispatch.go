@@ -3,6 +3,7 @@
 package commands
 
 import (
+	"cmp"
 	"strings"
 
 	"redlockd/commands/access"
@@ -21,6 +22,7 @@ const ShownBytes = 128
 // after NewTable.
 type Table struct {
 	users  *access.Users
+	holds  holdWatch
 	rows   []*Command          // in the order of the documentation
 	byName map[string]*Command // by lower-case name
 	tried  map[string]*Command // by the names that are tried for it
@@ -37,6 +39,7 @@ func NewTable(deps Deps, groups ...Rows) *Table {
 	deps = deps.withDefaults()
 	t := &Table{
 		users:  deps.Users,
+		holds:  newHoldWatch(deps.Logger),
 		byName: make(map[string]*Command),
 		tried:  make(map[string]*Command),
 	}
@@ -51,6 +54,7 @@ func NewTable(deps Deps, groups ...Rows) *Table {
 
 // add registers a row and its subcommands, and adds a HELP subcommand.
 func (t *Table) add(row *Command) {
+	row.Since = cmp.Or(row.Since, FirstVersion)
 	t.rows = append(t.rows, row)
 	t.byName[row.Name] = row
 	for _, name := range row.Tried {
@@ -116,7 +120,11 @@ func (t *Table) Dispatch(c *Call) {
 		c.reject(c.chargeRate(), row.refuse(row.wrongArity()))
 	case !c.allow(row):
 		c.Client.Transaction.refused()
-	case !c.queues(row):
+	default:
+		t.holds.see(c, row)
+		if c.queues(row) {
+			return
+		}
 		c.row = row
 		if mistake := row.Handle(c); mistake != nil {
 			c.Reply(row.refuse(mistake))

@@ -5,8 +5,8 @@
 //   - call.go, reply.go, deps.go: what a handler gets, returns and uses;
 //   - command.go, dispatch.go: the rows and how a call finds its row;
 //   - permissions.go: what a client may run; package access has users and quotas;
-//   - clientstate.go, lastacquired.go, onclose.go, subscriptions.go, transaction.go: what
-//     the daemon keeps for a connection;
+//   - clientstate.go, lastacquired.go, otheruse.go, onclose.go, subscriptions.go,
+//     transaction.go: what the daemon keeps for a connection;
 //   - errors.go, pendinggrant.go: error replies of operations on the masters, and the
 //     deferred reply of locks;
 //   - command_docs.go: COMMAND and HELP from the rows.

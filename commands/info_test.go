@@ -56,6 +56,18 @@ func TestINFO_BeginsWithTheVersionThatClientsLookFor(t *testing.T) {
 	}
 }
 
+func TestINFO_HasTheWarningOfTheSettings(t *testing.T) {
+	c := newConversation(t)
+	for want, deps := range map[string]commands.Deps{
+		"": {}, "redlockd_warning:bootstrap stays\r\n": {Warning: "bootstrap stays"}, "redlockd_warning:compat-test is on": {Warning: "bootstrap stays", CompatTest: true},
+	} {
+		c.serve(deps)
+		if reply := c.start("INFO", "server").read(t).Text; !strings.Contains(reply, want) || strings.Count(reply, "redlockd_warning") != min(len(want), 1) {
+			t.Errorf("%q: %s", want, reply)
+		}
+	}
+}
+
 func TestINFO_HasTheFieldsThatClientsRead(t *testing.T) {
 	c, figures := informed(t)
 	c.client.DB = 6

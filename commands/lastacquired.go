@@ -1,5 +1,5 @@
 // LastAcquired remembers which lock a connection acquired last on each key, for
-// DUNLOCK without a token.
+// DUNLOCK without a token, and whether it goes on with commands about other things.
 
 package commands
 
@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"redlockd/commands/access"
@@ -22,8 +23,18 @@ const (
 )
 
 // Unbounded stands for the end of a lock that is renewed; heldLock reports its
-// real end.
-const Unbounded = 10 * 365 * 24 * time.Hour
+// real end. Endless is that of HOLD without max-ms.
+const (
+	Unbounded = 10 * 365 * 24 * time.Hour
+	Endless   = 2 * Unbounded
+)
+
+// A connection is in other use after that many commands in a row that name none of its
+// endless locks, over at least that time.
+const (
+	minOtherCommands = 20
+	minOtherTime     = 10 * time.Second
+)
 
 // LastAcquired remembers for each key the token with which a connection acquired
 // it last. The zero value is ready and costs nothing until the first lock. Safe
@@ -36,12 +47,16 @@ type LastAcquired struct {
 	// sharedByPool: locks of other connections were released or extended over this
 	// one, so a lock's holder need not use the connection that acquired it.
 	sharedByPool bool
+
+	endless  atomic.Int32 // how many of the locks are
+	otherUse otherUse
 }
 
 type acquiredLock struct {
-	token  redlock.Token
-	until  time.Time // when its validity is used up
-	number uint64    // the larger, the later acquired
+	token   redlock.Token
+	until   time.Time // when its validity is used up
+	number  uint64    // the larger, the later acquired
+	endless time.Time // when it was acquired, if its renewal has no end
 }
 
 // Remember notes an acquired lock in place of the former one of the key.
@@ -50,7 +65,8 @@ func (l *LastAcquired) Remember(db int, key redlock.Key, token redlock.Token, va
 	// command, which an entry would keep alive.
 	both := string(key) + string(token)
 	at := access.HeldKey{DB: db, Key: redlock.Key(both[:len(key)])}
-	lock := acquiredLock{token: redlock.Token(both[len(key):]), until: time.Now().Add(validity)}
+	now := time.Now()
+	lock := acquiredLock{token: redlock.Token(both[len(key):]), until: now.Add(validity)}
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,6 +76,11 @@ func (l *LastAcquired) Remember(db int, key redlock.Key, token redlock.Token, va
 	l.dropLocked(at) // also so that the map refers to the new copy of the key
 	l.count++
 	lock.number = l.count
+	if validity == Endless {
+		lock.endless = now
+		l.endless.Add(1)
+		l.otherUse.restart(now)
+	}
 	l.locks[at] = lock
 	l.bytes += len(both)
 	if len(l.locks) > maxLastAcquired || l.bytes > maxLastAcquiredBytes {
@@ -75,6 +96,18 @@ func (l *LastAcquired) Prolong(db int, key redlock.Key, token redlock.Token, val
 	if lock, ok := l.locks[at]; ok && lock.token == token {
 		lock.until = time.Now().Add(validity)
 		l.locks[at] = lock
+	}
+}
+
+// EndRenewal notes that a remembered lock is renewed no longer.
+func (l *LastAcquired) EndRenewal(db int, key redlock.Key, token redlock.Token) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := access.HeldKey{DB: db, Key: key}
+	if lock := l.locks[at]; lock.token == token && !lock.endless.IsZero() {
+		lock.endless = time.Time{}
+		l.locks[at] = lock
+		l.endless.Add(-1)
 	}
 }
 
@@ -123,6 +156,48 @@ func (l *LastAcquired) Holds(runs func(redlock.Lease) bool) []redlock.Lease {
 	return append(bound, own...)
 }
 
+// otherUse counts commands since an endless lock was last acquired or named.
+type otherUse struct {
+	since    time.Time
+	commands int
+	reported bool
+}
+
+func (o *otherUse) restart(now time.Time) { o.since, o.commands = now, 0 }
+
+// countUse counts a command with these arguments, and reports whether the connection is in
+// other use and that was not reported yet.
+func (l *LastAcquired) countUse(db int, args []string, isOther bool, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	use := &l.otherUse
+	for _, argument := range args {
+		if !l.locks[access.HeldKey{DB: db, Key: redlock.Key(argument)}].endless.IsZero() {
+			use.restart(now)
+			return false
+		}
+	}
+	if use.reported || !isOther {
+		return false
+	}
+	use.commands++
+	return use.commands >= minOtherCommands && now.Sub(use.since) >= minOtherTime
+}
+
+// reportOtherUse returns the endless lock that was acquired first, and when. Other use is
+// not reported again.
+func (l *LastAcquired) reportOtherUse() (first redlock.Key, since time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.otherUse.reported = true
+	for at, lock := range l.locks {
+		if !lock.endless.IsZero() && (since.IsZero() || lock.endless.Before(since)) {
+			first, since = at.Key, lock.endless
+		}
+	}
+	return first, since
+}
+
 // Forget drops a lock that is no longer held, unless the key was acquired with
 // another token since.
 func (l *LastAcquired) Forget(db int, key redlock.Key, token redlock.Token) {
@@ -138,11 +213,15 @@ func (l *LastAcquired) Clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.locks, l.bytes = nil, 0
+	l.endless.Store(0)
 }
 
 func (l *LastAcquired) dropLocked(at access.HeldKey) {
 	if lock, ok := l.locks[at]; ok {
 		l.bytes -= len(at.Key) + len(lock.token)
+		if !lock.endless.IsZero() {
+			l.endless.Add(-1)
+		}
 		delete(l.locks, at)
 	}
 }

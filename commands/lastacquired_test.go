@@ -73,6 +73,30 @@ func TestLastAcquired_CountsARepeatedKeyOnce(t *testing.T) {
 	}
 }
 
+func TestLastAcquired_CountsTheLocksWithoutAnEnd(t *testing.T) {
+	var h LastAcquired
+	for _, key := range []redlock.Key{"forgotten", "ended", "again", "cleared"} {
+		h.Remember(1, key, "12345678", Endless)
+		h.Remember(1, key, "12345678", Endless) // repeated
+	}
+	h.Remember(1, "renewed for a time", "12345678", Unbounded)
+	h.EndRenewal(1, "ended", "another-token")
+	if n := h.endless.Load(); n != 4 {
+		t.Errorf("%d locks have no end, want 4", n)
+	}
+	h.Forget(1, "forgotten", "12345678")
+	h.EndRenewal(1, "ended", "12345678")
+	h.EndRenewal(1, "ended", "12345678")
+	h.Remember(1, "again", "12345678", time.Hour)
+	if n := h.endless.Load(); n != 1 {
+		t.Errorf("%d locks have no end, want 1", n)
+	}
+	h.Clear()
+	if n := h.endless.Load(); n != 0 {
+		t.Errorf("%d locks have no end, want none", n)
+	}
+}
+
 func TestLastAcquired_ForgetsOnlyTheTokenThatWasReleased(t *testing.T) {
 	var h LastAcquired
 	h.Remember(0, "key", "second-token", time.Hour)

@@ -100,21 +100,14 @@ func (l *lane) dialFailed(err error) {
 		state = stateRefused
 	}
 	g.mu.Lock()
-	changed := l.cause == nil || l.cause.Error() != err.Error() || l.state != state
-	// A master that has stalled does not answer a dial either, so a second timeout adds nothing.
-	newReason := changed && !(isTimeout(l.cause) && isTimeout(err))
-	if changed {
+	if l.cause == nil || l.cause.Error() != err.Error() || l.state != state {
 		l.downLocked(state, err)
 	}
 	l.claimedRunID = ""
 	l.attempts++
 	g.checkRecordsReadLocked()
 	queued := l.swapQueueLocked(nil)
-	if newReason && l.statusLog.logged == loggedAbsent {
-		l.logAbsentLocked(err)
-	} else {
-		l.noteAbsentLocked(err)
-	}
+	l.statusLog.absent(g.now(), state == stateRefused, err)
 	g.mu.Unlock()
 	l.answerLost(nil, queued, err)
 	l.dialSoon(err)
@@ -149,11 +142,8 @@ func (c *connection) activate() {
 	l.queueFirstLocked(again)
 	l.queuePendingFirstLocked()
 	l.beat = true
-	wait := l.quarantineLocked()
-	if wait > 0 { // before the lane wakes: the log has it in front of the first vote
-		l.statusLog = statusLog{loggedAbsent, max(g.now(), 1)}
-		l.group.pool.options.Logger.Warn("master admitted, but "+quarantineText(wait),
-			"master", l.master.Name, "db", l.group.db, "incarnation", c.incarnation.ID)
+	if wait := l.quarantineLocked(); wait > 0 { // before the lane wakes: the log has it in front of the first vote
+		l.statusLog.quarantined(g.now(), wait, c.incarnation.ID)
 	}
 	l.wakeLocked()
 	g.mu.Unlock()

@@ -10,7 +10,7 @@
 //   - verify.go, clockstep.go, gain.go, settings.go: the checks of each flush;
 //   - fingerprint.go, dial.go, attempt.go, records.go: from a dial to a vote, with package admission;
 //   - pendingrelease.go, reconnect.go, drain.go: masters that are away;
-//   - reasons.go, status.go, absence.go, votes.go, histogram.go, statuslog.go: reports;
+//   - reasons.go, status.go, counters.go, absence.go, votes.go, histogram.go, statuslog.go, errorlog.go: reports;
 //   - tasks.go: goroutines; package wire: connections; package clock: time;
 //   - inprocess.go: masters in this process;
 //   - names.go: names of packages below; package notify: tracked keys, events of other daemons.

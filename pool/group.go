@@ -60,7 +60,10 @@ func newGroup(p *Pool, db int) *Group {
 			CountEvery: settingsEvery * heartbeat, Databases: &p.listenedDBs},
 	}
 	for i, m := range p.options.Masters {
-		g.lanes = append(g.lanes, &lane{group: g, index: i, master: m})
+		g.lanes = append(g.lanes, &lane{
+			group: g, index: i, master: m,
+			statusLog: statusLog{logger: o.Logger, master: m.Name, db: db, last: &p.lastLines[i]},
+		})
 	}
 	return g
 }
@@ -258,6 +261,7 @@ func (g *Group) onTimer() {
 	stood := now-g.heartbeatAt > maxHeartbeatGap // this process did
 	g.heartbeatAt = now
 	for _, l := range g.lanes {
+		l.statusLog.writeDue(now)
 		if stood && l.state == stateUp {
 			l.scheduleRepeatLocked()
 		}
@@ -287,6 +291,9 @@ func (g *Group) Counters() Counters {
 
 func (g *Group) close() {
 	g.mu.Lock()
+	for _, l := range g.lanes {
+		l.statusLog.close(g.now())
+	}
 	g.closed = true
 	if g.beat != nil { // not if it was made after the pool had been closed
 		g.beat.Stop()

@@ -80,7 +80,7 @@ type lane struct {
 	rtt   Histogram // of flushes that were settled
 	votes votes
 
-	statusLog statusLog // whether the log has it as absent or voting
+	statusLog statusLog // what is logged about its votes
 	errorLog  errorLog  // the errors of it that the log has
 }
 
@@ -347,7 +347,7 @@ func (c *connection) stallLocked() {
 	c.stalled = true
 	c.timer.Reset(g.pool.options.MasterTimeout)
 	l.downLocked(stateDown, errStalled)
-	l.noteAbsentLocked(errStalled)
+	l.statusLog.absent(g.now(), false, errStalled)
 	g.mu.Unlock()
 	l.answerLost(unanswered, unsent, errStalled)
 }

@@ -24,6 +24,7 @@ type Pool struct {
 	scripts   []string
 
 	drained     [maxMasters]atomic.Int64 // since when each master is being drained, ns of Clock; 0 = it is not
+	lastLines   [maxMasters]lastLine     // about each master
 	listenedDBs atomic.Int32             // databases whose events have a listener, see package notify
 
 	mu     sync.Mutex

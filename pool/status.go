@@ -1,4 +1,4 @@
-// Status and Counters: the state of a master for operators, and the counters of its lanes.
+// Status is the state of a master for operators.
 
 package pool
 
@@ -44,9 +44,10 @@ func (s Status) named() string {
 // MasterReport is one master with all that is measured of it.
 type MasterReport struct {
 	Status
-	Role     string    // "master" while it is connected, "" otherwise
-	InFlight int       // operations sent and not answered
-	RTT      Histogram // of flushes, heartbeats included
+	Role     string        // "master" while it is connected, "" otherwise
+	InFlight int           // operations sent and not answered
+	RTT      Histogram     // of flushes, heartbeats included
+	Clock    time.Duration // how far its clock is ahead of the masters' median, while it is connected
 	Votes    Votes
 }
 
@@ -79,7 +80,9 @@ func (g *Group) Reports() []MasterReport {
 			r.Left = l.quarantineLocked()
 		}
 		if c := l.conn; c != nil {
-			r.Role = "master"
+			if r.Role = "master"; l.est.Known {
+				r.Clock = time.Duration(l.est.Offset-g.offset) * time.Microsecond
+			}
 			if c.inFlight || c.stalled {
 				r.InFlight = len(c.flush.entries)
 			}
@@ -121,39 +124,4 @@ func (p *Pool) Databases() []int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Sorted(maps.Keys(p.groups))
-}
-
-// Counters count since the start of the daemon; they never go down.
-type Counters struct {
-	Flushes         int64              // round trips that carried at least one operation
-	Commands        int64              // operations in them, seals not counted
-	Seals           int64              // seals sent
-	VoidSeals       int64              // flushes whose votes did not count …
-	Void            [VoidReasons]int64 // … by VoidReason
-	LateFlushes     int64              // flushes answered after the master timeout
-	BreakerOpened   int64
-	Dials           int64
-	Admissions      int64 // connections that may vote
-	NewIncarnations int64 // admissions that found no unbroken memory and began a new incarnation
-	Panics          int64 // panics recovered; anything but 0 is a bug
-	Invalidated     int64 // incarnations invalidated because the master's clock stepped, its memory was rolled back or it may have evicted keys
-	StepsTolerated  int64 // steps of masters' clocks that were small enough to invalidate nothing
-}
-
-func (c *Counters) add(d Counters) {
-	c.Flushes += d.Flushes
-	c.Commands += d.Commands
-	c.Seals += d.Seals
-	c.VoidSeals += d.VoidSeals
-	for i, n := range d.Void {
-		c.Void[i] += n
-	}
-	c.LateFlushes += d.LateFlushes
-	c.BreakerOpened += d.BreakerOpened
-	c.Dials += d.Dials
-	c.Admissions += d.Admissions
-	c.NewIncarnations += d.NewIncarnations
-	c.Panics += d.Panics
-	c.Invalidated += d.Invalidated
-	c.StepsTolerated += d.StepsTolerated
 }

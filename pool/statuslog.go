@@ -1,127 +1,268 @@
 // Status log: the lines that the log has when a master stops voting, and votes again.
 //
-// There is one line when it stops, and one when it votes again. Everything in between is
-// one absence, however many flushes and dials it takes; only a dial that fails for
-// another reason than the last one adds a line. A master that stops and votes again and
-// again would still fill the log. So an absence that begins soon after another one is not
-// logged, nor is its end, unless it lasts: every void seal and every failed dial checks
-// again whether the pause is over.
+// An absence has two lines: the master does not vote, it votes. Everything in between is one
+// absence, however many flushes and dials it takes; its last line has the counts. A master
+// that is admitted with a new memory has one line more. So has one that is refused for a
+// minute: it waits for the operator.
+//
+// A master that flaps would fill the log. So changes are counted from an absence that begins
+// within a minute of the last change, and one line a minute has the counts, until a minute
+// passed without a change.
+//
+// Each database has its own connection, so an outage of a master ends the votes of all
+// databases. The line of the first one stands for the others, unless they stay behind.
 
 package pool
 
 import (
 	"errors"
-	"net"
-	"strings"
+	"log/slog"
+	"sync"
 	"time"
-
-	"redlockd/pool/wire"
 )
 
-// logPause is how long after a logged absence the next one is not logged. It is
-// also how long the log may be wrong about a master that flaps.
-const logPause = 10 * time.Second
+const (
+	// logPause is how long a master must be steady before its changes have lines of
+	// their own again, and the interval of the lines in between. It is also how long the
+	// log may be wrong about a master that flaps.
+	logPause = time.Minute
+	// oneOutage is how far apart the databases notice the same outage of a master: an
+	// idle one with its heartbeat, or with a dial that fails.
+	oneOutage = 5 * time.Second
+)
 
+// loggedState is a state of a master in the log. A master rises through them.
 type loggedState uint8
 
 const (
-	loggedNothing loggedState = iota
-	loggedAbsent
+	loggedNothing     loggedState = iota
+	loggedDown                    // gives no vote
+	loggedRefused                 // reachable, and must not vote
+	loggedQuarantined             // admitted, and must not vote yet
 	loggedVoting
 )
 
-// statusLog is what the log last contained about a lane's master. It is guarded by the
-// group's lock, and the lines are written under it: the breaker opens on a timer's
-// goroutine and closes on the lane's, and the log must have them in that order.
+func (s loggedState) isAbsence() bool { return s == loggedDown || s == loggedRefused }
+
+// statusLog is what is logged about a master in one database. It is guarded by the group's
+// lock, and the lines are written under it: the breaker opens on a timer's goroutine and
+// closes on the lane's, and the log must have them in that order.
 type statusLog struct {
-	logged loggedState
-	since  time.Duration // when an absence was logged last; 0 = never
+	logger *slog.Logger
+	master string
+	db     int
+	last   *lastLine
+	closed bool
+
+	state       loggedState
+	incarnation string        // of its memory, if it is admitted
+	err         error         // the last reason why it gave no vote
+	votesAt     time.Duration // the end of its quarantine
+	absentAt    time.Duration // since when it gives no vote
+	changed     time.Duration // the last change since it first stopped voting; 0 = none
+	covered     bool          // the line of another database stands for this absence
+	due         time.Duration // when changes without a line have one; 0 = there are none
+
+	folding        bool // changes are counted
+	absences       int  // without a line
+	quarantines    int
+	longestAbsence time.Duration
+	reasonChanges  int // in this absence
 }
 
-// noteAbsentLocked: the master has given no vote, for this reason.
-func (l *lane) noteAbsentLocked(err error) {
-	n := &l.statusLog
-	if n.logged == loggedAbsent || n.logged == loggedVoting && n.since != 0 && l.group.now()-n.since < logPause {
+// absent: the master has given no vote, for this reason.
+func (s *statusLog) absent(now time.Duration, refused bool, err error) {
+	s.writeDue(now)
+	switch {
+	case !s.state.isAbsence():
+		s.reasonChanges = 0
+	case s.err.Error() != err.Error():
+		s.reasonChanges++
+	}
+	s.err = err
+	if refused {
+		s.note(now, loggedRefused, "")
+	} else {
+		s.note(now, loggedDown, "")
+	}
+}
+
+// quarantined: the master is admitted and does not vote before wait is over.
+func (s *statusLog) quarantined(now, wait time.Duration, incarnation string) {
+	s.writeDue(now)
+	s.err, s.votesAt = errors.New(quarantineText(wait)), now+wait
+	s.note(now, loggedQuarantined, incarnation)
+}
+
+// votes: the master has given a vote that counts.
+func (s *statusLog) votes(now time.Duration, incarnation string) {
+	if s.state != loggedVoting {
+		s.writeDue(now)
+		s.note(now, loggedVoting, incarnation)
+	}
+}
+
+// note writes a change, or counts it.
+func (s *statusLog) note(now time.Duration, state loggedState, incarnation string) {
+	if s.closed || s.state == state && s.incarnation == incarnation {
 		return
 	}
-	l.logAbsentLocked(err)
-}
-
-// logAbsentLocked logs an absence without regard to the pause.
-func (l *lane) logAbsentLocked(err error) {
-	if l.group.closed {
+	now = max(now, 1)
+	from := s.state
+	if from.isAbsence() && state.isAbsence() {
+		s.state = state
+		if state == loggedRefused { // a master that loads its data refuses, too
+			s.dueAfter(now)
+		}
 		return
 	}
-	l.statusLog = statusLog{loggedAbsent, max(l.group.now(), 1)}
-	l.group.pool.options.Logger.Warn("master does not vote", "master", l.master.Name, "db", l.group.db, "err", err.Error())
+	// Another incarnation in quarantine is a fall, too: the master restarted.
+	falls := from >= loggedQuarantined && state <= from
+	s.folding = now-s.changed < logPause && (s.folding || falls && s.changed != 0)
+	if falls || s.changed != 0 {
+		s.changed = now
+	}
+	if from == loggedNothing || from == loggedVoting {
+		s.absentAt = now
+	}
+	s.state, s.incarnation = state, incarnation
+	if s.folding {
+		s.count(now, falls)
+		s.dueAfter(now)
+	} else {
+		s.due = 0
+		s.write(now)
+	}
 }
 
-// isTimeout: the timeout of the breaker, the link or the dial was over.
-func isTimeout(err error) bool {
-	var late net.Error
-	return errors.Is(err, errStalled) || errors.As(err, &late) && late.Timeout()
+// dueAfter lets what has no line yet have one after a minute.
+func (s *statusLog) dueAfter(now time.Duration) {
+	if s.due == 0 {
+		s.due = now + logPause
+	}
 }
 
-// noteVotingLocked: the master has given a vote that counts.
-func (l *lane) noteVotingLocked(incarnation string) {
-	if l.statusLog.logged == loggedVoting {
+func (s *statusLog) count(now time.Duration, falls bool) {
+	if falls {
+		s.absences++
+	}
+	switch s.state {
+	case loggedQuarantined:
+		s.quarantines++
+	case loggedVoting:
+		s.longestAbsence = max(s.longestAbsence, now-s.absentAt)
+	}
+}
+
+// write writes the line of the state, unless another database has just written it.
+func (s *statusLog) write(now time.Duration) {
+	line := statusLine{state: s.state}
+	if s.state.isAbsence() {
+		line.err = s.err.Error()
+	}
+	if !s.claim(now, line) {
 		return
 	}
-	l.statusLog.logged = loggedVoting
-	l.group.pool.options.Logger.Info("master votes", "master", l.master.Name, "db", l.group.db, "incarnation", incarnation)
-}
-
-// Error replies by which the server itself refuses a command go to the log, too: they concern
-// its operator, and the client receives only how many masters voted. Error replies of locks
-// and of clients' scripts are everyday answers, and go to the caller alone.
-const (
-	// errorLogPeriod is how long an error is not repeated in the log.
-	errorLogPeriod = time.Minute
-	// maxErrorTexts is how many errors are logged in that time: texts may name keys.
-	maxErrorTexts = 16
-)
-
-// errorLog is the errors of one master that were logged since then. Only the
-// lane's task uses it.
-type errorLog struct {
-	since  time.Duration
-	logged map[string]bool
-}
-
-// shouldLog reports whether the text is to be logged now, and counts it as logged.
-func (r *errorLog) shouldLog(text string, now time.Duration) bool {
-	if r.logged == nil || now-r.since >= errorLogPeriod {
-		r.since, r.logged = now, map[string]bool{}
+	switch s.state {
+	case loggedVoting:
+		s.logger.Info("master votes", "master", s.master, "db", s.db, "incarnation", s.incarnation,
+			"absent_ms", (now - s.absentAt).Milliseconds(), "reason_changes", s.reasonChanges)
+	case loggedQuarantined:
+		s.logger.Warn("master admitted, but "+quarantineText(max(0, s.votesAt-now)), "master", s.master, "db", s.db, "incarnation", s.incarnation)
+	default:
+		s.logger.Warn("master does not vote", "master", s.master, "db", s.db, "err", line.err)
 	}
-	if r.logged[text] || len(r.logged) >= maxErrorTexts {
+}
+
+// claim reports whether the line is to be written. It is not if the line of another database
+// stands for it, and then the end of the absence has none either; unless this database stays
+// behind, which is checked every minute.
+func (s *statusLog) claim(now time.Duration, line statusLine) bool {
+	votes := s.state == loggedVoting
+	if s.covered && votes && !line.counts || !s.last.isNew(line, s.db, now) {
+		s.covered = !votes
+		s.checkLater(now)
 		return false
 	}
-	r.logged[text] = true
+	s.covered = false
 	return true
 }
 
-// isServerRefusal reports whether the caller of a command did not cause its error reply.
-// Before Redis 7.0 the error of a command within a script stands behind a dash.
-func isServerRefusal(err MasterError) bool {
-	for _, code := range []string{"OOM", "READONLY", "MISCONF", "NOREPLICAS"} {
-		if err.Begins(code) || strings.Contains(string(err), ": -"+code+" ") {
-			return true
-		}
+func (s *statusLog) checkLater(now time.Duration) {
+	if s.state != loggedVoting {
+		s.dueAfter(now)
 	}
-	return wire.IsDenied(string(err))
 }
 
-// logErrors logs the commands that the server refused in a flush. The readings of its
-// settings do not count, nor does the seal: their errors are reported elsewhere.
-func (f *flush) logErrors(now time.Duration) {
-	l := f.conn.lane
-	for i := range f.commands {
-		if f.serverAt >= 0 && i >= f.serverAt || f.sealAt >= 0 && i >= f.sealAt {
-			break
-		}
-		err, ok := f.replies[i].Err.(MasterError)
-		if ok && isServerRefusal(err) && l.errorLog.shouldLog(string(err), now) {
-			l.group.pool.options.Logger.Warn("master returned an error", "master", l.master.Name, "db", l.group.db, "err", err.Error())
-		}
+// writeDue writes what has been without a line for a minute.
+func (s *statusLog) writeDue(now time.Duration) {
+	if s.due != 0 && now >= s.due {
+		s.writeFolded(now)
 	}
+}
+
+// writeFolded writes the line of the state after a single change, else the counts.
+func (s *statusLog) writeFolded(now time.Duration) {
+	s.due = 0
+	switch {
+	case s.absences == 0 && s.last.shows(s.state):
+		s.checkLater(now)
+	case s.absences == 0, s.absences == 1 && s.state != loggedVoting:
+		s.write(now)
+	default:
+		s.writeCounts(now)
+	}
+	s.absences, s.quarantines, s.longestAbsence = 0, 0, 0
+}
+
+func (s *statusLog) writeCounts(now time.Duration) {
+	if s.state != loggedVoting {
+		s.longestAbsence = max(s.longestAbsence, now-s.absentAt)
+	}
+	if s.claim(now, statusLine{state: s.state, counts: true}) {
+		s.logger.Warn("master flaps; its changes are folded", "master", s.master, "db", s.db, "votes", s.state == loggedVoting, "absences", s.absences,
+			"quarantines", s.quarantines, "longest_absence_ms", s.longestAbsence.Milliseconds(), "err", s.err.Error())
+	}
+}
+
+// close writes what has no line yet; nothing is logged afterwards.
+func (s *statusLog) close(now time.Duration) {
+	if s.due != 0 {
+		s.writeFolded(now)
+	}
+	s.closed, s.due = true, 0
+}
+
+// statusLine is a line about a master.
+type statusLine struct {
+	state  loggedState
+	counts bool
+	err    string // of an absence
+}
+
+// lastLine is the last line about a master, of whatever database.
+type lastLine struct {
+	mu   sync.Mutex // taken under a group's lock; nothing is taken under it
+	line statusLine
+	db   int
+	at   time.Duration
+}
+
+// isNew notes a line, unless another database has just had the same.
+func (l *lastLine) isNew(line statusLine, db int, now time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.line == line && l.db != db && now-l.at < oneOutage {
+		return false
+	}
+	l.line, l.db, l.at = line, db, now
+	return true
+}
+
+// shows reports whether the line has this state. A master that was refused may be down
+// meanwhile: that is still the same absence.
+func (l *lastLine) shows(state loggedState) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.line.state == state || state == loggedDown && l.line.state == loggedRefused
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"redlockd/pool/admission"
 )
 
 // logOf plays a test on three masters that vote and returns what was logged of
@@ -18,11 +20,9 @@ func logOf(t *testing.T, play func(*stage)) []string {
 	t.Helper()
 	var text bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t, 3, Options{})
+		s := newStage(t, 3, Options{Logger: slog.New(slog.NewTextHandler(&text, nil))})
 		s.vote(0)
-		s.group.mu.Lock()
-		s.pool.options.Logger = slog.New(slog.NewTextHandler(&text, nil))
-		s.group.mu.Unlock()
+		text.Reset()
 		play(s)
 		s.pool.Close()
 	})
@@ -32,7 +32,10 @@ func logOf(t *testing.T, play func(*stage)) []string {
 			t.Errorf("a line that does not name master and database: %s", line)
 		}
 		_, line, _ = strings.Cut(strings.TrimSpace(line), "level=")
-		line, _, _ = strings.Cut(line, " incarnation=")
+		line, rest, _ := strings.Cut(line, " incarnation=")
+		if _, n, ok := strings.Cut(rest, " reason_changes="); ok && n != "0" {
+			line += " reason_changes=" + n
+		}
 		lines = append(lines, strings.Replace(line, " master=a db=0", "", 1))
 	}
 	return lines
@@ -103,7 +106,7 @@ func TestNotice_AMasterThatStallsAndIsDialledAnewIsLoggedOnce(t *testing.T) {
 		s.change(0, func(m *fakeMaster) { m.hangs, m.forbidden = false, nil })
 		s.clock.advance(time.Second)
 		s.vote(0)
-	}), absentBecause(`"did not answer in time"`), votesAgain)
+	}), absentBecause(`"did not answer in time"`), votesAgain+" reason_changes=2")
 }
 
 func TestNotice_AMasterThatFlapsDoesNotFloodTheLog(t *testing.T) {
@@ -116,6 +119,232 @@ func TestNotice_AMasterThatFlapsDoesNotFloodTheLog(t *testing.T) {
 	if len(lines) < 2 || len(lines) > 6 { // 20 s and a little: every calm one absence and its end
 		t.Errorf("%d lines for 100 absences in 20 s, want a few:\n%s", len(lines), strings.Join(lines, "\n"))
 	}
+	if fold := lines[len(lines)-1]; !strings.Contains(fold, " absences=99 ") {
+		t.Errorf("the pool was closed, and the log ends with\n%s\nwant a fold with 99 absences", fold)
+	}
+}
+
+func TestNotice_AFoldHasTheCountsOfAMinuteAndEndsWithASteadyOne(t *testing.T) {
+	lines := logOf(t, func(s *stage) {
+		for range 100 {
+			s.failWrites()
+			s.allowWrites()
+		}
+		s.clock.advance(3 * logPause)
+		s.failWrites()
+	})
+	if len(lines) != 4 {
+		t.Fatalf("%d lines, want 4:\n%s", len(lines), strings.Join(lines, "\n"))
+	}
+	expectLog(t, []string{lines[0], lines[1], lines[3]}, absentBecause(full), votesAgain, absentBecause(full))
+	var longest int
+	const form = `WARN msg="master flaps; its changes are folded" votes=true absences=99 quarantines=0 longest_absence_ms=%d err="cannot raise`
+	if _, err := fmt.Sscanf(lines[2], form, &longest); err != nil || longest < 1 || longest > int((2*heartbeat).Milliseconds()) {
+		t.Errorf("%v in\n%s\nwant an absence of at most two heartbeats in\n%s", err, lines[2], form)
+	}
+}
+
+func TestNotice_TheCountsNeedNoFurtherChange(t *testing.T) {
+	var log bytes.Buffer
+	onStage(t, 3, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func(s *stage) {
+		s.vote(0)
+		for range 4 {
+			s.failWrites()
+			s.allowWrites()
+		}
+		s.clock.advance(logPause)
+		if !strings.Contains(log.String(), " absences=3 ") {
+			t.Errorf("a minute later the log has\n%s", &log)
+		}
+	})
+}
+
+// restart lets the master of a lane lose its memory; it is back within a second.
+func (s *stage) restart(lane int) {
+	s.change(lane, func(m *fakeMaster) { m.cut = true })
+	s.vote(lane)
+	s.change(lane, func(m *fakeMaster) {
+		m.cut, m.runID, m.identity, m.register = false, m.runID[1:]+"0", "", 0
+	})
+	s.clock.advance(time.Second)
+}
+
+func TestNotice_AMasterThatRestartsAgainAndAgainIsLoggedOnceAMinute(t *testing.T) {
+	lines := logOf(t, func(s *stage) {
+		s.clock.advance(2 * time.Second)
+		for range 13 { // in 52 s
+			s.restart(0)
+			s.clock.advance(3 * time.Second)
+		}
+		s.clock.advance(3 * logPause)
+	})
+	want := []string{
+		`WARN msg="master does not vote" err=`,
+		`WARN msg="master admitted, but its memory is new, votes in `,
+		`WARN msg="master flaps; its changes are folded" votes=false absences=12 quarantines=12 longest_absence_ms=`,
+		votesAgain,
+	}
+	if len(lines) != len(want) {
+		t.Fatalf("%d lines, want %d:\n%s", len(lines), len(want), strings.Join(lines, "\n"))
+	}
+	for i, line := range lines {
+		if !strings.HasPrefix(line, want[i]) {
+			t.Errorf("line %d is\n%s\nwant\n%s", i, line, want[i])
+		}
+	}
+}
+
+func TestNotice_AnOutageWithSeveralReasonsIsLoggedOnce(t *testing.T) {
+	expectLog(t, logOf(t, func(s *stage) {
+		for _, why := range []error{errors.New("connection refused"), errors.New("connection reset"), admission.Unfitf("LOADING")} {
+			s.change(0, func(m *fakeMaster) { m.forbidden, m.cut = why, true })
+			s.vote(0)
+			s.clock.advance(2 * time.Second)
+		}
+		s.change(0, func(m *fakeMaster) { m.forbidden, m.cut = nil, false })
+		s.clock.advance(2 * time.Second)
+		s.vote(0)
+	}), absentBecause(`"connection refused"`), votesAgain+" reason_changes=2")
+}
+
+func TestNotice_ARefusalThatLastsHasItsOwnLine(t *testing.T) {
+	expectLog(t, logOf(t, func(s *stage) {
+		s.change(0, func(m *fakeMaster) { m.forbidden, m.cut = errors.New("connection refused"), true })
+		s.vote(0)
+		s.clock.advance(2 * time.Second)
+		s.change(0, func(m *fakeMaster) { m.forbidden = admission.Unfitf("is a replica") })
+		s.clock.advance(2 * logPause)
+		s.change(0, func(m *fakeMaster) { m.forbidden, m.cut = nil, false })
+		s.clock.advance(2 * time.Second)
+		s.vote(0)
+	}), absentBecause(`"connection refused"`), absentBecause(`"is a replica"`), votesAgain+" reason_changes=1")
+}
+
+func TestNotice_AnOutageIsLoggedForOneDatabaseAndForThoseThatStayBehind(t *testing.T) {
+	var log bytes.Buffer
+	onStage(t, 3, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func(s *stage) {
+		second := s.pool.Group(1)
+		synctest.Wait()
+		s.clock.advance(2 * time.Second)
+		log.Reset()
+		s.change(0, func(m *fakeMaster) { m.forbidden, m.cut = errors.New("connection refused"), true })
+		s.vote(0)
+		s.clock.advance(time.Second)
+		if state := second.Statuses()[0].State; state != "down" {
+			t.Fatalf("the master is %s in the second database", state)
+		}
+		s.change(0, func(m *fakeMaster) { m.forbidden, m.cut = nil, false })
+		s.clock.advance(2 * time.Second)
+		if n := strings.Count(log.String(), "master=a"); n != 2 || strings.Contains(log.String(), "db=1") {
+			t.Errorf("%d lines, want those of database 0:\n%s", n, &log)
+		}
+	})
+}
+
+// logsOf are the status logs of one master in two databases, which have just seen it vote.
+func logsOf() (text *bytes.Buffer, first, second *statusLog) {
+	text, last := &bytes.Buffer{}, &lastLine{}
+	logger := slog.New(slog.NewTextHandler(text, nil))
+	first = &statusLog{logger: logger, master: "a", last: last}
+	second = &statusLog{logger: logger, master: "a", db: 1, last: last}
+	first.votes(time.Second, "x")
+	second.votes(time.Second, "x")
+	text.Reset()
+	return text, first, second
+}
+
+// expectLines checks the log, each line from its level on.
+func expectLines(t *testing.T, text *bytes.Buffer, want ...string) {
+	t.Helper()
+	var got []string
+	for line := range strings.Lines(text.String()) {
+		_, line, _ = strings.Cut(strings.TrimSpace(line), "level=")
+		got = append(got, line)
+	}
+	expectLog(t, got, want...)
+}
+
+func TestStatusLog_TheEndOfAnAbsenceHasItsCounts(t *testing.T) {
+	text, s, _ := logsOf()
+	s.absent(10*time.Second, false, errors.New("one"))
+	for _, reason := range []string{"one", "two", "two", "three"} {
+		s.absent(12*time.Second, false, errors.New(reason))
+	}
+	s.votes(15*time.Second, "y")
+	s.votes(16*time.Second, "y")
+	expectLines(t, text, `WARN msg="master does not vote" master=a db=0 err=one`,
+		`INFO msg="master votes" master=a db=0 incarnation=y absent_ms=5000 reason_changes=2`)
+}
+
+func TestStatusLog_ARefusalThatComesAndGoesIsOneAbsence(t *testing.T) {
+	text, s, _ := logsOf()
+	now := time.Minute
+	s.absent(now, false, errors.New("gone"))
+	for i := range 400 { // a server that crashes while it loads its data
+		now += time.Second
+		if i%7 < 4 {
+			s.absent(now, true, errors.New("LOADING"))
+		} else {
+			s.absent(now, false, errors.New("gone"))
+		}
+		s.writeDue(now)
+	}
+	s.votes(now, "x")
+	expectLines(t, text, `WARN msg="master does not vote" master=a db=0 err=gone`, `WARN msg="master does not vote" master=a db=0 err=LOADING`,
+		`INFO msg="master votes" master=a db=0 incarnation=x absent_ms=400000 reason_changes=115`)
+}
+
+func TestStatusLog_TheLineOfOneDatabaseStandsForThoseThatNoticeTheSame(t *testing.T) {
+	text, first, second := logsOf()
+	both := func(f func(s *statusLog)) {
+		f(first)
+		f(second)
+	}
+	now := time.Minute
+	both(func(s *statusLog) { s.absent(now, false, errors.New("gone")) })
+	now += time.Second
+	second.votes(now, "x") // first, and not logged
+	first.votes(now, "x")
+	for range 30 {
+		now += time.Second
+		both(func(s *statusLog) { s.absent(now, false, errors.New("gone")) })
+		now += time.Second
+		both(func(s *statusLog) { s.votes(now, "x") })
+		both(func(s *statusLog) { s.writeDue(now) })
+	}
+	now += 2 * logPause
+	both(func(s *statusLog) { s.writeDue(now) })
+	both(func(s *statusLog) { s.close(now) })
+	expectLines(t, text, `WARN msg="master does not vote" master=a db=0 err=gone`,
+		`INFO msg="master votes" master=a db=0 incarnation=x absent_ms=1000 reason_changes=0`,
+		`WARN msg="master flaps; its changes are folded" master=a db=0 votes=true absences=30 quarantines=0 longest_absence_ms=1000 err=gone`)
+}
+
+func TestStatusLog_ADatabaseThatStaysBehindHasItsOwnLine(t *testing.T) {
+	text, first, second := logsOf()
+	now := time.Minute
+	first.absent(now, false, errors.New("gone"))
+	second.absent(now, false, errors.New("gone"))
+	for range 5 { // both are absent for minutes
+		now += logPause
+		first.writeDue(now)
+		second.writeDue(now)
+	}
+	first.votes(now, "x")
+	now += logPause
+	second.writeDue(now)
+	second.writeDue(now + logPause)
+	expectLines(t, text, `WARN msg="master does not vote" master=a db=0 err=gone`,
+		`INFO msg="master votes" master=a db=0 incarnation=x absent_ms=300000 reason_changes=0`,
+		`WARN msg="master does not vote" master=a db=1 err=gone`)
+}
+
+func TestStatusLog_DatabasesThatFailForDifferentReasonsHaveTheirOwnLines(t *testing.T) {
+	text, first, second := logsOf()
+	first.absent(time.Minute, false, errors.New("gone"))
+	second.absent(time.Minute, false, errors.New("its seal was overwritten by other data"))
+	expectLines(t, text, `WARN msg="master does not vote" master=a db=0 err=gone`,
+		`WARN msg="master does not vote" master=a db=1 err="its seal was overwritten by other data"`)
 }
 
 func TestNotice_WhatFollowsAFlapAndLastsIsLogged(t *testing.T) {

@@ -79,6 +79,21 @@ func (f *flush) brokenLink() error {
 	return f.unexpectedBulk()
 }
 
+// logErrors logs the commands that the server refused in a flush. The readings of its
+// settings do not count, nor does the seal: their errors are reported elsewhere.
+func (f *flush) logErrors(now time.Duration) {
+	l := f.conn.lane
+	for i := range f.commands {
+		if f.serverAt >= 0 && i >= f.serverAt || f.sealAt >= 0 && i >= f.sealAt {
+			break
+		}
+		err, ok := f.replies[i].Err.(MasterError)
+		if ok && isServerRefusal(err) && l.errorLog.shouldLog(string(err), now) {
+			l.group.pool.options.Logger.Warn("master returned an error", "master", l.master.Name, "db", l.group.db, "err", err.Error())
+		}
+	}
+}
+
 // endingReply is an error reply that ends the connection: the scripts are lost, or
 // the master has become a replica. A new admission settles both.
 func (f *flush) endingReply() error {
@@ -98,7 +113,7 @@ func (c *connection) verifySealLocked(f *flush, now time.Duration) (Seal, error)
 	if seal.Err != nil {
 		l.group.counters.VoidSeals++
 		l.group.counters.Void[voidReason(seal.Err)]++
-		l.noteAbsentLocked(seal.Err)
+		l.statusLog.absent(now, false, seal.Err)
 	}
 	return seal, ending
 }
@@ -214,7 +229,8 @@ func (f *flush) estimateBehind(now time.Duration, us int64) bool {
 func (c *connection) goodSealLocked(f *flush, old, top, us int64) Seal {
 	l := c.lane
 	g := l.group
-	if median := g.medianLocked(g.now()); old > median+10_000_000 && old > g.hybrid.Seen {
+	now := g.now()
+	if median := g.medianLocked(now); old > median+10_000_000 && old > g.hybrid.Seen {
 		l.group.pool.options.Logger.Warn("register is far ahead of the clocks; fences follow it",
 			"master", l.master.Name, "register", old, "ahead_ms", (old-median)/1000)
 	}
@@ -223,7 +239,7 @@ func (c *connection) goodSealLocked(f *flush, old, top, us int64) Seal {
 	g.updateClockLocked()
 	quarantined := !c.incarnation.MayVote(us, g.pool.options.Age())
 	if !quarantined {
-		l.noteVotingLocked(c.incarnation.ID)
+		l.statusLog.votes(now, c.incarnation.ID)
 	}
 	l.provedAt = f.sent
 	return Seal{

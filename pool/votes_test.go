@@ -3,6 +3,8 @@ package pool
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func (s *stage) report(lane int) MasterReport { return s.group.Reports()[lane] }
@@ -111,6 +113,18 @@ func TestDatabases_AreThoseInUse(t *testing.T) {
 		s.pool.Group(2)
 		if got := fmt.Sprint(s.pool.Databases()); got != "[0 2 7]" {
 			t.Error(got)
+		}
+	})
+}
+
+func TestReports_CompareTheClocksOfMasters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, 3, Options{}, func(m *fakeMaster, i int) { m.ahead = time.Duration(i) * 100 * time.Millisecond })
+		defer s.pool.Close()
+		for lane, want := range []time.Duration{-100 * time.Millisecond, 0, 100 * time.Millisecond} {
+			if got := s.report(lane); got.State != "voting" || (got.Clock-want).Abs() > time.Millisecond {
+				t.Errorf("master %s is %s and its clock is ahead by %s, want %s", got.Name, got.State, got.Clock, want)
+			}
 		}
 	})
 }

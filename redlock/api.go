@@ -7,6 +7,7 @@ import (
 	"redlockd/redlock/ids"
 	"redlockd/redlock/inspect"
 	"redlockd/redlock/lease"
+	"redlockd/redlock/wait"
 	"redlockd/redlock/work"
 )
 
@@ -112,6 +113,13 @@ const (
 	CounterAbsent     = ids.CounterAbsent
 	CounterChanged    = ids.CounterChanged
 	CounterUnanswered = ids.CounterUnanswered
+)
+
+// Waits, see package wait.
+type (
+	Waiting      = wait.Waiting
+	AwaitRequest = wait.AwaitRequest
+	AwaitDone    = wait.AwaitDone
 )
 
 // Work, see package work.

@@ -10,6 +10,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/pool/setup"
+	"redlockd/redlock/redlocktest"
 )
 
 // bootstrap is what "redlockd bootstrap" does, with the limits of the daemon
@@ -21,7 +22,7 @@ func bootstrap(c *cluster, force bool, traits ...trait) error {
 func bootstrapTo(out io.Writer, c *cluster, force bool, traits ...trait) error {
 	o, with := c.options(), c.options()
 	for _, change := range traits {
-		change(&daemon{t: c.t, clock: &clock{Clock: pool.SystemClock()}}, &with)
+		change(&daemon{t: c.t, clock: redlocktest.NewClock()}, &with)
 	}
 	o.MaxTTL, o.MaxKeep, o.Group = with.MaxTTL, with.MaxKeep, with.Group
 	return setup.Bootstrap(c.t.Context(), o, setup.BootstrapTerms{Force: force}, out)
@@ -186,7 +187,11 @@ func TestBootstrap_VoidsAnIncarnationThatADaemonBeganMeanwhile(t *testing.T) {
 func TestBootstrap_ByFlagIsNotRepeatedWhenMastersComeBackBlank(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
-	one := c.startDaemon(func(_ *daemon, o *pool.Options) { setup.BootstrapIfBlank(*o) })
+	one := c.startDaemon(func(_ *daemon, o *pool.Options) {
+		if err := setup.BootstrapIfBlank(t.Context(), *o); err != nil {
+			t.Error(err)
+		}
+	})
 	for i := range c.servers {
 		one.await(i, "voting")
 	}

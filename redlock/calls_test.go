@@ -6,6 +6,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"redlockd/redlock/redlocktest"
 )
 
 // lockAnswer is what Lock and Extend answer.
@@ -35,8 +37,7 @@ func (d *daemon) lock(key Key, ttl time.Duration) (Grant, error) {
 // lockAs asks with the caller's token.
 func (d *daemon) lockAs(key Key, token Token, ttl time.Duration) (Grant, error) {
 	d.t.Helper()
-	a := receive(d.t, d.request(LockRequest{Key: key, TTL: ttl, Token: token}))
-	return a.grant, a.err
+	return redlocktest.Acquire(d.t, d.Leases, LockRequest{Key: key, TTL: ttl, Token: token})
 }
 
 // take is lock for a key that is free; all masters have answered when it
@@ -71,18 +72,12 @@ func (d *daemon) refuse(key Key, ttl time.Duration) error {
 
 func (d *daemon) extend(key Key, token Token, ttl time.Duration) (Grant, error) {
 	d.t.Helper()
-	answer := make(chan lockAnswer, 1)
-	d.Extend(nil, ExtendRequest{Key: key, Token: token, TTL: ttl}, func(g Grant, err error) { answer <- lockAnswer{g, err} })
-	a := receive(d.t, answer)
-	return a.grant, a.err
+	return redlocktest.Prolong(d.t, d.Leases, ExtendRequest{Key: key, Token: token, TTL: ttl})
 }
 
 func (d *daemon) unlock(key Key, token Token) (bool, error) {
 	d.t.Helper()
-	answer := make(chan unlockAnswer, 1)
-	d.Unlock(nil, UnlockRequest{Key: key, Token: token}, func(was bool, err error) { answer <- unlockAnswer{was, err} })
-	a := receive(d.t, answer)
-	return a.was, a.err
+	return redlocktest.Release(d.t, d.Leases, UnlockRequest{Key: key, Token: token})
 }
 
 // free is unlock for a lock that is held; as take, on all masters.
@@ -99,16 +94,5 @@ func isHeld(t *testing.T, err error) {
 	t.Helper()
 	if !errors.Is(err, ErrHeld) {
 		t.Fatalf("answered %v, want %v", err, ErrHeld)
-	}
-}
-
-func receive[T any](t *testing.T, answer <-chan T) T {
-	t.Helper()
-	select {
-	case a := <-answer:
-		return a
-	case <-time.After(patience):
-		t.Fatal("an operation was never answered")
-		panic("unreachable")
 	}
 }

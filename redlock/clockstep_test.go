@@ -93,7 +93,7 @@ func TestClock_ADaemonWhoseOwnClockJumpsInvalidatesNoIncarnation(t *testing.T) {
 	c.daemon().take("k", 5*time.Second)
 	identities := [][]string{c.identity(0), c.identity(1), c.identity(2)}
 	for range 3 {
-		one.clock.ahead.Add(int64(3 * time.Second))
+		one.clock.Ahead.Add(int64(3 * time.Second))
 		bad := one.engine.Pool.Counters().VoidSeals
 		eventually(t, "a seal does not fit", func() bool { return one.engine.Pool.Counters().VoidSeals > bad })
 		one.refuse("k", time.Second)
@@ -116,7 +116,7 @@ func TestClock_ADaemonWhoseOwnClockJumpsInvalidatesNoIncarnation(t *testing.T) {
 func TestDaemon_CanBeMadeBlind(t *testing.T) {
 	c := newCluster(t, 3, long)
 	one := c.daemon(blind)
-	if n := one.clock.keptTimers(); n != 1 {
+	if n := one.clock.KeptTimers(); n != 1 {
 		t.Fatalf("%d timers are held, want the heartbeat's: tests that rely on a blind daemon prove nothing", n)
 	}
 	seals := one.engine.Pool.Counters().Seals

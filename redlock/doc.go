@@ -3,11 +3,8 @@
 //
 // Package quorum has the arithmetic, package engine puts one question to all masters, package
 // scripts has what runs on them. Package lease acquires, extends and releases locks, package
-// inspect shows them. Packages ids and work have DNEXTID and DWORK, package events what listeners
-// receive.
+// inspect shows them, package wait keeps requests that wait, package renew renews leases. Packages
+// ids and work have DNEXTID and DWORK, package events what listeners receive.
 //
-// Files in reading order:
-//   - api.go, errors.go, redlock.go: the Locker;
-//   - waiters.go, waitqueue.go, keywatch.go, fair.go, deadlock.go, waitlist.go, scriptwait.go: waits;
-//   - hold.go, renewals.go, holdwatch.go, holdlog.go: leases that are renewed.
+// Files in reading order: api.go, errors.go, redlock.go.
 package redlock

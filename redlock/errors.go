@@ -1,13 +1,12 @@
 package redlock
 
 import (
-	"errors"
-	"strings"
-
 	"redlockd/redlock/engine"
 	"redlockd/redlock/ids"
 	"redlockd/redlock/inspect"
 	"redlockd/redlock/lease"
+	"redlockd/redlock/renew"
+	"redlockd/redlock/wait"
 	"redlockd/redlock/work"
 )
 
@@ -28,27 +27,22 @@ type (
 var (
 	ErrBadToken  = work.ErrBadToken
 	ErrBadCursor = inspect.ErrBadCursor
-	// ErrLeft: the client left while it waited; nothing reads this answer.
-	ErrLeft = errors.New("the client has left")
+	ErrLeft      = wait.ErrLeft
 )
 
 // OtherLimit means that most masters hold the key for another number of permits.
 type OtherLimit = lease.OtherLimit
 
-// Deadlock means that a wait would have closed a cycle of connections that wait for one
-// another; nothing was done.
-type Deadlock struct {
-	Keys []Key // of the cycle, beginning with the one that this wait needs
-}
+// Deadlock means that a wait would have closed a cycle of waits.
+type Deadlock = wait.Deadlock
 
-func (e *Deadlock) Error() string {
-	keys := make([]string, len(e.Keys))
-	for i, key := range e.Keys {
-		keys[i] = "'" + string(key) + "'"
-	}
-	return "this wait would never end: connections of this daemon already wait for one another over " +
-		strings.Join(keys, " -> ") + "; release what this connection holds, or take the keys in one order everywhere"
-}
+// Reasons of a lost hold, see package renew.
+var (
+	ErrLostHeld    = renew.ErrLostHeld
+	ErrLostExpired = renew.ErrLostExpired
+	ErrLostMax     = renew.ErrLostMax
+	ErrLostForced  = renew.ErrLostForced
+)
 
 // The errors of ids, see package ids.
 type (

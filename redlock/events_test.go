@@ -139,7 +139,8 @@ func TestEvents_ALostLockIsNotAlsoReleased(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	j := listen(t, d.Locker)
-	_, g, lost := d.holdFor("k", 3*time.Second, time.Second)
+	lost := make(chan error, 2) // 2: so that a second loss would be seen
+	g := d.take(LockRequest{Key: "k", TTL: 3 * time.Second, Hold: &HoldTerms{MaxTime: time.Second, OnEnd: func(_ Grant, reason error) { lost <- reason }}})
 	if reason := <-lost; reason == nil {
 		t.Fatal("released, want lost")
 	}

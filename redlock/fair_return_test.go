@@ -4,8 +4,6 @@ package redlock
 // timer ever fires, so that nothing but the reconnect brings them back.
 
 import (
-	"io"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -14,79 +12,15 @@ import (
 	"redlockd/pool"
 )
 
+// Times of package wait, which has no names for them outside. A test checks that such timers
+// are held.
+const (
+	refreshInterval = time.Second
+	ticketTimeout   = 3 * refreshInterval
+)
+
 // returning holds the timers of lines.
-func returning(d *daemon, _ *pool.Options) { d.clock.hold(refreshInterval) }
-
-// newReturningDaemon is one on embedded masters.
-func newReturningDaemon(t *testing.T) *pureDaemon {
-	t.Helper()
-	c := &clock{Clock: pool.SystemClock()}
-	c.hold(refreshInterval)
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	p, err := pool.New(pool.Options{Embedded: 5, MasterTimeout: time.Minute, Late: 5 * time.Second, Clock: c, Logger: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Close)
-	l, err := New(p, Options{Logger: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &pureDaemon{l, t}
-}
-
-// places are the waiters of a key on one master, in their order.
-func (d *pureDaemon) places(lane int, key string) []string {
-	var all map[string]float64
-	var out []string
-	master := d.engine.Pool.Embedded().At(lane)
-	master.Turn(func() { all, _ = master.Server().SortedSet("redlockd:q:" + key) }) // no such key: nobody
-	for id := range all {
-		out = append(out, id)
-	}
-	slices.SortFunc(out, func(a, b string) int { return int(all[a] - all[b]) })
-	return out
-}
-
-// inLine are the waiters of a key in this daemon, in their order.
-func (d *pureDaemon) inLine(db int, key Key) (out []string) {
-	d.waiters.mu.Lock()
-	defer d.waiters.mu.Unlock()
-	w := waiter{request: LockRequest{DB: db, Key: key, Fair: true}}
-	if ln := d.waiters.queues[w.queueID()]; ln != nil {
-		for one := ln.head; one != nil; one = one.next {
-			out = append(out, one.request.Ticket.ID)
-		}
-	}
-	return out
-}
-
-func TestFair_AMasterThatForgotHasThePlacesAgainBeforeTheNextKeep(t *testing.T) {
-	t.Parallel()
-	d := newReturningDaemon(t)
-	for _, db := range []int{0, 3} {
-		d.take(LockRequest{DB: db, Key: "k"})
-	}
-	out := make(chan waited, 4) // every answer
-	for _, db := range []int{0, 3} {
-		for range 2 {
-			d.waitFor("waits", LockRequest{DB: db, Key: "k", Fair: true}, out)
-		}
-	}
-	eventually(t, "all of them stand in line", func() bool { return len(d.inLine(0, "k")) == 2 && len(d.inLine(3, "k")) == 2 })
-	if n := len(d.waiters.refreshAfterReconnect(0)); n != 1 {
-		t.Errorf("%d commands keep two waiters for one key, want 1", n)
-	}
-	forgets := d.engine.Pool.Embedded().At(4)
-	forgets.Turn(forgets.Server().FlushAll)
-	eventually(t, "the master that forgot has them again, in their order", func() bool {
-		return slices.Equal(d.places(4, "k"), d.inLine(0, "k"))
-	})
-	d.EndWaits()
-	for range 4 {
-		<-out
-	}
-}
+func returning(d *daemon, _ *pool.Options) { d.clock.Hold(refreshInterval) }
 
 // The price: a command for each key, in the first flush that is no admission.
 func TestFair_TheReturnOfAMasterCostsOneCommandAKeyInOneFlush(t *testing.T) {
@@ -127,7 +61,10 @@ func TestFair_ADaemonThatWasPausedHasItsPlacesAgainBeforeTheNextRefresh(t *testi
 	for i := range c.servers {
 		c.do(i, "DEL", "redlockd:q:k", "redlockd:qx:k", "redlockd:qw:k")
 	}
-	d.clock.ahead.Add(int64(ticketTimeout))
+	if d.clock.KeptTimers() == 0 {
+		t.Fatal("no timer of a wait queue is held")
+	}
+	d.clock.Ahead.Add(int64(ticketTimeout))
 	eventually(t, "it stands in the queues again", func() bool {
 		return c.queued(0, "k") == 1 && c.queued(1, "k") == 1 && c.queued(2, "k") == 1
 	})

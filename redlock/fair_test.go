@@ -4,9 +4,9 @@ package redlock
 
 import (
 	"errors"
-	"fmt"
-	"strings"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -22,34 +22,19 @@ func (d *daemon) stands(key string, r LockRequest) (out chan waited, leave func(
 	if r.Wait == 0 {
 		r.Wait = time.Minute
 	}
-	before := d.standing(r)
+	r.Requester = &Requester{ID: standing.Add(1)}
 	out = make(chan waited, 1) // its one answer
 	leave = d.Wait(nil, r, func(g Grant, err error) { out <- waited{key, g, err} })
 	eventually(d.t, "the wait is established", func() bool {
-		for w := range d.standing(r) {
-			if !before[w] {
-				return true
-			}
-		}
-		return len(out) > 0
+		list, _ := d.Waiting(r.DB, func(k Key) bool { return k == r.Key }, 10_000)
+		return len(out) > 0 || slices.ContainsFunc(list, func(w Waiting) bool { return w.Requester.ID == r.Requester.ID })
 	})
 	return out, leave
 }
 
-// standing are the waiters of a key in this daemon's wait queue. Their number proves nothing
-// about a new one: an earlier one may leave meanwhile.
-func (d *daemon) standing(r LockRequest) map[*waiter]bool {
-	d.waiters.mu.Lock()
-	defer d.waiters.mu.Unlock()
-	all := map[*waiter]bool{}
-	like := waiter{request: r}
-	if ln := d.waiters.queues[like.queueID()]; ln != nil {
-		for w := ln.head; w != nil; w = w.next {
-			all[w] = true
-		}
-	}
-	return all
-}
+// standing numbers these waits. How many wait proves nothing about a new one: an earlier one may
+// leave meanwhile.
+var standing atomic.Int64
 
 // queued is how many waiters a master has in a key's queue.
 func (c *cluster) queued(i int, key string) int64 {
@@ -58,16 +43,7 @@ func (c *cluster) queued(i int, key string) int64 {
 
 func (c *cluster) noQueues(key string) {
 	c.t.Helper()
-	eventually(c.t, "the queue's keys are gone", func() bool {
-		for i := range c.servers {
-			for _, one := range c.servers[i].Keys() {
-				if strings.HasPrefix(one, "redlockd:q") && strings.HasSuffix(one, ":"+key) {
-					return false
-				}
-			}
-		}
-		return true
-	})
+	c.servers.NoQueues(c.t, key)
 }
 
 func got(t *testing.T, out <-chan waited) Grant {
@@ -113,7 +89,9 @@ func TestFair_NoRequestWithItPassesAnEstablishedWaiter(t *testing.T) {
 	held := one.take("k", long)
 	out, _ := one.stands("k", LockRequest{})
 	// The key is free on the masters, and the first one has not contended yet.
-	one.waiters.mu.Lock()
+	blocked, free := make(chan struct{}), make(chan struct{})
+	go one.Waiting(0, func(Key) bool { close(blocked); <-free; return false }, 1) // under the lock of its wait queue
+	<-blocked
 	for i := range c.servers {
 		c.do(i, "DEL", "k")
 	}
@@ -122,7 +100,7 @@ func TestFair_NoRequestWithItPassesAnEstablishedWaiter(t *testing.T) {
 	if err := <-answers; !errors.Is(err, ErrHeld) {
 		t.Errorf("a FAIR try passed: %v", err)
 	}
-	one.waiters.mu.Unlock()
+	close(free)
 	g := got(t, out)
 	one.free("k", g.Token)
 	_ = held
@@ -294,7 +272,7 @@ func TestFair_AWriterAmongContinuousReadersWaitsForOneGeneration(t *testing.T) {
 	}
 	eventually(t, "the readers come and go", func() bool { mu.Lock(); defer mu.Unlock(); return reads > 200 })
 	for range 5 {
-		out, _ := daemons[0].writerStands("k")
+		out, _ := daemons[0].stands("k", LockRequest{})
 		mu.Lock()
 		written, writes = time.Now(), false
 		mu.Unlock()
@@ -310,109 +288,5 @@ func TestFair_AWriterAmongContinuousReadersWaitsForOneGeneration(t *testing.T) {
 		t.Errorf("%d readers that came after an established writer were served before it", passed)
 	}
 	t.Logf("%d reads", reads)
-	c.noQueues("k")
-}
-
-// writerStands is stands for a key at which readers stand, too.
-func (d *daemon) writerStands(key string) (out chan waited, leave func()) {
-	d.t.Helper()
-	out = make(chan waited, 1) // its one answer
-	r := LockRequest{Key: Key(key), TTL: long, Wait: time.Minute, Fair: true}
-	w := &waiter{waits: d.waiters, request: r, end: d.clock.Now() + r.Wait, done: func(g Grant, err error) { out <- waited{"writer", g, err} }}
-	d.waiters.enqueue(nil, w)
-	eventually(d.t, "the writer is established", func() bool {
-		d.waiters.mu.Lock()
-		defer d.waiters.mu.Unlock()
-		return w.queue != nil || w.over
-	})
-	return out, w.leave
-}
-
-// A daemon that drains also answers waiters that are on their way into the wait queue.
-func TestFair_AWaiterOnItsWayIntoTheWaitQueueReceivesTheEnd(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, 3, long)
-	d := c.daemon()
-	d.take("k", long)
-	for range 20 {
-		out := make(chan waited, 1) // its one answer
-		d.Wait(nil, LockRequest{Key: "k", TTL: long, Wait: time.Minute, Fair: true}, func(g Grant, err error) { out <- waited{"k", g, err} })
-		d.EndWaits()
-		if w := <-out; !errors.Is(w.err, ErrShutdown) {
-			t.Fatalf("answered %v, want ErrShutdown", w.err)
-		}
-		d.waiters.mu.Lock()
-		d.waiters.closed = false
-		d.waiters.mu.Unlock()
-	}
-	c.noQueues("k")
-}
-
-// Many come and go through three daemons: of two that were established one after
-// the other, the first is served first.
-func TestFair_NoEstablishedWaiterIsOvertakenInAStorm(t *testing.T) {
-	rounds := 12
-	if longRun() {
-		rounds = 1300
-	}
-	c := newCluster(t, 3, long)
-	var daemons []*daemon
-	for range 3 {
-		daemons = append(daemons, c.daemon())
-	}
-	var mu sync.Mutex
-	type turn struct{ came, stood time.Time }
-	var served []turn // in order of their grants
-	holders := 0
-	var all sync.WaitGroup
-	for i := range 9 {
-		d := daemons[i%3]
-		elapsed := d.clock.Now()
-		start := time.Now().Add(-elapsed) // of the daemon's clock, and never too early
-		all.Go(func() {
-			for round := range rounds {
-				out := make(chan waited, 1) // its one answer
-				r := LockRequest{Key: "k", TTL: long, Wait: time.Minute, Fair: true}
-				w := &waiter{waits: d.waiters, request: r, end: d.clock.Now() + r.Wait, done: func(g Grant, err error) { out <- waited{fmt.Sprint(i), g, err} }}
-				came := time.Now()
-				d.waiters.enqueue(nil, w)
-				if (i+round)%5 == 0 {
-					w.leave()
-				}
-				answer := <-out
-				if errors.Is(answer.err, ErrLeft) {
-					continue
-				}
-				if answer.err != nil {
-					t.Errorf("waiter %d: %v", i, answer.err)
-					return
-				}
-				mu.Lock()
-				if holders++; holders > 1 {
-					t.Error("two hold it")
-				}
-				served = append(served, turn{came, start.Add(w.request.Ticket.Since)})
-				mu.Unlock()
-				lull(time.Millisecond) // another holder comes in between
-				mu.Lock()
-				holders--
-				mu.Unlock()
-				d.Unlock(nil, UnlockRequest{Key: "k", Token: answer.grant.Token}, func(bool, error) {})
-			}
-		})
-	}
-	all.Wait()
-	overtaken := 0
-	for i, later := range served {
-		for _, earlier := range served[:i] {
-			if later.stood.Before(earlier.came) {
-				overtaken++
-			}
-		}
-	}
-	t.Logf("%d grants", len(served))
-	if overtaken > 0 {
-		t.Errorf("%d times somebody was served before one who was established before he came", overtaken)
-	}
 	c.noQueues("k")
 }

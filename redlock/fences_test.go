@@ -184,9 +184,9 @@ func TestFence_OfTwoLocksThatSucceedInOneFlushOneCounts(t *testing.T) {
 func TestVote_ThatComesAfterTheMasterTimeoutDoesNotCount(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
-	asleep := func(d *daemon, _ *pool.Options) { d.clock.hold(impatient) }
+	asleep := func(d *daemon, _ *pool.Options) { d.clock.Hold(impatient) }
 	one := c.daemon(relayed, blind, timeout(impatient), asleep)
-	if one.clock.keptTimers() < 3 {
+	if one.clock.KeptTimers() < 3 {
 		t.Fatal("the flushes' timers are not held: the test proves nothing")
 	}
 	for _, r := range one.relays {

@@ -51,10 +51,13 @@ func TestForward_GivesNamesTheKeyPrefixAndWakesTheirWaiters(t *testing.T) {
 	d := c.daemon()
 	d.engine.KeyPrefix = "p:"
 	d.take("k", 20*time.Second)
-	waits, _ := d.awaitFree("k", time.Minute)
+	waits := make(chan bool, 1) // it answers once
+	d.AwaitFree(AwaitRequest{Key: "k", Timeout: time.Minute}, func(free bool, err error) { waits <- free && err == nil })
 	if r, err := d.forward(ForwardRequest{Words: []string{"DEL", "k"}, Names: []int{1}}); err != nil || r.Int != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	isFree(t, "of the deleted one", waits)
+	if !receive(t, waits) {
+		t.Error("the waiter of the deleted one was not woken")
+	}
 	eventually(t, "no master has it", func() bool { return strings.Join(c.copies("p:k"), "") == "" })
 }

@@ -18,27 +18,21 @@ import (
 
 	"redlockd/pool"
 	"redlockd/pool/faulty"
-	"redlockd/redlock/mutants"
-	"redlockd/redlock/quorum"
+	"redlockd/redlock/redlocktest"
 )
 
 const (
-	// patience bounds waits for what must happen; nothing is concluded from its length.
-	patience = time.Minute
-	// late is the master timeout of all daemons: wide enough for a busy machine,
-	// and no duration that another timer of the pool has.
-	late = 2 * time.Second
+	patience = redlocktest.Patience
+	late     = redlocktest.MasterTimeout
 	// impatient is the master timeout of daemons that are to run into it.
 	impatient = 500 * time.Millisecond
-	// long is a lease that no test outlives, and longer than patience: what is gone
-	// within it did not expire.
-	long = 3 * time.Minute
+	long      = redlocktest.Long
 )
 
 // cluster is a group of masters. It is bootstrapped for its first daemon.
 type cluster struct {
 	t       *testing.T
-	servers []*faulty.Server
+	servers redlocktest.Masters
 	maxTTL  time.Duration
 	born    bool
 }
@@ -60,11 +54,7 @@ func (c *cluster) age() time.Duration { return c.maxTTL + c.maxTTL/100 + 2*time.
 // do sends to a master directly, past everything that is being tested.
 func (c *cluster) do(i int, args ...any) any {
 	c.t.Helper()
-	reply, err := c.servers[i].Do(args...)
-	if err != nil {
-		c.t.Fatalf("master %s: %v: %v", name(i), args, err)
-	}
-	return reply
+	return c.servers.Do(c.t, i, args...)
 }
 
 // copies are the tokens that the masters hold for a key, "" for none.
@@ -139,36 +129,29 @@ func (c *cluster) empty(masters ...int) bool {
 	return true
 }
 
-// name of a master, the same for every daemon.
-func name(i int) string { return string(rune('a' + i)) }
+func name(i int) string { return redlocktest.Name(i) }
 
 // daemon is one Locker with its own connections to all masters.
 type daemon struct {
 	*Locker
 	t      *testing.T
 	relays []*faulty.Relay // one before each master, nil unless relayed
-	clock  *clock
+	clock  *redlocktest.Clock
 
-	lockInfo bool
-	logger   *slog.Logger // of the Locker; nil = the pool's
+	lockInfo   bool
+	maxWaiters int          // 0 = the default
+	logger     *slog.Logger // of the Locker; nil = the pool's
 }
 
 // trait is how a daemon differs from the usual.
 type trait func(*daemon, *pool.Options)
 
 // relayed puts relays of its own between this daemon and the masters.
-func relayed(d *daemon, o *pool.Options) {
-	for i := range o.Masters {
-		r := faulty.NewRelay(o.Masters[i].Address)
-		d.t.Cleanup(r.Close)
-		d.relays = append(d.relays, r)
-		o.Masters[i].Address = r.Addr()
-	}
-}
+func relayed(d *daemon, o *pool.Options) { d.relays = redlocktest.Relays(d.t, o) }
 
 // blind holds the heartbeats: the daemon learns from its operations' flushes
 // alone, so that no heartbeat can be what saved them.
-func blind(d *daemon, _ *pool.Options) { d.clock.hold(heartbeat) }
+func blind(d *daemon, _ *pool.Options) { d.clock.Hold(heartbeat) }
 
 // lockInfo notes every holder.
 func lockInfo(d *daemon, _ *pool.Options) { d.lockInfo = true }
@@ -177,13 +160,7 @@ func lockInfo(d *daemon, _ *pool.Options) { d.lockInfo = true }
 func logsTo(logger *slog.Logger) trait { return func(d *daemon, _ *pool.Options) { d.logger = logger } }
 
 // options of a daemon on all masters.
-func (c *cluster) options() pool.Options {
-	o := pool.Options{MaxTTL: c.maxTTL, MasterTimeout: late, Logger: logger(c.t)}
-	for i, s := range c.servers {
-		o.Masters = append(o.Masters, pool.Master{Name: name(i), Network: "tcp", Address: s.Addr()})
-	}
-	return o
-}
+func (c *cluster) options() pool.Options { return c.servers.Options(c.t, c.maxTTL) }
 
 // daemon starts one and returns when every master votes.
 func (c *cluster) daemon(traits ...trait) *daemon {
@@ -205,7 +182,7 @@ func (c *cluster) daemon(traits ...trait) *daemon {
 // stranger starts a daemon whatever the masters think of it.
 func (c *cluster) startDaemon(traits ...trait) *daemon {
 	c.t.Helper()
-	d := &daemon{t: c.t, clock: &clock{Clock: pool.SystemClock()}}
+	d := &daemon{t: c.t, clock: redlocktest.NewClock()}
 	o := c.options()
 	o.Clock = d.clock
 	for _, change := range traits {
@@ -216,7 +193,7 @@ func (c *cluster) startDaemon(traits ...trait) *daemon {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(p.Close)
-	if d.Locker, err = New(p, Options{Logger: cmp.Or(d.logger, o.Logger), LockInfo: d.lockInfo}); err != nil {
+	if d.Locker, err = New(p, Options{Logger: cmp.Or(d.logger, o.Logger), LockInfo: d.lockInfo, MaxWaiters: d.maxWaiters}); err != nil {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { _ = d.Close(time.Second) }) // what a test broke on purpose may stay unanswered
@@ -232,10 +209,7 @@ func (d *daemon) state(i int) (state, why string) {
 // await waits until the daemon thinks so of a master.
 func (d *daemon) await(i int, want string) {
 	d.t.Helper()
-	eventually(d.t, "master "+name(i)+" is "+want, func() bool {
-		state, _ := d.state(i)
-		return state == want
-	})
+	redlocktest.Await(d.t, d.engine, i, want)
 }
 
 // awaitProcess waits until the daemon is admitted to the process that is there now.
@@ -257,54 +231,28 @@ func (d *daemon) knows(i int, s *faulty.Server) bool {
 // that follows an admission.
 func (d *daemon) idle() {
 	d.t.Helper()
-	b := &barrier{answered: make(chan pool.Answer, quorum.MaxMasters)}
-	for i := range d.engine.Pool.N() {
-		d.engine.Pool.Group(0).Push(i, b)
-	}
-	for range d.engine.Pool.N() {
-		receive(d.t, b.answered)
-	}
+	redlocktest.Idle(d.t, d.engine)
 }
 
 // settled waits until the daemon has nothing left to send to these masters.
 func (d *daemon) settled(masters ...int) {
 	d.t.Helper()
-	for _, i := range masters {
-		eventually(d.t, "the daemon has no pending release for master "+name(i), func() bool {
-			s := d.Masters(0)[i]
-			return (s.State == "voting" || s.State == "quarantined") && s.PendingReleases == 0 && d.engine.Pool.Busy() == 0
-		})
-	}
+	redlocktest.Settled(d.t, d.engine, masters...)
 }
 
-// eventually polls until something is true.
 func eventually(t *testing.T, what string, true func() bool) {
 	t.Helper()
-	limit := patience
-	if ruleBroken {
-		limit /= 3
-	}
-	eventuallyIn(t, limit, what, true)
+	redlocktest.Eventually(t, what, true)
 }
 
-func eventuallyIn(t *testing.T, limit time.Duration, what string, true func() bool) {
+func receive[A any](t *testing.T, answer <-chan A) A {
 	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(limit); !true(); <-tick.C {
-		if time.Now().After(end) {
-			t.Fatalf("within %v it did not come about that %s", limit, what)
-		}
-	}
+	return redlocktest.Receive(t, answer)
 }
-
-// ruleBroken reports that a rule is broken (controls_test.go). What a test then waits for may
-// never come, and waiting longer proves no more.
-var ruleBroken = mutants.Name() != ""
 
 // beforeItsTime is a limit far below a long lease.
 func beforeItsTime() time.Duration {
-	if ruleBroken {
+	if redlocktest.RuleBroken {
 		return 5 * time.Second
 	}
 	return patience
@@ -333,11 +281,6 @@ func noQuorum(t *testing.T, err error, words ...string) *NoQuorum {
 		t.Errorf("NoQuorum says %q: %d answered and %d are named, of %d", err, unknown.Answered, len(unknown.Missing), unknown.Total)
 	}
 	return unknown
-}
-
-// logger writes into the test's own log, which is shown if it fails.
-func logger(t *testing.T) *slog.Logger {
-	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
 func key(i int) Key { return Key(fmt.Sprint("key-", i)) }

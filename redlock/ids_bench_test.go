@@ -74,7 +74,9 @@ func benchLocker(b *testing.B, servers []*faulty.Server) *benchEngine {
 	for i, s := range servers {
 		o.Masters = append(o.Masters, pool.Master{Name: name(i), Network: "tcp", Address: s.Addr()})
 	}
-	setup.BootstrapIfBlank(o)
+	if err := setup.BootstrapIfBlank(b.Context(), o); err != nil {
+		b.Fatal(err)
+	}
 	p, err := pool.New(o)
 	if err != nil {
 		b.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"redlockd/redlock/checker"
+	"redlockd/redlock/redlocktest"
 )
 
 func TestIDs_OfOneCallerFollowEachOtherWithoutGaps(t *testing.T) {
@@ -231,7 +232,7 @@ func (l *idLoad) draw(caller int, d *daemon) {
 // until waits for so much of the target.
 func (l *idLoad) until(part, of int64) {
 	l.t.Helper()
-	eventuallyIn(l.t, 10*time.Minute, "enough ids are given", func() bool { return l.given.Load() >= l.target*part/of })
+	redlocktest.EventuallyIn(l.t, 10*time.Minute, "enough ids are given", func() bool { return l.given.Load() >= l.target*part/of })
 }
 
 // end waits for the rest and checks all of it.

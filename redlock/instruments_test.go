@@ -1,15 +1,13 @@
 package redlock
 
 // instruments_test.go holds what a test puts between a daemon and the world: a
-// clock that is wrong or whose timers wait, and a tap on what is written to the
-// masters.
+// clock that stands still, and a tap on what is written to the masters.
 
 import (
 	"context"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"redlockd/pool"
@@ -18,41 +16,6 @@ import (
 // heartbeat is how often a daemon queries the identity of its masters. The pool has no name for
 // it outside; TestDaemon_CanBeMadeBlind checks that it is the one.
 const heartbeat = 100 * time.Millisecond
-
-// clock is a daemon's own.
-type clock struct {
-	pool.Clock
-	ahead atomic.Int64 // ns by which it is wrong
-
-	mu   sync.Mutex
-	held []time.Duration // timers of these durations never fire
-	kept int             // timers that were held
-}
-
-func (c *clock) Now() time.Duration { return c.Clock.Now() + time.Duration(c.ahead.Load()) }
-
-// hold keeps timers of this duration, which are to be made later, from firing.
-func (c *clock) hold(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.held = append(c.held, d)
-}
-
-func (c *clock) keptTimers() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.kept
-}
-
-func (c *clock) AfterFunc(d time.Duration, f func()) pool.Timer {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if slices.Contains(c.held, d) {
-		c.kept++
-		return heldTimer{}
-	}
-	return c.Clock.AfterFunc(d, f)
-}
 
 // stillClock stands still until a test moves it, which calls the timers that are due.
 type stillClock struct {
@@ -110,11 +73,6 @@ func (c *stillClock) move(d time.Duration) {
 		}
 	}
 }
-
-type heldTimer struct{}
-
-func (heldTimer) Stop() bool               { return true }
-func (heldTimer) Reset(time.Duration) bool { return true }
 
 // tap listens to what a daemon writes, flush by flush, and lets a test step in
 // in front of a flush's first lock.
@@ -204,20 +162,4 @@ func (l *tappedLink) Exchange(commands []pool.Command, replies []pool.Reply) []p
 		amid(l.master)
 	}
 	return append(replies, l.Link.Exchange(commands[sent:], nil)...)
-}
-
-// barrier is an operation that only has its place in the queues: what was sent
-// before it has been answered when it is. No seal follows it, no register rises.
-type barrier struct {
-	answered chan pool.Answer // one for each master it is pushed to
-}
-
-var _ pool.Operation = (*barrier)(nil)
-
-func (b *barrier) Props() pool.Props    { return pool.Props{} }
-func (b *barrier) Propose(int64)        {}
-func (b *barrier) Answer(a pool.Answer) { b.answered <- a }
-func (b *barrier) Command(_ *pool.SendContext, c *pool.Command) bool {
-	c.Set("PING")
-	return true
 }

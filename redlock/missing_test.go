@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/redlocktest"
 )
 
 // missed wants NoQuorum with these masters, by their first letters, each with words of
@@ -179,9 +180,7 @@ func TestNoQuorum_IsMadeOfTheBallotsVotesAndNotOfTheStatesAfterwards(t *testing.
 // idleOn waits until a master has answered what it was asked.
 func (d *daemon) idleOn(i int) {
 	d.t.Helper()
-	b := &barrier{answered: make(chan pool.Answer, 1)}
-	d.engine.Pool.Group(0).Push(i, b)
-	receive(d.t, b.answered)
+	redlocktest.IdleOn(d.t, d.engine, i)
 }
 
 // What a blind daemon is told by the ballot's own seals, and by nothing before.

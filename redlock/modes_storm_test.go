@@ -86,6 +86,9 @@ func checkedBy(t *testing.T, h checker.History, check func(checker.History) erro
 }
 
 func TestStorm_ReadersAndWritersNeverMeet(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a storm is evidence: make test-long")
+	}
 	c := newCluster(t, 3, time.Second)
 	record := checker.NewRecorder(nil)
 	together := func(h checker.History) (n int) {
@@ -138,6 +141,9 @@ func (w *witness) readOrWrite(key Key) {
 // Every daemon is cut off from a minority of the masters, now from this one, now
 // from another, so that every permit is held by another majority.
 func TestStorm_PermitsAreNeverMoreThanTheyAre(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a storm is evidence: make test-long")
+	}
 	t.Parallel()
 	for _, of := range []struct{ masters, limit int }{{3, 2}, {5, 5}} {
 		t.Run(fmt.Sprintf("%d-masters-%d-permits", of.masters, of.limit), func(t *testing.T) {
@@ -243,6 +249,9 @@ redis.call('ZADD', KEYS[1], ARGV[4], ARGV[1]) return 1`
 // Sets of three of twelve keys, each set in its own order, beside clients that want one
 // of the keys: no request ever waits while it holds something.
 func TestStorm_SeveralKeysAreTakenTogetherAndNoneIsLost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a storm is evidence: make test-long")
+	}
 	c := newCluster(t, 3, time.Second)
 	record := checker.NewRecorder(nil)
 	c.storm(record, []*daemon{c.daemon(), c.daemon()}, 8, 4, 100, func(w *witness) {

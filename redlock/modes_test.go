@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"redlockd/redlock/redlocktest"
 )
 
 // ask requests a lock and waits for the masters' answers.
@@ -16,9 +18,9 @@ func (d *daemon) ask(r LockRequest) (Grant, error) {
 	if r.TTL == 0 {
 		r.TTL = long
 	}
-	a := receive(d.t, d.request(r))
+	g, err := redlocktest.Acquire(d.t, d.Leases, r)
 	d.idle()
-	return a.grant, a.err
+	return g, err
 }
 
 // get is ask for what must be granted.
@@ -46,11 +48,9 @@ func (d *daemon) held(r LockRequest) {
 // prolongAll extends one or several keys.
 func (d *daemon) prolongAll(token Token, ttl time.Duration, keys ...Key) (Grant, error) {
 	d.t.Helper()
-	answer := make(chan lockAnswer, 1)
-	d.Extend(nil, ExtendRequest{Key: keys[0], More: keys[1:], Token: token, TTL: ttl}, func(g Grant, err error) { answer <- lockAnswer{g, err} })
-	a := receive(d.t, answer)
+	g, err := redlocktest.Prolong(d.t, d.Leases, ExtendRequest{Key: keys[0], More: keys[1:], Token: token, TTL: ttl})
 	d.idle()
-	return a.grant, a.err
+	return g, err
 }
 
 // standsThere looks in one step: what stands there may be on its way.

@@ -26,7 +26,9 @@ func pureBench(t testing.TB) *Locker {
 	for i, s := range faulty.StartGroup(t, 5) {
 		o.Masters = append(o.Masters, pool.Master{Name: string(rune('a' + i)), Network: "tcp", Address: s.Addr()})
 	}
-	setup.BootstrapIfBlank(o)
+	if err := setup.BootstrapIfBlank(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
 	p, err := pool.New(o)
 	if err != nil {
 		t.Fatal(err)

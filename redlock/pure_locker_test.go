@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/redlock/redlocktest"
 )
 
 // pureDaemon is a Locker on five embedded masters.
@@ -36,62 +37,25 @@ func newPureDaemon(t *testing.T, o Options) *pureDaemon {
 	return &pureDaemon{l, t}
 }
 
-// pureAnswer is what one of the Locker's calls said.
-type pureAnswer struct {
-	grant    Grant
-	released bool
-	err      error
-}
-
-// ask makes a call and waits for its one answer.
-func (d *pureDaemon) ask(call func(say func(pureAnswer))) pureAnswer {
-	d.t.Helper()
-	answers := make(chan pureAnswer, 2) // 2: so that a second answer would be seen
-	call(func(a pureAnswer) { answers <- a })
-	a := <-answers
-	select {
-	case second := <-answers:
-		d.t.Errorf("answered twice: %+v and %+v", a, second)
-	default:
-	}
-	return a
-}
-
 func (d *pureDaemon) lock(r LockRequest) (Grant, error) {
 	d.t.Helper()
-	a := d.ask(func(say func(pureAnswer)) {
-		d.Lock(nil, r, func(g Grant, err error) { say(pureAnswer{grant: g, err: err}) })
-	})
-	return a.grant, a.err
+	return redlocktest.Acquire(d.t, d.Leases, r)
 }
 
 // take is lock for what must be granted.
 func (d *pureDaemon) take(r LockRequest) Grant {
 	d.t.Helper()
-	if r.TTL == 0 {
-		r.TTL = time.Minute
-	}
-	g, err := d.lock(r)
-	if err != nil || g.Validity() <= 0 || g.Validity() >= r.TTL || g.Key != r.Key || g.Fence <= 0 {
-		d.t.Fatalf("lock %+v: %+v, %v", r, g, err)
-	}
-	return g
+	return redlocktest.Take(d.t, d.Leases, r)
 }
 
 func (d *pureDaemon) unlock(r UnlockRequest) (bool, error) {
 	d.t.Helper()
-	a := d.ask(func(say func(pureAnswer)) {
-		d.Unlock(nil, r, func(released bool, err error) { say(pureAnswer{released: released, err: err}) })
-	})
-	return a.released, a.err
+	return redlocktest.Release(d.t, d.Leases, r)
 }
 
 func (d *pureDaemon) extend(r ExtendRequest) (Grant, error) {
 	d.t.Helper()
-	a := d.ask(func(say func(pureAnswer)) {
-		d.Extend(nil, r, func(g Grant, err error) { say(pureAnswer{grant: g, err: err}) })
-	})
-	return a.grant, a.err
+	return redlocktest.Prolong(d.t, d.Leases, r)
 }
 
 // onMasters does something to every master behind the daemon's back.
@@ -101,14 +65,8 @@ func (d *pureDaemon) onMasters(f func(lane int)) {
 	}
 }
 
-// holders counts the masters that hold the key for a token.
-func (d *pureDaemon) holders(db int, key, token string) (n int) {
-	d.onMasters(func(lane int) {
-		if got, err := d.engine.Pool.Embedded().At(lane).Server().DB(db).Get(key); err == nil && got == token {
-			n++
-		}
-	})
-	return n
+func (d *pureDaemon) holders(db int, key, token string) int {
+	return redlocktest.Holders(d.engine, db, key, token)
 }
 
 // quiet waits until the lanes have nothing left to do.
@@ -264,11 +222,11 @@ func TestLocker_RepeatsOfATokenAtOnceAreAllGrantedWithDistinctFences(t *testing.
 	t.Parallel()
 	d := newPureDaemon(t, Options{})
 	const callers = 20
-	grants := make(chan pureAnswer, callers)
+	grants := make(chan lockAnswer, callers)
 	var b Batch
 	for range callers {
 		d.Lock(&b, LockRequest{Key: "key", Token: "my own token", TTL: time.Minute}, func(g Grant, err error) {
-			grants <- pureAnswer{grant: g, err: err}
+			grants <- lockAnswer{g, err}
 		})
 	}
 	b.Send()

@@ -4,9 +4,7 @@ package redlock
 
 import (
 	"errors"
-	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 )
@@ -38,35 +36,6 @@ func (d *pureDaemon) wantGrant(w waited) Grant {
 	return w.grant
 }
 
-func TestWait_IsServedInOrderByReleasesThroughThisDaemon(t *testing.T) {
-	t.Parallel()
-	d := newPureDaemon(t, Options{})
-	held := d.take(LockRequest{Key: "k"})
-	const n = 50
-	out := make(chan waited, n) // n: every answer
-	for i := range n {
-		d.waitFor(fmt.Sprint(i), LockRequest{Key: "k"}, out)
-	}
-	if got := d.Waiters(); got != n {
-		t.Fatalf("%d wait, want %d", got, n)
-	}
-	fence := held.Fence
-	for i := range n {
-		if released, err := d.unlock(UnlockRequest{Key: "k", Token: held.Token}); !released || err != nil {
-			t.Fatalf("release %d: %v, %v", i, released, err)
-		}
-		w := <-out
-		held = d.wantGrant(w)
-		if w.name != fmt.Sprint(i) || held.Fence <= fence {
-			t.Fatalf("grant %d went to %s with fence %d after %d", i, w.name, held.Fence, fence)
-		}
-		fence = held.Fence
-	}
-	if len(out) > 0 || d.Waiters() != 0 || len(d.waiters.queues) != 0 {
-		t.Errorf("%d answers, %d waiters, %d lines too many", len(out), d.Waiters(), len(d.waiters.queues))
-	}
-}
-
 // A hand-over is one flush: the release and the next one's question.
 func TestWait_AHandOverIsOneFlushOnEachMaster(t *testing.T) {
 	d := newPureDaemon(t, Options{})
@@ -92,23 +61,6 @@ func TestWait_AHandOverIsOneFlushOnEachMaster(t *testing.T) {
 	// A release and an acquire on each of five masters, and nothing for those who wait.
 	if sent := d.engine.Pool.Counters().Commands - commands; sent > 100*2*5+20 {
 		t.Errorf("%d commands for 100 hand-overs with up to 100 waiting, want %d", sent, 100*2*5)
-	}
-}
-
-func TestWait_EndsWithNilWhenItsTimeIsOver(t *testing.T) {
-	t.Parallel()
-	d := newPureDaemon(t, Options{})
-	d.take(LockRequest{Key: "k"})
-	out := make(chan waited, 2) // both answers
-	d.waitFor("head", LockRequest{Key: "k", Wait: 2 * time.Second}, out)
-	d.waitFor("second", LockRequest{Key: "k", Wait: 2 * time.Second}, out)
-	for range 2 {
-		if w := <-out; !errors.Is(w.err, ErrHeld) {
-			t.Errorf("%s: %v, want ErrHeld", w.name, w.err)
-		}
-	}
-	if d.Waiters() != 0 || len(d.waiters.queues) != 0 {
-		t.Errorf("%d waiters, %d lines left", d.Waiters(), len(d.waiters.queues))
 	}
 }
 
@@ -259,51 +211,6 @@ func TestWait_ThatClosesACycleIsRefusedWithTheKeys(t *testing.T) {
 	}
 }
 
-// Everything at once: waits that end, leavers, releases. Every wait is answered
-// once, and no two hold the key together.
-func TestWait_StormOfWaitersLeaversAndReleases(t *testing.T) {
-	d := newPureDaemon(t, Options{})
-	var mu sync.Mutex
-	holder, breaches := "", 0
-	var all sync.WaitGroup
-	for i := range 24 {
-		all.Go(func() {
-			me := fmt.Sprint(i)
-			for round := range 12 {
-				answer := make(chan waited, 2) // 2: a second answer would be seen
-				wait := time.Duration(1+(i+round)%4) * 20 * time.Millisecond
-				leave := d.Wait(nil, LockRequest{Key: "k", TTL: time.Minute, Wait: wait}, func(g Grant, err error) {
-					answer <- waited{me, g, err}
-				})
-				if (i+round)%5 == 0 {
-					leave()
-				}
-				w := <-answer
-				if w.err != nil {
-					continue
-				}
-				mu.Lock()
-				if holder != "" {
-					breaches++
-				}
-				holder = me
-				mu.Unlock()
-				lull(time.Millisecond) // another holder comes in between
-				mu.Lock()
-				holder = ""
-				mu.Unlock()
-				d.unlock(UnlockRequest{Key: "k", Token: w.grant.Token})
-			}
-		})
-	}
-	all.Wait()
-	d.quiet()
-	if breaches > 0 || d.Waiters() != 0 || len(d.waiters.queues) != 0 {
-		t.Errorf("%d breaches, %d waiters, %d lines left", breaches, d.Waiters(), len(d.waiters.queues))
-	}
-	d.take(LockRequest{Key: "k"})
-}
-
 // nil means no. A waiter that only queued while the masters could not decide is not
 // refused.
 func TestWait_ThatCouldNotBeDecidedIsNoRefusal(t *testing.T) {
@@ -378,23 +285,6 @@ func TestWait_BehindAWaiterInACycleIsInIt(t *testing.T) {
 	for range 2 {
 		if w := <-out; !errors.Is(w.err, ErrShutdown) {
 			t.Errorf("%s: %v", w.name, w.err)
-		}
-	}
-}
-
-// A later question of the same wait may be refused: the wait does not end with no.
-func TestWait_RemembersThatADowngradeHasBegun(t *testing.T) {
-	t.Parallel()
-	d := newPureDaemon(t, Options{})
-	w := &waiter{waits: d.waiters, request: LockRequest{Key: "k", Mode: Shared}, end: forever}
-	w.queue = &waitQueue{waits: d.waiters}
-	begun := &NoQuorum{Downgrading: true}
-	for _, c := range []struct{ said, want error }{
-		{ErrHeld, ErrHeld}, {&NoQuorum{}, nil}, {ErrHeld, ErrHeld}, {begun, begun}, {ErrHeld, begun},
-	} {
-		w.queue.decided(w, Grant{}, c.said)
-		if err := w.finalError(); c.want != nil && err != c.want {
-			t.Errorf("after %v the wait would end with %v, want %v", c.said, err, c.want)
 		}
 	}
 }

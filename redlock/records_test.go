@@ -341,15 +341,9 @@ func (d *daemon) idleCalls(c *cluster) (zadd, zscore, seals int64) {
 }
 
 // calls adds up how often the masters have executed a command.
-func (c *cluster) calls(command string) (n int64) {
+func (c *cluster) calls(command string) int64 {
 	c.t.Helper()
-	for i := range c.servers {
-		_, stats, _ := strings.Cut(c.do(i, "INFO", "commandstats").(string), "cmdstat_"+command+":calls=")
-		calls, _, _ := strings.Cut(stats, ",")
-		one, _ := strconv.ParseInt(calls, 10, 64)
-		n += one
-	}
-	return n
+	return c.servers.Calls(c.t, command)
 }
 
 // The operator's declaration that no earlier incarnation matters holds, whatever the

@@ -14,6 +14,8 @@ import (
 	"redlockd/redlock/ids"
 	"redlockd/redlock/inspect"
 	"redlockd/redlock/lease"
+	"redlockd/redlock/renew"
+	"redlockd/redlock/wait"
 	"redlockd/redlock/work"
 )
 
@@ -43,10 +45,9 @@ type Locker struct {
 	*events.Events
 	*ids.IDs
 	*work.Works
+	*wait.Queues
 	engine *engine.Engine
-
-	*waiters
-	holds *holds
+	holds  *renew.Holds
 }
 
 // New starts the pool's lanes and returns a Locker on them.
@@ -78,11 +79,11 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 	}
 	l := &Locker{IDs: ids.New(e, o.VolatileIDs), Events: events.New(e), engine: e}
 	l.Leases = lease.New(e, l.Events, o.Tokens, o.LockInfo)
-	l.waiters = &waiters{engine: e, leases: l.Leases, maxWaiters: o.MaxWaiters, maxPerKey: o.MaxWaitersPerKey, name: string(NewToken())[:8]}
-	l.Works = work.New(e, l.waiters.awaitWork, l.waiters.onRelease)
-	l.holds = &holds{engine: e, events: l.Events, leases: l.Leases, log: holdLog{clock: p.Clock(), logger: o.Logger}}
-	l.Inspector = inspect.New(e, l.Leases, o.Logger, l.waiters.countAt)
-	l.Connect(l.waiters.onRelease, l.holds)
+	l.Queues = wait.New(e, l.Leases, o.MaxWaiters, o.MaxWaitersPerKey)
+	l.Works = work.New(e, l.AwaitWork, l.Freed)
+	l.holds = renew.New(e, l.Events, l.Leases, o.Logger)
+	l.Inspector = inspect.New(e, l.Leases, o.Logger, l.CountAt)
+	l.Connect(l.Freed, l.holds)
 	p.Start(texts...)
 	return l, nil
 }
@@ -98,12 +99,12 @@ func (l *Locker) UndrainMaster(name string) error { return l.engine.Pool.Undrain
 // EndWaits begins the end of this daemon. It answers every waiter with ErrShutdown and
 // admits no new ones. Holds that end from here on are not released.
 func (l *Locker) EndWaits() {
-	l.holds.draining.Store(true)
-	l.waiters.end()
+	l.holds.Drain()
+	l.Queues.End()
 }
 
 // Holds is how many leases are being renewed.
-func (l *Locker) Holds() int { return int(l.holds.count.Load()) }
+func (l *Locker) Holds() int { return l.holds.Count() }
 
 // Close rejects new operations. It waits, at most for the timeout, until all operations
 // in flight have been answered and all undo commands have left the queues.

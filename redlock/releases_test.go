@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlockd/pool/faulty"
+	"redlockd/redlock/redlocktest"
 )
 
 // Rule: quarantined-absence. The lease is valid; two masters forgot it.
@@ -56,7 +57,7 @@ func TestRelease_ReachesAMasterThatWasCutOff(t *testing.T) {
 		t.Fatalf("copies %q, want one left on c", got)
 	}
 	one.relays[2].Accept()
-	eventuallyIn(t, beforeItsTime(), "the copy is gone before its time", func() bool { return c.empty(0, 1, 2) })
+	redlocktest.EventuallyIn(t, beforeItsTime(), "the copy is gone before its time", func() bool { return c.empty(0, 1, 2) })
 }
 
 func TestRelease_ReachesAMasterThatWasStopped(t *testing.T) {
@@ -68,7 +69,7 @@ func TestRelease_ReachesAMasterThatWasStopped(t *testing.T) {
 	one.await(2, "down")
 	one.free("k", held.Token)
 	c.servers[2].Cont()
-	eventuallyIn(t, beforeItsTime(), "the copy is gone before its time", func() bool { return c.empty(0, 1, 2) })
+	redlocktest.EventuallyIn(t, beforeItsTime(), "the copy is gone before its time", func() bool { return c.empty(0, 1, 2) })
 }
 
 // The daemon's own record decides what the answers leave open: its lease runs,

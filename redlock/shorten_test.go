@@ -8,9 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"redlockd/pool"
 	"redlockd/pool/faulty"
-	"redlockd/redlock/quorum"
 	"redlockd/redlock/scripts"
 )
 
@@ -347,9 +345,7 @@ func TestScript_AShorterEndThatIsLateEndsNothing(t *testing.T) {
 				said <- err
 			})
 			eventually(t, "the slow master has run the script", func() bool { return c.ends(2, "k") == before+1 })
-			b := &barrier{answered: make(chan pool.Answer, quorum.MaxMasters)}
-			late.engine.Pool.Group(0).Push(2, b)
-			receive(t, b.answered) // and has said so
+			late.idleOn(2) // and has said so
 			late.relays[2].Pause(faulty.ToMaster)
 			late.relays[1].Resume(faulty.ToMaster)
 			if err := receive(t, said); err != nil {

@@ -16,6 +16,9 @@ import (
 
 // The checker sees every call; the masters are read when all is over.
 func TestStorm_OnOneKeyThroughTwoDaemonsAndNoneNeverHasTwoHolders(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a storm is evidence: make test-long")
+	}
 	c := newCluster(t, 5, time.Second)
 	record := checker.NewRecorder(nil)
 	daemons := []*daemon{c.daemon(timeout(impatient)), c.daemon(timeout(impatient))} // what is left to expire blocks the key for less
@@ -87,6 +90,9 @@ func grants(h checker.History) (ours, theirs int) {
 // Two daemons whose clocks have nothing to do with each other order the grants
 // of hot keys, at the price of at most one further seal each.
 func TestStorm_FencesOfTwoDaemonsAreStrictlyOrdered(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a storm is evidence: make test-long")
+	}
 	wanted := int64(100_000)
 	if raceDetector {
 		wanted = 4_000
@@ -117,6 +123,9 @@ func (d *daemon) oneFurtherSeal() {
 
 // One daemon alone proposes in the order of its queues, so its first seal always fits.
 func TestStorm_OneDaemonNeedsNoSecondSeals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a storm is evidence: make test-long")
+	}
 	wanted := int64(20_000)
 	if raceDetector {
 		wanted = 4_000
@@ -130,7 +139,7 @@ func TestStorm_OneDaemonNeedsNoSecondSeals(t *testing.T) {
 
 // wrongBy is the trait of a daemon whose clock is wrong.
 func wrongBy(d time.Duration) trait {
-	return func(one *daemon, _ *pool.Options) { one.clock.ahead.Store(int64(d)) }
+	return func(one *daemon, _ *pool.Options) { one.clock.Ahead.Store(int64(d)) }
 }
 
 // crowd takes and releases four hot keys, two clients a daemon and key, and passes the

@@ -15,11 +15,13 @@ func TestStory_OfOneLock(t *testing.T) {
 	t.Run("embedded masters", func(t *testing.T) { story(t, embedded(t)) })
 }
 
-// embedded is a daemon with masters of its own, in this process.
-func embedded(t *testing.T) *daemon {
+// embedded is a daemon with five masters of its own, in this process.
+func embedded(t *testing.T) *daemon { return embeddedOf(t, 5) }
+
+func embeddedOf(t *testing.T, n int) *daemon {
 	c := &cluster{t: t, maxTTL: time.Minute}
 	return c.startDaemon(func(_ *daemon, o *pool.Options) {
-		o.Masters, o.Embedded = nil, 5
+		o.Masters, o.Embedded = nil, n
 		o.MasterTimeout, o.Late = time.Minute, o.MasterTimeout // a busy machine may run them late
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlockd/pool/faulty"
+	"redlockd/redlock/redlocktest"
 )
 
 // Rule: undo-guard. The repeat of a lock by its own token fails; what it found
@@ -52,7 +53,7 @@ func TestUndo_ReachesMastersThatDidNotAnswer(t *testing.T) {
 	for _, i := range mute {
 		one.relays[i].Resume()
 	}
-	eventuallyIn(t, beforeItsTime(), "nothing is left long before the lease would have ended",
+	redlocktest.EventuallyIn(t, beforeItsTime(), "nothing is left long before the lease would have ended",
 		func() bool { return c.empty(0, 1, 2, 3, 4) })
 }
 

@@ -38,22 +38,3 @@ func TestUpgrade_OfTwoReadersThroughOneDaemonIsADeadlockForTheSecond(t *testing.
 	}
 	two.held(LockRequest{Key: "k", Mode: Shared})
 }
-
-func TestUpgrade_OfOneReaderWaitsForTheOthers(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, 3, long)
-	one, two := c.daemon(), c.daemon()
-	one.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA})
-	two.get(LockRequest{Key: "k", Mode: Shared, Token: tokenB})
-	answer := one.upgrade(tokenA)
-	eventually(t, "it waits and watches", func() bool {
-		one.waiters.mu.Lock()
-		defer one.waiters.mu.Unlock()
-		ln := one.waiters.queues[queueID{keys: "k"}]
-		return ln != nil && ln.watch.tracked == one.engine.Pool.N()
-	})
-	two.free("k", tokenB)
-	if a := receive(t, answer); a.err != nil {
-		t.Error(a.err)
-	}
-}

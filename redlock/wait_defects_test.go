@@ -8,45 +8,6 @@ import (
 	"redlockd/pool/faulty"
 )
 
-// The timer that refreshes tickets may fire when the queue is empty for a moment, because
-// a waiter has left whose ballot is still under way.
-func TestFair_AQueueThatWasEmptyForAMomentIsKept(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, 3, long)
-	d := c.daemon(relayed, patient)
-	for i := range 2 {
-		c.do(i, "SET", "k", "foreign", "PX", 60_000)
-	}
-	out, leave := d.stands("k", LockRequest{})
-	d.relays[1].Pause()
-	d.waiters.onRelease(nil, 0, "k") // its head contends, and gets no answer
-	leave()
-	<-out
-	d.waiters.mu.Lock()
-	var ln *waitQueue
-	for _, one := range d.waiters.queues {
-		ln = one
-	}
-	d.waiters.mu.Unlock()
-	if ln == nil || ln.refreshTimer == nil {
-		t.Fatal("there is no queue with a ballot under way")
-	}
-	ln.refreshTimer.Stop() // it fires now
-	ln.refreshTickets()
-	_, leave = d.stands("k", LockRequest{})
-	defer leave()
-	d.relays[1].Resume()
-	ends := func() string {
-		scores, _ := c.do(0, "ZRANGE", "redlockd:qx:k", 0, -1, "WITHSCORES").([]any)
-		if len(scores) != 2 {
-			t.Fatalf("%v stand in the queue, want one", scores)
-		}
-		return scores[1].(string)
-	}
-	first := ends()
-	eventually(t, "its place is kept", func() bool { return ends() > first })
-}
-
 // "no" is the answer of masters; before they have answered the outcome is unknown.
 func TestWait_IsNotRefusedWhereTheOutcomeIsUnknown(t *testing.T) {
 	t.Parallel()
@@ -82,33 +43,6 @@ func TestWait_WithFairIsNotRefusedWhereTheMastersAreAway(t *testing.T) {
 		if w, n := <-out, (*NoQuorum)(nil); !errors.As(w.err, &n) {
 			t.Errorf("fair %v: all masters are down, and a wait is told: %v", fair, w.err)
 		}
-	}
-}
-
-// After a long streak of hand-overs others may pass. Then the head contends for the key,
-// whatever reports the queue was waiting for.
-func TestWait_TheHeadContendsForTheKeyAfterALongStreak(t *testing.T) {
-	t.Parallel()
-	d := newPureDaemon(t, Options{})
-	d.take(LockRequest{Key: "k", TTL: time.Minute})
-	d.quiet()
-	out := make(chan waited, 1)
-	leave := d.waitFor("w", LockRequest{Key: "k", TTL: time.Minute, Wait: time.Minute}, out)
-	defer leave()
-	var ln *waitQueue
-	eventually(t, "it stands in line", func() bool {
-		d.waiters.mu.Lock()
-		defer d.waiters.mu.Unlock()
-		for _, one := range d.waiters.queues {
-			ln = one
-		}
-		return ln != nil && ln.length == 1 && ln.contender == nil
-	})
-	d.waiters.mu.Lock()
-	defer d.waiters.mu.Unlock()
-	ln.watch.due, ln.streak = true, maxStreak
-	if next := ln.handOverLocked(); next != nil || ln.watch.due {
-		t.Errorf("next %v, asks for news %v", next, ln.watch.due)
 	}
 }
 

@@ -87,7 +87,7 @@ func TestWait_AHundredThousandWaitersCostNoGoroutines(t *testing.T) {
 	for _, one := range leave {
 		one()
 	}
-	if d.Waiters() != 0 || len(d.waiters.queues) > keys {
+	if d.Waiters() != 0 {
 		t.Errorf("%d waiters left", d.Waiters())
 	}
 }

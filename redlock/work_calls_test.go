@@ -200,8 +200,7 @@ func TestWork_AWaitEndsWithItsClientAndWithItsDaemon(t *testing.T) {
 func TestWork_WaitsAreCountedAsAllWaitsAre(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
-	d := c.daemon()
-	d.maxWaiters = 2
+	d := c.daemon(func(d *daemon, _ *pool.Options) { d.maxWaiters = 2 })
 	r := WorkRequest{Key: "w", Timeout: long, Max: 3}
 	w := d.find(r, WorkAcquired, 1)
 	d.take("k", long)

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"redlockd/redlock/redlocktest"
 )
 
 // workLog is what the workers saw of one piece of work.
@@ -189,6 +191,9 @@ func (s *soak) conclude(d *daemon, w Work, log *workLog) {
 }
 
 func TestWork_SoakWithWorkersThatDie(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a soak is evidence: make test-long")
+	}
 	t.Parallel()
 	s := &soak{t: t, origin: time.Now(), wanted: 300, ends: map[WorkState]int{}, at: make([]*workLog, soakPlaces)}
 	if longRun() {
@@ -211,7 +216,7 @@ func TestWork_SoakWithWorkersThatDie(t *testing.T) {
 	}
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	eventuallyIn(t, 10*time.Minute, "enough work ends", func() bool {
+	redlocktest.EventuallyIn(t, 10*time.Minute, "enough work ends", func() bool {
 		<-tick.C
 		c.allExpire()
 		return s.isOver()

@@ -16,7 +16,7 @@ import (
 // App is the program; main adds the functions that do the work.
 type App struct {
 	Environ []string  // "NAME=value", as os.Environ has it
-	In      io.Reader // for the command of lock
+	In      io.Reader // for the command of lock, and the keys of top
 	Out     io.Writer // for the output of the job; errors go to Report
 	Err     io.Writer // for messages of lock and its command
 	Build   string    // one line about this program, see Build
@@ -47,6 +47,8 @@ func (a *App) Run(ctx context.Context, args []string) error {
 		return a.print(a.Build + "\n")
 	case wordLock:
 		return a.lock(ctx, command.Args)
+	case wordTop:
+		return a.top(ctx, command.Args)
 	case wordHashPassword:
 		return a.hashPassword(command.Args)
 	case wordCompletion:

@@ -15,24 +15,31 @@ import (
 
 func TestParse_TakesTheCommandLineApart(t *testing.T) {
 	for line, want := range map[string]CommandLine{
-		"":                                  {Args: []string{}},
-		"--masters a,b,c":                   {Args: []string{"--masters", "a,b,c"}},
-		"bootstrap --masters a,b,c":         {Word: "bootstrap", Args: []string{"--masters", "a,b,c"}},
-		"bootstrap --force --masters a,b,c": {Word: "bootstrap", Force: true, Args: []string{"--masters", "a,b,c"}},
-		"bootstrap --masters a,b,c --force": {Word: "bootstrap", Force: true, Args: []string{"--masters", "a,b,c"}},
-		"bootstrap --masters a -- --force":  {Word: "bootstrap", Args: []string{"--masters", "a", "--", "--force"}},
-		"--masters a --force":               {Args: []string{"--masters", "a", "--force"}},
-		"check --masters a,b,c":             {Word: "check", Args: []string{"--masters", "a,b,c"}},
-		"reconfigure --force --masters a":   {Word: "reconfigure", Force: true, Args: []string{"--masters", "a"}},
-		"quarantine b --masters a,b,c":      {Word: "quarantine", Master: "b", Args: []string{"--masters", "a,b,c"}},
-		"quarantine --masters a,b,c":        {Word: "quarantine", Args: []string{"--masters", "a,b,c"}},
-		"quarantine":                        {Word: "quarantine", Args: []string{}},
-		"lock --force k -- true":            {Word: "lock", Args: []string{"--force", "k", "--", "true"}},
-		"version":                           {Word: "version", Args: []string{}},
-		"help":                              {Word: "help", Args: []string{}},
-		"help lock":                         {Word: "lock", Args: []string{"--help"}},
-		"help hash-password":                {Word: "hash-password", Args: []string{"--help"}},
-		"help check":                        {Word: "help"},
+		"":                                   {Args: []string{}},
+		"--masters a,b,c":                    {Args: []string{"--masters", "a,b,c"}},
+		"bootstrap --masters a,b,c":          {Word: "bootstrap", Args: []string{"--masters", "a,b,c"}},
+		"bootstrap --force --masters a,b,c":  {Word: "bootstrap", Force: true, Args: []string{"--masters", "a,b,c"}},
+		"bootstrap --masters a,b,c --force":  {Word: "bootstrap", Force: true, Args: []string{"--masters", "a,b,c"}},
+		"bootstrap --masters a -- --force":   {Word: "bootstrap", Args: []string{"--masters", "a", "--", "--force"}},
+		"--masters a --force":                {Args: []string{"--masters", "a", "--force"}},
+		"check --masters a,b,c":              {Word: "check", Args: []string{"--masters", "a,b,c"}},
+		"check --performance --masters a":    {Word: "check", Performance: true, Args: []string{"--masters", "a"}},
+		"check --masters a -- --performance": {Word: "check", Args: []string{"--masters", "a", "--", "--performance"}},
+		"bootstrap --aged b --masters a":     {Word: "bootstrap", Aged: "b", Args: []string{"--masters", "a"}},
+		"bootstrap --masters a --aged=b":     {Word: "bootstrap", Aged: "b", Args: []string{"--masters", "a"}},
+		"bootstrap --masters a -- --aged b":  {Word: "bootstrap", Args: []string{"--masters", "a", "--", "--aged", "b"}},
+		"reconfigure --performance":          {Word: "reconfigure", Args: []string{"--performance"}},
+		"reconfigure --force --masters a":    {Word: "reconfigure", Force: true, Args: []string{"--masters", "a"}},
+		"quarantine b --masters a,b,c":       {Word: "quarantine", Master: "b", Args: []string{"--masters", "a,b,c"}},
+		"quarantine --masters a,b,c":         {Word: "quarantine", Args: []string{"--masters", "a,b,c"}},
+		"quarantine":                         {Word: "quarantine", Args: []string{}},
+		"lock --force k -- true":             {Word: "lock", Args: []string{"--force", "k", "--", "true"}},
+		"version":                            {Word: "version", Args: []string{}},
+		"help":                               {Word: "help", Args: []string{}},
+		"help lock":                          {Word: "lock", Args: []string{"--help"}},
+		"help top":                           {Word: "top", Args: []string{"--help"}},
+		"help hash-password":                 {Word: "hash-password", Args: []string{"--help"}},
+		"help check":                         {Word: "help"},
 	} {
 		got, err := Parse(strings.Fields(line))
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -41,9 +48,23 @@ func TestParse_TakesTheCommandLineApart(t *testing.T) {
 	}
 }
 
+func TestParse_RefusesWhatDoesNotGoWithAged(t *testing.T) {
+	for line, part := range map[string]string{
+		"bootstrap --aged":                               "--aged needs a master",
+		"bootstrap --aged= --masters a":                  "--aged needs a master",
+		"bootstrap --aged --masters a":                   "--aged needs a master",
+		"bootstrap --aged b --force --masters a":         "takes neither --force nor --fence-above",
+		"bootstrap --aged b --fence-above 7 --masters a": "takes neither --force nor --fence-above",
+	} {
+		if _, err := Parse(strings.Fields(line)); !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), part) {
+			t.Errorf("%q: %v, want %q", line, err, part)
+		}
+	}
+}
+
 func TestParse_RefusesUnknownWords(t *testing.T) {
 	for line, part := range map[string]string{
-		"serve":                "serve is no command; allowed: bootstrap, check, reconfigure, quarantine, lock, hash-password, version, help",
+		"serve":                "serve is no command; allowed: bootstrap, check, reconfigure, quarantine, lock, top, hash-password, version, help",
 		"redis://u:S3CR3T@h:1": "the first word is no command",
 		"version --masters a":  "version takes no further words",
 		"man lock":             "man takes no further words",
@@ -101,6 +122,7 @@ func TestRun_RunsTheNamedJob(t *testing.T) {
 		"quarantine b --masters=a,b,c":        {"quarantine b", ""},
 		"quarantine --help":                   {"", configs.Help()},
 		"lock --help":                         {"", lockHelp()},
+		"top --help":                          {"", topHelp()},
 		"help":                                {"", configs.Help()},
 		"--help":                              {"", configs.Help()},
 		"bootstrap -h":                        {"", configs.Help()},

@@ -19,6 +19,7 @@ const (
 	wordReconfigure  = "reconfigure"
 	wordQuarantine   = "quarantine"
 	wordLock         = "lock"
+	wordTop          = "top"
 	wordHashPassword = "hash-password"
 	wordVersion      = "version"
 	wordHelp         = "help"
@@ -42,14 +43,18 @@ type flagRow struct{ Name, Argument, Help string }
 var subcommands = []subcommand{
 	{wordBootstrap, "", "prepare blank masters, once: no earlier memory of theirs matters", []flagRow{
 		{"force", "", "also masters that carry identities already"},
+		{"aged", "MASTER", "begin with one blank master where no daemon does; it votes when it has its age"},
 		{"fence-above", "N", "every fence is higher than the highest one that the protected resources have seen"},
 	}, "embedded masters are new at every start"},
-	{wordCheck, "", "show whether the masters are fit", nil, "embedded masters are always fit"},
+	{wordCheck, "", "show whether the masters are fit", []flagRow{
+		{"performance", "", "also time writes, and print which --master-timeout fits"},
+	}, "embedded masters are always fit"},
 	{wordReconfigure, "", "put other masters, limits or another version in force", []flagRow{
 		{"force", "", "assert that no daemon with other settings runs any more"},
 	}, "embedded masters take their settings from every start"},
 	{wordQuarantine, "MASTER", "end the incarnation of a master whose files were replaced", nil, "embedded masters are new at every start"},
 	{wordLock, "[OPTION...] KEY -- COMMAND [ARGUMENT...]", "run COMMAND while the lock on KEY is held", optionsOf(lockFlags(&lockOptions{})), ""},
+	{wordTop, "", "show masters, rates, waits and the locks held longest, each second", optionsOf(topFlags(&topOptions{})), ""},
 	{wordHashPassword, "", "read a password and print its line for the users file", []flagRow{
 		{"sha256", "", "a fast digest, for long random passwords alone"},
 	}, ""},
@@ -69,8 +74,10 @@ type CommandLine struct {
 	Force  bool   // bootstrap --force, reconfigure --force
 	Master string // quarantine MASTER
 	// FenceAbove is bootstrap --fence-above, 0 without it.
-	FenceAbove int64
-	Args       []string // the options, for configs.Load or of the subcommand
+	FenceAbove  int64
+	Aged        string   // bootstrap --aged MASTER
+	Performance bool     // check --performance
+	Args        []string // the options, for configs.Load or of the subcommand
 }
 
 // Parse takes the command line without the program's name.
@@ -81,12 +88,14 @@ func Parse(args []string) (CommandLine, error) {
 	}
 	var err error
 	switch command.Word {
-	case wordServe, wordCheck, wordLock, wordHashPassword, wordCompletion:
+	case wordServe, wordLock, wordTop, wordHashPassword, wordCompletion:
 	case wordBootstrap:
-		command.takeForce()
-		err = command.takeFenceAbove()
+		command.Force = command.takeSwitch("--force")
+		err = errors.Join(command.takeFenceAbove(), command.takeAged())
 	case wordReconfigure:
-		command.takeForce()
+		command.Force = command.takeSwitch("--force")
+	case wordCheck:
+		command.Performance = command.takeSwitch("--performance")
 	case wordQuarantine:
 		if args := command.Args; len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 			command.Master, command.Args = args[0], args[1:]
@@ -127,7 +136,7 @@ func parseHelp(after []string) (CommandLine, error) {
 	switch word := after[0]; {
 	case len(after) > 1:
 		return CommandLine{}, fmt.Errorf("help takes one command at most%w", usage{})
-	case word == wordLock || word == wordHashPassword:
+	case word == wordLock || word == wordTop || word == wordHashPassword:
 		return CommandLine{Word: word, Args: []string{"--help"}}, nil
 	case slices.Contains(words(), word):
 		return CommandLine{Word: wordHelp}, nil
@@ -136,24 +145,23 @@ func parseHelp(after []string) (CommandLine, error) {
 	}
 }
 
-// takeForce removes --force. It is for one run and therefore no setting that a file
-// or the environment could hold.
-func (c *CommandLine) takeForce() {
+// takeSwitch removes a switch such as --force and reports whether it was there. It is for one
+// run and therefore no setting that a file or the environment could hold.
+func (c *CommandLine) takeSwitch(flag string) (found bool) {
 	for i := 0; i < len(c.Args) && c.Args[i] != "--"; i++ {
-		if c.Args[i] == "--force" {
-			c.Args, c.Force = slices.Concat(c.Args[:i], c.Args[i+1:]), true
+		if c.Args[i] == flag {
+			c.Args, found = slices.Concat(c.Args[:i], c.Args[i+1:]), true
 			i--
 		}
 	}
+	return found
 }
 
-// takeFenceAbove removes --fence-above N, which is no setting for the same reason.
-// The masters decide which numbers are allowed.
-func (c *CommandLine) takeFenceAbove() error {
-	const flag = "--fence-above"
+// takeValue removes an option with its value, which is no setting for the same reason.
+func (c *CommandLine) takeValue(flag string) (value string, found bool) {
 	i := slices.IndexFunc(c.Args, func(arg string) bool { return arg == "--" || arg == flag || strings.HasPrefix(arg, flag+"=") })
 	if i < 0 || c.Args[i] == "--" {
-		return nil
+		return "", false
 	}
 	value, joined := strings.CutPrefix(c.Args[i], flag+"=")
 	rest := c.Args[i+1:]
@@ -163,11 +171,36 @@ func (c *CommandLine) takeFenceAbove() error {
 			value, rest = rest[0], rest[1:]
 		}
 	}
+	c.Args = slices.Concat(c.Args[:i], rest)
+	return value, true
+}
+
+// takeFenceAbove removes --fence-above N. The masters decide which numbers are allowed.
+func (c *CommandLine) takeFenceAbove() error {
+	value, found := c.takeValue("--fence-above")
+	if !found {
+		return nil
+	}
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || n < 1 {
-		return fmt.Errorf("%s = %q is no whole number above 0; give the highest fence that the protected resources have seen%w", flag, value, usage{})
+		return fmt.Errorf("--fence-above = %q is no whole number above 0; give the highest fence that the protected resources have seen%w", value, usage{})
 	}
-	c.Args, c.FenceAbove = slices.Concat(c.Args[:i], rest), n
+	c.FenceAbove = n
+	return nil
+}
+
+// takeAged removes --aged MASTER, which is a command of its own.
+func (c *CommandLine) takeAged() error {
+	value, found := c.takeValue("--aged")
+	switch {
+	case !found:
+		return nil
+	case value == "" || strings.HasPrefix(value, "-"):
+		return fmt.Errorf("--aged needs a master, by its name or address: redlockd bootstrap --aged MASTER --masters LIST%w", usage{})
+	case c.Force || c.FenceAbove > 0:
+		return fmt.Errorf("--aged begins with one blank master and takes neither --force nor --fence-above; leave one of them out%w", usage{})
+	}
+	c.Aged = value
 	return nil
 }
 

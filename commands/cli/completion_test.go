@@ -77,6 +77,8 @@ func TestCompletion_OffersInBashWhatMayFollow(t *testing.T) {
 		"--max-ttl 5s --restart-guard ": "strict off",
 		"version ":                      "",
 		"hash-password --s":             "--sha256",
+		"to":                            "top",
+		"top --on":                      "--once",
 	} {
 		words := strings.Split("redlockd "+line, " ")
 		command := exec.CommandContext(t.Context(), bash, append([]string{"-c", text + `COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _redlockd; echo "${COMPREPLY[*]}"`, "bash"}, words...)...)

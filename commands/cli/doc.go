@@ -6,6 +6,9 @@
 //   - app.go: one job for each word, and the exit codes;
 //   - banner.go, hashpassword.go, version.go, completion.go, man.go:
 //     the jobs and their output;
-//   - lock.go, guard.go, lease.go, resp.go: redlockd lock, which runs a command while
-//     it holds a lock.
+//   - connection.go, resp.go: options and connection of those that connect to a daemon;
+//   - lock.go, guard.go, lease.go: redlockd lock, which runs a command while it holds a
+//     lock;
+//   - top.go, monitor.go, fields.go, screen.go: redlockd top, which shows a daemon on a
+//     terminal.
 package cli

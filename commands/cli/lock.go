@@ -5,10 +5,8 @@ package cli
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -23,11 +21,10 @@ import (
 const ExitHeld = 75
 
 const (
-	defaultConnect = "127.0.0.1:7379"
-	defaultTTL     = 30 * time.Second
-	defaultWait    = 10 * time.Second
-	minTTL         = 100 * time.Millisecond // a third of it is the time for an extension
-	maxGrace       = 5 * time.Second
+	defaultTTL  = 30 * time.Second
+	defaultWait = 10 * time.Second
+	minTTL      = 100 * time.Millisecond // a third of it is the time for an extension
+	maxGrace    = 5 * time.Second
 )
 
 const lockUsage = `redlockd lock [OPTION…] KEY -- COMMAND [ARGUMENT…]: runs COMMAND while the lock on KEY is held
@@ -41,42 +38,32 @@ Exit code: COMMAND's; 128 and the signal that ended it; 75 if the lock was held 
 126 or 127 if COMMAND could not be run, 2 for wrong usage, 1 for everything else.
 `
 
-func lockHelp() string {
-	rows := ""
-	for _, o := range optionsOf(lockFlags(&lockOptions{})) {
-		rows += fmt.Sprintf("      %-18s%s\n", "--"+o.Name+" "+o.Argument, o.Help)
-	}
-	return lockUsage + rows + lockNotes
-}
+func lockHelp() string { return lockUsage + helpOf(lockFlags(&lockOptions{})) + lockNotes }
 
 // lockOptions is the command line of lock.
 type lockOptions struct {
-	connect  []string
-	ca       string // file
-	database int
-	ttl      time.Duration
-	wait     time.Duration
-	grace    time.Duration
-	onLost   string // kill or warn
-	key      string
-	command  []string
+	connection
+	ttl     time.Duration
+	wait    time.Duration
+	grace   time.Duration
+	onLost  string // kill or warn
+	key     string
+	command []string
 }
-
-var errLockHelp = errors.New("help is wanted")
 
 func (a *App) lock(ctx context.Context, args []string) error {
 	o, err := a.lockOptions(args)
-	if errors.Is(err, errLockHelp) {
+	if errors.Is(err, errHelp) {
 		return a.print(lockHelp())
 	}
 	if err != nil {
 		return fmt.Errorf("lock: %w%w", err, usage{})
 	}
-	d := &daemons{addresses: o.connect, username: a.variable("LOCK_USER"), password: a.variable("LOCK_PASSWORD"), database: o.database}
-	defer d.close()
-	if d.authorities, err = readAuthorities(o.ca); err != nil {
+	d, err := a.daemons(o.connection)
+	if err != nil {
 		return fmt.Errorf("lock: %w%w", err, usage{})
 	}
+	defer d.close()
 	l := newClientLease(d, o.key, o.ttl)
 	switch err := l.take(ctx, o.wait, a.Err); {
 	case errors.Is(err, errHeld):
@@ -95,22 +82,6 @@ func (a *App) lock(ctx context.Context, args []string) error {
 	return nil
 }
 
-// readAuthorities reads a PEM file; "" is nil, those the machine trusts.
-func readAuthorities(path string) (*x509.CertPool, error) {
-	if path == "" {
-		return nil, nil
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("--ca: %w", err)
-	}
-	authorities := x509.NewCertPool()
-	if !authorities.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("--ca %s holds no certificate in PEM", path)
-	}
-	return authorities, nil
-}
-
 // commandEnviron is ours without the password, and with the lock.
 func (a *App) commandEnviron(l *clientLease) []string {
 	environ := slices.DeleteFunc(slices.Clone(a.Environ), func(variable string) bool {
@@ -120,24 +91,11 @@ func (a *App) commandEnviron(l *clientLease) []string {
 	return append(environ, "LOCK_KEY="+l.key, "LOCK_TOKEN="+l.token, "LOCK_FENCE="+strconv.FormatInt(l.fence, 10))
 }
 
-// variable is the value of an environment variable, "" without it.
-func (a *App) variable(name string) string {
-	for _, variable := range a.Environ {
-		if value, ok := strings.CutPrefix(variable, name+"="); ok {
-			return value
-		}
-	}
-	return ""
-}
-
 func (a *App) lockOptions(args []string) (lockOptions, error) {
-	o := lockOptions{connect: []string{defaultConnect}}
-	if list := a.variable("LOCK_CONNECT"); list != "" {
-		o.connect = strings.Split(list, ",")
-	}
+	o := lockOptions{connection: a.connection()}
 	flags := lockFlags(&o)
 	if err := flags.Parse(args); errors.Is(err, pflag.ErrHelp) {
-		return o, errLockHelp
+		return o, errHelp
 	} else if err != nil {
 		return o, err
 	}
@@ -154,25 +112,12 @@ func (a *App) lockOptions(args []string) (lockOptions, error) {
 
 // lockFlags are the options over o. A usage is the name of the value, a tab and the help.
 func lockFlags(o *lockOptions) *pflag.FlagSet {
-	flags := pflag.NewFlagSet("lock", pflag.ContinueOnError)
-	flags.SortFlags = false
-	flags.Usage = func() {} // Report prints errors, lock prints --help
-	flags.StringSliceVar(&o.connect, "connect", o.connect, "LIST\tdaemons: [tls:]host:port, unix:/path, the next one if one fails ["+defaultConnect+"]")
-	flags.StringVar(&o.ca, "ca", "", "FILE\tPEM, the signers of the certificates of tls: daemons [those the machine trusts]")
-	flags.IntVar(&o.database, "db", 0, "N\tdatabase [0]")
+	flags := o.connection.flags("lock")
 	flags.DurationVar(&o.ttl, "ttl", defaultTTL, "TIME\tlease, extended every third of it while COMMAND runs ["+defaultTTL.String()+"]")
 	flags.DurationVar(&o.wait, "wait", defaultWait, "TIME\thow long to wait for the lock, also while masters or daemons fail; 0 is one try ["+defaultWait.String()+"]")
 	flags.StringVar(&o.onLost, "on-lost", "kill", "WORD\tkill: end COMMAND when the lock is lost; warn: print a message and let it go on [kill]")
 	flags.DurationVar(&o.grace, "grace", 0, "TIME\tfrom TERM to KILL [a sixth of the lease, at most "+maxGrace.String()+"]")
 	return flags
-}
-
-func optionsOf(flags *pflag.FlagSet) (all []flagRow) {
-	flags.VisitAll(func(f *pflag.Flag) {
-		argument, help, _ := strings.Cut(f.Usage, "\t")
-		all = append(all, flagRow{f.Name, argument, help})
-	})
-	return all
 }
 
 // check checks what the daemon does not.
@@ -186,10 +131,6 @@ func (o *lockOptions) check() error {
 		return fmt.Errorf("--grace is %s, allowed are 0 to %s, half of --ttl: the command must have ended when the lock is lost", o.grace, o.ttl/2)
 	case o.onLost != "kill" && o.onLost != "warn":
 		return fmt.Errorf("--on-lost is %q, allowed are kill and warn", o.onLost)
-	case o.database < 0:
-		return fmt.Errorf("--db is %d, allowed are 0 and more", o.database)
-	case len(o.connect) == 0 || slices.Contains(o.connect, ""):
-		return errors.New("--connect names no daemon; write for example --connect 10.0.0.1:7379,10.0.0.2:7379")
 	}
-	return nil
+	return o.connection.check()
 }

@@ -38,17 +38,34 @@ type daemons struct {
 // an []any. An error reply is a resp.Error; after any other error it is unknown whether the
 // command was executed.
 func (d *daemons) do(ctx context.Context, timeout time.Duration, words ...string) (any, error) {
+	replies, err := d.doAll(ctx, timeout, words)
+	return first(replies, err)
+}
+
+// doAll sends commands in one write and waits for their answers. An error reply is among the
+// answers.
+func (d *daemons) doAll(ctx context.Context, timeout time.Duration, commands ...[]string) ([]any, error) {
 	if d.conn == nil {
 		if err := d.connect(ctx); err != nil {
 			return nil, err
 		}
 	}
-	reply, err := d.roundTrip(ctx, timeout, words)
-	var refused resp.Error
-	if err != nil && !errors.As(err, &refused) {
+	replies, err := d.roundTrip(ctx, timeout, commands...)
+	if err != nil {
 		d.close()
 	}
-	return reply, err
+	return replies, err
+}
+
+// first is the answer to one command.
+func first(replies []any, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	if refused, ok := replies[0].(resp.Error); ok {
+		return nil, refused
+	}
+	return replies[0], nil
 }
 
 func (d *daemons) close() {
@@ -57,6 +74,9 @@ func (d *daemons) close() {
 		d.conn = nil
 	}
 }
+
+// address is the one of the connection.
+func (d *daemons) address() string { return d.addresses[max(d.next-1, 0)%len(d.addresses)] }
 
 // connect dials the addresses in turn, beginning where it left off.
 func (d *daemons) connect(ctx context.Context) error {
@@ -85,17 +105,17 @@ func (d *daemons) open(ctx context.Context, address string) error {
 	}
 	d.conn = conn
 	d.in = resp.NewReader(d.conn)
-	d.in.RESP2 = true
+	d.in.RESP2, d.in.MaxBytes, d.in.MaxItems = true, 16<<20, 1<<20 // DWAITERS shows up to a thousand requests, each with its keys
 	if d.password != "" {
 		words := []string{"AUTH", d.password}
 		if d.username != "" {
 			words = []string{"AUTH", d.username, d.password}
 		}
-		if _, err := d.roundTrip(ctx, dialTimeout, words); err != nil {
+		if _, err := first(d.roundTrip(ctx, dialTimeout, words)); err != nil {
 			return err
 		}
 	}
-	_, err = d.roundTrip(ctx, dialTimeout, []string{"SELECT", strconv.Itoa(d.database)})
+	_, err = first(d.roundTrip(ctx, dialTimeout, []string{"SELECT", strconv.Itoa(d.database)}))
 	return err
 }
 
@@ -111,24 +131,28 @@ func (d *daemons) dial(ctx context.Context, address string) (net.Conn, error) {
 	return dialer.DialContext(ctx, "tcp", address)
 }
 
-func (d *daemons) roundTrip(ctx context.Context, timeout time.Duration, words []string) (any, error) {
+func (d *daemons) roundTrip(ctx context.Context, timeout time.Duration, commands ...[]string) (replies []any, err error) {
 	conn := d.conn
 	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return nil, err
 	}
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })() // a closed one needs no waking
+	var request []byte
+	for _, words := range commands {
+		request = resp.AppendCommand(request, words...)
+	}
 	d.sent = time.Now()
-	if _, err := conn.Write(resp.AppendCommand(nil, words...)); err != nil {
+	if _, err := conn.Write(request); err != nil {
 		return nil, err
 	}
-	reply, err := d.in.ReadValue()
-	if err != nil {
-		return nil, readError(err)
+	for range commands {
+		reply, err := d.in.ReadValue()
+		if err != nil {
+			return nil, readError(err)
+		}
+		replies = append(replies, reply.Any())
 	}
-	if err := reply.Err(); err != nil {
-		return nil, err
-	}
-	return reply.Any(), nil
+	return replies, nil
 }
 
 // readError describes an answer that is not RESP.

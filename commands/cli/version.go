@@ -8,8 +8,9 @@ import (
 	"runtime/debug"
 )
 
-// release is the version that the linker sets in released binaries (.ci/release).
-var release string
+// release and revision are the version and the commit that the linker sets in released
+// binaries (.ci/release).
+var release, revision string
 
 // Version is that of the release; of other builds, the module's version, or "(devel)"
 // for a working copy without one.
@@ -26,13 +27,16 @@ func Version() string {
 // Build is one line: the version, the commit if the build recorded it, and the
 // toolchain.
 func Build() string {
-	commit := ""
-	if info, ok := debug.ReadBuildInfo(); ok {
+	commit := revision
+	if info, ok := debug.ReadBuildInfo(); ok && commit == "" {
 		for _, setting := range info.Settings {
 			if setting.Key == "vcs.revision" {
-				commit = ", commit " + setting.Value
+				commit = setting.Value
 			}
 		}
+	}
+	if commit != "" {
+		commit = ", commit " + commit
 	}
 	return fmt.Sprintf("redlockd %s%s, %s %s/%s", Version(), commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -116,6 +116,8 @@ func (h *handlers) infoServer(p *infoPage) {
 	p.line("tcp_port", h.deps.Port)
 	if h.deps.CompatTest {
 		p.line("redlockd_warning", compatWarning)
+	} else if h.deps.Warning != "" {
+		p.line("redlockd_warning", h.deps.Warning)
 	}
 	p.line("server_time_usec", time.Now().UnixMicro())
 	p.line("uptime_in_seconds", up)

@@ -9,7 +9,8 @@ import (
 )
 
 // dmasters answers an array of maps. Times are integer milliseconds, round
-// trips integer microseconds: a millisecond is more than most of them take.
+// trips and differences of clocks integer microseconds: a millisecond is more than most of
+// them take.
 func (h *handlers) dmasters(c *commands.Call) error {
 	reports := h.deps.Masters.Reports(c.Client.DB)
 	items := make([]commands.Reply, len(reports))
@@ -26,12 +27,14 @@ func masterReply(m *redlock.MasterReport) commands.Reply {
 		commands.Bulk("state"), commands.Bulk(m.State),
 		commands.Bulk("detail"), commands.Bulk(commands.Field(m.Detail)),
 		commands.Bulk("since_ms"), commands.Int(m.Since.Milliseconds()),
+		commands.Bulk("left_ms"), commands.Int(m.Left.Milliseconds()),
 		commands.Bulk("run_id"), commands.Bulk(m.RunID),
 		commands.Bulk("version"), commands.Bulk(m.Version),
 		commands.Bulk("role"), commands.Bulk(m.Role),
 		commands.Bulk("durable"), commands.Bool(m.Durable),
 		commands.Bulk("rtt_p50_us"), commands.Int(m.RTT.Quantile(0.5).Microseconds()),
 		commands.Bulk("rtt_p99_us"), commands.Int(m.RTT.Quantile(0.99).Microseconds()),
+		commands.Bulk("clock_us"), commands.Int(m.Clock.Microseconds()),
 		commands.Bulk("in_flight"), commands.Int(int64(m.InFlight)),
 		commands.Bulk("queued"), commands.Int(int64(m.Queued)),
 		commands.Bulk("pending_releases"), commands.Int(int64(m.PendingReleases)),

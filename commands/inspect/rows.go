@@ -17,9 +17,8 @@ type handlers struct{ deps commands.Deps }
 
 func (h *handlers) masterRows() []*commands.Command {
 	return []*commands.Command{{
-		Name: "dmasters", Arity: commands.Exactly(1), Category: access.CategoryRead, Since: commands.FirstVersion,
+		Name: "dmasters", Arity: commands.Exactly(1), Category: access.CategoryRead, Flags: []string{"readonly", "fast"},
 		Summary: "Shows the masters: a map for each, with its state, latency, queue and votes.",
-		Flags:   []string{"readonly", "fast"},
 		Handle:  commands.Served(h.deps.Masters != nil, h.dmasters),
 		Parts: []*commands.Command{
 			h.drainRow("drain", "Sends a master no new requests from this daemon, for its maintenance.", func(name string) error { return h.deps.Masters.DrainMaster(name) }),
@@ -44,34 +43,18 @@ func (h *handlers) drainRow(name, summary string, apply func(master string) erro
 func (h *handlers) inspectRows() []*commands.Command {
 	key, on := arg.Key(), h.deps.Inspect != nil
 	return []*commands.Command{
-		{
-			Name: "dinfo", Arity: commands.Exactly(2), Category: access.CategoryRead, Since: commands.FirstVersion,
+		{Name: "dinfo", Arity: commands.Exactly(2), Category: access.CategoryRead, Flags: []string{"readonly", "fast"},
 			Summary: "Shows a lock: a map of its state, holders, waiters and what each master has.",
-			Flags:   []string{"readonly", "fast"},
-			Args:    []arg.Spec{key},
-			Handle:  commands.Served(on, h.dinfo),
-		},
-		{
-			Name: "dlocks", Arity: commands.Between(2, 6), Category: access.CategoryRead, Since: commands.FirstVersion,
+			Args:    []arg.Spec{key}, Handle: commands.Served(on, h.dinfo)},
+		{Name: "dlocks", Arity: commands.Between(2, 6), Category: access.CategoryRead, Flags: []string{"readonly"}, Further: stepWeight - 1,
 			Summary: "Walks over the locks as SCAN does over keys: [cursor, [key, mode, holders, ttl, ...]].",
-			Flags:   []string{"readonly"},
-			Further: stepWeight - 1,
 			Args:    []arg.Spec{arg.Integer("cursor"), arg.Optional(arg.Option("MATCH", arg.Text("pattern"))), arg.Optional(arg.Option("COUNT", arg.Integer("n")))},
-			Handle:  commands.Served(on, h.dlocks),
-		},
-		{
-			Name: "dwaiters", Arity: commands.Between(1, 2), Category: access.CategoryRead, Since: commands.FirstVersion,
+			Handle:  commands.Served(on, h.dlocks)},
+		{Name: "dwaiters", Arity: commands.Between(1, 2), Category: access.CategoryRead, Flags: []string{"readonly", "fast"},
 			Summary: "Shows the requests that wait in this daemon, since when and for how long.",
-			Flags:   []string{"readonly", "fast"},
-			Args:    []arg.Spec{arg.Optional(key)},
-			Handle:  commands.Served(on, h.dwaiters),
-		},
-		{
-			Name: "dforce", Arity: commands.Exactly(2), Category: access.CategoryForce, Since: commands.FirstVersion,
+			Args:    []arg.Spec{arg.Optional(key)}, Handle: commands.Served(on, h.dwaiters)},
+		{Name: "dforce", Arity: commands.Exactly(2), Category: access.CategoryForce, Flags: []string{"write", "admin"},
 			Summary: "Releases a lock regardless of its holder: 1, or 0 if it is free.",
-			Flags:   []string{"write", "admin"},
-			Args:    []arg.Spec{key},
-			Handle:  commands.Served(on, h.dforce),
-		},
+			Args:    []arg.Spec{key}, Handle: commands.Served(on, h.dforce)},
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // acquire requests the locks and replies [token, validity, fence].
 func (h *handlers) acquire(c *commands.Call, request redlock.LockRequest) {
-	answer := &lockAnswer{client: c.Client}
+	answer := &lockAnswer{client: c.Client, endless: request.Hold != nil && request.Hold.MaxTime == 0}
 	answer.Locks, answer.Answer = h.deps.Locks, answer
 	if answer.Reserve(c, &request) {
 		h.send(c, request, answer.decided)
@@ -50,7 +50,8 @@ func unlessExpelled(c *commands.Client, done redlock.LockDone) redlock.LockDone 
 // lockAnswer is the reply of one DLOCK or DMLOCK.
 type lockAnswer struct {
 	commands.PendingGrant
-	client *commands.Client
+	client  *commands.Client
+	endless bool // HOLD without max-ms
 }
 
 func (a *lockAnswer) decided(grant redlock.Grant, err error) {
@@ -58,14 +59,14 @@ func (a *lockAnswer) decided(grant redlock.Grant, err error) {
 		a.Refuse(commands.Failure(err))
 		return
 	}
-	a.Grant(grant, lasting(&grant))
+	a.Grant(grant, a.lasting(&grant))
 }
 
 // ReplyTo remembers the locks for DUNLOCK without a token.
 func (a *lockAnswer) ReplyTo(validity time.Duration) commands.Reply {
 	grant := &a.Granted
 	for _, key := range a.Keys {
-		a.client.LastAcquired.Remember(a.DB, key, grant.Token, lasting(grant))
+		a.client.LastAcquired.Remember(a.DB, key, grant.Token, a.lasting(grant))
 	}
 	return commands.Array(
 		commands.Bulk(string(grant.Token)),
@@ -90,11 +91,14 @@ func (a *lockAnswer) Fate(fresh bool) string {
 
 // lasting is for how long a grant counts; a lock that is renewed counts until its
 // renewal ends.
-func lasting(grant *redlock.Grant) time.Duration {
-	if grant.Hold != nil {
-		return commands.Unbounded
+func (a *lockAnswer) lasting(grant *redlock.Grant) time.Duration {
+	switch {
+	case grant.Hold == nil:
+		return grant.Left()
+	case a.endless:
+		return commands.Endless
 	}
-	return grant.Left()
+	return commands.Unbounded
 }
 
 // heldLock is one lock with HOLD: it is renewed for a connection, from the grant to its end.
@@ -151,6 +155,7 @@ func (b *heldLock) onEnded(grant redlock.Grant, reason error) {
 	}
 	for _, key := range grant.Keys() {
 		b.handlers.deps.Users.ReleasedKey(grant.DB(), key, grant.Token)
+		b.client.LastAcquired.EndRenewal(grant.DB(), key, grant.Token)
 		if reason == nil {
 			continue
 		}

@@ -39,47 +39,25 @@ func (h *handlers) dmextend(c *commands.Call) error {
 	return nil
 }
 
-// extension is the reply of one DEXTEND or DMEXTEND.
-type extension struct {
-	handlers *handlers
-	call     *commands.Call
-	request  redlock.ExtendRequest
-	fate     string // of locks that are extended too late
-	grant    redlock.Grant
-}
-
+// extend reports what is left when the reply is written. Nothing is undone if it is not
+// delivered: the locks were held before, and the client with the token may still be there
+// on another connection.
 func (h *handlers) extend(c *commands.Call, request redlock.ExtendRequest, fate string) {
-	e := &extension{handlers: h, call: c, request: request, fate: fate}
-	h.deps.Locks.Extend(c.Batch, request, e.decided)
+	h.deps.Locks.Extend(c.Batch, request, func(grant redlock.Grant, err error) {
+		if err != nil {
+			c.Reply(commands.Failure(err))
+			return
+		}
+		c.Completer.CompleteDeferred(commands.Later(func() commands.Reply {
+			validity := grant.Validity()
+			if validity < time.Millisecond {
+				return commands.TooLate(grant.ExpiredError(), fate)
+			}
+			for _, key := range append([]redlock.Key{request.Key}, request.More...) {
+				c.Client.LastAcquired.Prolong(request.DB, key, request.Token, validity)
+				h.deps.Users.ProlongedKey(request.DB, key, request.Token, validity)
+			}
+			return commands.Int(validity.Milliseconds())
+		}))
+	})
 }
-
-func (e *extension) decided(grant redlock.Grant, err error) {
-	if err != nil {
-		e.call.Reply(commands.Failure(err))
-		return
-	}
-	e.grant = grant
-	e.call.Completer.CompleteDeferred(e)
-}
-
-// Reply reports what is left when it is written.
-func (e *extension) Reply() commands.Reply {
-	validity := e.grant.Validity()
-	if validity < time.Millisecond {
-		return commands.TooLate(e.grant.ExpiredError(), e.fate)
-	}
-	e.prolonged(e.request.Key, validity)
-	for _, key := range e.request.More {
-		e.prolonged(key, validity)
-	}
-	return commands.Int(validity.Milliseconds())
-}
-
-func (e *extension) prolonged(key redlock.Key, validity time.Duration) {
-	e.call.Client.LastAcquired.Prolong(e.request.DB, key, e.request.Token, validity)
-	e.handlers.deps.Users.ProlongedKey(e.request.DB, key, e.request.Token, validity)
-}
-
-// Undelivered does nothing: the locks were held before, and the client with the token
-// may still be there on another connection.
-func (e *extension) Undelivered() {}

@@ -3,6 +3,8 @@
 package lock
 
 import (
+	"slices"
+
 	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/commands/arg"
@@ -14,56 +16,32 @@ type handlers struct{ deps commands.Deps }
 
 func (h *handlers) rows() []*commands.Command {
 	key, token, ttl := arg.Key(), arg.Text("token"), arg.Integer("ttl")
-	wait := arg.Optional(arg.Option("WAIT", arg.Integer("ms")))
-	hold := arg.Optional(arg.Block("hold", arg.Word("HOLD"), arg.Optional(arg.Integer("max-ms"))))
+	mode := arg.OneOf("mode", arg.Word("SHARED"), arg.Option("LIMIT", arg.Integer("n")))
+	options := []arg.Spec{
+		arg.Optional(arg.Word("FAIR")), arg.Optional(arg.Option("WAIT", arg.Integer("ms"))), arg.Optional(arg.Option("TOKEN", token)),
+		arg.Optional(arg.Option("META", arg.Text("text"))), arg.Optional(arg.Block("hold", arg.Word("HOLD"), arg.Optional(arg.Integer("max-ms")))),
+	}
 	return []*commands.Command{
-		{
-			Name: "dlock", Arity: commands.AtLeast(3), Category: access.CategoryLock, Since: commands.FirstVersion,
+		{Name: "dlock", Arity: commands.AtLeast(3), Category: access.CategoryLock, Flags: []string{"write", "fast"},
 			Summary: "Takes a lock for ttl milliseconds: [token, validity, fence], or nil if another token holds it. After WAIT, DEXTEND confirms it.",
 			Tried:   []string{"lock", "acquire", "dacquire"},
-			Flags:   []string{"write", "fast"},
-			Args:    []arg.Spec{key, ttl, arg.Optional(arg.OneOf("mode", arg.Word("SHARED"), arg.Option("LIMIT", arg.Integer("n")))), arg.Optional(arg.Word("FAIR")), wait, arg.Optional(arg.Option("TOKEN", token)), arg.Optional(arg.Option("META", arg.Text("text"))), hold},
-			Handle:  h.dlock, Barrier: blocksLock,
-		},
-		{
-			Name: "dunlock", Arity: commands.Between(2, 3), Category: access.CategoryLock, Since: commands.FirstVersion,
+			Args:    slices.Concat([]arg.Spec{key, ttl, arg.Optional(mode)}, options), Handle: h.dlock, Barrier: blocksLock},
+		{Name: "dunlock", Arity: commands.Between(2, 3), Category: access.CategoryLock, Flags: []string{"write", "fast"},
 			Summary: "Releases a lock: 1, or 0 if the token does not hold it. Without a token: what this connection last acquired on key.",
-			Tried:   []string{"unlock", "release", "drelease", "dfree"},
-			Flags:   []string{"write", "fast"},
-			Args:    []arg.Spec{key, arg.Optional(token)},
-			Handle:  h.dunlock, Barrier: withoutToken,
-		},
-		{
-			Name: "dextend", Arity: commands.Exactly(4), Category: access.CategoryLock, Since: commands.FirstVersion,
+			Tried:   []string{"unlock", "release", "drelease", "dfree"}, Args: []arg.Spec{key, arg.Optional(token)}, Handle: h.dunlock, Barrier: withoutToken},
+		{Name: "dextend", Arity: commands.Exactly(4), Category: access.CategoryLock, Flags: []string{"write", "fast"},
 			Summary: "Makes a lock last at least ttl milliseconds from now: its validity, or nil if the token does not hold it any more.",
-			Tried:   []string{"extend", "renew", "drenew", "refresh", "drefresh"},
-			Flags:   []string{"write", "fast"},
-			Args:    []arg.Spec{key, token, ttl},
-			Handle:  h.dextend,
-		},
-		{
-			Name: "dmlock", Arity: commands.AtLeast(4), Category: access.CategoryLock, Since: commands.FirstVersion,
+			Tried:   []string{"extend", "renew", "drenew", "refresh", "drefresh"}, Args: []arg.Spec{key, token, ttl}, Handle: h.dextend},
+		{Name: "dmlock", Arity: commands.AtLeast(4), Category: access.CategoryLock, Flags: []string{"write", "movablekeys"},
 			Summary: "Takes all of the keys or none, with the reply of DLOCK. After WAIT, DMEXTEND confirms it.",
 			Tried:   []string{"mlock", "multilock"},
-			Flags:   []string{"write", "movablekeys"},
-			Args:    []arg.Spec{ttl, arg.Integer("numkeys"), arg.Multiple(key), arg.Optional(arg.Word("SHARED")), arg.Optional(arg.Word("FAIR")), wait, arg.Optional(arg.Option("TOKEN", token)), arg.Optional(arg.Option("META", arg.Text("text"))), hold},
-			Handle:  h.dmlock, Barrier: blocksLock,
-		},
-		{
-			Name: "dmunlock", Arity: commands.AtLeast(4), Category: access.CategoryLock, Since: commands.FirstVersion,
+			Args:    slices.Concat([]arg.Spec{ttl, arg.Integer("numkeys"), arg.Multiple(key), arg.Optional(arg.Word("SHARED"))}, options),
+			Handle:  h.dmlock, Barrier: blocksLock},
+		{Name: "dmunlock", Arity: commands.AtLeast(4), Category: access.CategoryLock, Flags: []string{"write", "movablekeys"},
 			Summary: "Releases the keys that the token holds and returns their number.",
-			Tried:   []string{"munlock"},
-			Flags:   []string{"write", "movablekeys"},
-			Args:    []arg.Spec{token, arg.Integer("numkeys"), arg.Multiple(key)},
-			Handle:  h.dmunlock,
-		},
-		{
-			Name: "dmextend", Arity: commands.AtLeast(5), Category: access.CategoryLock, Since: commands.FirstVersion,
+			Tried:   []string{"munlock"}, Args: []arg.Spec{token, arg.Integer("numkeys"), arg.Multiple(key)}, Handle: h.dmunlock},
+		{Name: "dmextend", Arity: commands.AtLeast(5), Category: access.CategoryLock, Flags: []string{"write", "movablekeys"},
 			Summary: "Makes all of the keys last at least ttl milliseconds from now: their validity, or nil unless the token holds every one.",
-			Tried:   []string{"mextend"},
-			Flags:   []string{"write", "movablekeys"},
-			Args:    []arg.Spec{token, ttl, arg.Integer("numkeys"), arg.Multiple(key)},
-			Handle:  h.dmextend,
-		},
+			Tried:   []string{"mextend"}, Args: []arg.Spec{token, ttl, arg.Integer("numkeys"), arg.Multiple(key)}, Handle: h.dmextend},
 	}
 }

@@ -48,7 +48,7 @@ func (h *handlers) compatRows() []*commands.Command {
 	key := arg.Key()
 	row := func(name string, a commands.Arity, summary string, handle commands.Handler, args ...arg.Spec) *commands.Command {
 		return &commands.Command{
-			Name: name, Arity: a, Category: access.CategoryForce, Since: commands.FirstVersion, Redis: true,
+			Name: name, Arity: a, Category: access.CategoryForce, Redis: true,
 			Summary: summary, Flags: []string{"write"}, Args: args, Handle: handle,
 		}
 	}

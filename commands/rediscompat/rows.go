@@ -36,7 +36,7 @@ func (h *handlers) dropinRows() []*commands.Command {
 			flag = "readonly"
 		}
 		return &commands.Command{
-			Name: name, Arity: a, Category: category, Since: commands.FirstVersion, Redis: true,
+			Name: name, Arity: a, Category: category, Redis: true,
 			Summary: summary, Flags: []string{flag, "fast"}, Args: args, Handle: commands.Served(h.deps.RedisCompat != nil, handle),
 		}
 	}

@@ -20,40 +20,20 @@ func (h *handlers) rows() []*commands.Command {
 		arg.Optional(arg.Option("WAIT", arg.Integer("ms"))), arg.Optional(arg.Option("KEEP", arg.Integer("ms"))), arg.Optional(arg.Option("META", arg.Text("text"))),
 	}
 	return []*commands.Command{
-		{
-			Name: "dwork", Arity: commands.AtLeast(5), Category: access.CategoryWork, Since: commands.FirstVersion,
+		{Name: "dwork", Arity: commands.AtLeast(5), Category: access.CategoryWork, Flags: []string{"write", "blocking"},
 			Summary: "Requests an attempt at a piece of work: [acquired, attempt, token, validity, fence, last], [running, attempt, retry-ms], [done, attempt] or [exhausted, n]. After WAIT, DWORKEXTEND confirms it.",
-			Flags:   []string{"write", "blocking"},
-			Args:    append([]arg.Spec{key, timeout}, options...),
-			Handle:  commands.Served(on, h.dwork), Barrier: blocksWork,
-		},
-		{
-			Name: "dworkdone", Arity: commands.Exactly(3), Category: access.CategoryWork, Since: commands.FirstVersion,
+			Args:    append([]arg.Spec{key, timeout}, options...), Handle: commands.Served(on, h.dwork), Barrier: blocksWork},
+		{Name: "dworkdone", Arity: commands.Exactly(3), Category: access.CategoryWork, Flags: []string{"write", "fast"},
 			Summary: "Marks the work done: 1, or 0 if the attempt was taken over.",
-			Flags:   []string{"write", "fast"},
-			Args:    []arg.Spec{key, token},
-			Handle:  commands.Served(on, h.dworkdone),
-		},
-		{
-			Name: "dworkfail", Arity: commands.Exactly(3), Category: access.CategoryWork, Since: commands.FirstVersion,
+			Args:    []arg.Spec{key, token}, Handle: commands.Served(on, h.dworkdone)},
+		{Name: "dworkfail", Arity: commands.Exactly(3), Category: access.CategoryWork, Flags: []string{"write", "fast"},
 			Summary: "Gives the attempt up, so that the next may start at once: 1, or 0 if it was taken over.",
-			Flags:   []string{"write", "fast"},
-			Args:    []arg.Spec{key, token},
-			Handle:  commands.Served(on, h.dworkfail),
-		},
-		{
-			Name: "dworkextend", Arity: commands.Exactly(4), Category: access.CategoryWork, Since: commands.FirstVersion,
+			Args:    []arg.Spec{key, token}, Handle: commands.Served(on, h.dworkfail)},
+		{Name: "dworkextend", Arity: commands.Exactly(4), Category: access.CategoryWork, Flags: []string{"write", "fast"},
 			Summary: "Makes the attempt last at least timeout milliseconds from now: its validity, or nil if it was taken over.",
-			Flags:   []string{"write", "fast"},
-			Args:    []arg.Spec{key, token, timeout},
-			Handle:  commands.Served(on, h.dworkextend),
-		},
-		{
-			Name: "dworkinfo", Arity: commands.Exactly(2), Category: access.CategoryRead, Since: commands.FirstVersion,
+			Args:    []arg.Spec{key, token, timeout}, Handle: commands.Served(on, h.dworkextend)},
+		{Name: "dworkinfo", Arity: commands.Exactly(2), Category: access.CategoryRead, Flags: []string{"readonly", "fast"},
 			Summary: "Shows what a quorum of masters has of a piece of work, or nil.",
-			Flags:   []string{"readonly", "fast"},
-			Args:    []arg.Spec{key},
-			Handle:  commands.Served(on, h.dworkinfo),
-		},
+			Args:    []arg.Spec{key}, Handle: commands.Served(on, h.dworkinfo)},
 	}
 }

@@ -155,6 +155,12 @@ func unescaped(prefix string) string {
 	return prefix
 }
 
+// AgedAdvice is what helps a blank master with which no daemon begins, and what it risks.
+func AgedAdvice(master string) string {
+	return fmt.Sprintf("if they are gone for good run redlockd bootstrap --aged %s: it votes when it has its age. "+
+		"If a redlockd reconfigure that this command missed has changed the group, two groups could grant one lock", master)
+}
+
 // ClockOff is the text about a clock that is too far off, by this many µs.
 func ClockOff(us int64) string {
 	return fmt.Sprintf("its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", us/1000, MaxSkew.Milliseconds())

@@ -86,13 +86,16 @@ func (f *ServerInfo) ReadClock(link wire.Link, ours clock.Clock) error {
 // emptyReplica is the advice for a server that is a copy of another one.
 const emptyReplica = "they do not replicate (REPLICAOF NO ONE, then restart it empty: its memory may lack writes that its master acknowledged)"
 
+// clusterNode is why a node of a Redis Cluster cannot vote.
+const clusterNode = "; a node of a Redis Cluster may lose a lock when a replica takes over or a slot moves: start a server with cluster-enabled no"
+
 // checkFitness refuses servers on which a lock could silently disappear.
 func checkFitness(info string) error {
 	if !atLeast(wire.InfoField(info, "redis_version"), 6, 2) { // every Valkey reports 7.2.4 here
 		return Unfitf("version %s: Redis 6.2 or later, or Valkey 7.2 or later, is needed", versionOf(info))
 	}
 	if mode := cmp.Or(wire.InfoField(info, "redis_mode"), wire.InfoField(info, "server_mode")); mode != "standalone" { // the latter is Valkey's, from 8.0 on
-		return Unfitf("runs in %s mode: masters are independent standalone servers", mode)
+		return Unfitf("runs in %s mode: masters are independent standalone servers%s", mode, map[bool]string{true: clusterNode}[mode == "cluster"])
 	}
 	if role := wire.InfoField(info, "role"); role != "master" {
 		return Unfitf("is a %s: masters are independent, %s", role, emptyReplica)

@@ -8,5 +8,5 @@
 //
 // Files in reading order: embedded.go has the masters, time.go their clock, lifetimes.go
 // the commands that depend on it, expiries.go the keys in the order of their ends,
-// pipe.go a client's end of a connection.
+// scan.go the steps of SCAN, pipe.go a client's end of a connection.
 package embedded

@@ -27,6 +27,7 @@ type Master struct {
 	mu        sync.Mutex // never held during a call of miniredis, whose hook locks it
 	moment    moment
 	databases []int
+	scanned   *scanList // the latest
 }
 
 // New makes n masters whose time is read from clock.

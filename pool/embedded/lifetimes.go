@@ -54,6 +54,8 @@ func (t translator) translate(c *server.Peer, cmd string, args ...string) bool {
 		return true
 	case cmd == "SELECT" && len(args) == 1:
 		m.noteDatabase(args[0])
+	case cmd == "SCAN" && len(args) > 0:
+		return t.scan(c, args)
 	case cmd == "DEL" || cmd == "UNLINK":
 		m.expiries.recheck(args)
 	case cmd == "SET" && len(args) > 2:
@@ -170,15 +172,20 @@ func (t translator) pass(c *server.Peer, args ...string) {
 	t.server.Dispatch(c, args)
 }
 
-// raw executes a command beside the client's own, in its database and its script, and
-// returns the integer that miniredis answers.
+// raw is reply for a command that miniredis answers with an integer.
 func (t translator) raw(c *server.Peer, args ...string) int64 {
+	n, _ := strconv.ParseInt(strings.Trim(t.reply(c, args...), ":\r\n"), 10, 64)
+	return n
+}
+
+// reply executes a command beside the client's own, in its database and its script, and
+// returns what miniredis answers.
+func (t translator) reply(c *server.Peer, args ...string) string {
 	var reply bytes.Buffer
 	out := bufio.NewWriter(&reply)
 	beside := server.NewPeer(out)
 	beside.Ctx, beside.ClientName = c.Ctx, untranslated
 	t.server.Dispatch(beside, args)
 	_ = out.Flush() // into memory
-	n, _ := strconv.ParseInt(strings.Trim(reply.String(), ":\r\n"), 10, 64)
-	return n
+	return reply.String()
 }

@@ -49,6 +49,7 @@ func (m *Master) ownTime(unit, number string) (int64, bool) {
 func (m *Master) noteDatabase(number string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.scanned = nil // may be of the client's former database
 	if n, err := strconv.Atoi(number); err == nil && n > 0 && !slices.Contains(m.databases, n) {
 		m.databases = append(slices.Clone(m.databases), n)
 	}

@@ -147,6 +147,14 @@ func (p *Program) Restart() {
 	}
 }
 
+// Replace has the next start run another command line in its place, at the same address:
+// another version of the program, for example.
+func (p *Program) Replace(binary string, env []string, args ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.binary, p.env, p.args = binary, env, args
+}
+
 // Stop freezes it with SIGSTOP and returns when it is frozen.
 func (p *Program) Stop() {
 	p.t.Helper()

@@ -65,6 +65,26 @@ func TestProgram_IsAnotherProcessAtTheSameAddressAfterARestart(t *testing.T) {
 	}
 }
 
+func TestProgram_IsAnotherProgramAtTheNextStartAfterReplace(t *testing.T) {
+	p := program(t)
+	databases := func() any {
+		reply, err := connect(t, p).Do("CONFIG", "GET", "databases")
+		pair, ok := reply.([]any)
+		if err != nil || !ok || len(pair) != 2 {
+			t.Fatalf("CONFIG GET databases: %v, %v", reply, err)
+		}
+		return pair[1]
+	}
+	p.Replace(p.binary, p.env, append(p.args, "--databases", "3")...)
+	if n := databases(); n != "16" {
+		t.Errorf("after Replace it has %v databases, want still 16", n)
+	}
+	p.Restart()
+	if n := databases(); n != "3" {
+		t.Errorf("after the next start it has %v databases, want 3", n)
+	}
+}
+
 func TestProgram_AnswersWhatItWasAskedWhileStoppedWhenItContinues(t *testing.T) {
 	p := program(t)
 	c := connect(t, p)

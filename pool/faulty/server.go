@@ -31,6 +31,9 @@ type Options struct {
 	// File is a configuration file for the server. It replaces the defaults, except
 	// for the address and the directory.
 	File string
+	// Username and Password are what Do sends with AUTH, where the arguments switch the
+	// default user off.
+	Username, Password string
 }
 
 // WithClock is the option for servers whose clocks a test steps; the test is
@@ -49,7 +52,7 @@ type Server struct {
 	t            testing.TB
 	port         int
 	args         []string
-	password     string // given with --requirepass
+	login        []any  // AUTH and its words, given with --requirepass or Options; nil without
 	dir          string // where it keeps its data
 	output       string // file
 	conf         string // Options.File
@@ -95,7 +98,10 @@ func (o Options) Start(t testing.TB, args ...string) *Server {
 	home := t.TempDir()
 	s := &Server{t: t, args: args, conf: o.File, tls: o.Certificate, dir: filepath.Join(home, "data"), output: filepath.Join(home, "output")}
 	if i := slices.Index(args, "--requirepass"); i >= 0 && i+1 < len(args) {
-		s.password = args[i+1]
+		s.login = []any{"AUTH", args[i+1]}
+	}
+	if o.Username != "" {
+		s.login = []any{"AUTH", o.Username, o.Password}
 	}
 	if o.Clock {
 		s.clock = newClock(t)
@@ -306,6 +312,16 @@ func (s *Server) Cont() {
 	}
 }
 
+// Pid is the number of the process, 0 while there is none.
+func (s *Server) Pid() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process == nil {
+		return 0
+	}
+	return s.process.pid()
+}
+
 // Step moves the server's wall clock by d, forward or back, on top of earlier
 // steps. The server's next reading of its clock shows it; the offset survives a
 // restart. It needs WithClock.
@@ -321,8 +337,8 @@ func (s *Server) Step(d time.Duration) {
 // Do sends a command on a connection of its own. The reply is a string, an
 // int64, nil or a []any of these; an error reply is a ReplyError.
 func (s *Server) Do(args ...any) (any, error) {
-	if s.password != "" {
-		return roundTrip(s.Addr(), []any{"AUTH", s.password}, args)
+	if s.login != nil {
+		return roundTrip(s.Addr(), s.login, args)
 	}
 	return roundTrip(s.Addr(), args)
 }

@@ -5,6 +5,18 @@
 // forget. The operator's assurance takes effect once, for all databases, and only while
 // all masters answer and none of them has an identity: left in a unit file it does
 // nothing at later restarts.
+//
+// A run may end half way. Then nothing has changed, or the same command completes it, by
+// the marks that it leaves on the masters:
+//
+//  1. Every master gets the mark "prepared". It ends before a master that began an
+//     incarnation after the first look could vote.
+//  2. Once all have it, every master gets the mark "ready" in its place.
+//  3. Once all have that, the masters get identities that may vote; then the marks go.
+//
+// While one master is prepared, none has got such an identity and none can have voted: what
+// others have lost does not count, and a later run begins again. A master that is ready has
+// lost nothing since all were blank, and the later run completes it whatever the others did.
 
 package setup
 
@@ -50,76 +62,40 @@ func bootstrap(ctx context.Context, o pool.Options, timeout time.Duration, terms
 	if err != nil {
 		return err
 	}
+	g.dial = retried(g.dial)
 	all, err := g.connectAll(ctx, "bootstrap")
 	defer closeAll(all)
-	if err != nil {
-		return err
+	if err == nil {
+		return g.bootstrap(all, terms, out)
 	}
-	return g.bootstrap(all, terms, out)
+	if slices.ContainsFunc(all, g.hasMemory) {
+		err = inUse{err}
+	}
+	return err
 }
 
-// BootstrapIfBlank is the bootstrap of a daemon's option, once at its start. If it has no
-// effect, a line in the log suffices: the masters are verified as always.
-func BootstrapIfBlank(o pool.Options) {
+// inUse is the error of a bootstrap of masters that serve, or have served.
+type inUse struct{ error }
+
+func (e inUse) Unwrap() error { return e.error }
+
+// BootstrapIfBlank is the bootstrap of a daemon's option, once at its start. If the masters
+// have identities, a line in the log suffices: they are verified as always. The error is why
+// a new group has to wait for the longest lease, or for the command to be repeated.
+func BootstrapIfBlank(ctx context.Context, o pool.Options) error {
 	if err := o.WithDefaults(); err != nil { // pool.New reports it
-		return
+		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 4*o.DialTimeout())
-	defer cancel()
-	if err := bootstrap(ctx, o, 0, BootstrapTerms{}, io.Discard); err != nil {
+	err := Bootstrap(ctx, o, BootstrapTerms{}, io.Discard)
+	var used inUse
+	switch {
+	case err == nil:
+		o.Logger.Info("bootstrapped: all masters were blank and may vote at once")
+	case errors.As(err, &used):
 		o.Logger.Info("--bootstrap has no effect", "err", err.Error())
-		return
+		return nil
 	}
-	o.Logger.Info("bootstrapped: all masters were blank and may vote at once")
-}
-
-// bootstrap first reads every database of every master, then writes.
-func (g *group) bootstrap(all []*candidate, terms BootstrapTerms, out io.Writer) error {
-	err := g.readSeals(all, "bootstrap: master %s, database %d: %w (--databases is the number in use)", "bootstrap: reading records in database %d: %w")
-	if err != nil {
-		return err
-	}
-	for _, c := range all {
-		for db, s := range c.seals {
-			if s.identity != "" && !terms.Force {
-				return fmt.Errorf("bootstrap: master %s has an identity already in database %d, so locks may exist or have existed there; nothing was changed. If no lock of an earlier incarnation matters: redlockd bootstrap --force", c.master.Name, db)
-			}
-		}
-	}
-	offset, existed := medianOffset(all), false
-	present := g.present(all)
-	for _, c := range all {
-		if err := g.bootstrapMaster(c, present, offset, terms); err != nil {
-			return err
-		}
-		fmt.Fprintf(out, "master %s: may vote in databases 0-%d\n", c.master.Name, g.options.Databases-1)
-		existed = existed || slices.ContainsFunc(c.seals, func(s sealRecord) bool { return s.identity != "" })
-	}
-	if above := terms.FenceAbove; above > 0 {
-		fmt.Fprintf(out, "fences: all are above %d in databases 0-%d; a register that was higher already was kept\n", above, g.options.Databases-1)
-	}
-	if existed {
-		fmt.Fprintln(out, "counters: DNEXTID answers LOSTSTATE for those that a quorum of masters has, until DIDRESEED sets them, and begins at 1 where a quorum has nothing; look at DIDS and set what was in use before clients ask")
-	}
-	return nil
-}
-
-func (g *group) bootstrapMaster(c *candidate, present admission.StoredConfiguration, offset int64, terms BootstrapTerms) error {
-	for db, s := range c.seals {
-		if _, err := wire.AskOne(c.link, "SELECT", strconv.Itoa(db)); err != nil {
-			return fmt.Errorf("bootstrap: master %s: %w", c.master.Name, err)
-		}
-		floor := s.minRegister // below it daemons would take the register for one that was rolled back
-		if terms.FenceAbove > 0 {
-			floor = max(floor, terms.FenceAbove+1) // a higher register stays as it is
-		}
-		r := g.request(c, db, present)
-		r.Invalidate, r.Bootstrap, r.Floor = s.identity, true, floor
-		if err := g.admit(c, r, offset, terms.Force); err != nil {
-			return fmt.Errorf("bootstrap: master %s, database %d: %w", c.master.Name, db, err)
-		}
-	}
-	return nil
+	return err
 }
 
 // maxInitTries of one database are made: each daemon that runs may begin an incarnation in
@@ -127,8 +103,194 @@ func (g *group) bootstrapMaster(c *candidate, present admission.StoredConfigurat
 // machine delays is refused because of its clock, and tried again.
 const maxInitTries = 10
 
+// bootstrap begins again when a mark ended before it could be replaced.
+func (g *group) bootstrap(all []*candidate, terms BootstrapTerms, out io.Writer) (err error) {
+	for range maxInitTries {
+		b := &bootstrapping{group: g, all: all, terms: terms}
+		if err = b.run(out); !errors.Is(err, errMarkLost) {
+			break
+		}
+	}
+	return err
+}
+
+// bootstrapping is one run.
+type bootstrapping struct {
+	group  *group
+	all    []*candidate
+	marked []*marks // by index of all
+	terms  BootstrapTerms
+}
+
+// run first reads every database of every master, then writes.
+func (b *bootstrapping) run(out io.Writer) error {
+	began := b.group.options.Clock.Now()
+	if err := b.look(); err != nil {
+		return err
+	}
+	if !b.terms.Force {
+		if err := b.prepare(began); err != nil {
+			return err
+		}
+	}
+	offset, existed := medianOffset(b.all), false
+	for i, c := range b.all {
+		if err := b.begin(i, offset); err != nil {
+			return fmt.Errorf("bootstrap: master %s, %w; what was begun stands: run the same command again, which completes it", c.master.Name, err)
+		}
+		fmt.Fprintf(out, "master %s: may vote in databases 0-%d\n", c.master.Name, b.group.options.Databases-1)
+		existed = existed || slices.ContainsFunc(c.seals, func(s sealRecord) bool { return s.identity != "" })
+	}
+	b.unmark()
+	if above := b.terms.FenceAbove; above > 0 {
+		fmt.Fprintf(out, "fences: all are above %d in databases 0-%d; a register that was higher already was kept\n", above, b.group.options.Databases-1)
+	}
+	if existed && b.terms.Force {
+		fmt.Fprintln(out, "counters: DNEXTID answers LOSTSTATE for those that a quorum of masters has, until DIDRESEED sets them, and begins at 1 where a quorum has nothing; look at DIDS and set what was in use before clients ask")
+	}
+	return nil
+}
+
+// look reads the seals, the records and the marks.
+func (b *bootstrapping) look() error {
+	b.marked = nil
+	for _, c := range b.all {
+		c.seals = nil
+	}
+	err := b.group.readSeals(b.all, "bootstrap: master %s, database %d: %w (--databases is the number in use)", "bootstrap: reading records in database %d: %w")
+	if err != nil {
+		return err
+	}
+	for _, c := range b.all {
+		m, err := b.group.readMarks(c)
+		if err != nil {
+			return fmt.Errorf("bootstrap: master %s: %w", c.master.Name, err)
+		}
+		b.marked = append(b.marked, m)
+	}
+	return nil
+}
+
+// prepare makes all masters ready, or changes nothing.
+func (b *bootstrapping) prepare(began time.Duration) error {
+	if err := b.checkClocks(); err != nil {
+		return err
+	}
+	resumes, fresh := false, []int(nil) // databases
+	for db := range b.group.options.Databases {
+		ready, err := b.mayBegin(db)
+		if err != nil {
+			return err
+		}
+		if resumes = resumes || ready; !ready {
+			fresh = append(fresh, db)
+		}
+	}
+	err := b.mark(fresh, began)
+	if err == nil || errors.Is(err, errMarkLost) {
+		return err
+	}
+	if !resumes {
+		b.unmark()
+	}
+	return fmt.Errorf("%w; nothing was changed", err)
+}
+
+// checkClocks: the admission would refuse it when others vote already.
+func (b *bootstrapping) checkClocks() error {
+	median := medianOffset(b.all)
+	for _, c := range b.all {
+		if off := c.info.Est.Offset - median; clock.Abs(off) > clock.Micros(admission.MaxSkew)+c.info.Est.Err {
+			return fmt.Errorf("bootstrap: master %s: %s; nothing was changed", c.master.Name, admission.ClockOff(off))
+		}
+	}
+	return nil
+}
+
+// standing is what the masters have in one database.
+type standing struct {
+	ready, prepared, voting int        // masters with these marks, and with an identity that may vote
+	holder                  *candidate // one with an identity, if possible one that is not ready
+	foreign                 error      // one serves daemons with other settings
+}
+
+func (b *bootstrapping) standing(db int) (s standing) {
+	for i, c := range b.all {
+		ready := b.marked[i].ready(db)
+		if ready {
+			s.ready++
+		} else if b.marked[i].texts[db] == preparedMark {
+			s.prepared++
+		}
+		identity := c.seals[db].identity
+		if identity == "" {
+			continue
+		}
+		if s.holder == nil || !ready {
+			s.holder = c
+		}
+		incarnation, err := admission.ParseIdentity(identity)
+		if err != nil {
+			continue
+		}
+		if incarnation.Base == 0 {
+			s.voting++
+		}
+		if ours := b.group.options.Fingerprint(db, c.seals[db].mark(), c.master.Name); incarnation.Fingerprint != ours {
+			s.foreign = fmt.Errorf("bootstrap: master %s serves daemons with other settings in database %d: %s; nothing was changed; see redlockd reconfigure", c.master.Name, db, admission.Difference(ours, incarnation.Fingerprint))
+		}
+	}
+	return s
+}
+
+// mayBegin reports whether all masters are ready in a database; the error is why they cannot
+// be made ready.
+func (b *bootstrapping) mayBegin(db int) (ready bool, err error) {
+	s := b.standing(db)
+	switch {
+	case s.foreign != nil:
+		return false, inUse{s.foreign}
+	case s.ready == len(b.all):
+		return true, nil
+	case s.holder == nil, s.prepared > 0 && s.voting == 0:
+		return false, nil
+	}
+	return false, inUse{fmt.Errorf("bootstrap: master %s has an identity already in database %d, so locks may exist or have existed there; %d of %d masters may vote there already; nothing was changed. If no lock of an earlier incarnation matters: redlockd bootstrap --force", s.holder.master.Name, db, s.voting, len(b.all))}
+}
+
+// begin begins the incarnations of one master.
+func (b *bootstrapping) begin(i int, offset int64) error {
+	c, g := b.all[i], b.group
+	present := g.present(b.all)
+	for db, s := range c.seals {
+		replies, err := wire.Ask(c.link, wire.Words("SELECT", strconv.Itoa(db)), wire.Words("GET", g.markKey()))
+		if err == nil {
+			err = replies[0].Err
+		}
+		if err != nil {
+			return fmt.Errorf("database %d: %w", db, err)
+		}
+		if !b.terms.Force && replies[1].Str != b.marked[i].readyMark() {
+			return fmt.Errorf("database %d: %w", db, errMarkLost)
+		}
+		floor := s.minRegister // below it daemons would take the register for one that was rolled back
+		if b.terms.FenceAbove > 0 {
+			floor = max(floor, b.terms.FenceAbove+1) // a higher register stays as it is
+		}
+		if incarnation, err := admission.ParseIdentity(s.identity); err == nil && incarnation.Base == 0 && s.register >= floor && !b.terms.Force {
+			continue // an earlier run began it
+		}
+		r := g.request(c, db, present)
+		r.Invalidate, r.Bootstrap, r.Floor = s.identity, true, floor
+		if err := g.admit(c, r, offset); err != nil {
+			return fmt.Errorf("database %d: %w", db, err)
+		}
+	}
+	return nil
+}
+
 // admit admits a master by the clock whose offset is given in µs.
-func (g *group) admit(c *candidate, r admission.Request, offset int64, force bool) error {
+func (g *group) admit(c *candidate, r admission.Request, offset int64) error {
 	var slow error
 	for range maxInitTries {
 		began := g.options.Clock.Now()
@@ -138,16 +300,13 @@ func (g *group) admit(c *candidate, r admission.Request, offset int64, force boo
 			slow = err
 			continue
 		}
-		if err != nil || a.Incarnation.Base == 0 {
+		if err != nil || a.Incarnation.Base == 0 || !r.Bootstrap {
 			return err
-		}
-		if !force {
-			break
 		}
 		r.Invalidate = a.Incarnation.Identity
 	}
 	if slow != nil {
 		return slow
 	}
-	return errors.New("a daemon has begun an incarnation in it meanwhile; stop all daemons and run redlockd bootstrap --force")
+	return errors.New("daemons begin incarnations in it again and again; stop all daemons")
 }

@@ -1,5 +1,6 @@
 // Check: whether servers are fit to be the masters of a group. Operators run it before
-// anything depends on the servers; it changes nothing on them.
+// anything depends on the servers. It leaves them as they were; only CheckTerms.Performance
+// writes, to a key that no lock can have, see performance.go.
 
 package setup
 
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -40,6 +42,10 @@ type finding struct {
 	offset   int64 // µs off the median
 	rtt      time.Duration
 	seal     string
+	cluster  bool // a node of a Redis Cluster
+	silent   bool // it cannot be reached
+	carries  bool // the settings of this group
+	writes   []time.Duration
 	problems []string // reasons why it must not vote
 	warnings []string
 }
@@ -48,26 +54,42 @@ func (f *finding) problem(format string, args ...any) {
 	f.problems = append(f.problems, fmt.Sprintf(format, args...))
 }
 
+// CheckTerms are what an operator may request beside the checks.
+type CheckTerms struct {
+	Performance bool // time writes, and report which master timeout fits
+}
+
 // Check writes a table of the masters to out, and their problems.
-func Check(ctx context.Context, o pool.Options, out io.Writer) error {
-	g, err := newGroup(o, stepTimeout)
+func Check(ctx context.Context, o pool.Options, terms CheckTerms, out io.Writer) error {
+	return checkWithin(ctx, o, stepTimeout, terms, out)
+}
+
+func checkWithin(ctx context.Context, o pool.Options, timeout time.Duration, terms CheckTerms, out io.Writer) error {
+	g, err := newGroup(o, timeout)
 	if err != nil {
 		return err
 	}
 	all := make([]*finding, len(o.Masters))
+	var checks sync.WaitGroup // at once: a silent master costs its timeout once
 	for i, m := range o.Masters {
-		all[i] = g.inspect(ctx, m)
+		checks.Go(func() { all[i] = g.inspect(ctx, m, terms) })
 	}
+	checks.Wait()
 	compare(all)
+	findLonely(all)
 	writeTable(all, out)
+	if terms.Performance {
+		g.reportWrites(all, out)
+	}
 	return summarize(all, out)
 }
 
 // inspect runs all checks that concern one server alone.
-func (g *group) inspect(ctx context.Context, m wire.Master) *finding {
+func (g *group) inspect(ctx context.Context, m wire.Master, terms CheckTerms) *finding {
 	f := &finding{master: m}
 	link, err := g.dial(ctx, m, 0)
 	if err != nil {
+		f.silent = true
 		f.problem("cannot be reached: %v", err)
 		return f
 	}
@@ -78,7 +100,13 @@ func (g *group) inspect(ctx context.Context, m wire.Master) *finding {
 	}
 	g.measure(f, link)
 	g.permissions(ctx, f, link)
+	if f.cluster { // it refuses to select databases, and keys of slots that it does not serve
+		return f
+	}
 	g.settings(f, link)
+	if terms.Performance {
+		g.timeWrites(f, link)
+	}
 	return f
 }
 
@@ -88,7 +116,7 @@ func (g *group) measure(f *finding, link wire.Link) {
 	if err != nil {
 		return // the probe has added the reason
 	}
-	f.role, f.policy = wire.InfoField(reply.Str, "role"), wire.InfoField(reply.Str, "maxmemory_policy")
+	f.role, f.policy, f.cluster = wire.InfoField(reply.Str, "role"), wire.InfoField(reply.Str, "maxmemory_policy"), wire.InfoField(reply.Str, "cluster_enabled") == "1"
 	if offset := wire.InfoField(reply.Str, "second_repl_offset"); f.role == "master" && offset != "-1" {
 		f.problem("is a promoted replica (second_repl_offset %s): it may lack the last writes of its former master; restart it empty", offset)
 	}
@@ -126,8 +154,12 @@ func (g *group) settings(f *finding, link wire.Link) {
 			f.problem("has no database %d (%v): --databases is %d", db, err, g.options.Databases)
 			return
 		}
-		if err := replies[1].Err; err != nil {
+		if err, ok := replies[1].Err.(wire.MasterError); ok && err.Begins("WRONGTYPE") {
 			f.problem("database %d: %sredlockd:seal holds something that redlockd did not write: use --key-prefix, or delete it", db, g.options.KeyPrefix)
+			return
+		}
+		if err := replies[1].Err; err != nil {
+			f.problem("database %d: %sredlockd:seal cannot be read: %v", db, g.options.KeyPrefix, err)
 			return
 		}
 		if err, ok := replies[2].Err.(wire.MasterError); ok && err.Begins("WRONGTYPE") {
@@ -139,9 +171,12 @@ func (g *group) settings(f *finding, link wire.Link) {
 		f.checkSeal(replies[1].Items[0].Str, g.options.Fingerprint(db, "", f.master.Name), g.options.Age(), f.info.Est.At(g.options.Clock.Now()))
 	}
 	if f.seal == "" {
-		f.seal = "new"
+		f.seal = newSeal
 	}
 }
+
+// newSeal is the cell of a master that has no identity.
+const newSeal = "new"
 
 func (f *finding) checkSeal(identity, ours string, age time.Duration, us int64) {
 	incarnation, err := admission.ParseIdentity(identity)
@@ -151,12 +186,15 @@ func (f *finding) checkSeal(identity, ours string, age time.Duration, us int64) 
 	}
 	print := incarnation.Fingerprint
 	ours, _ = admission.SplitMark(ours)
-	switch settings, _ := admission.SplitMark(print); {
-	case settings != ours || settings == print:
+	settings, _ := admission.SplitMark(print)
+	other := settings != ours || settings == print
+	f.carries = f.carries || !other && f.seal != "other settings"
+	switch {
+	case other:
 		if f.seal != "other settings" {
 			f.problem("serves daemons with other settings: %s; see redlockd reconfigure", admission.Difference(ours, print))
 		}
-		f.seal = "other settings"
+		f.seal, f.carries = "other settings", false
 	case incarnation.MayVote(us, age):
 		f.seal = "votes"
 	case f.seal == "":
@@ -188,6 +226,33 @@ func compare(all []*finding) {
 		f.offset = f.info.Est.Offset - median
 		if clock.Abs(f.offset) > clock.Micros(admission.MaxSkew)+f.info.Est.Err {
 			f.problem("%s", admission.ClockOff(f.offset))
+		}
+	}
+}
+
+// findLonely finds blank masters with which no daemon begins: too few of the others are left
+// to show that the settings of the daemon are those of the group.
+func findLonely(all []*finding) {
+	var silent []string
+	carriers, blank := 0, 0
+	for _, f := range all {
+		switch {
+		case f.silent:
+			silent = append(silent, f.master.Name)
+		case f.carries:
+			carriers++
+		case f.seal == newSeal:
+			blank++
+		}
+	}
+	quorum := pool.Quorum(len(all))
+	if len(silent) == 0 || carriers == 0 || carriers >= quorum || carriers+blank < quorum {
+		return
+	}
+	for _, f := range all {
+		if f.seal == newSeal {
+			f.problem("is empty, and only %d of %d masters answer with the settings of the group, %d are needed: no daemon begins with it. Bring back %s, or %s",
+				carriers, len(all), quorum, strings.Join(silent, ", "), admission.AgedAdvice(f.master.Name))
 		}
 	}
 }

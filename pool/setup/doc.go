@@ -4,9 +4,12 @@
 //
 // Files in reading order:
 //   - group.go: the masters that a subcommand works on;
+//   - links.go: connections that end with the subcommand and show what it waits for;
 //   - check.go: whether servers are fit to be masters;
 //   - acl.go: the commands that the daemon's user needs on a master;
-//   - bootstrap.go: a group of blank masters votes at once;
+//   - performance.go: how long writes take, and which master timeout fits;
+//   - bootstrap.go, marks.go: a group of blank masters votes at once;
+//   - aged.go: one blank master begins where no daemon begins with it;
 //   - rename.go, rename.lua: other masters, while the daemons serve;
 //   - reconfigure.go, reconfigure.lua: other limits or versions, and other masters by force;
 //   - quarantine.go: a master's memory begins anew.

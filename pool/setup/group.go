@@ -32,7 +32,7 @@ func newGroup(o pool.Options, timeout time.Duration) (*group, error) {
 	}
 	g := &group{options: o, dial: o.Dialer}
 	if g.dial == nil {
-		g.dial = wire.DialRueidis(max(timeout, o.DialTimeout()))
+		g.dial = watched(wire.DialRueidis(max(timeout, o.DialTimeout())), o.Logger)
 	}
 	return g, nil
 }

@@ -36,6 +36,8 @@ func DialMaster(ctx context.Context, m Master, timeout time.Duration) (net.Conn,
 			config.ServerName = m.Address
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, timeout) // a server without TLS waits for the end of a line
+	defer cancel()
 	conn := tls.Client(raw, config)
 	if err := conn.HandshakeContext(ctx); err != nil {
 		raw.Close()

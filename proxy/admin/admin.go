@@ -50,6 +50,7 @@ type Server struct {
 	options      Options
 	listener     net.Listener
 	server       *http.Server
+	limiter      connLimiter
 	tls          atomic.Pointer[tls.Config] // nil without TLS
 	draining     atomic.Bool
 	watches      watches
@@ -77,12 +78,11 @@ func New(o Options) (*Server, error) {
 		}})
 	}
 	s.listener = ln
-	limiter := &connLimiter{}
 	s.server = &http.Server{
-		Handler:           limiter.limitRequests(s.routes()),
+		Handler:           s.limiter.limitRequests(s.routes()),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog:  slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
-		ConnState: limiter.onStateChange, ConnContext: limiter.connContext,
+		ConnState: s.limiter.onStateChange, ConnContext: s.limiter.connContext,
 	}
 	return s, nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"redlockd/commands"
 	"redlockd/commands/access"
+	"redlockd/commands/diagnosis"
 	"redlockd/redlock"
 )
 
@@ -72,14 +73,14 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request, visitor access.HT
 	sources, keyFilter, now := &s.options.Sources, visitor.KeyFilter(), time.Now()
 	figures, locks := sources.Snapshot(), sources.Latencies.locks.all.load()
 	undecided := figures.Locks.NoQuorum + figures.Locks.Expired
-	verdict, masters := watch.poll(sources.Locks.Reports(db), undecided, sources.Masters.Quorum(), now)
+	verdict, masters := watch.poll(sources.Locks.Reports(db), undecided, now)
 	since, _ := strconv.ParseInt(r.URL.Query().Get("since"), 10, 64) // else all
 	events, last, dropped := watch.eventsAfter(since)
 	waiting, all := sources.Locks.Waiting(db, keyFilter, maxWaiting)
-	if stuck, requests := stuckKeys(waiting, keyFilter); len(stuck) > 0 {
-		verdict.warnStuck(stuck, s.readLocks(r, db, stuck), requests, waiting[0].Since, now)
+	if stuck, requests := diagnosis.StuckKeys(waiting, keyFilter); len(stuck) > 0 {
+		verdict.WarnStuck(waitedFor(stuck, s.readLocks(r, db, stuck)), requests, waiting[0].Since, now)
 	}
-	verdict.finish(len(masters), sources.Warning)
+	verdict.Finish(len(masters), sources.Warning)
 	waiters := []map[string]any{}
 	for i := range waiting[:min(len(waiting), maxWaiterRows)] {
 		waiters = append(waiters, waiterRow(&waiting[i], keyFilter))
@@ -163,7 +164,7 @@ func jsonValue(r commands.Reply) any {
 	case commands.KindInt:
 		return strconv.FormatInt(r.Int, 10)
 	case commands.KindSimple, commands.KindBulk:
-		return printable(r.Text)
+		return diagnosis.Printable(r.Text)
 	case commands.KindMap:
 		all := make(map[string]any, len(r.Items)/2)
 		for i := 0; i+1 < len(r.Items); i += 2 {

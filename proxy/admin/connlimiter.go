@@ -4,9 +4,11 @@ package admin
 // them for probes. They share the process' descriptors with the lock clients, and
 // anybody who reaches the address may open them: /healthz needs no login.
 //
-// A connection without a complete request is evicted first, the oldest first: probes
-// send theirs at once. When all connections are in use, those between two requests are
-// evicted, too. Requests for other paths than the probes' leave some connections free.
+// When all connections, or all of one address, are in use, a new one takes the place of an
+// older one: probes often share their address with others, behind a proxy or on one machine.
+// The oldest connection without a complete request is evicted, because probes send theirs at
+// once; else the oldest one between two requests. Requests for other paths than the probes'
+// leave some connections free.
 
 import (
 	"context"
@@ -74,17 +76,16 @@ func closeSocket(conn net.Conn) {
 func (v *connLimiter) register(c *httpConn) (evicted *httpConn) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	incomplete := func(one *httpConn) bool { return !one.complete }
-	switch {
-	case v.countLocked(func(one *httpConn) bool { return one.host == c.host }) >= maxConnsPerHost:
-		evicted = v.removeLocked(func(one *httpConn) bool { return one.host == c.host && !one.complete })
-	case len(v.all) < maxConns:
-		v.all = append(v.all, c)
-		return nil
-	default:
-		if evicted = v.removeLocked(incomplete); evicted == nil {
-			evicted = v.removeLocked(func(one *httpConn) bool { return !one.busy })
+	rival := func(one *httpConn) bool { return one.host == c.host } // gives its place to c
+	if v.countLocked(rival) < maxConnsPerHost {
+		if len(v.all) < maxConns {
+			v.all = append(v.all, c)
+			return nil
 		}
+		rival = func(*httpConn) bool { return true }
+	}
+	if evicted = v.removeLocked(func(one *httpConn) bool { return rival(one) && !one.complete }); evicted == nil {
+		evicted = v.removeLocked(func(one *httpConn) bool { return rival(one) && !one.busy })
 	}
 	if evicted == nil {
 		return c

@@ -12,5 +12,5 @@
 //
 // Files in reading order: admin.go and routes.go (server, access), connlimiter.go;
 // metrics.go, latency.go (/metrics); website.go, api.go, locks.go (the page); watch.go,
-// diagnosis.go, view.go (its data).
+// view.go (its data; package diagnosis has the verdict).
 package admin

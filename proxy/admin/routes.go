@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"redlockd/commands/access"
+	"redlockd/commands/diagnosis"
 	"redlockd/proxy/preauth"
 )
 
@@ -131,7 +132,7 @@ func (s *Server) authorized(category string, serve userHandler) http.Handler {
 		}
 		if !s.options.Login.NeedsLogin() && !ownName(r.Host) {
 			writeText(w, http.StatusForbidden, "without requirepass and users this is served under an address or a name without dots only, "+
-				"because the owner of the name "+printable(r.Host)+" could point it here; use an address, or set one of them")
+				"because the owner of the name "+diagnosis.Printable(r.Host)+" could point it here; use an address, or set one of them")
 			return
 		}
 		name, password, _ := r.BasicAuth()

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"redlockd/commands/diagnosis"
 	"redlockd/redlock"
 )
 
@@ -106,8 +107,8 @@ func withPage(o Options, reader locks) Options {
 
 // stateView is what the tests read of the state.
 type stateView struct {
-	Headline headline `json:"headline"`
-	Waiting  int      `json:"waiting"`
+	Headline diagnosis.Headline `json:"headline"`
+	Waiting  int                `json:"waiting"`
 	Waiters  []struct {
 		Keys   []string `json:"keys"`
 		Client string   `json:"client"`

@@ -4,25 +4,20 @@ package admin
 // a text, because a script's numbers are not exact above 2⁵³.
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
+	"redlockd/commands/diagnosis"
 	"redlockd/pool"
 	"redlockd/redlock"
 )
 
-func masterRow(m *redlock.MasterReport, h *history, now time.Time) map[string]any {
-	since, detail := m.Since, m.Detail
-	if m.State != stateVoting {
-		if since = now.Sub(h.since); h.reason != "" {
-			detail = h.reason
-		}
-	}
+func masterRow(m *redlock.MasterReport, record *diagnosis.Record, now time.Time) map[string]any {
+	since, detail := record.State(m, now)
 	return map[string]any{
 		"name": m.Name, "address": m.Address, "state": m.State, "detail": detail, "since": since.Milliseconds(), "left": m.Left.Milliseconds(),
 		"version": m.Version, "durable": m.Durable, "queued": m.Queued, "in_flight": m.InFlight, "pending_releases": m.PendingReleases,
@@ -59,10 +54,10 @@ func lockRow(key redlock.Key, v *redlock.LockView) map[string]any {
 		fence = strconv.FormatInt(int64(f), 10)
 	}
 	for i := range v.Holders[:min(len(v.Holders), 3)] { // DINFO shows all of them
-		holders = append(holders, holderWords(&v.Holders[i]))
+		holders = append(holders, holderOf(&v.Holders[i]).Words())
 	}
 	return map[string]any{
-		"id": encodeKey(key), "key": printable(string(key)), "mode": mode, "holders": holders, "count": v.Count,
+		"id": encodeKey(key), "key": diagnosis.Printable(string(key)), "mode": mode, "holders": holders, "count": v.Count,
 		"left": v.Left.Milliseconds(), "fence": fence, "waiting": max(v.Waiters, v.Queued),
 	}
 }
@@ -74,32 +69,22 @@ func highestFence(v *redlock.LockView) (highest redlock.Fence) {
 	return highest
 }
 
-// holderWords are META and the client of a holder, as far as its note has them, else the
-// hash of its token.
-func holderWords(h *redlock.Holder) (words [2]string) {
-	if n := h.Note; n != nil {
-		client := n.Client
-		if client == "" && n.Daemon != "" {
-			client = "through " + n.Daemon
-		}
-		words = [2]string{printable(n.Meta), printable(strings.TrimSpace(n.Name + " " + client))}
-	}
-	if words == [2]string{} {
-		words[1] = "token " + h.Token.ShortHash()
-	}
-	return words
+// holderOf is a holder as far as its note shows it.
+func holderOf(h *redlock.Holder) diagnosis.Holder {
+	n := cmp.Or(h.Note, &redlock.Note{})
+	return diagnosis.Holder{Meta: n.Meta, Name: n.Name, Client: n.Client, Daemon: n.Daemon, Token: h.Token.ShortHash()}
 }
 
-// holdersText describes the holders of a lock in a sentence.
-func holdersText(v *redlock.LockView) string {
-	if v.Count != 1 {
-		return fmt.Sprintf("%d holders", v.Count)
+// waitedFor describes the locks that a request waits for.
+func waitedFor(keys []redlock.Key, views []redlock.LockView) []diagnosis.Lock {
+	locks := make([]diagnosis.Lock, len(views))
+	for i := range views {
+		locks[i] = diagnosis.Lock{Key: keys[i], Fence: highestFence(&views[i])}
+		if v := &views[i]; len(v.Holders) > 0 {
+			locks[i].Holders = holderOf(&v.Holders[0]).Text(v.Count)
+		}
 	}
-	words := holderWords(&v.Holders[0])
-	if words[0] == "" || words[1] == "" {
-		return words[0] + words[1]
-	}
-	return words[0] + " (" + words[1] + ")"
+	return locks
 }
 
 // waiterRow leaves out the keys that the user may not see.
@@ -107,12 +92,12 @@ func waiterRow(w *redlock.Waiting, keyFilter func(redlock.Key) bool) map[string]
 	id, keys := strconv.FormatInt(w.Requester.ID, 10), []string{}
 	for _, key := range w.Keys {
 		if keyFilter(key) {
-			keys, id = append(keys, printable(string(key))), id+" "+encodeKey(key)
+			keys, id = append(keys, diagnosis.Printable(string(key))), id+" "+encodeKey(key)
 		}
 	}
 	return map[string]any{
 		"id": id, "keys": keys, "mode": modeWords[w.Mode], "fair": w.Fair, "place": w.Place, "since": w.Since.Milliseconds(), "left": w.Left.Milliseconds(),
-		"client": printable(strings.TrimSpace(w.Requester.Name + " " + w.Requester.Addr)),
+		"client": diagnosis.Printable(strings.TrimSpace(w.Requester.Name + " " + w.Requester.Addr)),
 	}
 }
 
@@ -121,7 +106,7 @@ func eventRows(events []redlock.Event, keyFilter func(redlock.Key) bool) []map[s
 	rows := []map[string]any{}
 	for _, e := range events {
 		if word, _, _ := strings.Cut(e.Text(), " "); keyFilter(e.Key) {
-			rows = append(rows, map[string]any{"at": e.At.UnixMilli(), "word": word, "key": printable(string(e.Key)), "token_hash": e.TokenHash})
+			rows = append(rows, map[string]any{"at": e.At.UnixMilli(), "word": word, "key": diagnosis.Printable(string(e.Key)), "token_hash": e.TokenHash})
 		}
 	}
 	return rows
@@ -129,14 +114,3 @@ func eventRows(events []redlock.Event, keyFilter func(redlock.Key) bool) []map[s
 
 // encodeKey returns an identifier for a key of any bytes.
 func encodeKey(key redlock.Key) string { return base64.RawURLEncoding.EncodeToString([]byte(key)) }
-
-// printable makes a text that others chose fit for people. Invisible characters, such as
-// marks that change the direction of writing, are escaped as in Go, and the text is quoted
-// then.
-func printable(text string) string {
-	invisible := func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
-	if strings.HasPrefix(text, `"`) || strings.ContainsFunc(text, invisible) || strings.TrimSpace(text) != text {
-		return strconv.Quote(text)
-	}
-	return text
-}

@@ -1,13 +1,14 @@
 package admin
 
-// watch.go keeps what the page shows over time: outages of masters, undecided requests and
-// events. A watch of a database exists while pages poll it. It has no goroutine.
+// watch.go keeps what the page shows over time: the record of its verdicts, and events. A
+// watch of a database exists while pages poll it. It has no goroutine.
 
 import (
 	"slices"
 	"sync"
 	"time"
 
+	"redlockd/commands/diagnosis"
 	"redlockd/redlock"
 )
 
@@ -16,8 +17,6 @@ const (
 	idleAfter = 10 * time.Second
 	// maxEvents is how many events are kept, and shown.
 	maxEvents = 100
-	// The headline counts the undecided requests of the last minute, second by second.
-	recently, sampleInterval = time.Minute, time.Second
 )
 
 // watches are the watches by their database.
@@ -32,19 +31,12 @@ type watches struct {
 type watch struct {
 	end func() // of the events
 
-	mu        sync.Mutex
-	masters   histories
-	undecided []reading
-	events    []redlock.Event // the last ones, the oldest first
+	mu     sync.Mutex
+	record diagnosis.Record
+	events []redlock.Event // the last ones, the oldest first
 	// first and last are the numbers before the first event and of the last one. first is
 	// the time in ms, so that a later watch has higher numbers.
 	first, last int64
-}
-
-// reading is a counter at one moment.
-type reading struct {
-	at time.Time
-	n  int64
 }
 
 // of returns the watch of a database, nil when the endpoint is closed.
@@ -60,7 +52,7 @@ func (l *watches) of(db int) *watch {
 	l.idle.Reset(idleAfter)
 	w, now := l.all[db], time.Now().UnixMilli()
 	if w == nil {
-		w = &watch{masters: histories{}, first: now, last: now}
+		w = &watch{first: now, last: now}
 		w.end = l.locks.Listen(db, w.onEvent)
 		l.all[db] = w
 	}
@@ -102,18 +94,12 @@ func (w *watch) eventsAfter(number int64) (events []redlock.Event, last, dropped
 }
 
 // poll adds the present state; it returns what the page shows of the masters.
-func (w *watch) poll(reports []redlock.MasterReport, undecided int64, quorum int, now time.Time) (h headline, rows []map[string]any) {
+func (w *watch) poll(reports []redlock.MasterReport, undecided int64, now time.Time) (h diagnosis.Headline, rows []map[string]any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.masters.note(reports, now)
+	h = w.record.Poll(reports, undecided, now)
 	for i := range reports {
-		rows = append(rows, masterRow(&reports[i], w.masters[reports[i].Name], now))
+		rows = append(rows, masterRow(&reports[i], &w.record, now))
 	}
-	if n := len(w.undecided); n == 0 || now.Sub(w.undecided[n-1].at) >= sampleInterval {
-		w.undecided = append(w.undecided, reading{now, undecided})
-	}
-	for now.Sub(w.undecided[0].at) > recently && len(w.undecided) > 1 {
-		w.undecided = w.undecided[1:]
-	}
-	return diagnose(reports, w.masters, quorum, undecided-w.undecided[0].n, now), rows
+	return h, rows
 }

@@ -8,7 +8,7 @@ import (
 
 // volatileKeys are keys of maps whose values differ between runs.
 var volatileKeys = map[string]bool{
-	"since_ms": true, "rtt_p50_us": true, "rtt_p99_us": true, "id": true,
+	"since_ms": true, "clock_us": true, "rtt_p50_us": true, "rtt_p99_us": true, "id": true,
 	"granted": true, "refused": true, "silent": true, "uncounted": true,
 	"client": true, "since": true, "waited-ms": true, "left-ms": true,
 	"in_flight": true, "queued": true, "owed": true, "pending_releases": true,

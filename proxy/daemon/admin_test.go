@@ -84,9 +84,15 @@ type operated struct {
 
 func operate(t *testing.T, args ...string) *operated {
 	t.Helper()
+	return operateAs(t, append([]string{"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...))
+}
+
+// operateAs is operate with nothing but these arguments.
+func operateAs(t *testing.T, args []string) *operated {
+	t.Helper()
 	limit, cancel := context.WithTimeout(context.Background(), 3*testTimeout) // one that does not end is killed
 	t.Cleanup(cancel)
-	process := exec.CommandContext(limit, os.Args[0], append([]string{"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)...)
+	process := exec.CommandContext(limit, os.Args[0], args...)
 	process.Env = asDaemon()
 	process.Stderr = t.Output()
 	out, err := process.StdoutPipe()

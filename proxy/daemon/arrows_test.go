@@ -28,7 +28,7 @@ var arrows = map[string][]string{
 	"proxy/preauth":        {"proxy/resp"},
 	"proxy/resp":           {},
 	"proxy/tlsconf":        {},
-	"proxy/admin":          {"proxy/preauth", "commands", "commands/access", "commands/dropin", "redlock", "pool"},
+	"proxy/admin":          {"proxy/preauth", "commands", "commands/access", "commands/diagnosis", "commands/dropin", "redlock", "pool"},
 	"commands":             {"commands/access", "commands/arg", "commands/dropin", "redlock", "pool"},
 	"commands/conn":        {"commands", "commands/access", "commands/arg", "commands/glob", "redlock", "pool"},
 	"commands/counter":     {"commands", "commands/access", "commands/arg", "redlock"},
@@ -38,14 +38,17 @@ var arrows = map[string][]string{
 	"commands/arg":         {"commands/access", "redlock"},
 	"commands/access":      {"commands/glob", "redlock"},
 	"commands/glob":        {},
+	"commands/diagnosis":   {"redlock", "pool"},
 	"commands/dropin":      {},
 	"commands/rediscompat": {"commands", "commands/access", "commands/arg", "commands/dropin", "redlock", "pool"},
 	"commands/tracing":     {"commands", "redlock", "pool"},
-	"commands/cli":         {"proxy/resp", "configs"},
-	"redlock":              {"redlock/due", "redlock/engine", "redlock/events", "redlock/ids", "redlock/inspect", "redlock/lease", "redlock/quorum", "redlock/scripts", "redlock/work", "pool"},
+	"commands/cli":         {"proxy/resp", "commands/diagnosis", "redlock", "configs"},
+	"redlock":              {"redlock/engine", "redlock/events", "redlock/ids", "redlock/inspect", "redlock/lease", "redlock/quorum", "redlock/renew", "redlock/scripts", "redlock/wait", "redlock/work", "pool"},
 	"redlock/engine":       {"redlock/quorum", "redlock/scripts", "pool"},
 	"redlock/inspect":      {"redlock/engine", "redlock/lease", "redlock/quorum", "pool"},
 	"redlock/lease":        {"redlock/engine", "redlock/events", "redlock/quorum", "redlock/scripts", "pool"},
+	"redlock/renew":        {"redlock/due", "redlock/engine", "redlock/events", "redlock/lease", "pool"},
+	"redlock/wait":         {"redlock/engine", "redlock/lease", "redlock/quorum", "redlock/work", "pool"},
 	"redlock/events":       {"redlock/due", "redlock/engine", "pool"},
 	"redlock/due":          {},
 	"redlock/scripts":      {},
@@ -64,17 +67,19 @@ var arrows = map[string][]string{
 	"pool/faulty":          {"proxy/resp"},
 	"redlock/checker":      {},
 	"redlock/mutants":      {},
+	"redlock/redlocktest":  {"redlock/engine", "redlock/events", "redlock/lease", "redlock/mutants", "pool", "pool/embedded", "pool/faulty", "pool/setup"}, // tests only
 	"redlock/sim":          {"redlock", "redlock/sim/fake", "pool", "pool/setup"},
 	"redlock/sim/fake":     {"pool/wire"},
 	"redlock/chaos":        {},
 }
 
 // testSupport may be imported by any test, and of what is shipped only where arrows has it.
-var testSupport = []string{"proxy/resp", "pool/faulty", "pool/embedded", "pool/setup", "redlock/checker", "redlock/mutants"}
+var testSupport = []string{"proxy/resp", "pool/faulty", "pool/embedded", "pool/setup", "redlock/checker", "redlock/mutants", "redlock/redlocktest"}
 
 // testArrows lists what only the tests of a package import: what they talk to.
 var testArrows = map[string][]string{
 	"redlock/inspect": {"redlock/events"},
+	"redlock/renew":   {"redlock/inspect"},
 	"proxy":           {"commands/access", "commands/conn"},
 	"proxy/admin":     {"commands/inspect"},
 	"commands":        {"commands/conn", "commands/counter", "commands/inspect", "commands/lock", "commands/rediscompat", "commands/work"},

@@ -62,10 +62,13 @@ func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stde
 			if err := checkFenceAbove(c.FenceAbove); err != nil {
 				return err
 			}
+			if c.Aged != "" {
+				return setup.BootstrapAged(ctx, o, c.Aged, out)
+			}
 			return setup.Bootstrap(ctx, o, setup.BootstrapTerms{Force: c.Force, FenceAbove: c.FenceAbove}, out)
 		}),
-		"check": onMasters(stderr, func(ctx context.Context, o pool.Options, _ cli.CommandLine, out io.Writer) error {
-			return setup.Check(ctx, o, out)
+		"check": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
+			return setup.Check(ctx, o, setup.CheckTerms{Performance: c.Performance}, out)
 		}),
 		"reconfigure": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
 			return setup.Reconfigure(ctx, o, c.Force, out)
@@ -97,7 +100,9 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	}
 	defer masters.Close()
 	if config.Bootstrap && options.Embedded == 0 {
-		setup.BootstrapIfBlank(masters.Options())
+		if err := setup.BootstrapIfBlank(ctx, masters.Options()); err != nil {
+			return err
+		}
 	}
 	locker, err := redlock.New(masters, lockerOptions(config, logger))
 	if err != nil {
@@ -122,7 +127,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 		Locks: operations.Locks, Waits: true, IDs: operations.IDs, Works: operations.Works, Inspect: locker, Masters: locker, Databases: config.Databases,
 		RedisCompat: operations.RedisCompat, Scripts: scripts, DropinStats: stats, CompatTest: config.CompatTest, MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
 		MaxTTL: config.MaxTTL, KeyPrefix: config.KeyPrefix, MaxKeep: config.MaxKeep, MaxWait: config.MaxWait, MaxSubscriptions: config.MaxSubscriptions, VolatileIDs: volatileIDs(config),
-		Version: cli.Version(), Start: began, Port: port(config), Config: config.Settings,
+		Version: cli.Version(), Start: began, Port: port(config), Warning: config.BootstrapWarning, Config: config.Settings, Logger: logger,
 		Clients: clients, Users: users, Connections: func() commands.Connections { return server },
 	}
 	if tracer != nil {

@@ -1,27 +1,20 @@
 package daemon
 
-// Tests that the deployment files fit the program: every flag, port, path and metric
-// of the files in configs exists.
+// Tests that the deployment files fit the program, and what the tests of the single files
+// share: see kubernetes_test.go, compose_test.go, unit_test.go and release_test.go.
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
-	"net"
+	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"go.yaml.in/yaml/v2"
 
 	"redlockd/configs"
-	"redlockd/pool"
 	"redlockd/pool/faulty"
 )
 
@@ -60,315 +53,106 @@ func TestShippedFiles_NeverSetBootstrap(t *testing.T) {
 			t.Fatalf("%s is not found", line)
 		}
 	}
-	shipped, err := os.ReadDir("configs")
-	if err != nil {
-		t.Fatal(err)
+	for name, text := range shippedFiles(t) {
+		if found := set.FindString(text); found != "" {
+			t.Errorf("%s sets bootstrap: %s", name, found)
+		}
+	}
+}
+
+// shippedFiles are the files in configs that are neither code nor pages, by path.
+func shippedFiles(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir("configs", func(path string, entry fs.DirEntry, err error) error {
+		if ext := filepath.Ext(path); err == nil && !entry.IsDir() && ext != ".go" && ext != ".md" {
+			name := strings.TrimPrefix(filepath.ToSlash(path), "configs/")
+			all[name] = file(t, name)
+		}
+		return err
+	})
+	if err != nil || len(all) < 14 {
+		t.Fatalf("%d shipped files were read, there are more: %v", len(all), err)
+	}
+	return all
+}
+
+// Also those in comments, which nothing loads.
+func TestShippedFiles_NameVariablesThatAreOptions(t *testing.T) {
+	options := make([]string, 0, 64)
+	for _, row := range configs.Rows() {
+		options = append(options, "REDLOCKD_"+strings.ToUpper(strings.ReplaceAll(row.Name, "-", "_")))
 	}
 	seen := 0
-	for _, entry := range shipped {
-		if ext := filepath.Ext(entry.Name()); entry.IsDir() || ext == ".go" || ext == ".md" {
-			continue
-		}
-		seen++
-		if found := set.FindString(file(t, entry.Name())); found != "" {
-			t.Errorf("%s sets bootstrap: %s", entry.Name(), found)
+	for name, text := range shippedFiles(t) {
+		for _, variable := range regexp.MustCompile(`REDLOCKD_[A-Z_]*[A-Z]`).FindAllString(text, -1) {
+			if seen++; !slices.Contains(options, variable) {
+				t.Errorf("%s names %s, which is no option", name, variable)
+			}
 		}
 	}
 	if seen < 10 {
-		t.Errorf("%d shipped files were read, there are more", seen)
+		t.Errorf("%d variables were found, there are more", seen)
 	}
 }
 
-func TestUnit_StartsTheDaemonWithItsOptions(t *testing.T) {
-	unit := file(t, "redlockd.service")
-	start := regexp.MustCompile(`(?m)^ExecStart=/usr/local/bin/redlockd (.*)$`).FindStringSubmatch(unit)
-	if start == nil {
-		t.Fatal("no ExecStart")
-	}
-	line := strings.Replace(start[1], "/etc/redlockd/redlockd.toml", "configs/redlockd.toml", 1)
-	config := wantServes(t, strings.Fields(line), nil, "7379", "9379")
-	var seconds int
-	stop := regexp.MustCompile(`(?m)^TimeoutStopSec=(\d+)s$`).FindStringSubmatch(unit)
-	if _, err := fmt.Sscan(stop[1], &seconds); err != nil || time.Duration(seconds)*time.Second <= config.DrainTimeout {
-		t.Errorf("TimeoutStopSec=%s and a drain-timeout of %s", stop[1], config.DrainTimeout)
-	}
-	verify, err := exec.LookPath("systemd-analyze")
-	if err != nil {
-		t.Skip("no systemd-analyze on this machine: the unit's words are not verified")
-	}
-	here := filepath.Join(t.TempDir(), "redlockd.service") // the program is not installed where the test runs
-	if err := os.WriteFile(here, []byte(strings.ReplaceAll(unit, "/usr/local/bin/redlockd", os.Args[0])), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if output, err := exec.Command(verify, "verify", "--recursive-errors=no", here).CombinedOutput(); err != nil || bytes.Contains(output, []byte("redlockd.service")) {
-		t.Errorf("%v\n%s", err, output)
-	}
-}
+// dockerInstruction is one instruction, on one line.
+var dockerInstruction = regexp.MustCompile(`^([A-Z]+) (.*)`)
 
 func TestDockerfile_ServesOnThePortsItExposes(t *testing.T) {
 	text := file(t, "Dockerfile")
+	said := map[string][]string{}
+	for line := range strings.Lines(text) {
+		if match := dockerInstruction.FindStringSubmatch(line); match != nil {
+			said[match[1]] = append(said[match[1]], strings.TrimSpace(match[2]))
+		} else if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			t.Errorf("%q is no instruction", line)
+		}
+	}
+	for name := range said {
+		if !slices.Contains([]string{"FROM", "WORKDIR", "COPY", "RUN", "ARG", "USER", "EXPOSE", "ENTRYPOINT", "CMD"}, name) {
+			t.Errorf("%s is no instruction, or a new one", name)
+		}
+	}
 	var args []string
-	line := regexp.MustCompile(`(?m)^CMD (.*)$`).FindStringSubmatch(text)
-	if err := json.Unmarshal([]byte(line[1]), &args); err != nil {
+	if err := json.Unmarshal([]byte(said["CMD"][0]), &args); err != nil {
 		t.Fatal(err)
 	}
-	ports := strings.Fields(regexp.MustCompile(`(?m)^EXPOSE (.*)$`).FindStringSubmatch(text)[1])
+	ports := strings.Fields(said["EXPOSE"][0])
 	wantServes(t, args, nil, ports[0], ports[1])
 	for _, line := range []string{"USER 65532:65532\n", `ENTRYPOINT ["/redlockd"]`, "COPY --from=build /redlockd /redlockd"} {
 		if !strings.Contains(text, line) {
 			t.Errorf("no line %s", line)
 		}
 	}
-}
-
-func TestCompose_RunsTwoDaemonsOnFiveMasters(t *testing.T) {
-	var compose struct {
-		Services map[string]struct {
-			Environment map[string]string
-			Ports       []string
-			Volumes     []string
-			Command     []string
-		}
-		Volumes map[string]any
-		Master  any `yaml:"x-master"`
-		Daemon  any `yaml:"x-daemon"`
-	}
-	if err := yaml.Unmarshal([]byte(file(t, "compose.yaml")), &compose); err != nil {
+	module, err := os.ReadFile("go.mod")
+	if err != nil {
 		t.Fatal(err)
 	}
-	masters, daemons := 0, 0
-	for name, service := range compose.Services {
-		switch {
-		case strings.HasPrefix(name, "master-"):
-			masters++
-			conf, _, _ := strings.Cut(service.Volumes[0], ":")
-			if _, err := os.Stat(filepath.Join("configs", conf)); err != nil {
-				t.Error(err)
-			}
-			if volume, _, _ := strings.Cut(service.Volumes[1], ":"); volume != strings.TrimPrefix(name, "master-") {
-				t.Errorf("%s keeps its data in %s", name, volume)
-			}
-		case strings.HasPrefix(name, "daemon-"):
-			daemons++
-			config := wantServes(t, []string{"--listen", ":7379", "--admin-listen", ":9379"}, environOf(service.Environment), "7379", "9379")
-			for _, m := range config.Masters {
-				host, _, _ := net.SplitHostPort(m.Address)
-				if _, there := compose.Services[host]; !there {
-					t.Errorf("%s names the master %s, which there is not", name, host)
-				}
-			}
-			for i, port := range []string{":7379", ":9379"} {
-				if !strings.HasSuffix(service.Ports[i], port) {
-					t.Errorf("%s publishes %s, want %s", name, service.Ports[i], port)
-				}
-			}
-		}
-	}
-	if masters != 5 || daemons != 2 {
-		t.Errorf("%d masters and %d daemons", masters, daemons)
+	release := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(string(module))
+	if want := "golang:" + release[1] + " AS build"; said["FROM"][0] != want {
+		t.Errorf("it builds with %s, go.mod needs %s", said["FROM"][0], want)
 	}
 }
 
-func environOf(variables map[string]string) []string {
-	var environ []string
-	for name, value := range variables {
-		environ = append(environ, name+"="+value)
-	}
-	return environ
-}
-
-// manifest is what the tests read of Kubernetes' objects.
-type manifest struct {
-	Kind     string
-	Metadata struct{ Name string }
-	Data     map[string]string
-	Spec     struct {
-		Replicas     int
-		ServiceName  string `yaml:"serviceName"`
-		MinAvailable int    `yaml:"minAvailable"`
-		MaxUnavail   int    `yaml:"maxUnavailable"`
-		Ports        []struct {
-			Port       int
-			TargetPort string `yaml:"targetPort"`
-		}
-		Template struct {
-			Spec struct {
-				Token   *bool `yaml:"automountServiceAccountToken"`
-				Grace   int   `yaml:"terminationGracePeriodSeconds"`
-				Volumes []struct {
-					Name   string
-					Secret struct {
-						Name string `yaml:"secretName"`
-					}
-				}
-				Containers []struct {
-					Args, Command []string
-					Env           []struct{ Name, Value string }
-					Ports         []struct {
-						Name          string
-						ContainerPort int `yaml:"containerPort"`
-					}
-					ReadinessProbe, LivenessProbe probe `yaml:",omitempty"`
-					Ready                         probe `yaml:"readinessProbe"`
-					Live                          probe `yaml:"livenessProbe"`
-				}
-			}
-		}
-	}
-}
-
-type probe struct {
-	Get struct{ Path, Port, Scheme string } `yaml:"httpGet"`
-}
-
-// prepared runs the commands at the head of kubernetes.yaml that need no cluster, in
-// an empty directory beside the shipped files, and lists what the others create.
-func prepared(t *testing.T) (dir string, secrets map[string]bool) {
+// startShipped runs the command of a master's container with files of this machine, on a port
+// of it. What the container alone has is left out: all addresses, and the directory of data.
+func startShipped(t *testing.T, command []string, user, password string, local func(file string) string) *faulty.Server {
 	t.Helper()
-	if _, err := exec.LookPath("openssl"); err != nil {
-		t.Skip("no openssl on this machine: the commands of kubernetes.yaml are not run")
+	if len(command) < 2 || command[0] != "redis-server" || len(command)%2 != 0 {
+		t.Fatalf("the masters run %q", command)
 	}
-	dir, secrets = t.TempDir(), make(map[string]bool)
-	if err := os.WriteFile(filepath.Join(dir, "master-acl.txt"), []byte(file(t, "master-acl.txt")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	head, _, _ := strings.Cut(file(t, "kubernetes.yaml"), "\n\n")
-	script := "set -e\n"
-	for _, line := range strings.Split(head, "\n") {
-		command, ok := strings.CutPrefix(line, "#   ")
-		created := regexp.MustCompile(`create secret \w+ ([\w-]+)`).FindStringSubmatch(command)
-		switch {
-		case created != nil:
-			secrets[created[1]] = true
-		case ok && !strings.HasPrefix(command, "kubectl") && !strings.HasPrefix(command, "rm "):
-			script += command + "\n"
+	var args []string
+	for i := 2; i < len(command); i += 2 {
+		option, value := command[i], command[i+1]
+		if strings.HasPrefix(value, "/") {
+			value = local(value)
+		}
+		if option != "--dir" && (option != "--bind" || value != "*") {
+			args = append(args, option, value)
 		}
 	}
-	shell := exec.Command("sh", "-c", script)
-	shell.Dir = dir
-	if output, err := shell.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s\n%s", err, output, script)
-	}
-	return dir, secrets
-}
-
-func manifests(t *testing.T) map[string]manifest {
-	t.Helper()
-	all := make(map[string]manifest)
-	for decoder := yaml.NewDecoder(strings.NewReader(file(t, "kubernetes.yaml"))); ; {
-		var m manifest
-		if err := decoder.Decode(&m); errors.Is(err, io.EOF) {
-			return all
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		all[m.Kind+"/"+m.Metadata.Name] = m
-	}
-}
-
-func TestKubernetes_ProbesThePortsThatTheDaemonServes(t *testing.T) {
-	all := manifests(t)
-	dir, secrets := prepared(t)
-	daemon, masters := all["Deployment/redlockd"], all["StatefulSet/redlockd-master"]
-	pod := daemon.Spec.Template.Spec
-	container := pod.Containers[0]
-	var environ []string
-	for _, v := range container.Env {
-		if strings.HasPrefix(v.Value, "/") {
-			v.Value = filepath.Join(dir, filepath.Base(v.Value)) // the Secrets are made of the files of the same names
-		}
-		environ = append(environ, v.Name+"="+v.Value)
-	}
-	named := make(map[string]string)
-	for _, p := range container.Ports {
-		named[p.Name] = fmt.Sprint(p.ContainerPort)
-	}
-	config := wantServes(t, container.Args, environ, named["clients"], named["admin"])
-	if container.Ready.Get != (struct{ Path, Port, Scheme string }{"/readyz", "admin", "HTTPS"}) || container.Live.Get != (struct{ Path, Port, Scheme string }{"/healthz", "admin", "HTTPS"}) {
-		t.Errorf("probes %+v and %+v", container.Ready, container.Live)
-	}
-	if _, err := clientTLS(config).Load(); err != nil {
-		t.Error(err)
-	}
-	if service := all["Service/redlockd"]; service.Spec.Ports[0].TargetPort != "clients" {
-		t.Errorf("the service leads to %q", service.Spec.Ports[0].TargetPort)
-	}
-	if service := all["Service/redlockd-admin"]; service.Spec.Ports[0].TargetPort != "admin" {
-		t.Errorf("the service of the admin endpoint leads to %q", service.Spec.Ports[0].TargetPort)
-	}
-	if grace := time.Duration(pod.Grace) * time.Second; grace <= config.DrainTimeout {
-		t.Errorf("%s to end and %s to drain", grace, config.DrainTimeout)
-	}
-	if masters.Spec.Replicas != len(config.Masters) {
-		t.Errorf("%d masters run, %d are listed", masters.Spec.Replicas, len(config.Masters))
-	}
-	for i, m := range config.Masters {
-		if want := fmt.Sprintf("redlockd-master-%d.%s:6379", i, masters.Spec.ServiceName); m.Address != want || m.Username != "redlockd" || len(m.Password) != 64 {
-			t.Errorf("master %s is %s as %q, want %s as redlockd", m.Name, m.Address, m.Username, want)
-		}
-	}
-	for _, template := range []manifest{daemon, masters} {
-		if token := template.Spec.Template.Spec.Token; token == nil || *token {
-			t.Errorf("%s mounts a token of the cluster's API", template.Metadata.Name)
-		}
-		for _, v := range template.Spec.Template.Spec.Volumes {
-			if name := v.Secret.Name; name != "" && !secrets[name] {
-				t.Errorf("%s mounts the Secret %s, which no command creates", template.Metadata.Name, name)
-			}
-		}
-	}
-	acl, err := os.ReadFile(filepath.Join(dir, "users.acl"))
-	if err != nil || !strings.HasPrefix(string(acl), "user default off\nuser redlockd on >"+string(config.Masters[0].Password)+" ") {
-		t.Errorf("%v: users of the masters:\n%s", err, acl)
-	}
-	users, err := clientUsers(config)
-	if err != nil || users == nil {
-		t.Errorf("users of the daemons: %v", err)
-	}
-}
-
-// A manifest is kept in repositories and shown by kubectl.
-func TestKubernetes_HoldsNoSecret(t *testing.T) {
-	all := manifests(t)
-	for name := range all {
-		if strings.HasPrefix(name, "Secret/") {
-			t.Errorf("%s stands in kubernetes.yaml", name)
-		}
-	}
-	for _, kind := range []string{"NetworkPolicy/redlockd", "NetworkPolicy/redlockd-master"} {
-		if _, there := all[kind]; !there {
-			t.Errorf("there is no %s", kind)
-		}
-	}
-	var monitor struct {
-		Spec struct {
-			Endpoints []struct {
-				Port, Scheme, Path string
-				BasicAuth          struct{ Username, Password struct{ Name, Key string } } `yaml:"basicAuth"`
-			}
-		}
-	}
-	if err := yaml.Unmarshal([]byte(file(t, "kubernetes-monitor.yaml")), &monitor); err != nil {
-		t.Fatal(err)
-	}
-	scrape := monitor.Spec.Endpoints[0]
-	if scrape.Port != "admin" || scrape.Scheme != "https" || scrape.Path != "/metrics" || scrape.BasicAuth.Password.Name != "redlockd-scraper" {
-		t.Errorf("the monitor scrapes %+v", scrape)
-	}
-}
-
-func TestKubernetes_NeverTakesAQuorumAway(t *testing.T) {
-	all := manifests(t)
-	n := all["StatefulSet/redlockd-master"].Spec.Replicas
-	if gone := all["PodDisruptionBudget/redlockd-master"].Spec.MaxUnavail; gone < 1 || n-gone < pool.Quorum(n) {
-		t.Errorf("%d of %d masters may be evicted at once", gone, n)
-	}
-	if all["PodDisruptionBudget/redlockd"].Spec.MinAvailable < 1 {
-		t.Error("all daemons may be evicted at once")
-	}
-	if got := all["ConfigMap/redlockd-master"].Data["master.conf"]; strings.TrimSpace(got) != strings.TrimSpace(file(t, "master-durable.conf")) {
-		t.Error("the ConfigMap does not hold master-durable.conf")
-	}
+	return faulty.Options{File: local(command[1]), Username: user, Password: password}.Start(t, args...)
 }
 
 // startMaster starts redis-server as an operator would, from a file of configs.

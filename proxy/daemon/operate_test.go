@@ -76,6 +76,41 @@ func TestProcess_ChecksBootstrapsAndReconfiguresMasters(t *testing.T) {
 	}
 }
 
+// A daemon does not serve a new group that it could not bootstrap; a group in use it serves.
+func TestProcess_BootstrapOfADaemonEndsWithTheReason(t *testing.T) {
+	servers := faulty.StartGroup(t, 3)
+	servers[2].Kill()
+	args := []string{"--bootstrap", "--listen", "127.0.0.1:0", "--masters", listOf(servers)}
+	code, output := typed(t, nil, args...)
+	if code != cli.ExitRuntime || !strings.Contains(output, "redlockd: bootstrap needs all 3 masters: master c: ") {
+		t.Errorf("code %d:\n%s", code, output)
+	}
+	for i, s := range servers[:2] {
+		if keys := s.Keys(); len(keys) > 0 {
+			t.Errorf("master %d has %q", i, keys)
+		}
+	}
+	servers[2].Restart()
+	bootstrapGroup(t, servers)
+	servers[2].Kill()
+	c := dial(t, serveHere(t, addresses(servers), "--bootstrap"))
+	c.awaitMaster(t, 0, "voting")
+}
+
+func TestProcess_TimesWritesAndBeginsWithOneMaster(t *testing.T) {
+	servers := faulty.StartGroup(t, 3)
+	masters := "--masters=" + listOf(servers)
+	bootstrapGroup(t, servers)
+	if code, output := typed(t, []string{unhurried}, "check", masters, "--performance"); code != cli.ExitOK || !strings.Contains(output, "or more fits; the present ") {
+		t.Errorf("code %d:\n%s", code, output)
+	}
+	servers[1].Kill()
+	servers[2].RestartEmpty()
+	if code, output := typed(t, nil, "bootstrap", masters, "--aged", "c"); code != cli.ExitOK || !strings.Contains(output, "master c: began an incarnation in 16 databases; it votes in 1m2.6s") {
+		t.Errorf("code %d:\n%s", code, output)
+	}
+}
+
 func TestProcess_BootstrapsAboveAFence(t *testing.T) {
 	servers := faulty.StartGroup(t, 3)
 	masters := "--masters=" + listOf(servers)
@@ -114,6 +149,25 @@ func TestProcess_RunsACommandUnderALock(t *testing.T) {
 		t.Errorf("it was not given back: code %d:\n%s", code, output)
 	}
 	if code, output := typed(t, environ[:1], "lock", "invoices", "--", "true"); code != cli.ExitRuntime || !strings.Contains(output, "NOAUTH") {
+		t.Errorf("without a password: code %d:\n%s", code, output)
+	}
+}
+
+func TestProcess_ShowsTheDaemonAsText(t *testing.T) {
+	o := operate(t, "--embedded", "3", "--requirepass", "secret")
+	o.await(t, "/readyz", http.StatusOK)
+	environ := []string{"LOCK_CONNECT=" + o.port, "LOCK_PASSWORD=secret"}
+	inner := os.Args[0] + ` top --once; echo "top $?"; ` + os.Args[0] + ` top; echo "no terminal $?"`
+	code, output := typed(t, environ, "lock", "--ttl=60s", "invoices", "--", "sh", "-c", `export LOCK_PASSWORD=secret; `+inner)
+	for _, says := range []string{"masters vote", "embedded-1", "embedded-3", "voting", "granted ", "held 1", "WAITED-FOR", "invoices", "exclusive", "top 0\n", "use redlockd top --once\nno terminal 2\n"} {
+		if !strings.Contains(output, says) {
+			t.Errorf("%q is missing", says)
+		}
+	}
+	if code != 0 || strings.Contains(output, "\x1b") || t.Failed() {
+		t.Errorf("code %d:\n%s", code, output)
+	}
+	if code, output := typed(t, environ[:1], "top", "--once"); code != cli.ExitRuntime || !strings.Contains(output, "top: NOAUTH") {
 		t.Errorf("without a password: code %d:\n%s", code, output)
 	}
 }

@@ -205,7 +205,10 @@ var (
 )
 
 // shell knows what may be typed in a shell.
-type shell struct{ targets, options, lockOptions []string }
+type shell struct {
+	targets, options        []string
+	lockOptions, topOptions []string // of the subcommands with options of their own
+}
 
 func newShell(t *testing.T) shell {
 	t.Helper()
@@ -217,13 +220,15 @@ func newShell(t *testing.T) shell {
 	for _, match := range makeTarget.FindAllStringSubmatch(string(makefile), -1) {
 		s.targets = append(s.targets, match[1])
 	}
-	var lockHelp strings.Builder
-	app := cli.App{Out: &lockHelp}
-	if err := app.Run(t.Context(), []string{"lock", "--help"}); err != nil {
-		t.Fatal(err)
+	for word, options := range map[string]*[]string{"lock": &s.lockOptions, "top": &s.topOptions} {
+		var help strings.Builder
+		app := cli.App{Out: &help}
+		if err := app.Run(t.Context(), []string{word, "--help"}); err != nil {
+			t.Fatal(err)
+		}
+		*options = shownOption.FindAllString(help.String(), -1)
 	}
 	s.options = append(shownOption.FindAllString(configs.Help(), -1), "--sha256") // of hash-password
-	s.lockOptions = shownOption.FindAllString(lockHelp.String(), -1)
 	return s
 }
 
@@ -265,8 +270,11 @@ func (s shell) wrongArguments(words []string) (wrong []string) {
 		if _, err := cli.Parse(words[:1]); err != nil {
 			return []string{"redlockd " + words[0]}
 		}
-		if words[0] == "lock" {
+		switch words[0] {
+		case "lock":
 			options = s.lockOptions
+		case "top":
+			options = s.topOptions
 		}
 	}
 	for _, word := range words {

@@ -3,15 +3,14 @@ package daemon
 // Tests that alerts, dashboard and runbook name existing metrics and states, and leave none out.
 
 import (
-	"encoding/json"
-	"net/http"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.yaml.in/yaml/v2"
 
@@ -21,33 +20,16 @@ import (
 
 var metricName = regexp.MustCompile(`\bredlockd_[a-z_]+\b`)
 
-// metricNames are all that a daemon serves, the parts of histograms included.
-func metricNames(t *testing.T) []string {
-	t.Helper()
-	o := operate(t, "--embedded", "3")
-	status, text := o.get(t, "/metrics", "")
-	if status != http.StatusOK {
-		t.Fatal(status, text)
-	}
-	names := []string{"redlockd_panics_total"}
-	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(line, "#") {
-			names = append(names, metricName.FindAllString(line, 1)...)
-		}
-	}
-	return names
-}
-
 func TestMetrics_ThatAlertsDashboardAndRunbookNameAreServed(t *testing.T) {
-	served := metricNames(t)
+	served := servedMetrics(t)
 	for _, name := range []string{"alerts.yaml", "dashboard.json", "RUNBOOK.md"} {
 		found := metricName.FindAllString(file(t, name), -1)
 		if len(found) == 0 {
 			t.Errorf("%s names no metric", name)
 		}
 		for _, metric := range found {
-			isHistogram := name == "RUNBOOK.md" && slices.Contains(served, metric+"_bucket")
-			if !slices.Contains(served, metric) && !isHistogram {
+			isHistogram := name == "RUNBOOK.md" && served[metric+"_bucket"] != nil
+			if served[metric] == nil && !isHistogram {
 				t.Errorf("%s names %s, which is not served", name, metric)
 			}
 		}
@@ -65,69 +47,85 @@ type rules struct {
 	}
 }
 
+// wrong returns what Prometheus would refuse, or what would never fire.
+func (all *rules) wrong(served map[string]*metric) (wrong []string) {
+	note := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	seen := map[string]bool{}
+	for _, group := range all.Groups {
+		for _, rule := range group.Rules {
+			if seen[rule.Alert] || !alertName.MatchString(rule.Alert) || group.Name == "" {
+				note("%s: the name is given twice or is no name", rule.Alert)
+			}
+			seen[rule.Alert] = true
+			if rule.Annotations["summary"] == "" || !slices.Contains([]string{"critical", "warning", "info"}, rule.Labels["severity"]) {
+				note("%s lacks a summary or a severity", rule.Alert)
+			}
+			if rule.For != "" && !alertTime.MatchString(rule.For) {
+				note("%s: %s is no time", rule.Alert, rule.For)
+			}
+			labels, err := labelsOf(rule.Expr, served)
+			if err != nil {
+				note("%s: %v", rule.Alert, err)
+			}
+			for _, text := range rule.Annotations {
+				for _, part := range legendLabel.FindAllStringSubmatch(text, -1) {
+					if label, is := strings.CutPrefix(strings.TrimSpace(part[1]), "$labels."); part[1] != " $value " && (!is || !labels[label]) {
+						note("%s shows %s of %v", rule.Alert, part[0], labels)
+					}
+				}
+			}
+		}
+	}
+	return wrong
+}
+
+var (
+	alertName = regexp.MustCompile(`^Redlockd[A-Za-z]+$`)
+	alertTime = regexp.MustCompile(`^[1-9][0-9]*[smh]$`)
+)
+
 func TestAlerts_AreCompleteAndInTheRunbook(t *testing.T) {
+	text, runbook, served := file(t, "alerts.yaml"), file(t, "RUNBOOK.md"), servedMetrics(t)
 	var all rules
-	if err := yaml.UnmarshalStrict([]byte(file(t, "alerts.yaml")), &all); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(text), &all); err != nil {
 		t.Fatal(err)
 	}
-	runbook := file(t, "RUNBOOK.md")
-	for _, rule := range all.Groups[0].Rules {
-		switch {
-		case !balanced(rule.Expr):
-			t.Errorf("%s: brackets in %s", rule.Alert, rule.Expr)
-		case rule.Annotations["summary"] == "" || !slices.Contains([]string{"critical", "warning", "info"}, rule.Labels["severity"]):
-			t.Errorf("%s lacks a summary or a severity", rule.Alert)
-		case !strings.Contains(runbook, "| `"+rule.Alert+"` |"):
-			t.Errorf("the runbook does not know %s", rule.Alert)
-		}
-		if rule.For != "" {
-			if _, err := time.ParseDuration(rule.For); err != nil {
-				t.Errorf("%s: %v", rule.Alert, err)
+	for _, wrong := range all.wrong(served) {
+		t.Error(wrong)
+	}
+	for _, group := range all.Groups {
+		for _, rule := range group.Rules {
+			if !strings.Contains(runbook, "| `"+rule.Alert+"` |") {
+				t.Errorf("the runbook does not know %s", rule.Alert)
 			}
 		}
 	}
 	for _, name := range regexp.MustCompile("`(Redlockd[A-Za-z]+)`").FindAllStringSubmatch(runbook, -1) {
-		if !strings.Contains(file(t, "alerts.yaml"), "alert: "+name[1]+"\n") {
+		if !strings.Contains(text, "alert: "+name[1]+"\n") {
 			t.Errorf("the runbook explains %s, which is no alert", name[1])
 		}
 	}
+	for _, change := range [][2]string{
+		{"expr:", "exp:"}, {"for: 1m", "for: 1 m"}, {"severity: critical", "severity: high"}, {"annotations:", "annotation:"},
+		{"redlockd_masters_needed", "redlockd_masters_wanted"}, {`state="voting"`, `state="votes"`}, {"$labels.master", "$labels.name"},
+		{"alert: RedlockdSlow", "alert: RedlockdDown"}, {"on (instance, master, database) ", ""}, {"[5m]", ""}, {"> 1000", "> > 1000"},
+	} {
+		var changed rules
+		if !strings.Contains(text, change[0]) {
+			t.Errorf("alerts.yaml has no %s", change[0])
+		}
+		if err := yaml.UnmarshalStrict([]byte(strings.Replace(text, change[0], change[1], 1)), &changed); err == nil && len(changed.wrong(served)) == 0 {
+			t.Errorf("%s in place of %s is not noticed", change[1], change[0])
+		}
+	}
 }
 
-func balanced(expr string) bool {
-	for _, pair := range []string{"()", "[]", "{}"} {
-		if strings.Count(expr, pair[:1]) != strings.Count(expr, pair[1:]) {
-			return false
-		}
+func TestAlerts_AreReadByPrometheus(t *testing.T) {
+	if _, err := exec.LookPath("promtool"); err != nil {
+		t.Skip("no promtool on this machine: only the tests' own reader read alerts.yaml")
 	}
-	return strings.Count(expr, `"`)%2 == 0
-}
-
-func TestDashboard_CanBeImported(t *testing.T) {
-	var board struct {
-		Title  string
-		Panels []struct {
-			ID      int
-			Title   string
-			Targets []struct{ Expr, RefID string }
-		}
-	}
-	if err := json.Unmarshal([]byte(file(t, "dashboard.json")), &board); err != nil {
-		t.Fatal(err)
-	}
-	ids := make(map[int]bool)
-	for _, panel := range board.Panels {
-		if ids[panel.ID] || panel.Title == "" || len(panel.Targets) == 0 {
-			t.Errorf("panel %d %q", panel.ID, panel.Title)
-		}
-		ids[panel.ID] = true
-		for _, target := range panel.Targets {
-			if !balanced(target.Expr) {
-				t.Errorf("%s: brackets in %s", panel.Title, target.Expr)
-			}
-		}
-	}
-	if len(ids) < 10 {
-		t.Errorf("%d panels", len(ids))
+	if output, err := exec.Command("promtool", "check", "rules", filepath.Join("configs", "alerts.yaml")).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, output)
 	}
 }
 

@@ -27,7 +27,9 @@ type caller struct {
 	answers *answers
 	conn    *faulty.Conn // nil before it is dialled and after it broke
 	pinned  *daemon      // nil: any
-	unsure  bool         // the last call was not decided
+	daemon  int          // its index, since the last dial
+	dialled time.Duration
+	unsure  bool // the last call was not decided
 }
 
 // connect finds a daemon that accepts; false if the one it tried does not.
@@ -39,9 +41,17 @@ func (c *caller) connect() bool {
 	if d == nil {
 		d = c.stand.daemons[c.random.IntN(len(c.stand.daemons))]
 	}
+	c.daemon, c.dialled = slices.Index(c.stand.daemons, d), c.answers.now()
 	var err error
-	c.conn, err = faulty.Dial(d.Addr(), callTimeout)
+	if c.conn, err = faulty.Dial(d.Addr(), callTimeout); err != nil {
+		c.answers.fail(c.command(c.dialled, "dial"), err)
+	}
 	return err == nil
+}
+
+// command is one that is sent at this instant on the present connection.
+func (c *caller) command(at time.Duration, words ...any) command {
+	return command{client: c.number, daemon: c.daemon, dialled: c.dialled, sent: at, words: words}
 }
 
 // leave ends the connection; the next call goes to any daemon.
@@ -58,11 +68,12 @@ func (c *caller) ask(words ...any) (any, error) {
 	if !c.connect() {
 		return nil, errors.New("no daemon there")
 	}
+	command := c.command(c.answers.now(), words...)
 	reply, err := c.conn.Do(words...)
 	if refused := faulty.ReplyError(""); err != nil && !errors.As(err, &refused) {
 		c.leave()
 	}
-	c.answers.note(words, err)
+	c.answers.note(command, err)
 	c.unsure = err != nil
 	return reply, err
 }
@@ -75,12 +86,32 @@ func (c *caller) rest(ctx context.Context, most time.Duration) {
 	pause(ctx, time.Duration(c.random.Int64N(int64(most)+1)))
 }
 
+// command is what a client sent, and where to. Times are those of the history.
+type command struct {
+	client, daemon int
+	dialled, sent  time.Duration
+	words          []any
+}
+
 // answers counts the commands, and the replies that are no answer to them.
 type answers struct {
+	now    func() time.Duration
+	failed func(command, error) // receives each command, or dial, that has no answer; nil: nothing does
+
 	mu    sync.Mutex
 	asked int
 	codes map[string]int
 	odd   []string
+}
+
+func newAnswers(now func() time.Duration) *answers {
+	return &answers{now: now, codes: map[string]int{}}
+}
+
+func (a *answers) fail(c command, err error) {
+	if a.failed != nil {
+		a.failed(c, err)
+	}
 }
 
 // undecided are the codes that a client must expect when masters and daemons
@@ -90,13 +121,17 @@ type answers struct {
 // healed the probe wants an id.
 var undecided = []string{"NOQUORUM", "EXPIRED", "TRYLATER", "SHUTDOWN", "LOSTSTATE"}
 
-func (a *answers) note(words []any, err error) {
+func (a *answers) note(c command, err error) {
+	if err != nil {
+		a.fail(c, err)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.asked++
 	if err == nil {
 		return
 	}
+	words := c.words
 	refused := faulty.ReplyError("")
 	if !errors.As(err, &refused) {
 		a.codes[fmt.Sprint(words[0], " no answer")]++

@@ -9,6 +9,7 @@ package chaos
 // or is all; E2E_SECONDS ends the search for some of them sooner; E2E_PUBLISH=1 puts their
 // rows into redlock/mutants/RESULTS.md, as all does with all rows. CHAOS_RACE=1 builds the
 // daemon with the race detector. CHAOS_BINARY names a daemon that is there already.
+// CHAOS_UPGRADE_FROM and CHAOS_UPGRADE_MUTANT are of upgrade_test.go.
 //
 // A run that fails reports it three times: in place, in its artefacts, and, with the
 // variables that repeat it, at the end of all output.
@@ -93,6 +94,9 @@ func TestChaos(t *testing.T) {
 // A run finds what there is to find: with the guard that makes a master wait
 // when it may have forgotten switched off, two clients hold one lock.
 func TestChaos_CatchesMastersThatVoteTooSoon(t *testing.T) {
+	if testing.Short() {
+		t.Skip("processes under faults are evidence: make test-long")
+	}
 	t.Parallel()
 	m := mix{"unguarded", plan{masters: 3, daemons: 2, unguarded: true}, []trade{locksTrade()}, func(plan) []fault {
 		return []fault{{"FLUSHALL", 1, onMaster, span{}, flushAll, nil}}
@@ -156,7 +160,7 @@ func loadTime(t *testing.T) time.Duration {
 	return minRun
 }
 
-func chosenSeed(t *testing.T) uint64 {
+func chosenSeed(t testing.TB) uint64 {
 	t.Helper()
 	text := os.Getenv("CHAOS_SEED")
 	if text == "" {

@@ -43,11 +43,10 @@ func newClientGroup(r *run, name string, keys int) *clientGroup {
 // client is a caller with a talk, and its own page of the history.
 type client struct {
 	*caller
-	group  *clientGroup
-	page   *checker.ClientRecorder
-	talk   *talk
-	daemon int
-	held   *lease // what lasts as long as the connection
+	group *clientGroup
+	page  *checker.ClientRecorder
+	talk  *talk
+	held  *lease // what lasts as long as the connection
 }
 
 func (d *clientGroup) client(c *caller) *client {
@@ -81,8 +80,11 @@ func (c *client) reach() bool {
 	if c.group.crowded && !c.often(3) {
 		c.daemon = 0 // where a wait queue gets long
 	}
+	c.dialled = c.group.record.Now()
 	var err error
-	c.talk, err = dialTalk(c.stand.daemons[c.daemon].Addr(), c.group.record.Now)
+	if c.talk, err = dialTalk(c.stand.daemons[c.daemon].Addr(), c.group.record.Now); err != nil {
+		c.answers.fail(c.command(c.dialled, "dial"), err)
+	}
 	return err == nil
 }
 
@@ -137,10 +139,11 @@ func (c *client) await(timeout time.Duration, words []any) (any, error) {
 }
 
 func (c *client) noted(words []any, err error) error {
+	command := c.command(c.talk.sent, words...)
 	if refused := faulty.ReplyError(""); err != nil && !errors.As(err, &refused) {
 		c.broke()
 	}
-	c.answers.note(words, err)
+	c.answers.note(command, err)
 	c.unsure = err != nil
 	return err
 }

@@ -18,6 +18,7 @@ type daemon struct {
 	*faulty.Program
 	stand *stand
 	links []*faulty.Relay // to each master
+	words []string        // of its command line
 }
 
 func (s *stand) startDaemon() *daemon {
@@ -34,9 +35,12 @@ func (s *stand) startDaemon() *daemon {
 		addresses[i] = link.Addr()
 	}
 	listen := faulty.FreeAddr(s.t)
-	words := append([]string{"--listen", listen, "--max-clients-per-address", "0"}, s.settings(addresses)...)
+	d.words = append([]string{"--listen", listen, "--max-clients-per-address", "0"}, s.settings(addresses)...)
+	if s.plan.timeout > 0 {
+		d.words = append(d.words, "--master-timeout", s.plan.timeout.String())
+	}
 	// Little garbage, so that what is used is what is kept.
-	d.Program = faulty.StartProgram(s.t, listen, s.binary, environment("GOGC=25"), words...)
+	d.Program = faulty.StartProgram(s.t, listen, s.binary, environment("GOGC=25"), d.words...)
 	return d
 }
 
@@ -69,11 +73,20 @@ func (d *daemon) awaitVotes() {
 	if d.stand.plan.aliased {
 		want--
 	}
-	if !eventually(func() bool { n, _ := strconv.Atoi(d.info("masters", "masters_voting")); return n >= want }) {
+	d.awaitVotesOf(want)
+}
+
+// awaitVotesOf waits until so many masters vote for this daemon.
+func (d *daemon) awaitVotesOf(want int) {
+	d.stand.t.Helper()
+	if !eventually(func() bool { n, _ := strconv.Atoi(d.info("masters", votesField)); return n >= want }) {
 		reply, err := d.ask("INFO", "masters")
-		d.stand.t.Errorf("not all masters vote for daemon %s after %v: %v %v", d.Addr(), waitTimeout, reply, err)
+		d.stand.t.Errorf("not %d masters vote for daemon %s after %v: %v %v", want, d.Addr(), waitTimeout, reply, err)
 	}
 }
+
+// votesField of INFO is how many masters vote for a daemon.
+const votesField = "masters_voting"
 
 // hasPendingReleases reports whether it has anything left to send to a master.
 func (d *daemon) hasPendingReleases() bool {

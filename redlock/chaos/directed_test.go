@@ -70,6 +70,9 @@ func (s *stand) lock(record *checker.Recorder, daemon int) {
 }
 
 func TestExclusion_HoldsWhenAnOldMemoryIsSwappedBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("processes under faults are evidence: make test-long")
+	}
 	t.Parallel()
 	s := newStand(t, plan{masters: 3, daemons: 2, maxLease: 8 * time.Second})
 	v := &victim{stand: s, scope: onMemory}
@@ -82,6 +85,9 @@ func TestExclusion_HoldsWhenAnOldMemoryIsSwappedBack(t *testing.T) {
 }
 
 func TestExclusion_HoldsWhenAReplicaRestartsWithItsFile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("processes under faults are evidence: make test-long")
+	}
 	t.Parallel()
 	s := newStand(t, plan{masters: 3, daemons: 2, durable: true, maxLease: longLease})
 	v := &victim{stand: s, scope: onMemory}

@@ -14,6 +14,7 @@ import (
 // ledger is a test that remembers why it failed.
 type ledger struct {
 	testing.TB
+	expected bool // failures are: they are remembered, and the test goes on without them
 
 	mu   sync.Mutex
 	said []string
@@ -34,12 +35,20 @@ func (l *ledger) sentences() []string {
 func (l *ledger) Error(words ...any) {
 	l.Helper()
 	l.note(fmt.Sprintln(words...))
+	if l.expected {
+		l.TB.Log(words...)
+		return
+	}
 	l.TB.Error(words...)
 }
 
 func (l *ledger) Errorf(format string, words ...any) {
 	l.Helper()
 	l.note(fmt.Sprintf(format, words...))
+	if l.expected {
+		l.TB.Logf(format, words...)
+		return
+	}
 	l.TB.Errorf(format, words...)
 }
 
@@ -63,10 +72,15 @@ type epilogue struct {
 
 // add a run that failed: what repeats it, where its artefacts are, and why.
 func (e *epilogue) add(m mix, seed uint64, dir string, sentences []string) {
+	text := fmt.Sprintf("FAILED: %q, CHAOS_MIX=%q CHAOS_SEED=%d, artefacts in %s", m.name, m.name, seed, dir)
+	e.append(strings.Join(append([]string{text}, sentences...), "\n  "))
+}
+
+// append a text, of a run that did not take place, for example.
+func (e *epilogue) append(text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	text := fmt.Sprintf("FAILED: %q, CHAOS_MIX=%q CHAOS_SEED=%d, artefacts in %s", m.name, m.name, seed, dir)
-	e.runs = append(e.runs, strings.Join(append([]string{text}, sentences...), "\n  "))
+	e.runs = append(e.runs, text)
 }
 
 func (e *epilogue) print(w io.Writer) {

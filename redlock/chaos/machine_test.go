@@ -28,7 +28,7 @@ func (n *nemesis) watchMachine(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	for i, d := range n.stand.daemons {
-		all.Go(func() { n.watchDaemon(ctx, i, d) })
+		all.Go(func() { n.watchProcess(ctx, i, d.Pid) })
 	}
 	const beat, late = 5 * time.Millisecond, 20 * time.Millisecond
 	for from := n.since(); pause(ctx, beat); from = n.since() {
@@ -38,14 +38,14 @@ func (n *nemesis) watchMachine(ctx context.Context) {
 	}
 }
 
-// watchDaemon compares two looks. A thread that waited for long may have waited at
+// watchProcess compares two looks. A thread that waited for long may have waited at
 // the end of the time between them as well as at its beginning: the end is taken,
 // and the look is short.
-func (n *nemesis) watchDaemon(ctx context.Context, i int, d *daemon) {
+func (n *nemesis) watchProcess(ctx context.Context, i int, pid func() int) {
 	const beat, late = 50 * time.Millisecond, 20 * time.Millisecond
-	before := queued(d.Pid())
+	before := queued(pid())
 	for pause(ctx, beat) {
-		now := queued(d.Pid())
+		now := queued(pid())
 		at := n.since()
 		var longest time.Duration
 		for thread, waited := range now {

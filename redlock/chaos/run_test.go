@@ -47,9 +47,10 @@ func newRun(test *testing.T, m mix, seed uint64) *run {
 func startRun(t *ledger, m mix, seed uint64) *run {
 	t.Helper()
 	t.Logf("%s: %d masters, %d daemons, CHAOS_SEED=%d", m.name, m.plan.masters, m.plan.daemons, seed)
-	r := &run{t: t, mix: m, seed: seed, answers: &answers{codes: map[string]int{}}}
+	r := &run{t: t, mix: m, seed: seed}
 	r.stand = newStand(t, m.plan)
 	r.record = checker.NewRecorder(nil)
+	r.answers = newAnswers(r.record.Now)
 	r.nemesis = newNemesis(r.stand, m.faults(m.plan), seed, r.record.Now)
 	for _, trade := range m.trades {
 		r.works = append(r.works, trade.start(r))

@@ -43,6 +43,8 @@ type plan struct {
 	keep      time.Duration // memory of finished work; 0: maxKeep
 	unguarded bool          // masters vote at once although they may have forgotten
 	lazy      bool          // masters that expire keys only when they are read
+	timeout   time.Duration // of a master; 0: the default of the daemons
+	binary    string        // of the daemons; "": that of this tree
 	aliased   bool          // each daemon reaches one of two masters by the last one's name, too
 }
 
@@ -59,9 +61,12 @@ type stand struct {
 
 func newStand(t testing.TB, p plan) *stand {
 	t.Helper()
-	binary, err := buildDaemon()
-	if err != nil {
-		t.Fatal(err)
+	binary := p.binary
+	if binary == "" {
+		var err error
+		if binary, err = buildDaemon(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s := &stand{t: t, plan: p, binary: binary}
 	s.startMasters()
@@ -103,15 +108,21 @@ func (s *stand) startMasters() {
 // yet, and what ends half-way cannot be repeated.
 func (s *stand) bootstrap() {
 	s.t.Helper()
+	cmd := s.subcommand("bootstrap", s.binary)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		s.t.Fatalf("redlockd bootstrap: %v\n%s", err, output)
+	}
+}
+
+// subcommand is one of a daemon's program, with the settings of the daemons.
+func (s *stand) subcommand(word, binary string) *exec.Cmd {
 	direct := make([]string, len(s.masters))
 	for i, m := range s.masters {
 		direct[i] = m.Addr()
 	}
-	cmd := exec.Command(s.binary, append([]string{"bootstrap", "--master-timeout", "5s"}, s.settings(direct)...)...)
+	cmd := exec.Command(binary, append([]string{word, "--master-timeout", "5s"}, s.settings(direct)...)...)
 	cmd.Env = environment()
-	if output, err := cmd.CombinedOutput(); err != nil {
-		s.t.Fatalf("redlockd bootstrap: %v\n%s", err, output)
-	}
+	return cmd
 }
 
 // settings are what all daemons of a group have in common. The masters' names

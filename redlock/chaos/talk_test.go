@@ -24,6 +24,7 @@ type talk struct {
 	in    *resp.Reader
 	now   func() time.Duration
 	ends  time.Duration     // of the timeout
+	sent  time.Duration     // the last command
 	empty time.Duration     // nothing was there to be read at this instant
 	open  time.Duration     // the connection had not ended yet at this instant
 	lost  map[string]string // token of a lock that was lost -> reason
@@ -64,7 +65,8 @@ func (t *talk) send(words ...any) error {
 	for i, w := range words {
 		texts[i] = fmt.Sprint(w)
 	}
-	t.empty = t.now()
+	t.sent = t.now()
+	t.empty = t.sent
 	_ = t.conn.SetWriteDeadline(time.Now().Add(callTimeout))
 	_, err := t.conn.Write(resp.AppendCommand(nil, texts...))
 	return err

@@ -146,7 +146,7 @@ func (l *Inspector) readLock(db int, key engine.Key, done func(LockView, error))
 }
 
 // queueEndsKey is the key at which the masters keep when each entry of a queue expires,
-// see redlock/fair.go.
+// see redlock/wait/fair.go.
 func (l *Inspector) queueEndsKey(k engine.Key) string { return l.engine.KeyOf("qx:", k) }
 
 // mastersOf reads each master's answer about the key.

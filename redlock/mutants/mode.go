@@ -73,14 +73,14 @@ func brokenOrder() []Mutant {
 func brokenCycles() []Mutant {
 	return []Mutant{
 		patched("cycle-join", "joining a wait queue starts no search for a cycle",
-			Change{"redlock/waiters.go", "\tif keys := s.cycleLocked(w); keys != nil {\n\t\treturn &Deadlock{Keys: keys}\n",
+			Change{"redlock/wait/waiters.go", "\tif keys := s.cycleLocked(w); keys != nil {\n\t\treturn &Deadlock{Keys: keys}\n",
 				"\tif keys := s.cycleLocked(w); keys != nil && !pool.Broken(\"cycle-join\") {\n\t\treturn &Deadlock{Keys: keys}\n"}).in("cycles-3"),
 		patched("cycle-refused", "a refusal starts no search for a cycle",
-			Change{"redlock/waitqueue.go", "\t\t\tif keys := s.cycleLocked(w); keys != nil {\n", "\t\t\tif keys := s.cycleLocked(w); keys != nil && !pool.Broken(\"cycle-refused\") {\n"}).in("cycles-3"),
+			Change{"redlock/wait/waitqueue.go", "\t\t\tif keys := s.cycleLocked(w); keys != nil {\n", "\t\t\tif keys := s.cycleLocked(w); keys != nil && !pool.Broken(\"cycle-refused\") {\n"}).in("cycles-3"),
 		patched("cycle-own", "a reader that upgrades waits for itself",
-			Change{"redlock/deadlock.go", "\treturn l.Token != w.request.Token && !together\n", "\treturn (l.Token != w.request.Token || pool.Broken(\"cycle-own\")) && !together\n"}).in("cycles-3"),
+			Change{"redlock/wait/deadlock.go", "\treturn l.Token != w.request.Token && !together\n", "\treturn (l.Token != w.request.Token || pool.Broken(\"cycle-own\")) && !together\n"}).in("cycles-3"),
 		patched("cycle-queue", "the search ignores waiters that are blocked by earlier waiters",
-			Change{"redlock/deadlock.go", "\tif ln == nil {\n\t\treturn false\n", "\tif ln == nil || pool.Broken(\"cycle-queue\") {\n\t\treturn false\n"}).in("cycles-3"),
+			Change{"redlock/wait/deadlock.go", "\tif ln == nil {\n\t\treturn false\n", "\tif ln == nil || pool.Broken(\"cycle-queue\") {\n\t\treturn false\n"}).in("cycles-3"),
 		patched("cycle-over", "leases that have run out count",
 			Change{"redlock/lease/lease.go", "\treturn ok && known.until > l.engine.Recent()\n", "\treturn ok && (known.until > l.engine.Recent() || pool.Broken(\"cycle-over\"))\n"}).in("cyclefaults-3"),
 	}
@@ -90,12 +90,12 @@ func brokenCycles() []Mutant {
 func brokenEnds() []Mutant {
 	return []Mutant{
 		patched("drain-release", "a daemon that ends releases what is held with HOLD",
-			Change{"redlock/hold.go", "\t\tif !s.draining.Load() {\n", "\t\tif !s.draining.Load() || pool.Broken(\"drain-release\") {\n"}).in("drain-3"),
+			Change{"redlock/renew/hold.go", "\t\tif !s.draining.Load() {\n", "\t\tif !s.draining.Load() || pool.Broken(\"drain-release\") {\n"}).in("drain-3"),
 		patched("drain-join", "a daemon that ends lets further clients wait",
-			Change{"redlock/waiters.go", "\tcase s.closed:\n\t\treturn ErrShutdown\n", "\tcase s.closed && !pool.Broken(\"drain-join\"):\n\t\treturn ErrShutdown\n"}).in("drain-3"),
+			Change{"redlock/wait/waiters.go", "\tcase s.closed:\n\t\treturn engine.ErrShutdown\n", "\tcase s.closed && !pool.Broken(\"drain-join\"):\n\t\treturn engine.ErrShutdown\n"}).in("drain-3"),
 		patched("drain-way", "a waiter that is just joining the wait queue does not receive SHUTDOWN",
-			Change{"redlock/fair.go", "\tif s.closed { // while it was on its way into the wait queue\n", "\tif s.closed && !pool.Broken(\"drain-way\") { // while it was on its way into the wait queue\n"}).in("drain-3"),
+			Change{"redlock/wait/fair.go", "\tif s.closed { // while it was on its way into the wait queue\n", "\tif s.closed && !pool.Broken(\"drain-way\") { // while it was on its way into the wait queue\n"}).in("drain-3"),
 		patched("drain-queue", "waiters whose wait a daemon ends stay in the FAIR queue",
-			Change{"redlock/waiters.go", "\tfor _, w := range all {\n\t\tw.leaveQueue()\n", "\tfor _, w := range all {\n\t\tif !pool.Broken(\"drain-queue\") {\n\t\t\tw.leaveQueue()\n\t\t}\n"}).in("drain-3"),
+			Change{"redlock/wait/waiters.go", "\tfor _, w := range all {\n\t\tw.leaveQueue()\n", "\tfor _, w := range all {\n\t\tif !pool.Broken(\"drain-queue\") {\n\t\t\tw.leaveQueue()\n\t\t}\n"}).in("drain-3"),
 	}
 }

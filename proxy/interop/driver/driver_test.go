@@ -176,14 +176,21 @@ func TestExamples_AreOnThePageOfClients(t *testing.T) {
 	}
 	for _, r := range exampleRuns() {
 		_, file, _ := strings.Cut(strings.TrimSuffix(r.remark, ")"), "(../../commands/")
-		if _, err := os.Stat("../../../commands/" + file); err != nil {
+		program, err := os.ReadFile("../../../commands/" + file)
+		if err != nil {
 			t.Error(err)
+		}
+		if !regexp.MustCompile(`HOLD["'], *["']?[1-9][0-9_]+`).Match(program) {
+			t.Errorf("%s holds its lock without max-ms", file)
 		}
 		row := regexp.MustCompile(`(?m)^\| ` + r.library + `\b.*\(` + regexp.QuoteMeta(file) + `\) \| (\S+) \|$`).FindStringSubmatch(string(page))
 		if row == nil {
 			t.Errorf("commands/CLIENTS.md has no row for %s of %s", file, r.library)
 		} else if tested := "| " + r.library + " | " + row[1] + " |"; !strings.Contains(string(results), tested) {
 			t.Errorf("commands/CLIENTS.md has %s %s, which RESULTS.md has not", r.library, row[1])
+		}
+		if rows := regexp.MustCompile(`(?m)^\| `+r.library+`\b.*\|$`).FindAllString(string(page), -1); len(rows) < 3 {
+			t.Errorf("commands/CLIENTS.md has no row for %s in each of its tables: %q", r.library, rows)
 		}
 	}
 }

@@ -1,0 +1,107 @@
+// The options of the subcommands that connect to a daemon: which one, and how.
+
+package cli
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+const defaultConnect = "127.0.0.1:7379"
+
+// errHelp: --help is among the options.
+var errHelp = errors.New("help is wanted")
+
+// connection is what the options tell of the daemons.
+type connection struct {
+	connect  []string
+	ca       string // file
+	database int
+}
+
+// connection is that of the environment, until options change it.
+func (a *App) connection() connection {
+	if list := a.variable("LOCK_CONNECT"); list != "" {
+		return connection{connect: strings.Split(list, ",")}
+	}
+	return connection{connect: []string{defaultConnect}}
+}
+
+// variable is the value of an environment variable, "" without it.
+func (a *App) variable(name string) string {
+	for _, variable := range a.Environ {
+		if value, ok := strings.CutPrefix(variable, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// flags are the options of a subcommand over c. A usage is the name of the value, a tab and
+// the help.
+func (c *connection) flags(word string) *pflag.FlagSet {
+	flags := pflag.NewFlagSet(word, pflag.ContinueOnError)
+	flags.SortFlags = false
+	flags.Usage = func() {} // Report prints errors, the subcommand prints --help
+	flags.StringSliceVar(&c.connect, "connect", c.connect, "LIST\tdaemons: [tls:]host:port, unix:/path, the next one if one fails ["+defaultConnect+"]")
+	flags.StringVar(&c.ca, "ca", "", "FILE\tPEM, the signers of the certificates of tls: daemons [those the machine trusts]")
+	flags.IntVar(&c.database, "db", 0, "N\tdatabase [0]")
+	return flags
+}
+
+func optionsOf(flags *pflag.FlagSet) (all []flagRow) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		argument, help, _ := strings.Cut(f.Usage, "\t")
+		all = append(all, flagRow{f.Name, argument, help})
+	})
+	return all
+}
+
+// helpOf is the part of --help about the options.
+func helpOf(flags *pflag.FlagSet) (rows string) {
+	for _, o := range optionsOf(flags) {
+		rows += fmt.Sprintf("      %-18s%s\n", "--"+o.Name+" "+o.Argument, o.Help)
+	}
+	return rows
+}
+
+func (c *connection) check() error {
+	switch {
+	case c.database < 0:
+		return fmt.Errorf("--db is %d, allowed are 0 and more", c.database)
+	case len(c.connect) == 0 || slices.Contains(c.connect, ""):
+		return errors.New("--connect names no daemon; write for example --connect 10.0.0.1:7379,10.0.0.2:7379")
+	}
+	return nil
+}
+
+// daemons connects at the first command.
+func (a *App) daemons(c connection) (*daemons, error) {
+	authorities, err := readAuthorities(c.ca)
+	return &daemons{
+		addresses: c.connect, username: a.variable("LOCK_USER"), password: a.variable("LOCK_PASSWORD"),
+		database: c.database, authorities: authorities,
+	}, err
+}
+
+// readAuthorities reads a PEM file; "" is nil, those the machine trusts.
+func readAuthorities(path string) (*x509.CertPool, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--ca: %w", err)
+	}
+	authorities := x509.NewCertPool()
+	if !authorities.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("--ca %s holds no certificate in PEM", path)
+	}
+	return authorities, nil
+}

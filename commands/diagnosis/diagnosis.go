@@ -1,0 +1,241 @@
+// Package diagnosis describes what is wrong, in words for an operator who was just woken up.
+// The page and `redlockd top` show its verdict. It uses no clock and no connection.
+package diagnosis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock"
+)
+
+// Levels of a headline.
+const (
+	LevelGood = "good" // nothing to do
+	LevelWarn = "warn" // locks are granted, but something needs attention
+	LevelBad  = "bad"  // no lock is granted
+)
+
+const (
+	stateVoting = "voting"
+	// flapSpan is how far back lost votes count: two of them are flapping.
+	flapSpan = 5 * time.Minute
+	// settled is how long a master votes until its last outage needs no attention.
+	settled = time.Minute
+	// stuckAfter is how long a wait takes before the headline names its key.
+	stuckAfter = 10 * time.Second
+	// The headline counts the undecided requests of the last minute, second by second.
+	recently, sampleInterval = time.Minute, time.Second
+)
+
+// Headline is the verdict: its level, and sentences.
+type Headline struct {
+	Level string   `json:"level"`
+	Lines []string `json:"lines"`
+}
+
+// warn adds a line that needs attention.
+func (h *Headline) warn(format string, values ...any) {
+	if h.Lines = append(h.Lines, fmt.Sprintf(format, values...)); h.Level == LevelGood {
+		h.Level = LevelWarn
+	}
+}
+
+// history is what the polls saw of one master.
+type history struct {
+	state  string
+	age    time.Duration // of the present connection, or of the time without one
+	since  time.Time     // when the outage began, while there is one
+	reason string        // of the outage, the last that was reported: while it is dialled there is none
+	losses []time.Time   // when it stopped voting
+}
+
+// histories by the master's name.
+type histories map[string]*history
+
+// reading is a counter at one moment.
+type reading struct {
+	at time.Time
+	n  int64
+}
+
+// Record is what the polls of one daemon saw of its masters and requests.
+type Record struct {
+	masters   histories
+	undecided []reading
+}
+
+// Poll adds the present state: the masters, and the counter of undecided requests.
+func (r *Record) Poll(reports []redlock.MasterReport, undecided int64, now time.Time) Headline {
+	if r.masters == nil {
+		r.masters = histories{}
+	}
+	r.masters.note(reports, now)
+	if n := len(r.undecided); n == 0 || now.Sub(r.undecided[n-1].at) >= sampleInterval {
+		r.undecided = append(r.undecided, reading{now, undecided})
+	}
+	for now.Sub(r.undecided[0].at) > recently && len(r.undecided) > 1 {
+		r.undecided = r.undecided[1:]
+	}
+	return diagnose(reports, r.masters, pool.Quorum(len(reports)), undecided-r.undecided[0].n, now)
+}
+
+// State returns since when a polled master has been in its state, and why. A master that is
+// dialled again and again has one outage.
+func (r *Record) State(m *redlock.MasterReport, now time.Time) (since time.Duration, detail string) {
+	since, detail = m.Since, m.Detail
+	if h := r.masters[m.Name]; m.State != stateVoting {
+		if since = now.Sub(h.since); h.reason != "" {
+			detail = h.reason
+		}
+	}
+	return since, detail
+}
+
+// note adds the present state of the masters.
+func (a histories) note(reports []redlock.MasterReport, now time.Time) {
+	for i := range reports {
+		m := &reports[i]
+		h, began := a[m.Name], now.Add(-m.Since)
+		if h == nil {
+			h = &history{since: began}
+			a[m.Name] = h
+		}
+		if h.state == stateVoting && (m.State != stateVoting || m.Since < h.age) {
+			h.losses, h.since, h.reason = append(h.losses, now), now, ""
+		}
+		for len(h.losses) > 0 && now.Sub(h.losses[0]) > flapSpan {
+			h.losses = h.losses[1:]
+		}
+		if h.state, h.age = m.State, m.Since; m.State == stateVoting {
+			continue
+		}
+		if began.Before(h.since) {
+			h.since = began
+		}
+		if reason := reasonOf(m.Detail); reason != "" {
+			h.reason = reason
+		}
+	}
+}
+
+// reasonOf returns the detail of pool.Status without the times in it, which are shown
+// elsewhere, and Go's errors in plain words. DMASTERS writes semicolons for commas.
+func reasonOf(reason string) string {
+	if at := strings.LastIndexAny(reason, ",;"); at > 0 && (strings.HasSuffix(reason, " ago") || strings.HasPrefix(reason[at+1:], " votes in ")) {
+		reason = reason[:at]
+	}
+	if strings.HasSuffix(reason, "context deadline exceeded") {
+		return "it can be reached but does not answer"
+	}
+	return reason
+}
+
+// outageText describes why a master does not vote.
+func outageText(m *redlock.MasterReport, h *history, now time.Time) string {
+	text := fmt.Sprintf("%s has been %s for %s", m.Name, m.State, seconds(now.Sub(h.since)))
+	if m.Left > 0 {
+		text = fmt.Sprintf("%s is %s for another %s", m.Name, m.State, seconds(m.Left))
+	}
+	if h.reason != "" {
+		text += " (" + h.reason + ")"
+	}
+	return text
+}
+
+// diagnose builds the headline of the masters.
+func diagnose(reports []redlock.MasterReport, masters histories, quorum int, undecided int64, now time.Time) Headline {
+	var missing, flapping, again []string
+	oldest := time.Duration(0)
+	for i := range reports {
+		oldest = max(oldest, reports[i].Since)
+	}
+	for i := range reports {
+		m, h := &reports[i], masters[reports[i].Name]
+		if m.State != stateVoting {
+			missing = append(missing, outageText(m, h, now))
+		}
+		switch n := len(h.losses); {
+		case n > 1:
+			flapping = append(flapping, fmt.Sprintf("%s stopped voting %d times", m.Name, n))
+		case m.State == stateVoting && m.Since < settled && (n > 0 || oldest-m.Since > settled):
+			again = append(again, fmt.Sprintf("%s for %s", m.Name, seconds(m.Since)))
+		}
+	}
+	n, voting, list := len(reports), len(reports)-len(missing), strings.Join(missing, ", ")
+	h := Headline{Level: LevelGood}
+	switch {
+	case voting < quorum:
+		h = Headline{LevelBad, []string{fmt.Sprintf("No lock can be granted: %d of %d masters can vote, %d are needed: %s.", voting, n, quorum, list)}}
+	case len(missing) > 0:
+		h.warn("%d of %d masters cannot vote: %s.", len(missing), n, list)
+		h.warn("Locks are granted: %d vote and %d are needed. %d more may fail.", voting, quorum, voting-quorum)
+	}
+	if len(flapping) > 0 {
+		h.warn("Flapping in the last %d minutes: %s.", flapSpan/time.Minute, strings.Join(flapping, ", "))
+	}
+	if len(again) > 0 {
+		h.warn("Voting again: %s so far.", strings.Join(again, ", "))
+	}
+	if undecided > 0 {
+		h.warn("Undecided lock requests in the last minute (NOQUORUM or EXPIRED): %d.", undecided)
+	}
+	return h
+}
+
+// Finish adds what is good, and a warning, which comes first unless there is something worse.
+func (h *Headline) Finish(masters int, warning string) {
+	if h.Level == LevelGood {
+		h.Lines = []string{fmt.Sprintf("All %d masters vote.", masters)}
+	}
+	switch {
+	case warning == "":
+	case h.Level == LevelGood:
+		h.Level, h.Lines = LevelWarn, append([]string{warning}, h.Lines...)
+	default:
+		h.Lines = append(h.Lines, warning)
+	}
+}
+
+// StuckKeys returns the keys with the longest wait of those that take too long, and how many
+// requests wait for each key. The first of waiting has waited longest.
+func StuckKeys(waiting []redlock.Waiting, keyFilter func(redlock.Key) bool) (keys []redlock.Key, requests map[redlock.Key]int) {
+	requests = map[redlock.Key]int{}
+	for i := range waiting {
+		for _, key := range waiting[i].Keys {
+			if requests[key]++; i == 0 && waiting[i].Since >= stuckAfter && keyFilter(key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys, requests
+}
+
+// Lock is a lock that requests wait for. Holders describes its holders, "" if it has none.
+type Lock struct {
+	Key     redlock.Key
+	Holders string
+	Fence   redlock.Fence // the highest of the holders, 0 if it is not known
+}
+
+// WarnStuck names the key that a request waits for, its holder and the number of requests.
+func (h *Headline) WarnStuck(locks []Lock, requests map[redlock.Key]int, longest time.Duration, now time.Time) {
+	if len(locks) == 0 {
+		return
+	}
+	at := max(0, slices.IndexFunc(locks, func(l Lock) bool { return l.Holders != "" })) // of several keys some are free
+	l := &locks[at]
+	holds := "is not held by a client on any master,"
+	if l.Holders != "" {
+		holds = "is held by " + l.Holders
+	}
+	if l.Fence > 0 { // the masters' time of the grant in µs
+		holds = fmt.Sprintf("has been held %s by %s", seconds(now.Sub(time.UnixMicro(int64(l.Fence)))), l.Holders)
+	}
+	h.warn("Key %s %s with %d waiting, the first for %s.", Printable(string(l.Key)), holds, requests[l.Key], seconds(longest))
+}
+
+func seconds(d time.Duration) time.Duration { return max(d, 0).Round(time.Second) }

@@ -1,0 +1,50 @@
+// errorLog decides which error replies of a master go to the log.
+
+package pool
+
+import (
+	"strings"
+	"time"
+
+	"redlockd/pool/wire"
+)
+
+// Error replies by which the server itself refuses a command go to the log, too: they concern
+// its operator, and the client receives only how many masters voted. Error replies of locks
+// and of clients' scripts are everyday answers, and go to the caller alone.
+const (
+	// errorLogPeriod is how long an error is not repeated in the log.
+	errorLogPeriod = time.Minute
+	// maxErrorTexts is how many errors are logged in that time: texts may name keys.
+	maxErrorTexts = 16
+)
+
+// errorLog is the errors of one master that were logged since then. Only the
+// lane's task uses it.
+type errorLog struct {
+	since  time.Duration
+	logged map[string]bool
+}
+
+// shouldLog reports whether the text is to be logged now, and counts it as logged.
+func (r *errorLog) shouldLog(text string, now time.Duration) bool {
+	if r.logged == nil || now-r.since >= errorLogPeriod {
+		r.since, r.logged = now, map[string]bool{}
+	}
+	if r.logged[text] || len(r.logged) >= maxErrorTexts {
+		return false
+	}
+	r.logged[text] = true
+	return true
+}
+
+// isServerRefusal reports whether the caller of a command did not cause its error reply.
+// Before Redis 7.0 the error of a command within a script stands behind a dash.
+func isServerRefusal(err MasterError) bool {
+	for _, code := range []string{"OOM", "READONLY", "MISCONF", "NOREPLICAS"} {
+		if err.Begins(code) || strings.Contains(string(err), ": -"+code+" ") {
+			return true
+		}
+	}
+	return wire.IsDenied(string(err))
+}

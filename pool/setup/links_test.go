@@ -1,0 +1,217 @@
+package setup
+
+// links_test.go: masters that keep a subcommand waiting.
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"redlockd/pool/faulty"
+	"redlockd/pool/wire"
+)
+
+// patience bounds what must end by itself.
+const patience = 2 * time.Minute
+
+// ends fails if the call does not end.
+func ends(t *testing.T, what string, call func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		call()
+	}()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		t.Fatalf("%s does not end", what)
+	}
+}
+
+// hurried is the timeout of steps that are never answered.
+const hurried = 200 * time.Millisecond
+
+// clientTLS trusts the authority.
+func clientTLS(t *testing.T, a *faulty.Authority) *tls.Config {
+	t.Helper()
+	pem, err := os.ReadFile(a.CAFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(pem)
+	return &tls.Config{RootCAs: trusted}
+}
+
+// Masters that accept connections and never answer, at every step of a connection.
+func TestSubcommands_EndAlthoughAMasterNeverAnswers(t *testing.T) {
+	authority := faulty.NewAuthority(t)
+	server := faulty.WithTLS(authority.Issue("127.0.0.1")).Start(t)
+	silent := faulty.NewRelay(server.Addr())
+	t.Cleanup(silent.Close)
+	silent.HalfOpen()
+	for name, c := range map[string]struct {
+		timeout time.Duration
+		change  func(*wire.Master)
+		says    string
+	}{
+		"silent":                     {hurried, func(m *wire.Master) { m.Address = silent.Addr() }, "deadline exceeded"},
+		"silent, with a password":    {hurried, func(m *wire.Master) { m.Address, m.Password = silent.Addr(), "secret" }, "deadline exceeded"},
+		"silent, with TLS":           {hurried, func(m *wire.Master) { m.Address, m.TLS = silent.Addr(), clientTLS(t, authority) }, "does not answer a handshake: check rediss://"},
+		"TLS to a port without it":   {hurried, func(m *wire.Master) { m.TLS = clientTLS(t, authority) }, "does not answer a handshake: check rediss://"},
+		"no TLS to a port with it":   {unhurried, func(m *wire.Master) { m.Address = server.TLSAddr() }, "ends a connection without it: check redis://"},
+		"a password that is not set": {unhurried, func(m *wire.Master) { m.Username, m.Password = "nobody", "wrong" }, "WRONGPASS"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := optionsOf(server, server, server)
+			o.MasterTimeout = 0
+			for i := range o.Masters {
+				c.change(&o.Masters[i])
+			}
+			ends(t, "check", func() {
+				var text strings.Builder
+				err := checkWithin(t.Context(), o, c.timeout, CheckTerms{}, &text)
+				out := text.String()
+				if !errors.Is(err, ErrUnfit) || strings.Count(out, "cannot be reached: ") != 3 || !strings.Contains(out, c.says) {
+					t.Errorf("%v\n%s\nwant %q", err, out, c.says)
+				}
+			})
+			ends(t, "bootstrap", func() {
+				if err := bootstrap(t.Context(), o, c.timeout, BootstrapTerms{}, io.Discard); err == nil || strings.Count(err.Error(), "master ") < 3 || !strings.Contains(err.Error(), c.says) {
+					t.Errorf("%v, want %q", err, c.says)
+				}
+			})
+		})
+	}
+}
+
+// A subcommand ends with its context, also while it waits for an answer.
+func TestSubcommands_EndWithTheirContext(t *testing.T) {
+	servers := faulty.StartGroup(t, 3)
+	o := optionsOf(servers...)
+	o.MasterTimeout = patience
+	relay := faulty.NewRelay(servers[1].Addr())
+	t.Cleanup(relay.Close)
+	o.Masters[1].Address = relay.Addr()
+	log := new(lines)
+	o.Logger = slog.New(slog.NewTextHandler(log, nil))
+	relay.StallAfter(500, faulty.ToClient) // the login and a part of what follows
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		log.await(`msg="waiting for a master" master=b step="answer to `)
+		cancel()
+	})
+	defer watch.Wait()
+	ends(t, "check", func() {
+		var out strings.Builder
+		if err := Check(ctx, o, CheckTerms{}, &out); !errors.Is(err, ErrUnfit) {
+			t.Errorf("%v\n%s", err, &out)
+		}
+	})
+}
+
+// The log shows which master a subcommand waits for, and nothing where none keeps it waiting.
+func TestSubcommands_ShowWhatTheyWaitFor(t *testing.T) {
+	servers := faulty.StartGroup(t, 3)
+	o := optionsOf(servers...)
+	relay := faulty.NewRelay(servers[1].Addr())
+	t.Cleanup(relay.Close)
+	o.Masters[1].Address = relay.Addr()
+	log := new(lines)
+	o.Logger = slog.New(slog.NewTextHandler(log, nil))
+	relay.Pause(faulty.ToClient)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		if !log.await(`msg="waiting for a master" master=b step="connection and login" for=`) {
+			t.Error("the log does not show the wait")
+		}
+		relay.Resume()
+	})
+	defer watch.Wait()
+	ends(t, "bootstrap", func() {
+		if err := Bootstrap(t.Context(), o, BootstrapTerms{}, io.Discard); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// What a master did not answer is sent again, on another connection.
+func TestBootstrap_SendsAgainWhatWasNotAnswered(t *testing.T) {
+	servers := faulty.StartGroup(t, 3)
+	o := optionsOf(servers...)
+	relay := faulty.NewRelay(servers[1].Addr())
+	t.Cleanup(relay.Close)
+	o.Masters[1].Address = relay.Addr()
+	for cut := int64(1); cut < 40; cut += 2 {
+		for _, s := range servers {
+			s.FlushAll()
+		}
+		f := newFragile(1 << 40)
+		cutter := &cutting{after: cut, cut: relay.Cut}
+		o.Dialer = func(ctx context.Context, m wire.Master, db int) (wire.Link, error) {
+			link, err := f.Dial(ctx, m, db)
+			if err != nil || m.Name != "b" {
+				return link, err
+			}
+			return &cuttingLink{link, cutter}, nil
+		}
+		if err := Bootstrap(t.Context(), o, BootstrapTerms{}, io.Discard); err != nil {
+			t.Errorf("cut before exchange %d: %v", cut, err)
+		}
+	}
+}
+
+// cutting cuts the connection once, before one exchange.
+type cutting struct {
+	after int64
+	cut   func()
+}
+
+type cuttingLink struct {
+	wire.Link
+	of *cutting
+}
+
+func (l *cuttingLink) Exchange(commands []wire.Command, replies []wire.Reply) []wire.Reply {
+	if l.of.after--; l.of.after == 0 {
+		l.of.cut()
+	}
+	return l.Link.Exchange(commands, replies)
+}
+
+// lines is a log that is read while it is written.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// await reports whether a text appears.
+func (l *lines) await(text string) bool {
+	for end := time.Now().Add(patience / 2); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		l.mu.Lock()
+		found := strings.Contains(l.text.String(), text)
+		l.mu.Unlock()
+		if found {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,244 @@
+package daemon
+
+// Tests of the release: .ci/release builds, from what the image's build receives, static and
+// stripped binaries with their checksums, which print where they come from.
+
+import (
+	"crypto/sha256"
+	"debug/elf"
+	"debug/macho"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// ignoredBy reports whether a file is left out, by the rules of a .dockerignore: a pattern is
+// for a path from the root or for a directory above it, and the last one that fits decides.
+func ignoredBy(rules, path string) (ignored bool) {
+	for line := range strings.Lines(rules) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		pattern, negated := strings.CutPrefix(line, "!")
+		form := strings.NewReplacer(`\*\*/`, `(.*/)?`, `\*`, `[^/]*`).Replace(regexp.QuoteMeta(pattern))
+		if regexp.MustCompile("^" + form + "(/.*)?$").MatchString(path) {
+			ignored = !negated
+		}
+	}
+	return ignored
+}
+
+func TestIgnoredBy_FollowsDocker(t *testing.T) {
+	rules := "# a comment\n.git\n.ci/*\n!.ci/release\n**/*_test.go\nbench\n"
+	for path, want := range map[string]bool{
+		".git": true, ".git/config": true, ".gitignore": false, ".ci/run": true, ".ci/release": false, ".ci": false, "main_test.go": true,
+		"proxy/daemon/main_test.go": true, "bench/a/b.go": true, "proxy/bench": false, "main.go": false,
+	} {
+		if got := ignoredBy(rules, path); got != want {
+			t.Errorf("%s is left out: %t, want %t", path, got, want)
+		}
+	}
+}
+
+// buildContext copies what .dockerignore leaves, as docker sends it.
+func buildContext(t *testing.T) (dir string) {
+	t.Helper()
+	rules, err := os.ReadFile(".dockerignore")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = t.TempDir()
+	err = filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case ignoredBy(string(rules), filepath.ToSlash(path)) && entry.IsDir():
+			return filepath.SkipDir
+		case ignoredBy(string(rules), filepath.ToSlash(path)) || !entry.Type().IsRegular() && !entry.IsDir():
+			return nil
+		case entry.IsDir():
+			return os.MkdirAll(filepath.Join(dir, path), 0o700)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(dir, path), text, info.Mode().Perm())
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// release runs .ci/release in a directory and returns what it prints.
+func release(t *testing.T, dir string, environ []string, args ...string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), filepath.Join(dir, ".ci", "release"), args...)
+	command.Env = append(os.Environ(), environ...)
+	output, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	return string(output)
+}
+
+// Without -short it builds for all four machines, which takes minutes where nothing is cached.
+func TestRelease_BuildsStaticStrippedBinariesWithChecksums(t *testing.T) {
+	here := runtime.GOOS + "/" + runtime.GOARCH
+	targets := []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"}
+	var args []string // none is all four
+	if testing.Short() {
+		targets, args = []string{here}, []string{here}
+	}
+	dir := buildContext(t)
+	release(t, dir, []string{"COMMIT=0123abc"}, append([]string{"v9.8.7-test"}, args...)...)
+	dist := filepath.Join(dir, "dist")
+	entries, err := os.ReadDir(dist)
+	if err != nil || len(entries) != len(targets)+1 {
+		t.Fatalf("%d files for %q: %v", len(entries), targets, err)
+	}
+	sums, err := os.ReadFile(filepath.Join(dist, "SHA256SUMS"))
+	if err != nil || strings.Count(string(sums), "\n") != len(targets) {
+		t.Errorf("%v: %s", err, sums)
+	}
+	for _, target := range targets {
+		name := "redlockd-v9.8.7-test-" + strings.ReplaceAll(target, "/", "-")
+		binary, err := os.ReadFile(filepath.Join(dist, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line := fmt.Sprintf("%x  %s\n", sha256.Sum256(binary), name); !strings.Contains(string(sums), line) {
+			t.Errorf("no checksum %s in\n%s", line, sums)
+		}
+		if system, machine, _ := strings.Cut(target, "/"); system == "linux" {
+			wantStaticELF(t, filepath.Join(dist, name), machine)
+		} else {
+			wantStrippedMachO(t, filepath.Join(dist, name), machine)
+		}
+	}
+	if !slices.Contains(targets, here) {
+		t.Skipf("the binaries do not run on %s", here)
+	}
+	output, err := exec.Command(filepath.Join(dist, "redlockd-v9.8.7-test-"+runtime.GOOS+"-"+runtime.GOARCH), "version").CombinedOutput()
+	if want := fmt.Sprintf("redlockd v9.8.7-test, commit 0123abc, %s %s\n", runtime.Version(), here); err != nil || string(output) != want {
+		t.Errorf("version prints %q, want %q: %v", output, want, err)
+	}
+}
+
+func wantStaticELF(t *testing.T, path, machine string) {
+	t.Helper()
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if want := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[machine]; f.Machine != want {
+		t.Errorf("%s is for %s, want %s", path, f.Machine, want)
+	}
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {
+			t.Errorf("%s is not static: it has a %s", path, p.Type)
+		}
+	}
+	for _, s := range f.Sections {
+		if s.Name == ".symtab" || strings.Contains(s.Name, "debug") {
+			t.Errorf("%s is not stripped: it has %s", path, s.Name)
+		}
+	}
+}
+
+// Programs of macOS always use its own libraries.
+func wantStrippedMachO(t *testing.T, path, machine string) {
+	t.Helper()
+	f, err := macho.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if want := map[string]macho.Cpu{"amd64": macho.CpuAmd64, "arm64": macho.CpuArm64}[machine]; f.Cpu != want {
+		t.Errorf("%s is for %s, want %s", path, f.Cpu, want)
+	}
+	libraries, err := f.ImportedLibraries()
+	for _, library := range libraries {
+		if err != nil || !strings.HasPrefix(library, "/usr/lib/") && !strings.HasPrefix(library, "/System/") {
+			t.Errorf("%s needs %s: %v", path, library, err)
+		}
+	}
+	if f.Segment("__DWARF") != nil {
+		t.Errorf("%s is not stripped: it has __DWARF", path)
+	}
+}
+
+// A program in place of go shows what it is called with.
+func TestRelease_NamesTheCommit(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, ".ci"), os.DirFS(".ci")); err != nil {
+		t.Fatal(err)
+	}
+	builder := filepath.Join(t.TempDir(), "go")
+	if err := os.WriteFile(builder, []byte("#!/bin/sh\nfor word; do [ \"$last\" = -o ] && : >\"$word\"; last=$word; done\necho \"$@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	revision := func(environ ...string) string {
+		output := release(t, dir, append([]string{"COMMIT=", "GO=" + builder, "GIT_CEILING_DIRECTORIES=" + filepath.Dir(dir)}, environ...), "v1", "linux/amd64")
+		if match := regexp.MustCompile(`cli\.release=v1 -X redlockd/commands/cli\.revision=(\S+)`).FindStringSubmatch(output); match != nil {
+			return match[1]
+		}
+		return output
+	}
+	if got := revision(); got != "unknown" {
+		t.Errorf("without git the commit is %q", got)
+	}
+	if got := revision("COMMIT=abc"); got != "abc" {
+		t.Errorf("with COMMIT=abc it is %q", got)
+	}
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("no git on this machine: the commit of a working copy is not checked")
+	}
+	git := func(args ...string) string {
+		t.Helper()
+		command := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.org"}, args...)...)
+		output, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, output)
+		}
+		return strings.TrimSpace(string(output))
+	}
+	git("init", "--quiet")
+	git("add", ".ci")
+	git("commit", "--quiet", "--no-gpg-sign", "-m", "a")
+	git("tag", "v1")
+	commit := git("rev-parse", "HEAD")
+	if got := revision(); got != commit {
+		t.Errorf("the commit is %q, want %q", got, commit)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".ci", "run"), nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := revision(); got != commit+"-dirty" {
+		t.Errorf("the commit is %q, want %q", got, commit+"-dirty")
+	}
+}
+
+// The image's build calls it with words that it has.
+func TestDockerfile_BuildsARelease(t *testing.T) {
+	text := file(t, "Dockerfile")
+	for _, line := range []string{"ARG VERSION=devel\n", "ARG COMMIT=unknown\n", `RUN .ci/release "$VERSION" "linux/$(go env GOARCH)" && mv dist/redlockd-* /redlockd` + "\n"} {
+		if !strings.Contains(text, line) {
+			t.Errorf("no line %s", line)
+		}
+	}
+}

@@ -1,0 +1,329 @@
+// Hold: a lease that the daemon renews until its end.
+//
+// A hold has one owner of its renewal. The daemon renews it when a third of its ttl has passed,
+// together with all others that are due about then. It ends in one of five ways: it is
+// released, its owner ends it, the daemon abandons it, its time is over, or it is lost. A lost
+// lease is never revived: its holder has been notified.
+
+package renew
+
+import (
+	"container/heap"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock/due"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/events"
+	"redlockd/redlock/lease"
+)
+
+// Reasons of a lost hold.
+var (
+	ErrLostHeld    = errors.New("a quorum of masters no longer holds it")
+	ErrLostExpired = errors.New("it could not be renewed in time")
+	ErrLostMax     = errors.New("its max-ms is over")
+	// ErrLostForced: a client released or overwrote the lock without being its holder.
+	ErrLostForced = errors.New("it was released by force")
+)
+
+// forever is the end of a hold that has none.
+const forever = time.Duration(1<<63 - 1)
+
+// hold is a lease that the daemon renews.
+type hold struct {
+	holds *Holds
+	grant lease.Grant
+	terms *lease.HoldTerms
+	stop  time.Duration // no renewal from here on; forever = without an end
+
+	// Guarded by holds.mu.
+	until        time.Duration // end of the validity
+	due          time.Duration // of the next action: a renewal, or the end
+	index        int           // in the heap, −1 = not there
+	ended        bool
+	ballot       lease.Copies  // the ballot, until it has been evaluated
+	renewBy      time.Duration // the next renewal is due then at the latest; 0 = at its regular time
+	refusalPause time.Duration // from a master's refusal until the next try; 0 = no master has refused
+
+	watches []*holdWatch  // of its keys; nil while a renewal is under way
+	hurried time.Duration // when the last renewal that an announcement caused was due
+}
+
+func (h *hold) DueAt() time.Duration { return h.due }
+func (h *hold) SetIndex(index int)   { h.index = index }
+
+// Holds are the holds of all connections, by when they are due.
+type Holds struct {
+	engine *engine.Engine
+	events *events.Events
+	leases *lease.Leases
+	log    holdLog
+	count  atomic.Int64
+	// draining: this daemon ends the connections, so their clients may still be at work: their
+	// leases run out by themselves.
+	draining atomic.Bool
+
+	mu       sync.Mutex
+	byID     map[engine.LeaseID]*hold // by the first key
+	multiKey int                      // holds with more than one key
+	queue    due.Queue[*hold]
+	timer    pool.Timer
+	timerAt  time.Duration // when the timer fires; 0 = it is off
+	watched  int           // keys, see holdwatch.go
+}
+
+var _ lease.Changes = (*Holds)(nil)
+
+// New returns the holds of a daemon.
+func New(e *engine.Engine, v *events.Events, l *lease.Leases, logger *slog.Logger) *Holds {
+	return &Holds{engine: e, events: v, leases: l, log: holdLog{clock: e.Clock, logger: logger}}
+}
+
+// Count is how many leases are being renewed.
+func (s *Holds) Count() int { return int(s.count.Load()) }
+
+// Drain begins the end of this daemon: holds that end from here on are not released.
+func (s *Holds) Drain() { s.draining.Store(true) }
+
+// Granted renews a grant until it is released, or ended with End, or lost. made is what the ballot knows of
+// the copies.
+func (s *Holds) Granted(g lease.Grant, made lease.Copies, terms *lease.HoldTerms) lease.Hold {
+	h := &hold{holds: s, grant: g, terms: terms, stop: forever, until: g.Until(), index: -1}
+	first := g.Began() + g.TTL()/3
+	if soon := s.engine.Clock.Now() + afterBallot; soon < first {
+		first, h.ballot = soon, made
+	}
+	if terms.MaxTime > 0 {
+		h.stop = g.Began() + terms.MaxTime
+	}
+	s.mu.Lock()
+	if s.byID == nil {
+		s.byID = map[engine.LeaseID]*hold{}
+	}
+	before := s.byID[h.id()] // the same token again, perhaps from another owner
+	if before != nil {
+		s.endLocked(before)
+	}
+	s.byID[h.id()] = h
+	s.count.Add(1)
+	if len(g.More) > 0 {
+		s.multiKey++
+	}
+	if made.WasRefused() { // read now that a later refusal would find the hold
+		h.refusalPause = afterRefusal
+		first = min(first, s.engine.Clock.Now()+h.refusalPause)
+	}
+	s.scheduleLocked(h, first)
+	s.mu.Unlock()
+	if before != nil {
+		before.terms.OnEnd(before.grant, nil)
+	}
+	return h
+}
+
+func (h *hold) id() engine.LeaseID { return h.grant.Lease() }
+
+// End and Abandon: see lease.Hold.
+func (h *hold) End() {
+	s := h.holds
+	if s.end(h) {
+		if !s.draining.Load() {
+			s.leases.GiveUp(&h.grant)
+		}
+		h.terms.OnEnd(h.grant, nil)
+	}
+}
+
+func (h *hold) Abandon(reason error) {
+	if h.holds.end(h) {
+		h.terms.OnEnd(h.grant, reason)
+	}
+}
+
+// Released ends the renewal of a lease that is being released. A renewal that is under way
+// comes before the release on every master.
+func (s *Holds) Released(id engine.LeaseID) {
+	if s.count.Load() == 0 {
+		return
+	}
+	s.mu.Lock()
+	h := s.byID[id]
+	if h != nil {
+		s.endLocked(h)
+	}
+	s.mu.Unlock()
+	if h != nil {
+		h.terms.OnEnd(h.grant, nil)
+	}
+}
+
+// Forced ends the renewal of a lease that is released by force. It notifies the holder before
+// another client can get the lock. The lease may be one of several keys, and then all of them
+// are lost. Without a token, any holder is meant.
+func (s *Holds) Forced(id engine.LeaseID) {
+	if s.count.Load() == 0 {
+		return
+	}
+	var lost []*hold
+	s.mu.Lock()
+	for _, h := range s.ofLocked(id) {
+		s.endLocked(h)
+		lost = append(lost, h)
+	}
+	s.mu.Unlock()
+	for _, h := range lost {
+		h.onForced(id.Key)
+	}
+}
+
+// onForced notifies the holder and gives up the keys besides the one that is being released.
+func (h *hold) onForced(key engine.Key) {
+	h.holds.engine.Counts.HoldsLost.Add(1)
+	for _, other := range h.grant.Leases() {
+		if other.Key != key {
+			h.holds.leases.ReleaseAlways(other)
+		}
+	}
+	h.terms.OnEnd(h.grant, ErrLostForced)
+}
+
+// end ends a hold, and reports whether this call did.
+func (s *Holds) end(h *hold) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ended := h.ended
+	s.endLocked(h)
+	return !ended
+}
+
+// endLocked removes a hold from all lists; a second call does nothing.
+func (s *Holds) endLocked(h *hold) {
+	if h.ended {
+		return
+	}
+	h.ended = true
+	s.unwatchLocked(h)
+	s.count.Add(-1)
+	if len(h.grant.More) > 0 {
+		s.multiKey--
+	}
+	if s.byID[h.id()] == h {
+		delete(s.byID, h.id())
+	}
+	if h.index >= 0 {
+		heap.Remove(&s.queue, h.index)
+	}
+}
+
+// Extended notes that the holder itself has extended its lease, and knows for how long. The
+// hold is not lost, and nothing is given back, before that is over, whether or not a renewal is
+// decided meanwhile.
+func (s *Holds) Extended(ids []engine.LeaseID, until time.Duration) {
+	if s.count.Load() == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		h := s.byID[id]
+		if h == nil || until <= h.until || !h.coveredBy(ids) {
+			continue
+		}
+		last := h.due == h.until
+		h.until = until
+		if last && h.index >= 0 { // no renewal is left, the end comes next
+			h.due = until
+			heap.Fix(&s.queue, h.index)
+		}
+	}
+}
+
+// Shortened notes that a lease ends earlier than its renewal assumes, and renews it now:
+// otherwise another client would get it before its holder is notified. Without a token, any
+// holder is meant.
+func (s *Holds) Shortened(id engine.LeaseID, until time.Duration) {
+	if s.count.Load() == 0 {
+		return
+	}
+	now := s.engine.Clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.ofLocked(id) {
+		if until >= h.until {
+			continue
+		}
+		h.until, h.ballot = until, nil
+		if h.index < 0 { // a renewal is under way
+			h.renewBy = now
+			continue
+		}
+		due := now
+		if now >= h.stop { // its end comes next
+			due = until
+		}
+		s.moveLocked(h, due)
+	}
+}
+
+// moveLocked changes the time of the next action of a hold in the queue.
+func (s *Holds) moveLocked(h *hold, due time.Duration) {
+	h.due = due
+	heap.Fix(&s.queue, h.index)
+	s.setTimerLocked()
+}
+
+// ofLocked are the holds of a key, also as one of several, with this token; without a token,
+// with any. Only a search without a token, or for holds of several keys, scans all of them.
+func (s *Holds) ofLocked(id engine.LeaseID) (found []*hold) {
+	if id.Token != "" && s.multiKey == 0 {
+		if h := s.byID[id]; h != nil {
+			found = append(found, h)
+		}
+		return found
+	}
+	for at, h := range s.byID {
+		if at.DB == id.DB && (id.Token == "" || at.Token == id.Token) && slices.Contains(h.grant.Keys(), id.Key) {
+			found = append(found, h)
+		}
+	}
+	// Sorted: a replay has the same order.
+	slices.SortFunc(found, func(a, b *hold) int { return strings.Compare(string(a.grant.Token), string(b.grant.Token)) })
+	return found
+}
+
+// coveredBy reports whether all keys of the hold are among these.
+func (h *hold) coveredBy(ids []engine.LeaseID) bool {
+	for _, id := range h.grant.Leases() {
+		if !slices.Contains(ids, id) {
+			return false
+		}
+	}
+	return true
+}
+
+// reason is why a hold ended whose validity is over.
+func (h *hold) reason(now time.Duration) error {
+	if now >= h.stop {
+		return ErrLostMax
+	}
+	return ErrLostExpired
+}
+
+// onLost gives back what is left and notifies the holder.
+func (h *hold) onLost(reason error) {
+	s := h.holds
+	s.engine.Counts.HoldsLost.Add(1)
+	for _, id := range h.grant.Leases() {
+		s.events.Emit(events.Lost, id, h.grant.Fence, 0)
+		s.log.note(id, reason)
+	}
+	s.leases.GiveUpLost(&h.grant, h.terms, h.until)
+	h.terms.OnEnd(h.grant, reason)
+}

@@ -1,0 +1,111 @@
+// Deadlock detection: the cycle of waits that a new wait would close.
+
+package wait
+
+import (
+	"slices"
+	"strings"
+
+	"redlockd/redlock/engine"
+	"redlockd/redlock/lease"
+)
+
+// Deadlock means that a wait would have closed a cycle of connections that wait for one
+// another; nothing was done.
+type Deadlock struct {
+	Keys []engine.Key // of the cycle, beginning with the one that this wait needs
+}
+
+func (e *Deadlock) Error() string {
+	keys := make([]string, len(e.Keys))
+	for i, key := range e.Keys {
+		keys[i] = "'" + string(key) + "'"
+	}
+	return "this wait would never end: connections of this daemon already wait for one another over " +
+		strings.Join(keys, " -> ") + "; release what this connection holds, or take the keys in one order everywhere"
+}
+
+// maxCycleSteps bounds a search: it runs under the lock of all wait queues.
+const maxCycleSteps = 10_000
+
+// visitedOwner is an owner that the search has reached, and the key that led to it.
+type visitedOwner struct {
+	owner lease.Owner
+	key   engine.Key
+	from  int // index of the owner that led here, −1 for the first
+}
+
+// cycleLocked returns the keys of a deadlock cycle that the wait would close. The wait's owner
+// holds a key that another owner waits for, and so on; the last owner holds what this wait
+// needs. It returns nil if there is no cycle, or none near enough to be found.
+//
+// A lease ends by itself, so such a cycle does not last for ever. It costs every owner in it
+// the rest of its leases, and the last one to join can still be refused.
+func (s *Queues) cycleLocked(w *waiter) []engine.Key {
+	if w.request.Owner == nil {
+		return nil
+	}
+	goals := w.request.SortedKeys()
+	queue := []visitedOwner{{w.request.Owner, "", -1}}
+	visited := map[lease.Owner]bool{w.request.Owner: true}
+	steps := 0
+	for at := 0; at < len(queue); at++ {
+		for _, lease := range queue[at].owner.Holds(s.leases.Runs) {
+			if steps++; steps > maxCycleSteps {
+				return nil
+			}
+			held := dbKey{lease.DB, lease.Key}
+			if lease.DB == w.request.DB && slices.Contains(goals, lease.Key) && s.blocksLocked(w, lease) {
+				return cycleKeys(lease.Key, queue, at)
+			}
+			for _, ln := range s.byKey[held] {
+				blocked := false // no waiter overtakes one that the lease blocks
+				for other := ln.head; other != nil && steps <= maxCycleSteps; other = other.next {
+					steps++
+					blocked = blocked || s.blockedBy(other, lease)
+					if owner := other.request.Owner; blocked && owner != nil && !visited[owner] {
+						visited[owner] = true
+						queue = append(queue, visitedOwner{owner, lease.Key, at})
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// blocksLocked reports whether a lease blocks the waiter, or another one that is, or would be,
+// ahead of it in its wait queue.
+func (s *Queues) blocksLocked(w *waiter, l engine.LeaseID) bool {
+	if s.blockedBy(w, l) {
+		return true
+	}
+	ln := s.queues[w.queueID()]
+	if ln == nil {
+		return false
+	}
+	steps := 0
+	for other := ln.head; other != nil && other != w && steps < maxCycleSteps; other = other.next {
+		if steps++; s.blockedBy(other, l) {
+			return true
+		}
+	}
+	return false
+}
+
+// cycleKeys lists the keys of the cycle: first the key that the wait needs, then back to it.
+func cycleKeys(goal engine.Key, queue []visitedOwner, at int) []engine.Key {
+	keys := []engine.Key{goal}
+	for ; at > 0; at = queue[at].from {
+		keys = append(keys, queue[at].key)
+	}
+	return keys
+}
+
+// blockedBy reports whether a lease of the awaited key blocks the waiter. A lease of its
+// own token does not. A reader that requests the write lock waits for the other readers;
+// if one of them requests it, too, neither will ever release.
+func (s *Queues) blockedBy(w *waiter, l engine.LeaseID) bool {
+	together := w.request.Mode != lease.Exclusive && w.request.Mode == s.leases.ModeOf(l)
+	return l.Token != w.request.Token && !together
+}

@@ -1,0 +1,151 @@
+package wait
+
+// queues_test.go: wait queues on masters inside this process.
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"redlockd/redlock/engine"
+	"redlockd/redlock/lease"
+	"redlockd/redlock/redlocktest"
+)
+
+func TestWait_IsServedInOrderByReleasesThroughThisDaemon(t *testing.T) {
+	t.Parallel()
+	d := newEmbedded(t)
+	held := d.Take(lease.LockRequest{Key: "k"})
+	const n = 50
+	out := make(chan waited, n) // n: every answer
+	for i := range n {
+		d.waitFor(fmt.Sprint(i), lease.LockRequest{Key: "k"}, out)
+	}
+	if got := d.Waiters(); got != n {
+		t.Fatalf("%d wait, want %d", got, n)
+	}
+	fence := held.Fence
+	for i := range n {
+		if released, err := d.Release("k", held.Token); !released || err != nil {
+			t.Fatalf("release %d: %v, %v", i, released, err)
+		}
+		w := <-out
+		if w.err != nil {
+			t.Fatalf("%s: %v", w.name, w.err)
+		}
+		held = w.grant
+		if w.name != fmt.Sprint(i) || held.Fence <= fence {
+			t.Fatalf("grant %d went to %s with fence %d after %d", i, w.name, held.Fence, fence)
+		}
+		fence = held.Fence
+	}
+	if len(out) > 0 {
+		t.Errorf("%d answers too many", len(out))
+	}
+	d.left()
+}
+
+func TestWait_EndsWithNilWhenItsTimeIsOver(t *testing.T) {
+	t.Parallel()
+	d := newEmbedded(t)
+	d.Take(lease.LockRequest{Key: "k"})
+	out := make(chan waited, 2) // both answers
+	d.waitFor("head", lease.LockRequest{Key: "k", Wait: 2 * time.Second}, out)
+	d.waitFor("second", lease.LockRequest{Key: "k", Wait: 2 * time.Second}, out)
+	for range 2 {
+		if w := <-out; !errors.Is(w.err, engine.ErrHeld) {
+			t.Errorf("%s: %v, want ErrHeld", w.name, w.err)
+		}
+	}
+	d.left()
+}
+
+// Everything at once: waits that end, leavers, releases. Every wait is answered
+// once, and no two hold the key together.
+func TestWait_StormOfWaitersLeaversAndReleases(t *testing.T) {
+	d := newEmbedded(t)
+	var mu sync.Mutex
+	holder, breaches := "", 0
+	var all sync.WaitGroup
+	for i := range 24 {
+		all.Go(func() {
+			me := fmt.Sprint(i)
+			for round := range 12 {
+				answer := make(chan waited, 2) // 2: a second answer would be seen
+				leave := d.waitFor(me, lease.LockRequest{Key: "k", Wait: time.Duration(1+(i+round)%4) * 20 * time.Millisecond}, answer)
+				if (i+round)%5 == 0 {
+					leave()
+				}
+				w := <-answer
+				if w.err != nil {
+					continue
+				}
+				mu.Lock()
+				if holder != "" {
+					breaches++
+				}
+				holder = me
+				mu.Unlock()
+				time.Sleep(rand.N(time.Millisecond)) // another holder comes in between
+				mu.Lock()
+				holder = ""
+				mu.Unlock()
+				d.Release("k", w.grant.Token)
+			}
+		})
+	}
+	all.Wait()
+	d.Quiet()
+	if breaches > 0 {
+		t.Errorf("%d breaches", breaches)
+	}
+	d.left()
+	d.Take(lease.LockRequest{Key: "k"})
+}
+
+// After a long streak of hand-overs others may pass. Then the head contends for the key,
+// whatever reports the queue was waiting for.
+func TestWait_TheHeadContendsForTheKeyAfterALongStreak(t *testing.T) {
+	t.Parallel()
+	d := newEmbedded(t)
+	d.Take(lease.LockRequest{Key: "k", TTL: time.Minute})
+	d.Quiet()
+	out := make(chan waited, 1)
+	leave := d.waitFor("w", lease.LockRequest{Key: "k"}, out)
+	defer leave()
+	var ln *waitQueue
+	redlocktest.Eventually(t, "it stands in line", func() bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		for _, one := range d.queues {
+			ln = one
+		}
+		return ln != nil && ln.length == 1 && ln.contender == nil
+	})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	ln.watch.due, ln.streak = true, maxStreak
+	if next := ln.handOverLocked(); next != nil || ln.watch.due {
+		t.Errorf("next %v, asks for news %v", next, ln.watch.due)
+	}
+}
+
+// A later question of the same wait may be refused: the wait does not end with no.
+func TestWait_RemembersThatADowngradeHasBegun(t *testing.T) {
+	t.Parallel()
+	d := newEmbedded(t)
+	w := &waiter{waits: d.Queues, request: lease.LockRequest{Key: "k", Mode: lease.Shared}, end: forever}
+	w.queue = &waitQueue{waits: d.Queues}
+	begun := &engine.NoQuorum{Downgrading: true}
+	for _, c := range []struct{ said, want error }{
+		{engine.ErrHeld, engine.ErrHeld}, {&engine.NoQuorum{}, nil}, {engine.ErrHeld, engine.ErrHeld}, {begun, begun}, {engine.ErrHeld, begun},
+	} {
+		w.queue.decided(w, lease.Grant{}, c.said)
+		if err := w.finalError(); c.want != nil && err != c.want {
+			t.Errorf("after %v the wait would end with %v, want %v", c.said, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package wait
+
+// waits_test.go: waiting behind locks that end elsewhere: through another
+// daemon, by hand, by expiry.
+
+import (
+	"testing"
+	"time"
+
+	"redlockd/redlock/engine"
+	"redlockd/redlock/lease"
+	"redlockd/redlock/redlocktest"
+)
+
+// waiting starts a wait and returns when its first ballot has been refused and the queue
+// has queried the masters.
+func (d *daemon) waiting(key string, r lease.LockRequest) <-chan waited {
+	d.T.Helper()
+	out := make(chan waited, 1) // its one answer
+	r.Key, r.TTL = engine.Key(key), long
+	if r.Wait == 0 {
+		r.Wait = time.Minute
+	}
+	before := d.refused()
+	d.Wait(nil, r, func(g lease.Grant, err error) { out <- waited{key, g, err} })
+	redlocktest.Eventually(d.T, "the wait was refused once and watches", func() bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		ln := d.queues[queueID{db: r.DB, keys: string(r.Key), fair: r.Fair}]
+		return d.refused() > before && ln != nil && ln.watch.tracked == d.engine.Pool.N()
+	})
+	return out
+}
+
+// granted wants the wait to succeed with at most one question more than needed:
+// it was woken, it did not poll.
+func (d *daemon) granted(out <-chan waited, asked int64) lease.Grant {
+	d.T.Helper()
+	w := <-out
+	if w.err != nil {
+		d.T.Fatalf("%s: %v", w.name, w.err)
+	}
+	if more := d.refused() - asked; more > 2 {
+		d.T.Errorf("%s: %d questions were refused before the one that was granted: it polled", w.name, more)
+	}
+	return w.grant
+}
+
+func TestWait_IsWokenByAReleaseThroughAnotherDaemon(t *testing.T) {
+	t.Parallel()
+	c := redlocktest.NewCluster(t, 3, long)
+	one, two := newDaemon(c), newDaemon(c)
+	for range 20 {
+		held := one.take("k", long)
+		out := two.waiting("k", lease.LockRequest{})
+		asked := two.refused()
+		one.Free("k", held.Token)
+		two.Free("k", two.granted(out, asked).Token)
+	}
+}
+
+func TestWait_IsWokenByForeignReleases(t *testing.T) {
+	t.Parallel()
+	c := redlocktest.NewCluster(t, 3, long)
+	one := newDaemon(c)
+	const compareAndDelete = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
+	for how, release := range map[string]func(i int){
+		"DEL":                func(i int) { c.Do(i, "DEL", "k") },
+		"compare and delete": func(i int) { c.Do(i, "EVAL", compareAndDelete, 1, "k", "foreign") },
+		"UNLINK":             func(i int) { c.Do(i, "UNLINK", "k") },
+	} {
+		for i := range c.Masters {
+			c.Do(i, "SET", "k", "foreign", "PX", 60_000)
+		}
+		out := one.waiting("k", lease.LockRequest{})
+		asked := one.refused()
+		for i := range c.Masters {
+			release(i)
+		}
+		g := one.granted(out, asked)
+		one.Free("k", g.Token)
+		t.Log(how)
+	}
+}
+
+func TestWait_IsWokenWhenTheCopiesOfAQuorumHaveExpired(t *testing.T) {
+	t.Parallel()
+	c := redlocktest.NewCluster(t, 3, long)
+	one := newDaemon(c)
+	for i := range c.Masters {
+		c.Do(i, "SET", "k", "foreign", "PX", 700)
+	}
+	out := one.waiting("k", lease.LockRequest{})
+	asked := one.refused()
+	one.Free("k", one.granted(out, asked).Token)
+}
+
+// Watch connections are opened for waiting requests, and not before.
+func TestWait_OpensWatchConnectionsOnlyWhileARequestWaits(t *testing.T) {
+	t.Parallel()
+	c := redlocktest.NewCluster(t, 3, long)
+	one := newDaemon(c)
+	tracking := func() (n int) {
+		for i := range c.Masters {
+			n += redlocktest.CountLines(c.Do(i, "CLIENT", "LIST").(string), "name=redlockd-news")
+		}
+		return n
+	}
+	held := one.take("k", long)
+	if n := tracking(); n != 0 {
+		t.Errorf("%d connections for news with nobody waiting", n)
+	}
+	out := one.waiting("k", lease.LockRequest{})
+	if n := tracking(); n != 3 {
+		t.Errorf("%d connections for news, want one a master", n)
+	}
+	one.Free("k", held.Token)
+	<-out
+}
+
+// connectionOf is an owner of what its token holds.
+type connectionOf engine.LeaseID
+
+func (c connectionOf) Holds(func(engine.LeaseID) bool) []engine.LeaseID {
+	return []engine.LeaseID{engine.LeaseID(c)}
+}
+
+func TestUpgrade_OfOneReaderWaitsForTheOthers(t *testing.T) {
+	t.Parallel()
+	c := redlocktest.NewCluster(t, 3, long)
+	one, two := newDaemon(c), newDaemon(c)
+	const tokenA, tokenB = engine.Token("token-of-a"), engine.Token("token-of-b")
+	one.Get(lease.LockRequest{Key: "k", Mode: lease.Shared, Token: tokenA})
+	two.Get(lease.LockRequest{Key: "k", Mode: lease.Shared, Token: tokenB})
+	answer := make(chan error, 1)
+	r := lease.LockRequest{Key: "k", Token: tokenA, TTL: long, Wait: redlocktest.Patience, Owner: connectionOf{Key: "k", Token: tokenA}}
+	one.Wait(nil, r, func(_ lease.Grant, err error) { answer <- err })
+	redlocktest.Eventually(t, "it waits and watches", func() bool {
+		one.mu.Lock()
+		defer one.mu.Unlock()
+		ln := one.queues[queueID{keys: "k"}]
+		return ln != nil && ln.watch.tracked == one.engine.Pool.N()
+	})
+	two.Free("k", tokenB)
+	if err := redlocktest.Receive(t, answer); err != nil {
+		t.Error(err)
+	}
+}
