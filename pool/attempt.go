@@ -93,24 +93,26 @@ func (l *lane) replaceLocked(of *Incarnation) {
 func (d *attempt) look() error {
 	l := d.lane
 	g := l.group
-	o := &g.pool.options
-	replies, err := wire.Ask(d.link, append(AppendRecordQueries(o, g.db, nil), wire.Words("ZRANGE", g.sealKey, "0", "0"))...)
+	g.mu.Lock()
+	lanes := g.lanes
+	g.mu.Unlock()
+	replies, err := wire.Ask(d.link, append(appendRecordQueries(lanes, nil), wire.Words("ZRANGE", g.sealKey, "0", "0"))...)
 	if err != nil {
 		return err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch seal := replies[len(o.Masters)]; {
+	switch seal := replies[len(lanes)]; {
 	case seal.Err != nil: // it tells nothing: LOADING, NOPERM …
 	case len(seal.Items) > 0:
 		l.noteIdentityLocked(seal.Items[0].Str)
 	default:
 		l.stranger = false
 	}
-	l.mergeRecordsLocked(replies)
-	l.recordsWritten = make([]int64, len(g.lanes))
-	for i := range l.recordsWritten {
-		l.recordsWritten[i], _ = ReadRecord(replies[i])
+	l.mergeRecordsLocked(lanes, replies)
+	l.recordsWritten = make([]int64, maxMasters)
+	for i, other := range lanes {
+		l.recordsWritten[other.index], _ = ReadRecord(replies[i])
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (l *lane) dialSoon(cause error) {
 	g := l.group
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed {
+	if g.closed || l.left {
 		return
 	}
 	if l.attempts == 0 && !errors.Is(cause, errStalled) {
@@ -53,7 +53,7 @@ func (l *lane) dialSoon(cause error) {
 	l.redial = g.pool.options.Clock.AfterFunc(delay, func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if !g.closed {
+		if !g.closed && !l.left {
 			l.submitDialLocked()
 		}
 	})
@@ -129,7 +129,7 @@ func (c *connection) activate() {
 	c.armed = true
 	again := g.reconnectEntries()
 	g.mu.Lock()
-	if g.closed {
+	if g.closed || l.left {
 		g.mu.Unlock()
 		c.timer.Stop()
 		c.link.Close()

@@ -25,7 +25,7 @@ type Group struct {
 	ready chan struct{} // closed once the clocks of a quorum were known
 
 	mu       sync.Mutex
-	lanes    []*lane
+	lanes    []*lane // by index; replaced as a whole, see follow.go
 	hybrid   clock.Hybrid
 	offset   int64 // µs: the group's clock is the median of its masters' clocks
 	clocked  bool  // offset is known
@@ -45,7 +45,7 @@ type Group struct {
 
 func newGroup(p *Pool, db int) *Group {
 	o := &p.options
-	config := notify.Config{Masters: o.Masters, DB: db, Clock: o.Clock, Logger: o.Logger, Timeout: p.options.DialTimeout()}
+	config := notify.Config{Masters: p.Masters(), DB: db, Clock: o.Clock, Logger: o.Logger, Timeout: p.options.DialTimeout()}
 	g := &Group{
 		pool:        p,
 		db:          db,
@@ -58,7 +58,7 @@ func newGroup(p *Pool, db int) *Group {
 		Events: notify.Events{Config: config, Prefix: o.KeyPrefix, Carried: !p.embedded() && o.Dialer == nil,
 			CountEvery: settingsEvery * heartbeat, Databases: &p.listenedDBs},
 	}
-	for i, m := range p.options.Masters {
+	for i, m := range p.Masters() {
 		g.lanes = append(g.lanes, &lane{group: g, index: i, master: m})
 	}
 	return g
@@ -153,8 +153,8 @@ func (g *Group) send(ops []Operation) {
 		e := queueEntry{op: op, props: op.Props()}
 		if e.props.Sealed {
 			e.fence = g.tickLocked(now)
-			op.Propose(e.fence)
 		}
+		op.Propose(e.fence, len(g.lanes))
 		for _, l := range g.lanes {
 			if err := l.queueLocked(e); err != nil {
 				all = append(all, rejected{op, l.index, err})
@@ -193,9 +193,12 @@ func (g *Group) recoverPanic() {
 // Push queues an operation on one lane only.
 func (g *Group) Push(index int, op Operation) {
 	g.mu.Lock()
-	l := g.lanes[index]
-	err := l.queueLocked(queueEntry{op: op, props: op.Props()})
-	l.wakeLocked()
+	err := errLeft
+	if index < len(g.lanes) {
+		l := g.lanes[index]
+		err = l.queueLocked(queueEntry{op: op, props: op.Props()})
+		l.wakeLocked()
+	}
 	g.mu.Unlock()
 	if err != nil {
 		g.answer(op, Answer{Lane: index, Reply: wire.Failed(err)})
@@ -207,7 +210,9 @@ func (g *Group) Push(index int, op Operation) {
 func (g *Group) RetryRelease(index int, d PendingRelease) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.lanes[index].retryLocked(d)
+	if index < len(g.lanes) {
+		g.lanes[index].retryLocked(d)
+	}
 }
 
 // Time is the group's clock now, the median of its masters' clocks, in µs.
@@ -294,7 +299,7 @@ func (g *Group) close() {
 	g.Keys.Close()
 	g.Events.Close()
 	for _, l := range g.lanes {
-		l.close()
+		l.close(errClosed)
 	}
 	g.dialing.Wait()
 }

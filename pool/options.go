@@ -12,7 +12,7 @@ import (
 
 // Options of a Pool. Zero means the default named at the field.
 type Options struct {
-	Masters  []Master // 3, 5, 7 or 9 of them
+	Masters  []Master // 3 to 9 of them; an even number is a step between odd ones
 	Embedded int      // instead: this many in-process masters, for trying out
 
 	Group     string // name of the group of masters, part of the fingerprint; "default"
@@ -76,8 +76,8 @@ func (o *Options) WithDefaults() error {
 	if o.Embedded > 0 && len(o.Masters) > 0 {
 		return fmt.Errorf("masters and embedded masters exclude each other: %d masters and embedded %d given", len(o.Masters), o.Embedded)
 	}
-	if n := len(o.Masters) + o.Embedded; n != 3 && n != 5 && n != 7 && n != 9 {
-		return fmt.Errorf("masters: %d given, 3, 5, 7 or 9 allowed: an even number tolerates no more failures than one fewer", n)
+	if n := len(o.Masters) + o.Embedded; n < 3 || n > maxMasters {
+		return fmt.Errorf("masters: %d given, 3 to %d allowed; an even number tolerates no more failures than one fewer", n, maxMasters)
 	}
 	o.Group = cmp.Or(o.Group, "default")
 	o.MaxTTL = cmp.Or(o.MaxTTL, time.Minute)
