@@ -57,7 +57,7 @@ func New(o Options) (*Pool, error) {
 	}
 	if p.tasks = p.options.Tasks; p.tasks == nil {
 		var err error
-		if p.tasks, err = newGoroutines(p.N(), p.options.Databases, p.options.Logger); err != nil {
+		if p.tasks, err = newGoroutines(maxMasters, p.options.Databases, p.options.Logger); err != nil {
 			return nil, fmt.Errorf("task pool: %w", err)
 		}
 	}
