@@ -96,25 +96,27 @@ func (l *lane) replaceLocked(of *Incarnation) {
 func (d *attempt) look() error {
 	l := d.lane
 	g := l.group
-	o := &g.pool.options
-	replies, err := wire.Ask(d.link, append(AppendRecordQueries(o, g.db, nil), wire.Words("ZRANGE", g.sealKey, "0", "0"),
-		wire.Words("HGET", admission.ConfigurationKey, o.Group))...)
+	g.mu.Lock()
+	lanes := g.lanes
+	g.mu.Unlock()
+	replies, err := wire.Ask(d.link, append(appendRecordQueries(lanes, nil), wire.Words("ZRANGE", g.sealKey, "0", "0"),
+		wire.Words("HGET", admission.ConfigurationKey, g.pool.options.Group))...)
 	if err != nil {
 		return err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if seal := replies[len(o.Masters)]; seal.Err == nil { // otherwise it tells nothing: LOADING, NOPERM …
+	if seal := replies[len(lanes)]; seal.Err == nil { // otherwise it tells nothing: LOADING, NOPERM …
 		text := ""
 		if len(seal.Items) > 0 {
 			text = seal.Items[0].Str
 		}
-		l.noteSealLocked(text, admission.ParseStored(replies[len(o.Masters)+1].Str))
+		l.noteSealLocked(text, admission.ParseStored(replies[len(lanes)+1].Str))
 	}
-	l.mergeRecordsLocked(replies)
-	l.recordsWritten = make([]int64, len(g.lanes))
-	for i := range l.recordsWritten {
-		l.recordsWritten[i], _ = ReadRecord(replies[i])
+	l.mergeRecordsLocked(lanes, replies)
+	l.recordsWritten = make([]int64, maxMasters)
+	for i, other := range lanes {
+		l.recordsWritten[other.index], _ = ReadRecord(replies[i])
 	}
 	return nil
 }
@@ -145,7 +147,7 @@ func (d *attempt) admitOnce() (admission.Admission, error) {
 		g.mu.Lock()
 		least := l.minRegisterLocked()
 		now := g.now()
-		o := &g.pool.options
+		o := g.pool.Options() // with the masters of now
 		r := admission.Request{
 			SealKey: g.sealKey, DB: g.db, Fingerprint: o.Fingerprint(g.db, g.epoch.Mark, l.master.Name),
 			Clock: g.medianLocked(now), Durable: d.info.Durable(o.AssumeDurable), Invalidate: l.invalidated, Floor: max(g.hybrid.Seen, least),

@@ -41,7 +41,7 @@ func (l *lane) dialSoon(cause error) {
 	g := l.group
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed {
+	if g.closed || l.left {
 		return
 	}
 	if l.attempts == 0 && !errors.Is(cause, errStalled) {
@@ -53,7 +53,7 @@ func (l *lane) dialSoon(cause error) {
 	l.redial = g.pool.options.Clock.AfterFunc(delay, func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if !g.closed {
+		if !g.closed && !l.left {
 			l.submitDialLocked()
 		}
 	})
@@ -124,7 +124,7 @@ func (c *connection) activate() {
 	g.mu.Lock()
 	var err error
 	switch {
-	case g.closed:
+	case g.closed || l.left:
 		err = errClosed
 	case c.outdatedLocked(): // since it was admitted
 		err = errOtherEpoch

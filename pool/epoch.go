@@ -52,7 +52,7 @@ func (l *lane) noteSealLocked(seal string, stored admission.StoredConfiguration)
 	g := l.group
 	print := admission.FingerprintOf(seal)
 	settings, mark := admission.SplitMark(print)
-	ours, _ := admission.SplitMark(g.pool.options.Fingerprint(g.db, "", l.master.Name))
+	ours, _ := admission.SplitMark(g.pool.fingerprint(g.db, "", l.master.Name))
 	l.carries = carried{max(g.now(), 1), admission.Carried{Fingerprint: print, Mark: mark, Ours: settings == ours && mark != "", Stored: stored}}
 	if incarnation, err := admission.ParseIdentity(seal); err == nil && l.carries.Ours {
 		l.base = incarnation.Base
@@ -107,7 +107,7 @@ func (g *Group) learnEpochLocked(now time.Duration) (stale []*connection) {
 	}
 	found := s.Majority(quorum, e.Known)
 	if found.Mark == "" {
-		found = s.Blank(e.Known, g.pool.options.Configuration(1))
+		found = s.Blank(e.Known, g.pool.firstConfiguration())
 	}
 	if found.Mark == "" || found.Mark == e.Mark {
 		return nil
@@ -131,7 +131,9 @@ func (g *Group) followLocked(next *admission.Configuration) {
 	g.epoch.next = next
 	g.pool.options.Logger.Warn("this daemon was left behind by a change of the group", "db", g.db,
 		"epoch", admission.EpochOf(g.epoch.Mark), "now", next.Epoch, "masters", next.Names(),
-		"hint", "start it again with these masters and the limits of the others")
+		"hint", "it follows if only the masters differ; otherwise start it again with the settings of the others")
+	known := admission.Known{Mark: next.Mark(), Texts: admission.StoredConfiguration{Now: next, InForce: true}.Texts()}
+	_ = g.pool.tasks.Submit(func() { g.pool.followConfiguration(next, known) })
 }
 
 // mayNotBeginLocked is the reason why this daemon may not put its configuration on a master
@@ -151,7 +153,7 @@ func (d *attempt) mayNotBeginLocked(now time.Duration) string {
 	if n >= Quorum(len(g.lanes)) {
 		return ""
 	}
-	if blank := g.surveyLocked(now).Blank(g.epoch.Known, g.pool.options.Configuration(1)); blank.Mark != "" && blank.Mark == g.epoch.Mark && first {
+	if blank := g.surveyLocked(now).Blank(g.epoch.Known, g.pool.firstConfiguration()); blank.Mark != "" && blank.Mark == g.epoch.Mark && first {
 		return ""
 	}
 	return g.evidenceText(now)

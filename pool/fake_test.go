@@ -245,6 +245,7 @@ type stage struct {
 	t       testing.TB
 	clock   *handClock
 	masters []*fakeMaster
+	byName  map[string]*fakeMaster
 	pool    *Pool
 	group   *Group
 }
@@ -261,34 +262,42 @@ func onStage(t *testing.T, n int, o Options, play func(*stage)) {
 
 func newStage(t testing.TB, n int, o Options, prepare ...func(m *fakeMaster, i int)) *stage {
 	t.Helper()
-	s := &stage{t: t, clock: newHandClock()}
-	byName := map[string]*fakeMaster{}
+	s := &stage{t: t, clock: newHandClock(), byName: map[string]*fakeMaster{}}
 	for i := range n {
-		m := &fakeMaster{clock: s.clock, runID: fmt.Sprintf("%040x", i+1), blessed: true}
+		name := string(rune('a' + i))
+		m := s.newMaster(name)
 		for _, f := range prepare {
 			f(m, i)
 		}
-		name := string(rune('a' + i))
-		s.masters, byName[name] = append(s.masters, m), m
-		o.Masters = append(o.Masters, Master{Name: name, Network: "tcp", Address: name + ":6379"})
+		s.masters = append(s.masters, m)
+		o.Masters = append(o.Masters, named(name))
 	}
 	o.Clock = s.clock
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	o.Dialer = func(_ context.Context, m Master, db int) (Link, error) { return byName[m.Name].dial(db) }
+	o.Dialer = func(_ context.Context, m Master, db int) (Link, error) { return s.byName[m.Name].dial(db) }
 	p, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	first := admission.StoredConfiguration{Now: p.options.Configuration(1), InForce: true}
-	for name, m := range byName {
+	for name, m := range s.byName {
 		m.print, m.texts = p.options.Fingerprint(0, first.Now.Mark(), name), first.Texts()
 	}
 	s.pool, s.group = p, p.Group(0)
 	synctest.Wait()
 	return s
 }
+
+// newMaster is one more server, reachable under its name.
+func (s *stage) newMaster(name string) *fakeMaster {
+	m := &fakeMaster{clock: s.clock, runID: fmt.Sprintf("%040x", len(s.byName)+1), blessed: true}
+	s.byName[name] = m
+	return m
+}
+
+func named(name string) Master { return Master{Name: name, Network: "tcp", Address: name + ":6379"} }
 
 // change alters a master between two flushes.
 func (s *stage) change(lane int, f func(m *fakeMaster)) {
@@ -329,6 +338,7 @@ type asker struct {
 
 	mu      sync.Mutex
 	fence   int64
+	among   int // masters that the group had when it was queued
 	answers map[int][]Answer
 }
 
@@ -343,8 +353,8 @@ func releasing(key string) *asker {
 	return &asker{plan: Props{Key: key, SealZero: true}, words: []string{"DEL", key}}
 }
 
-func (a *asker) Props() Props        { return a.plan }
-func (a *asker) Propose(fence int64) { a.fence = fence }
+func (a *asker) Props() Props               { return a.plan }
+func (a *asker) Propose(fence int64, n int) { a.fence, a.among = fence, n }
 
 func (a *asker) Command(_ *SendContext, c *Command) bool {
 	if a.panics {

@@ -25,6 +25,7 @@ func newFlushStage() *flushStage {
 	p := &Pool{options: Options{
 		Masters: []Master{{Name: "a"}}, MasterTimeout: 100 * time.Millisecond, Clock: hand, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}}
+	p.masters.Store(&p.options.Masters)
 	g := &Group{pool: p, sealKey: "redlockd:seal", clocked: true, ready: make(chan struct{}), closed: true,
 		Events: notify.Events{Config: notify.Config{Masters: p.options.Masters, Clock: hand, Logger: p.options.Logger}, Carried: true}}
 	l := &lane{group: g, statusLog: statusLog{closed: true}}

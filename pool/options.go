@@ -12,7 +12,7 @@ import (
 
 // Options of a Pool. Zero means the default named at the field.
 type Options struct {
-	Masters  []Master // 3 to 9 of them
+	Masters  []Master // 3 to 9 of them; an even number is a step of a change only
 	Embedded int      // instead: this many in-process masters, for trying out
 
 	Group     string // name of the group of masters, part of the fingerprint; "default"

@@ -11,6 +11,7 @@ import (
 // Reasons why an operation is not sent to a master.
 var (
 	errClosed    = errors.New("the daemon is closing its connections")
+	errLeft      = errors.New("it is not in the list of masters any more")
 	errQueueFull = errors.New("queue full")
 	errDrained   = errors.New("it is being drained")
 	errNoClocks  = errors.New("waits for the clocks of a quorum of masters")
