@@ -144,6 +144,7 @@ func (d *attempt) admitOnce() (admission.Admission, error) {
 	l := d.lane
 	g := l.group
 	for range maxAdmissions {
+		others := g.elsewhere()
 		g.mu.Lock()
 		least := l.minRegisterLocked()
 		now := g.now()
@@ -151,7 +152,7 @@ func (d *attempt) admitOnce() (admission.Admission, error) {
 		r := admission.Request{
 			SealKey: g.sealKey, DB: g.db, Fingerprint: o.Fingerprint(g.db, g.epoch.Mark, l.master.Name),
 			Clock: g.medianLocked(now), Durable: d.info.Durable(o.AssumeDurable), Invalidate: l.invalidated, Floor: max(g.hybrid.Seen, least),
-			LeastBase: g.leastBaseLocked(), Refusal: d.mayNotBeginLocked(now), Hint: g.nextText(), Texts: g.epoch.Texts, Group: o.Group, KeyPrefix: o.KeyPrefix,
+			LeastBase: g.leastBaseLocked(), Refusal: d.mayNotBeginLocked(now, others), Hint: g.nextText(), Texts: g.epoch.Texts, Group: o.Group, KeyPrefix: o.KeyPrefix,
 		}
 		g.mu.Unlock()
 		a, err := admission.Admit(d.link, r)

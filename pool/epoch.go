@@ -12,6 +12,8 @@ package pool
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,6 +61,39 @@ func (l *lane) noteSealLocked(seal string, stored admission.StoredConfiguration)
 	}
 }
 
+// elsewhere is what the other databases show: the configuration that this daemon knows there,
+// and the masters that have proved it there. A change renames all databases of a master at
+// once, so a proof in one is a proof for a database that has not been used yet.
+type elsewhere struct {
+	known  admission.Known
+	proved map[string]bool // by master
+}
+
+// elsewhere reads the other databases. No group's lock is held.
+func (g *Group) elsewhere() (e elsewhere) {
+	g.pool.mu.Lock()
+	groups := slices.Collect(maps.Values(g.pool.groups))
+	g.pool.mu.Unlock()
+	e.proved = map[string]bool{}
+	for _, other := range groups {
+		if other == g {
+			continue
+		}
+		other.mu.Lock()
+		now := other.now()
+		if e.known.Mark == "" && now >= other.epoch.since {
+			e.known = other.epoch.Known
+		}
+		for _, l := range other.lanes {
+			if other.epoch.Mark == e.known.Mark && l.hasProvedLocked(now) {
+				e.proved[l.master.Name] = true
+			}
+		}
+		other.mu.Unlock()
+	}
+	return e
+}
+
 // surveyLocked is what all masters carry.
 func (g *Group) surveyLocked(now time.Duration) admission.Survey {
 	var s admission.Survey
@@ -77,11 +112,12 @@ func (d *attempt) awaitTurn(ctx context.Context) error {
 	g := l.group
 	end := g.now() + g.pool.options.DialTimeout()
 	for range maxTurns {
+		others := g.elsewhere()
 		g.mu.Lock()
 		now := g.now()
-		stale := g.learnEpochLocked(now)
+		stale := g.learnEpochLocked(now, others.known)
 		e := g.epoch
-		waits := l.state == stateDialing && (l.carries.Fingerprint == "" || l.carries.Ours) && l.carries.Mark != e.Mark && d.mayNotBeginLocked(now) != "" && now < end
+		waits := l.state == stateDialing && (l.carries.Fingerprint == "" || l.carries.Ours) && l.carries.Mark != e.Mark && d.mayNotBeginLocked(now, others) != "" && now < end
 		g.mu.Unlock()
 		for _, c := range stale {
 			c.fail(errOtherEpoch)
@@ -98,14 +134,17 @@ func (d *attempt) awaitTurn(ctx context.Context) error {
 }
 
 // learnEpochLocked finds the configuration that a quorum of the masters carries with this
-// daemon's settings, or that of a blank group. It returns the connections that were
-// admitted under another one.
-func (g *Group) learnEpochLocked(now time.Duration) (stale []*connection) {
+// daemon's settings, that of the other databases, or that of a blank group. It returns the
+// connections that were admitted under another one.
+func (g *Group) learnEpochLocked(now time.Duration, others admission.Known) (stale []*connection) {
 	s, e, quorum := g.surveyLocked(now), &g.epoch, Quorum(len(g.lanes))
 	if next := s.Next(quorum, admission.EpochOf(e.Mark)); next != nil && (e.next == nil || next.Epoch > e.next.Epoch) {
 		g.followLocked(next)
 	}
 	found := s.Majority(quorum, e.Known)
+	if found.Mark == "" && e.Mark == "" {
+		found = others
+	}
 	if found.Mark == "" {
 		found = s.Blank(e.Known, g.pool.firstConfiguration())
 	}
@@ -140,15 +179,14 @@ func (g *Group) followLocked(next *admission.Configuration) {
 // that does not carry it; "" = it may. A quorum of its list proves that no change has put
 // another one in its place. If all masters are blank, or carry it, they get it in the
 // order of their names: of two lists with a common master, one stops there.
-func (d *attempt) mayNotBeginLocked(now time.Duration) string {
+func (d *attempt) mayNotBeginLocked(now time.Duration, others elsewhere) string {
 	g := d.lane.group
 	n, first := 0, true
 	for _, other := range g.lanes {
-		proves := other.provesLocked(now)
-		if other != d.lane && proves && other.carriedAt-other.conn.connectedAt >= minEvidence {
+		if other != d.lane && (other.hasProvedLocked(now) || others.known.Mark == g.epoch.Mark && others.proved[other.master.Name]) {
 			n++
 		}
-		first = first && (proves || other.master.Name >= d.lane.master.Name)
+		first = first && (other.provesLocked(now) || other.master.Name >= d.lane.master.Name)
 	}
 	if n >= Quorum(len(g.lanes)) {
 		return ""
@@ -170,6 +208,11 @@ func (c *connection) outdatedLocked() bool {
 // provesLocked reports whether the master has just proved that it carries the configuration.
 func (l *lane) provesLocked(now time.Duration) bool {
 	return l.state == stateUp && l.conn != nil && !l.conn.outdatedLocked() && l.carriedAt > 0 && now-l.carriedAt <= maxEvidence
+}
+
+// hasProvedLocked reports whether it has proved that for minEvidence without a break.
+func (l *lane) hasProvedLocked(now time.Duration) bool {
+	return l.provesLocked(now) && l.carriedAt-l.conn.connectedAt >= minEvidence
 }
 
 // evidenceText counts the masters that carry the configuration, for people.
