@@ -29,6 +29,7 @@ type Options struct {
 	Late time.Duration
 
 	RestartGuardOff bool // a master that forgot votes at once: unsafe, for tests
+	FollowOff       bool // the list of masters stays as it is when the group changes: for tests
 	AssumeDurable   bool // masters whose CONFIG may not be read count as durable: the operator assures it
 
 	Databases int // logical databases, each with lanes of its own; 16

@@ -65,12 +65,15 @@ func listing(masters ...int) trait {
 	}
 }
 
+// pinned has a daemon keep its list when the group changes.
+func pinned(_ *daemon, o *pool.Options) { o.FollowOff = true }
+
 // Rule: claims. One master that came back empty and one that a change left out would be a
 // quorum of the former list.
 func TestAdmission_ADaemonThatMissedAChangeGetsNoQuorum(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 4, long)
-	former := c.startDaemon(unbound, listing(0, 1, 2))
+	former := c.startDaemon(unbound, pinned, listing(0, 1, 2))
 	for i := range 3 {
 		former.await(i, "voting")
 	}

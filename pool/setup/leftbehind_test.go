@@ -17,6 +17,7 @@ import (
 func replacedMaster(t *testing.T) (servers []*faulty.Server, former, now pool.Options) {
 	t.Helper()
 	servers, former = bootstrapped(t, 3)
+	former.FollowOff = true
 	servers[2].Stop()
 	defer servers[2].Cont()
 	now = renamed(optionsOf(servers[0], servers[1], faulty.Start(t)), "a", "b", "d")
@@ -65,6 +66,7 @@ func TestAdmission_ADaemonThatMissedAChangeBeginsWithNoBlankMaster(t *testing.T)
 // A process that knows the former configuration does not either, whatever it sees later.
 func TestAdmission_ADaemonThatMissesAChangeBeginsWithNoBlankMaster(t *testing.T) {
 	servers, former := bootstrapped(t, 3)
+	former.FollowOff = true
 	is := running(t, former)
 	within(t, "c votes", is(2, "voting"))
 	now := renamed(optionsOf(servers[0], servers[1], faulty.Start(t)), "a", "b", "d")

@@ -262,7 +262,7 @@ func (c *change) run(ctx context.Context) error {
 	if err := c.renameAll(true); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.out, "epoch %d is in force: start the daemons again with --masters %s\n", c.next.Epoch, c.next.Names())
+	fmt.Fprintf(c.out, "epoch %d is in force: the daemons follow; give them --masters %s at their next start\n", c.next.Epoch, c.next.Names())
 	if err := c.group.sleep(ctx, minEvidence); err != nil {
 		return err
 	}
