@@ -55,16 +55,16 @@ func (d *daemon) lists(masters ...int) {
 	})
 }
 
-// load is pairs of locks and releases on keys of their own, one caller a daemon.
-type load struct {
+// pairLoad is pairs of locks and releases on keys of their own, one caller a daemon.
+type pairLoad struct {
 	stop    atomic.Bool
 	over    sync.WaitGroup
 	granted []atomic.Int64
 	failed  atomic.Int64
 }
 
-func startLoad(daemons []*daemon) *load {
-	l := &load{granted: make([]atomic.Int64, len(daemons))}
+func startLoad(daemons []*daemon) *pairLoad {
+	l := &pairLoad{granted: make([]atomic.Int64, len(daemons))}
 	for i, d := range daemons {
 		l.over.Go(func() {
 			key := Key(fmt.Sprint("load-", i))
@@ -84,7 +84,7 @@ func startLoad(daemons []*daemon) *load {
 }
 
 // goesOn waits until each daemon has granted n more.
-func (l *load) goesOn(t *testing.T, n int64) {
+func (l *pairLoad) goesOn(t *testing.T, n int64) {
 	t.Helper()
 	for i := range l.granted {
 		from := l.granted[i].Load()
@@ -92,7 +92,7 @@ func (l *load) goesOn(t *testing.T, n int64) {
 	}
 }
 
-func (l *load) end() {
+func (l *pairLoad) end() {
 	l.stop.Store(true)
 	l.over.Wait()
 }
