@@ -126,6 +126,7 @@ func (g *Group) follow(list []Master, known admission.Known) (left []*lane, outd
 	for i, m := range list {
 		if i < len(former) && former[i].master == m {
 			g.lanes[i] = former[i]
+			former[i].carries = carried{} // it was compared with the former list
 			if c := former[i].conn; c != nil {
 				outdated = append(outdated, c)
 			}
