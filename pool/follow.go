@@ -129,6 +129,8 @@ func (g *Group) follow(list []Master, known admission.Known) (left []*lane, outd
 			former[i].carries = carried{} // it was compared with the former list
 			if c := former[i].conn; c != nil {
 				outdated = append(outdated, c)
+			} else {
+				former[i].redialNowLocked() // it may have been refused under the former list
 			}
 			continue
 		}
@@ -163,6 +165,14 @@ func newLane(g *Group, index int, m Master) *lane {
 	return &lane{
 		group: g, index: index, master: m, state: stateDialing, since: g.now(),
 		statusLog: statusLog{logger: p.options.Logger, master: m.Name, db: g.db, last: p.lastLines[m.Name]},
+	}
+}
+
+// redialNowLocked ends the pause before the next dial.
+func (l *lane) redialNowLocked() {
+	l.attempts = 0
+	if l.redial != nil && l.redial.Stop() {
+		l.submitDialLocked()
 	}
 }
 

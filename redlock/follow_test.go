@@ -122,6 +122,7 @@ func TestFollow_ADeadMasterIsReplacedWhileAllDaemonsServe(t *testing.T) {
 	late := c.startDaemon(listing(0, 1, 2)) // its file is older than the change
 	late.lists(0, 1, 3)
 	late.await(0, "voting")
+	late.await(1, "voting")
 	late.free("x", late.take("x", time.Second).Token)
 	isHeld(t, late.refuse("held", time.Second))
 	l.end()
@@ -151,6 +152,7 @@ func TestFollow_ADaemonThatWasAwayFollowsWhenItIsBack(t *testing.T) {
 	}
 	away.lists(0, 1, 3)
 	away.await(0, "voting")
+	away.await(1, "voting")
 	away.free("k", away.take("k", time.Second).Token)
 }
 
