@@ -186,3 +186,59 @@ func TestFollow_ThreeMastersBecomeFiveAndThreeAgain(t *testing.T) {
 		}
 	}
 }
+
+// bareQuorum takes a key through a daemon that reaches no more than the first three of five.
+func bareQuorum(c *cluster, ttl time.Duration) Grant {
+	c.t.Helper()
+	c.bootstrapOf(0, 1, 2, 3, 4)
+	one := c.startDaemon(relayed)
+	for i := range 3 {
+		one.await(i, "voting")
+	}
+	for _, r := range one.relays[3:] {
+		r.Refuse()
+		r.Cut()
+	}
+	one.await(3, "down")
+	one.await(4, "down")
+	g := one.take("k", ttl)
+	for _, r := range one.relays { // it takes no part in what follows
+		r.Refuse()
+		r.Cut()
+	}
+	return g
+}
+
+// grantedTwice wants the key to be refused to another daemon while the first lease is valid.
+func grantedTwice(c *cluster, first Grant, masters ...int) {
+	c.t.Helper()
+	two := c.startDaemon(listing(masters...))
+	for i := range masters {
+		two.await(i, "voting")
+	}
+	if g, err := two.lockAs("k", "token-of-a-caller", time.Second); err == nil && first.Validity() > 0 {
+		c.t.Fatalf("two tokens hold %q: one for %v by {a, b, c}, and one for %v", "k", first.Validity(), g.Validity())
+	}
+}
+
+// Rule: meet. A quorum of three masters need not meet one of five.
+func TestFollow_AChangeWhoseQuorumsNeedNotMeetIsRefused(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 5, long)
+	first := bareQuorum(c, long)
+	if err := setup.Reconfigure(t.Context(), c.optionsFor(2, 3, 4), false, t.Output()); err == nil {
+		grantedTwice(c, first, 2, 3, 4)
+		t.Fatal("from five masters to three at once")
+	}
+}
+
+// Rule: change-rest. Over two changes, quorums need not meet either: a lease from before the
+// first one must be over.
+func TestFollow_AChangeAfterAnotherWaitsForTheLeases(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 5, 10*time.Second)
+	first := bareQuorum(c, 10*time.Second)
+	c.reconfigure(1, 2, 3, 4)
+	c.reconfigure(2, 3, 4)
+	grantedTwice(c, first, 2, 3, 4)
+}
