@@ -108,7 +108,7 @@ func TestControls_EveryRuleHasOne(t *testing.T) {
 		}
 	}
 	for _, c := range controls() {
-		if !slices.ContainsFunc(rules, func(m mutants.Mutant) bool { return m.Name == c.rule }) {
+		if !slices.ContainsFunc(mutants.All(), func(m mutants.Mutant) bool { return m.Name == c.rule }) {
 			t.Errorf("%s guards %q, which is no rule", c.test, c.rule)
 		}
 	}
