@@ -168,6 +168,7 @@ func TestAdmission_AnotherKeyPrefixOfTheGroupIsRefused(t *testing.T) {
 // Five masters become three in the steps that the command names, while the last one is down and returns empty.
 func TestReconfigure_FiveMastersBecomeThree(t *testing.T) {
 	servers, five := bootstrapped(t, 5)
+	five.FollowOff = true
 	stale := running(t, five)
 	within(t, "all vote", stale(4, "voting"))
 	three := optionsOf(servers[:3]...)
