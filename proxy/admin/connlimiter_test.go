@@ -146,7 +146,8 @@ func TestServer_AnswersProbesBesideFiveHundredSlowConnections(t *testing.T) {
 			for i := range 500 {
 				defer slowly(t, s.listener.Addr().String(), c.listen == secure, c.sends).Close()
 				if i%50 == 49 {
-					awaitRequests(t, s, c.sends, min(i+1, maxConnsPerHost))
+					// The server may notice the end of the two probes before late: they took two places.
+					awaitRequests(t, s, c.sends, min(i+1, maxConnsPerHost-2))
 					wantProbed(t, s)
 				}
 			}

@@ -35,18 +35,21 @@ func (s *Server) locks(w http.ResponseWriter, r *http.Request, visitor access.HT
 	}()
 	query, rows := r.URL.Query(), []map[string]any{}
 	cursor, count := cmp.Or(query.Get("cursor"), "0"), cmp.Or(query.Get("count"), "50")
-	pattern, whole := searchPattern(query.Get("match"))
+	pattern, plain := searchPattern(query.Get("match"))
 	reply, ok := s.run(r, visitor, db, "DLOCKS", cursor, "MATCH", pattern, "COUNT", count)
 	if !ok || reply.Kind == commands.KindError {
 		writeText(w, statusOf(reply.Text), reply.Text)
 		return
 	}
 	var keys []redlock.Key
-	if whole != "" && cursor == "0" && visitor.KeyFilter()(whole) {
+	whole := redlock.Key(plain)
+	if plain != "" && len(plain) <= maxKey && !strings.HasPrefix(plain, "redlockd:") && cursor == "0" && visitor.KeyFilter()(whole) {
 		keys = append(keys, whole) // a lock with this name is found at once
 	}
 	for i, found := 0, reply.Items[1].Items; i < len(found); i += 4 { // key, mode, holders, ttl
-		keys = append(keys, redlock.Key(found[i].Text))
+		if strings.Contains(found[i].Text, plain) {
+			keys = append(keys, redlock.Key(found[i].Text))
+		}
 	}
 	for i, view := range s.readLocks(r, db, keys) {
 		if row := lockRow(keys[i], &view); row != nil {
@@ -56,16 +59,18 @@ func (s *Server) locks(w http.ResponseWriter, r *http.Request, visitor access.HT
 	writeJSON(w, map[string]any{"rows": rows, "next": reply.Items[0].Text})
 }
 
-// searchPattern returns the pattern for DLOCKS. A text without wildcards is searched for
-// anywhere in a key, and may be the whole key.
-func searchPattern(text string) (pattern string, whole redlock.Key) {
+// maxSearched is how many bytes of a searched text stand in the pattern: DLOCKS takes 63
+// behind the first wildcard.
+const maxSearched = 63
+
+// searchPattern returns the pattern for DLOCKS, and the text itself if it has no wildcards:
+// it is then searched for anywhere in a key. Of a long text the pattern has only the end.
+func searchPattern(text string) (pattern, plain string) {
 	if strings.ContainsAny(text, `*?\`) {
 		return text, ""
 	}
-	if len(text) <= maxKey && !strings.HasPrefix(text, "redlockd:") {
-		whole = redlock.Key(text)
-	}
-	return strings.ReplaceAll("*"+strings.ReplaceAll(text, "[", `\[`)+"*", "**", "*"), whole
+	end := text[max(0, len(text)-maxSearched):]
+	return strings.ReplaceAll("*"+strings.ReplaceAll(end, "[", `\[`)+"*", "**", "*"), text
 }
 
 // readLocks reads locks with holders, META, fence and queue. A lock that cannot be read is

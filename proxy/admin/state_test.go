@@ -261,7 +261,8 @@ func stepper(t *testing.T, reader *forcible) *Server {
 
 func TestLocks_AStepIsTheWalkOfDLOCKS(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		reader := &forcible{fakeReader: lookingAt("mine:1", "mine:2", "theirs", "mine:3", "mine:[4]")}
+		long := "mine:" + strings.Repeat("customers/", 10) + "[5]"
+		reader := &forcible{fakeReader: lookingAt("mine:1", "mine:2", "theirs", "mine:3", "mine:[4]", redlock.Key(long))}
 		reader.note = &redlock.Note{Meta: "nightly run", Name: "worker-7", Client: "10.0.0.9:1"}
 		s := stepper(t, reader)
 		for _, c := range []struct {
@@ -270,10 +271,12 @@ func TestLocks_AStepIsTheWalkOfDLOCKS(t *testing.T) {
 		}{
 			{"/locks?count=2", "2", []string{"mine:1", "mine:2"}},
 			{"/locks?count=2&cursor=2", "4", []string{"mine:3"}},
-			{"/locks?count=9&cursor=4", "0", []string{"mine:[4]"}},
+			{"/locks?count=9&cursor=4", "0", []string{"mine:[4]", long}},
 			{"/locks?match=mine:%3F", "0", []string{"mine:1", "mine:2", "mine:3"}},
 			{"/locks?match=2", "0", []string{"mine:2"}},
 			{"/locks?match=[4]", "0", []string{"mine:[4]"}},
+			{"/locks?match=" + long[5:], "0", []string{long}},
+			{"/locks?match=sreports" + long[10:], "0", nil},          // the pattern has the end alone
 			{"/locks?count=1&match=mine:3", "1", []string{"mine:3"}}, // at once, by its whole name
 			{"/locks?count=1&match=theirs", "1", nil},
 		} {
