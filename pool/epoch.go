@@ -146,7 +146,7 @@ func (g *Group) learnEpochLocked(now time.Duration, others admission.Known) (sta
 		found = others
 	}
 	if found.Mark == "" {
-		found = s.Blank(e.Known, g.pool.firstConfiguration())
+		found = g.blankLocked(now)
 	}
 	if found.Mark == "" || found.Mark == e.Mark {
 		return nil
@@ -191,10 +191,29 @@ func (d *attempt) mayNotBeginLocked(now time.Duration, others elsewhere) string 
 	if n >= Quorum(len(g.lanes)) {
 		return ""
 	}
-	if blank := g.surveyLocked(now).Blank(g.epoch.Known, g.pool.firstConfiguration()); blank.Mark != "" && blank.Mark == g.epoch.Mark && first {
+	if blank := g.blankLocked(now); blank.Mark != "" && blank.Mark == g.epoch.Mark && first {
 		return ""
 	}
 	return g.evidenceText(now)
+}
+
+// blankLocked is the configuration with which this daemon begins a group of which all masters
+// answer, and the rest is blank where fewer than a quorum carry it. If all masters of an old
+// list come back empty, they show nothing of the changes that were made since. But a change
+// rests for the longest lease, and keeps so many masters that the others are no quorum. So a
+// daemon to which a quorum has proved its configuration within the longest lease has missed one
+// change at most, and what that left has lost its quorum, too.
+func (g *Group) blankLocked(now time.Duration) admission.Known {
+	o, proved := &g.pool.options, 0
+	for _, l := range g.lanes {
+		if l.carriedAt > 0 && now-l.carriedAt <= o.MaxTTL { // 1 % and 2 s less than the rest
+			proved++
+		}
+	}
+	if o.AwaitBootstrap && (g.epoch.Mark == "" || proved < Quorum(len(g.lanes))) {
+		return admission.Known{}
+	}
+	return g.surveyLocked(now).Blank(g.epoch.Known, g.pool.firstConfiguration())
 }
 
 // outdatedLocked reports whether the connection was admitted under another configuration
@@ -228,8 +247,13 @@ func (g *Group) evidenceText(now time.Duration) string {
 	}
 	text := fmt.Sprintf("%d of %d masters carry the configuration (%s), and %d must do so for %s before it is put on another one",
 		len(carry), len(g.lanes), strings.Join(carry, ", "), Quorum(len(g.lanes)), minEvidence)
-	if len(silent) > 0 {
+	switch {
+	case len(silent) > 0:
 		text += fmt.Sprintf("; no answer from %s: bring it back, or make sure that this daemon has the group's masters and run redlockd bootstrap --aged MASTER", strings.Join(silent, ", "))
+	case len(carry) == 0:
+		text += "; for a new group run redlockd bootstrap; if all masters lost their memory, see All masters lost in the runbook"
+	default:
+		text += "; make sure that this daemon has the group's masters and run redlockd bootstrap --aged MASTER"
 	}
 	return text + g.nextText()
 }

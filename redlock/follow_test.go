@@ -242,3 +242,60 @@ func TestFollow_AChangeAfterAnotherWaitsForTheLeases(t *testing.T) {
 	c.reconfigure(2, 3, 4)
 	grantedTwice(c, first, 2, 3, 4)
 }
+
+func awaiting(_ *daemon, o *pool.Options) { o.AwaitBootstrap = true }
+
+// A daemon without proof of its configuration may have missed changes: {a,b,c}, {a,b,d},
+// {a,d,e}. If a, b and c come back empty, it must not begin beside {d,e}.
+func TestEpoch_ADaemonWithoutProofBeginsNoGroupOfBlankMasters(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long)
+	one := c.startDaemon(awaiting)
+	for i, s := range c.servers {
+		keptOut(t, one, i, "is empty", "for a new group run redlockd bootstrap", "All masters lost in the runbook")
+		if keys := s.Keys(); len(keys) != 0 {
+			t.Errorf("%s has %q", name(i), keys)
+		}
+	}
+	if err := bootstrap(c, false); err != nil {
+		t.Fatal(err)
+	}
+	for i := range c.servers {
+		one.await(i, "voting")
+	}
+}
+
+// A daemon that served until just now begins again by itself, and the masters wait for the
+// longest lease. Later it has no proof any more.
+func TestEpoch_ADaemonBeginsAgainWithinTheLongestLeaseOfItsProof(t *testing.T) {
+	t.Parallel()
+	for name, passes := range map[string]time.Duration{"at once": 0, "too late": long} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 3, long)
+			c.bootstrapOf(0, 1, 2)
+			one := c.startDaemon(awaiting)
+			for i := range c.servers {
+				one.await(i, "voting")
+			}
+			one.take("k", long)
+			one.settled(0, 1, 2) // each has answered under a seal
+			for _, s := range c.servers {
+				s.Kill()
+			}
+			for i := range c.servers {
+				one.await(i, "down")
+			}
+			one.clock.Ahead.Add(int64(passes))
+			for _, s := range c.servers {
+				s.RestartEmpty()
+			}
+			for i := range c.servers {
+				if passes == 0 {
+					one.await(i, "quarantined")
+				} else {
+					keptOut(t, one, i, "is empty", "for a new group run redlockd bootstrap")
+				}
+			}
+		})
+	}
+}

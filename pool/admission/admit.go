@@ -157,7 +157,7 @@ func unescaped(prefix string) string {
 
 // AgedAdvice is what helps a blank master with which no daemon begins, and what it risks.
 func AgedAdvice(master string) string {
-	return fmt.Sprintf("if they are gone for good run redlockd bootstrap --aged %s: it votes when it has its age. "+
+	return fmt.Sprintf("run redlockd bootstrap --aged %s; it votes when it has its age. "+
 		"If a redlockd reconfigure that this command missed has changed the group, two groups could grant one lock", master)
 }
 

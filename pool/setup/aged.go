@@ -1,9 +1,9 @@
 // Aged: an incarnation of one blank master begins because the operator requests it.
 //
-// A daemon begins with a blank master only after it has read that its own settings are those
-// of the group: on a quorum of its masters, or on all that are not blank. Where neither is to be
-// had, because other masters are gone for good, the operator knows whether they are. The
-// incarnation is as young as any other one: it votes when it has its age.
+// A daemon begins with a blank master only after it has read on a quorum of its masters that
+// its own settings are those of the group. Where too few have them, because others are blank
+// or gone for good, the operator knows whether they are. The incarnation is as young as
+// any other one: it votes when it has its age.
 
 package setup
 
@@ -118,9 +118,7 @@ func (a *aging) mayBegin() (blank []int, err error) {
 	case carriers >= pool.Quorum(n):
 		return nil, fmt.Errorf("%d of %d masters answer with the settings of the group, %d are needed: a daemon begins with master %s by itself", carriers, n, pool.Quorum(n), a.one.master.Name)
 	case len(a.reached) == n && carriers == 0:
-		return nil, errors.New("all masters are blank: for a new group run redlockd bootstrap; without it a daemon begins with them by itself")
-	case len(a.reached) == n:
-		return nil, fmt.Errorf("all %d masters answer: a daemon begins with master %s by itself", n, a.one.master.Name)
+		return nil, errors.New("all masters are blank: run redlockd bootstrap; if they lost their memory, see All masters lost in the runbook")
 	}
 	return blank, nil
 }

@@ -246,13 +246,17 @@ func findLonely(all []*finding) {
 		}
 	}
 	quorum := pool.Quorum(len(all))
-	if len(silent) == 0 || carriers == 0 || carriers >= quorum || carriers+blank < quorum {
+	if carriers == 0 || carriers >= quorum || carriers+blank < quorum {
 		return
+	}
+	first := ""
+	if len(silent) > 0 {
+		first = "Bring back " + strings.Join(silent, ", ") + ". If they are gone for good: "
 	}
 	for _, f := range all {
 		if f.seal == newSeal {
-			f.problem("is empty, and only %d of %d masters answer with the settings of the group, %d are needed: no daemon begins with it. Bring back %s, or %s",
-				carriers, len(all), quorum, strings.Join(silent, ", "), admission.AgedAdvice(f.master.Name))
+			f.problem("is empty, and only %d of %d masters answer with the settings of the group, %d are needed: no daemon begins with it. %s%s",
+				carriers, len(all), quorum, first, admission.AgedAdvice(f.master.Name))
 		}
 	}
 }

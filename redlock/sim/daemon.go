@@ -61,6 +61,9 @@ func (d *daemon) options() pool.Options {
 		MaxTTL: s.MaxTTL, MaxKeep: s.MaxKeep, MasterTimeout: masterTimeout, Databases: 1, MaxFlush: s.MaxFlush,
 		Clock: d.clock, Dialer: d.dial, Tasks: tasks{d}, Jitter: d.jitter,
 		Logger: slog.New(&errorHandler{world: d.world}),
+		// The first daemons of a world begin the group. Elsewhere each may begin it again,
+		// which is more than daemons do.
+		AwaitBootstrap: len(s.Lists) > 0 && d.world.now > time.Second,
 	}
 	if s.MaxWait > 0 {
 		o.Tracker = d.track
