@@ -60,6 +60,11 @@ func controls() []control {
 		{"claims", "TestAdmission_ADaemonThatMissedAChangeGetsNoQuorum", twoHolders},
 		{"meet", "TestFollow_AChangeWhoseQuorumsNeedNotMeetIsRefused", twoHolders},
 		{"change-rest", "TestFollow_AChangeAfterAnotherWaitsForTheLeases", twoHolders},
+		{"one-epoch", "TestEpoch_AConnectionOfBeforeTwoChangesDoesNotVote", twoHolders},
+		{"newcomer-first", "TestEpoch_AChangeThatIsInterruptedBeginsWithNoNewMaster", twoHolders},
+		{"rename-blind", "TestEpoch_OfTwoChangesAtOnceOneTakesPlace", twoHolders},
+		{"in-force", "TestEpoch_OfTwoChangesThatStopHalfwayNoneIsUsed", twoHolders},
+		{"claims-order", "TestEpoch_ABlankGroupBeginsWithOneOfTwoLists", twoHolders},
 		{"distinct", "TestAdmission_OneServerUnderTwoAddressesIsOneMaster", "by one server of two"},
 	}
 }
