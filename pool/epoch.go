@@ -53,6 +53,9 @@ type carried struct {
 func (l *lane) noteSealLocked(seal string, stored admission.StoredConfiguration) {
 	g := l.group
 	print := admission.FingerprintOf(seal)
+	if now := stored.Now; print == "" && now != nil && now.KeyPrefix != g.pool.options.KeyPrefix {
+		print = now.String() // not blank: the seal of its daemons has another name
+	}
 	settings, mark := admission.SplitMark(print)
 	ours, _ := admission.SplitMark(g.pool.fingerprint(g.db, "", l.master.Name))
 	l.carries = carried{max(g.now(), 1), admission.Carried{Fingerprint: print, Mark: mark, Ours: settings == ours && mark != "", Stored: stored}}

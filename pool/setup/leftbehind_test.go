@@ -200,3 +200,18 @@ func TestReconfigure_FiveMastersBecomeThree(t *testing.T) {
 		t.Errorf("the daemon with five masters began with e: %q", got)
 	}
 }
+
+// A daemon of the group with another key prefix finds each seal of its own missing.
+func TestAdmission_AnotherKeyPrefixClaimsNoMasterThatRestartsEmpty(t *testing.T) {
+	servers, o := bootstrapped(t, 3)
+	other := o
+	other.KeyPrefix = "locks:"
+	for i, s := range servers {
+		s.RestartEmpty() // while no daemon of the group runs
+		seen(t, other, i, "refused is empty, and 0 of 3 masters carry the configuration ()")
+		if keys := s.Keys(); len(keys) != 0 {
+			t.Errorf("master %d has %q", i, keys)
+		}
+		seen(t, o, i, "voting")
+	}
+}
