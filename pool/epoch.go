@@ -261,6 +261,15 @@ func (g *Group) evidenceText(now time.Duration) string {
 	return text + g.nextText()
 }
 
+// leftText is that a change has left the master out, for people.
+func (l *lane) leftText() string {
+	now := l.carries.Stored.Now
+	if now == nil || now.Mark() != l.carries.Mark || slices.ContainsFunc(now.Masters, func(m Master) bool { return m.Name == l.master.Name }) {
+		return ""
+	}
+	return fmt.Sprintf("; this master left the group at epoch %d", now.Epoch)
+}
+
 // nextText names the configuration that replaced this daemon's, for people.
 func (g *Group) nextText() string {
 	if g.epoch.next == nil {

@@ -50,7 +50,7 @@ type Request struct {
 	// Refusal is why a master that does not carry the configuration may not get it now; "" =
 	// it may. The script does so at most MaxSkew after Clock, by the master's clock.
 	Refusal   string
-	Hint      string // how this daemon gets the configuration of the others, if that is known
+	Hint      string // why the configurations differ, and how this daemon gets that of the others, if that is known
 	Lost      bool   // that includes one that carries another change to the same epoch, which is lost
 	Texts     string // of the configuration, see StoredTexts; "" if they are unknown
 	Group     string

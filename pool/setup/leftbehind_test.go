@@ -215,3 +215,37 @@ func TestAdmission_AnotherKeyPrefixClaimsNoMasterThatRestartsEmpty(t *testing.T)
 		seen(t, o, i, "voting")
 	}
 }
+
+// The master that left refuses the daemons of each list, with the reason.
+func TestReconfigure_AMasterThatLeftRefusesEveryDaemon(t *testing.T) {
+	servers, former := bootstrapped(t, 3)
+	former.FollowOff = true
+	is := running(t, former)
+	within(t, "c votes", is(2, "voting"))
+	d := faulty.Start(t)
+	now := renamed(optionsOf(servers[0], servers[1], d), "a", "b", "d")
+	if out, err := reconfigure(t, now, false); err != nil || !strings.Contains(out, "c leaves: it refuses daemons in 2 databases") {
+		t.Fatal(out, err)
+	}
+	const left = "this master left the group at epoch 2"
+	within(t, "c refuses the daemon that it has served", is(2, left))
+	seen(t, former, 2, left)
+	mistaken := renamed(optionsOf(servers[0], servers[2], d), "a", "c", "d")
+	mistaken.FollowOff = true
+	seen(t, mistaken, 1, left)
+	alone := renamed(optionsOf(servers[2], faulty.Start(t), faulty.Start(t)), "c", "x", "y")
+	seen(t, alone, 0, left)
+	if got := identity(t, servers[2]); !strings.Contains(got, "/epoch=2-") {
+		t.Errorf("c carries %q", got)
+	}
+	// A later change has it again, as a new one.
+	before := lives(t, servers)
+	again := renamed(optionsOf(servers[0], servers[1], servers[2]), "a", "b", "c")
+	if out, err := reconfigure(t, again, false); err != nil {
+		t.Fatal(out, err)
+	}
+	seen(t, again, 2, "voting")
+	if now := lives(t, servers); now[2].ID == before[2].ID || now[2].Base == 0 {
+		t.Errorf("c goes on where it was: %+v", now[2])
+	}
+}
