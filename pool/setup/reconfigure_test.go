@@ -156,6 +156,39 @@ func TestReconfigure_TheLongerOfBothLimitsHoldsUntilItIsOver(t *testing.T) {
 	ahead("another change")
 }
 
+// A master that restarts empty waits for the longer leases, and no longer than they last.
+func TestReconfigure_TheShorterLimitHoldsWhenTheLongerLeasesAreOver(t *testing.T) {
+	servers, was := bootstrapped(t, 3)
+	long := was
+	long.MaxTTL = 3 * time.Second
+	for _, o := range []pool.Options{long, was} {
+		if out, err := reconfigure(t, o, false); err != nil {
+			t.Fatal(out, err)
+		}
+	}
+	is := running(t, was)
+	within(t, "b is admitted", is(1, "quarantined"))
+	begins := func() int64 {
+		t.Helper()
+		servers[1].RestartEmpty()
+		within(t, "a daemon begins with b", func() bool { return identity(t, servers[1]) != "" })
+		return lives(t, servers)[1].Base
+	}
+	others := max(lives(t, servers)[0].Base, lives(t, servers)[2].Base)
+	first := begins()
+	if first < others {
+		t.Errorf("b begins %d ms before the others, although leases of 3 s may run", (others-first)/1000)
+	}
+	within(t, "b votes", is(1, "voting"))
+	if us := time.Now().UnixMicro(); us < others+clock.Micros(was.Age()) {
+		t.Errorf("b votes %d ms before the longer leases are over", (others+clock.Micros(was.Age())-us)/1000)
+	}
+	second := begins()
+	if ahead := second - time.Now().UnixMicro(); second <= first || ahead > 0 {
+		t.Errorf("b begins %d ms from now, %d ms after its first begin, although no longer leases run", ahead/1000, (second-first)/1000)
+	}
+}
+
 func TestReconfigure_ChangesNothingUnlessAllMastersAnswer(t *testing.T) {
 	servers, o := bootstrapped(t, 3)
 	before := identity(t, servers[0])
