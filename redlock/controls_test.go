@@ -58,6 +58,7 @@ func controls() []control {
 		{"one-seal", "TestFence_ReadersThatComeAtOnceNeverShareOne", "was given to two readers"},
 		{"counted-permits", "TestPermits_ThreeMinoritiesOfTwoPermitsAreNotThreeHolders", "3 tokens hold 2 permits"},
 		{"claims", "TestAdmission_ADaemonThatMissedAChangeGetsNoQuorum", twoHolders},
+		{"claims", "TestFollow_FiveMastersBecomeThreeBesideADaemonOfTheFive", twoHolders},
 		{"meet", "TestFollow_AChangeWhoseQuorumsNeedNotMeetIsRefused", twoHolders},
 		{"change-rest", "TestFollow_AChangeAfterAnotherWaitsForTheLeases", twoHolders},
 		{"one-epoch", "TestEpoch_AConnectionOfBeforeTwoChangesDoesNotVote", twoHolders},

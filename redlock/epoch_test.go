@@ -40,6 +40,54 @@ func aroundScripts(o *pool.Options, around func(master string, send func())) {
 	}
 }
 
+// operator runs commands that reach some of the masters by relays of their own.
+type operator struct {
+	*cluster
+	relays   map[string]*faulty.Relay
+	guardOff bool
+}
+
+func (c *cluster) operator(masters ...int) *operator {
+	p := &operator{cluster: c, relays: map[string]*faulty.Relay{}}
+	for _, i := range masters {
+		p.relays[name(i)] = faulty.NewRelay(c.servers[i].Addr())
+		c.t.Cleanup(p.relays[name(i)].Close)
+	}
+	return p
+}
+
+func (p *operator) cutOff() {
+	for _, r := range p.relays {
+		r.Refuse()
+		r.Cut()
+	}
+}
+
+func (p *operator) optionsFor(masters ...int) pool.Options {
+	o := p.cluster.optionsFor(masters...)
+	o.RestartGuardOff = p.guardOff
+	for i, m := range o.Masters {
+		if r := p.relays[m.Name]; r != nil {
+			o.Masters[i].Address = r.Addr()
+		}
+	}
+	return o
+}
+
+func (p *operator) bootstrap(masters ...int) {
+	p.t.Helper()
+	if err := setup.Bootstrap(p.t.Context(), p.optionsFor(masters...), setup.BootstrapTerms{}, p.t.Output()); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *operator) reconfigure(masters ...int) {
+	p.t.Helper()
+	if err := setup.Reconfigure(p.t.Context(), p.optionsFor(masters...), false, p.t.Output()); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
 // reconfigureAround runs a change, and another operator's work between what it reads and
 // its first write.
 func (c *cluster) reconfigureAround(work func(), masters ...int) error {
@@ -113,36 +161,18 @@ func (d *daemon) either(i int, words ...string) {
 func TestEpoch_AConnectionOfBeforeTwoChangesDoesNotVote(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 4, long)
-	away := faulty.NewRelay(c.servers[2].Addr())
-	t.Cleanup(away.Close)
-	operator := func(masters ...int) pool.Options {
-		o := c.optionsFor(masters...)
-		for i := range o.Masters {
-			if o.Masters[i].Name == name(2) {
-				o.Masters[i].Address = away.Addr()
-			}
-		}
-		o.RestartGuardOff = true // nothing is held that a change would wait for
-		return o
-	}
-	reconfigure := func(masters ...int) {
-		if err := setup.Reconfigure(t.Context(), operator(masters...), false, t.Output()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := setup.Bootstrap(t.Context(), operator(0, 1, 2), setup.BootstrapTerms{}, t.Output()); err != nil {
-		t.Fatal(err)
-	}
+	p := c.operator(2)
+	p.bootstrap(0, 1, 2)
 	one := c.startDaemon(pinned, listing(0, 1, 2))
 	one.await(2, "voting")
-	away.Refuse()
-	away.Cut()
-	reconfigure(0, 1, 3)
+	p.cutOff()
+	p.guardOff = true // nothing is held that a change would wait for
+	p.reconfigure(0, 1, 3)
 	keptOut(t, one, 0, "other settings")
 	keptOut(t, one, 1, "other settings")
 	one.await(2, "voting")
 	first := bareGrant(c, long, 0, []int{0, 1, 3}, unbound)
-	reconfigure(0, 1, 2)
+	p.reconfigure(0, 1, 2)
 	one.either(0, "voting", "this daemon admits masters in")
 	noQuorum(t, alone(one, first, "{b, d}"), "0 of 3")
 }
