@@ -295,7 +295,7 @@ func TestRunbook_CommandsThatChangeTheMastersDoWhatItTells(t *testing.T) {
 	list := here.Replace("a=10.0.0.1:6379,b=10.0.0.2:6379,d=10.0.0.4:6379")
 	eventually(t, "the daemon follows", func() bool {
 		info := c.info(t, "masters")
-		return info["masters"] == "3" && info["masters_voting"] == "3"
+		return info["masters"] == "3" && info["masters_voting"] == "3" && info["configuration_epoch"] == "5"
 	}, func() string { return fmt.Sprint(c.info(t, "masters")) })
 	for i, s := range []*faulty.Server{servers[0], servers[1], servers[3]} {
 		if line := c.info(t, "masters")[fmt.Sprint("master", i)]; !strings.Contains(line, "address="+s.Addr()+",") {
