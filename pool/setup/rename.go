@@ -227,17 +227,24 @@ func masterPart(c *change, name string) string {
 	return part
 }
 
-// rest waits until the leases of the list before the former one are over.
+// rest waits until the leases of the list before the former one are over. Before a quorum gets
+// larger, it also waits until the daemons have renewed their holds, which they do at a third of
+// the ttl: the larger quorum could not extend a lease that rests on a bare one.
 func (c *change) rest(ctx context.Context, newest admission.StoredConfiguration) error {
-	if newest.Former == nil {
-		return nil // nothing was renamed
+	var wait time.Duration
+	text := fmt.Sprintf("epoch %d is too young: waiting %%s until the leases before it are over\n", c.former.Epoch)
+	if newest.Former != nil { // something was renamed
+		now := clock.Micros(c.group.options.Clock.Now()) + medianOffset(c.all)
+		wait = min(time.Duration(newest.At-now)*time.Microsecond, 0) + c.group.options.Age()
 	}
-	now := clock.Micros(c.group.options.Clock.Now()) + medianOffset(c.all)
-	wait := min(time.Duration(newest.At-now)*time.Microsecond, 0) + c.group.options.Age()
+	former, next := pool.Quorum(len(c.former.Masters)), pool.Quorum(len(c.next.Masters))
+	if renewed := c.group.options.MaxTTL / 2; next > former && renewed > wait {
+		wait, text = renewed, fmt.Sprintf("a quorum is to be %d masters and not %d: waiting %%s until the daemons have renewed their locks with HOLD on all masters\n", next, former)
+	}
 	if wait <= 0 {
 		return nil
 	}
-	fmt.Fprintf(c.out, "epoch %d is too young: waiting %s until the leases before it are over\n", c.former.Epoch, humanDuration(wait))
+	fmt.Fprintf(c.out, text, humanDuration(wait))
 	if err := c.group.sleep(ctx, wait); err != nil {
 		return err
 	}
