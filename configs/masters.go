@@ -118,6 +118,14 @@ func mastersFile(c *Config) value {
 	return v
 }
 
+// ParseMasters reads entries as those of the option masters, of any number.
+func ParseMasters(entries []string) ([]Master, error) {
+	var c Config
+	o := option{name: "masters", advice: "write for example d=10.0.0.4:6379",
+		value: value{secret: true, allowed: "[name=]host:port, redis[s]://user:password@host:port, unix:/path"}}
+	return c.Masters, errors.Join(o.explain(c.setMasters(entries, ""), "", given{})...)
+}
+
 // setMasters sets the masters, one for each entry. It never shows an entry as it was given:
 // any part of it may belong to a password with an unescaped comma, slash or at-sign.
 func (c *Config) setMasters(entries []string, file string) error {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"redlockd/configs"
 )
 
 // Words that may stand first on the command line. No word means: serve.
@@ -17,6 +19,7 @@ const (
 	wordBootstrap    = "bootstrap"
 	wordCheck        = "check"
 	wordReconfigure  = "reconfigure"
+	wordMasters      = "masters"
 	wordQuarantine   = "quarantine"
 	wordLock         = "lock"
 	wordTop          = "top"
@@ -52,6 +55,9 @@ var subcommands = []subcommand{
 	{wordReconfigure, "", "put other masters, limits or another version in force", []flagRow{
 		{"force", "", "assert that no daemon with other settings runs any more"},
 	}, "embedded masters take their settings from every start"},
+	{wordMasters, "add|remove|replace", "add NAME=ADDRESS, remove NAME or replace OLD NEW=ADDRESS while the daemons serve, by reconfigure", []flagRow{
+		{"force", "", "as that of reconfigure"},
+	}, "embedded masters stay as they are"},
 	{wordQuarantine, "MASTER", "end the incarnation of a master whose files were replaced", nil, "embedded masters are new at every start"},
 	{wordLock, "[OPTION...] KEY -- COMMAND [ARGUMENT...]", "run COMMAND while the lock on KEY is held", optionsOf(lockFlags(&lockOptions{})), ""},
 	{wordTop, "", "show masters, rates, waits and the locks held longest, each second", optionsOf(topFlags(&topOptions{})), ""},
@@ -71,8 +77,11 @@ var ErrUsage = errors.New("wrong usage")
 // CommandLine is the command line taken apart.
 type CommandLine struct {
 	Word   string // "" or the word of a subcommand
-	Force  bool   // bootstrap --force, reconfigure --force
+	Force  bool   // bootstrap --force, reconfigure --force, masters --force
 	Master string // quarantine MASTER
+	// Join and Leave are the masters of masters add, remove and replace.
+	Join  []configs.Master
+	Leave []string
 	// FenceAbove is bootstrap --fence-above, 0 without it.
 	FenceAbove  int64
 	Aged        string   // bootstrap --aged MASTER
@@ -94,6 +103,9 @@ func Parse(args []string) (CommandLine, error) {
 		err = errors.Join(command.takeFenceAbove(), command.takeAged())
 	case wordReconfigure:
 		command.Force = command.takeSwitch("--force")
+	case wordMasters:
+		command.Force = command.takeSwitch("--force")
+		err = command.takeChange()
 	case wordCheck:
 		command.Performance = command.takeSwitch("--performance")
 	case wordQuarantine:
@@ -174,6 +186,35 @@ func (c *CommandLine) takeValue(flag string) (value string, found bool) {
 	c.Args = slices.Concat(c.Args[:i], rest)
 	return value, true
 }
+
+// takeChange removes the words of masters before its options. Without words --help may follow.
+func (c *CommandLine) takeChange() (err error) {
+	n := slices.IndexFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, "-") })
+	if n < 0 {
+		n = len(c.Args)
+	}
+	words := c.Args[:n]
+	c.Args = c.Args[n:]
+	var join []string
+	switch {
+	case n == 0:
+		return nil
+	case n > 1 && words[0] == "add":
+		join = words[1:]
+	case n > 1 && words[0] == "remove":
+		c.Leave = words[1:]
+	case n == 3 && words[0] == "replace":
+		c.Leave, join = words[1:2], words[2:]
+	default:
+		return errMastersUsage
+	}
+	if len(join) > 0 {
+		c.Join, err = configs.ParseMasters(strings.Split(strings.Join(join, ","), ","))
+	}
+	return err
+}
+
+var errMastersUsage = fmt.Errorf("masters needs its change before its options: redlockd masters add NAME=ADDRESS, remove NAME, or replace OLD NEW=ADDRESS; then --masters LIST and the other settings of the daemons%w", usage{})
 
 // takeFenceAbove removes --fence-above N. The masters decide which numbers are allowed.
 func (c *CommandLine) takeFenceAbove() error {

@@ -12,5 +12,6 @@
 //   - aged.go: one blank master begins where no daemon begins with it;
 //   - rename.go, rename.lua: other masters, while the daemons serve;
 //   - reconfigure.go, reconfigure.lua: other limits or versions, and other masters by force;
+//   - masters.go: the list after masters join or leave, for both of them;
 //   - quarantine.go: a master's memory begins anew.
 package setup

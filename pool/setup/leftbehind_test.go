@@ -4,6 +4,7 @@ package setup
 // one. Beside a master that the change left out, it would be a quorum of the former settings.
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -31,18 +32,24 @@ func replacedMaster(t *testing.T) (servers []*faulty.Server, former, now pool.Op
 // a master's state and detail have a text.
 func running(t *testing.T, o pool.Options) (is func(lane int, text string) func() bool) {
 	t.Helper()
+	reports := statuses(t, o)
+	return func(lane int, text string) func() bool {
+		return func() bool {
+			s := reports()[lane]
+			return strings.Contains(s.State+" "+s.Detail, text)
+		}
+	}
+}
+
+// statuses starts a daemon's lanes until the test ends.
+func statuses(t *testing.T, o pool.Options) func() []pool.MasterReport {
+	t.Helper()
 	p, err := pool.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
-	g := p.Start()
-	return func(lane int, text string) func() bool {
-		return func() bool {
-			s := g.Statuses()[lane]
-			return strings.Contains(s.State+" "+s.Detail, text)
-		}
-	}
+	return p.Start().Reports
 }
 
 func wipe(t *testing.T, s *faulty.Server) {
@@ -61,6 +68,36 @@ func TestAdmission_ADaemonThatMissedAChangeBeginsWithNoBlankMaster(t *testing.T)
 	}
 	seen(t, now, 1, "voting")
 	seen(t, former, 1, "serves daemons with other settings")
+}
+
+// Operators see on each daemon which configuration a master carries.
+func TestStatus_ShowsWhichConfigurationAMasterCarries(t *testing.T) {
+	servers, former := bootstrapped(t, 3)
+	former.FollowOff = true
+	behind := statuses(t, former)
+	all := func(daemon func() []pool.MasterReport, want string) func() bool {
+		return func() bool {
+			var words []string
+			for _, r := range daemon() {
+				words = append(words, fmt.Sprintf("%s %d %s", r.Name, r.Epoch, r.Configuration))
+			}
+			return strings.Join(words, ", ") == want
+		}
+	}
+	within(t, "all carry epoch 1", all(behind, "a 1 current, b 1 current, c 1 current"))
+	now := renamed(optionsOf(servers[0], servers[1], faulty.Start(t)), "a", "b", "d")
+	if out, err := reconfigure(t, now, false); err != nil {
+		t.Fatal(out, err)
+	}
+	within(t, "the daemon is behind", all(behind, "a 2 newer, b 2 newer, c 2 left"))
+	if got := pool.Epoch(behind()); got != 0 {
+		t.Errorf("no master carries its configuration, and it has epoch %d", got)
+	}
+	follows := statuses(t, now)
+	within(t, "another daemon has it", all(follows, "a 2 current, b 2 current, d 2 current"))
+	if got := pool.Epoch(follows()); got != 2 {
+		t.Errorf("epoch %d, want 2", got)
+	}
 }
 
 // A process that knows the former configuration does not either, whatever it sees later.

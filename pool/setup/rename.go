@@ -227,17 +227,24 @@ func masterPart(c *change, name string) string {
 	return part
 }
 
-// rest waits until the leases of the list before the former one are over.
+// rest waits until the leases of the list before the former one are over. Before a quorum gets
+// larger, it also waits until the daemons have renewed their holds, which they do at a third of
+// the ttl: the larger quorum could not extend a lease that rests on a bare one.
 func (c *change) rest(ctx context.Context, newest admission.StoredConfiguration) error {
-	if newest.Former == nil {
-		return nil // nothing was renamed
+	var wait time.Duration
+	text := fmt.Sprintf("epoch %d is too young: waiting %%s until the leases before it are over\n", c.former.Epoch)
+	if newest.Former != nil { // something was renamed
+		now := clock.Micros(c.group.options.Clock.Now()) + medianOffset(c.all)
+		wait = min(time.Duration(newest.At-now)*time.Microsecond, 0) + c.group.options.Age()
 	}
-	now := clock.Micros(c.group.options.Clock.Now()) + medianOffset(c.all)
-	wait := min(time.Duration(newest.At-now)*time.Microsecond, 0) + c.group.options.Age()
+	former, next := pool.Quorum(len(c.former.Masters)), pool.Quorum(len(c.next.Masters))
+	if renewed := c.group.options.MaxTTL / 2; next > former && renewed > wait {
+		wait, text = renewed, fmt.Sprintf("a quorum is to be %d masters and not %d: waiting %%s until the daemons have renewed their locks with HOLD on all masters\n", next, former)
+	}
 	if wait <= 0 {
 		return nil
 	}
-	fmt.Fprintf(c.out, "epoch %d is too young: waiting %s until the leases before it are over\n", c.former.Epoch, humanDuration(wait))
+	fmt.Fprintf(c.out, text, humanDuration(wait))
 	if err := c.group.sleep(ctx, wait); err != nil {
 		return err
 	}
@@ -306,14 +313,25 @@ func (c *change) complete() error {
 }
 
 // renameAll puts the next configuration on the masters of the former list that carry the former
-// one, also on those that leave, so that no daemon uses them any more.
+// one, also on those that leave, so that no daemon uses them any more. All operators begin with
+// the same master. Of two changes at once, only the first one there goes on: the other masters
+// would be split between them.
 func (c *change) renameAll(inForce bool) error {
 	var errs []error
-	for _, one := range c.all {
-		if !has(c.former, one.master.Name) {
+	first := !slices.ContainsFunc(c.all, func(one *candidate) bool { return c.carriesNext(one) })
+	for _, m := range c.former.Masters {
+		i := slices.IndexFunc(c.all, func(one *candidate) bool { return one.master.Name == m.Name })
+		if i < 0 {
 			continue
 		}
+		one := c.all[i]
 		databases, err := c.renameOne(one, inForce)
+		if first && err == nil && databases == 0 {
+			if err := c.rival(one); err != nil {
+				return err
+			}
+		}
+		first = first && databases == 0
 		switch {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("reconfigure: master %s: %w", one.master.Name, err))
@@ -326,6 +344,25 @@ func (c *change) renameAll(inForce bool) error {
 	}
 	if len(errs) > 0 {
 		fmt.Fprintln(c.out, errors.Join(errs...))
+	}
+	return nil
+}
+
+// carriesNext reports whether a master carried the next configuration when it was read.
+func (c *change) carriesNext(one *candidate) bool {
+	return slices.ContainsFunc(one.seals, func(s sealRecord) bool { return s.mark() == c.next.Mark() })
+}
+
+// rival is the error if a master carries another change of the former configuration.
+func (c *change) rival(one *candidate) error {
+	if err := c.group.readSeals([]*candidate{one}, "reconfigure: master %s, database %d: %w", "reconfigure: reading records in database %d: %w"); err != nil {
+		return err
+	}
+	for _, s := range one.seals {
+		if now := s.stored.Now; now != nil && s.mark() == now.Mark() && now.Epoch >= c.next.Epoch {
+			return fmt.Errorf("reconfigure: another change, to epoch %d, came first on master %s: --masters %s; nothing was changed by this one. Wait until it is finished, then run this one again; if its operator is gone, finish it with --masters %[3]s",
+				now.Epoch, one.master.Name, now.Names())
+		}
 	}
 	return nil
 }

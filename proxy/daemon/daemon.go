@@ -73,6 +73,13 @@ func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stde
 		"reconfigure": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
 			return setup.Reconfigure(ctx, o, c.Force, out)
 		}),
+		"masters": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
+			join, err := poolOptions(configs.Config{Masters: c.Join}, nil) // reads their certificates
+			if err != nil {
+				return err
+			}
+			return setup.ChangeMasters(ctx, o, setup.MastersChange{Join: join.Masters, Leave: c.Leave}, c.Force, out)
+		}),
 		"quarantine": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
 			return setup.Quarantine(ctx, o, c.Master, out)
 		}),
