@@ -216,6 +216,9 @@ func (g *Group) blankLocked(now time.Duration) admission.Known {
 	if o.AwaitBootstrap && (g.epoch.Mark == "" || proved < Quorum(len(g.lanes))) {
 		return admission.Known{}
 	}
+	if next := g.epoch.next; next != nil && next.Epoch >= admission.EpochOf(g.epoch.Mark) {
+		return admission.Known{} // it was left behind, and leases may run that are longer than its own
+	}
 	return g.surveyLocked(now).Blank(g.epoch.Known, g.pool.firstConfiguration())
 }
 

@@ -164,3 +164,39 @@ func TestFollow_ADaemonWhoseFileIsTwoChangesOldFollows(t *testing.T) {
 		}
 	}
 }
+
+// The limit of the leases becomes longer, and a daemon keeps the shorter one. A power loss leaves
+// no trace of the change but in the memory of that daemon. What it began would vote while the
+// longer leases run.
+func TestFollow_ADaemonOfTheShorterLimitBeginsWithNoBlankGroup(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, time.Second)
+	c.bootstrapOf(0, 1, 2)
+	former := c.startDaemon()
+	former.await(2, "voting")
+	c.maxTTL = long
+	c.reconfigure(0, 1, 2)
+	keptOut(t, former, 0, "left behind: the masters have epoch 2")
+	now := c.startDaemon(unbound, relayed)
+	for i := range 3 {
+		now.await(i, "voting")
+	}
+	first := now.take("k", long)
+	now.leave(0, 1, 2)
+	for _, s := range c.servers {
+		s.RestartEmpty()
+	}
+	dials := func() int64 { return former.engine.Pool.Counters().Dials }
+	began := func() bool { return c.do(0, "ZCARD", "redlockd:seal") != int64(0) }
+	from := dials()
+	eventually(t, "the daemon has looked at each master some times", func() bool { return began() || dials() >= from+12 })
+	if began() {
+		former.await(0, "voting")
+		former.await(1, "voting")
+	}
+	noQuorum(t, alone(former, first, "three masters that forgot it"), "0 of 3", "left behind")
+	for _, r := range now.relays {
+		r.Accept()
+	}
+	now.await(2, "voting")
+}
