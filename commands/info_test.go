@@ -18,8 +18,8 @@ type fakeFigures struct {
 func (f *fakeFigures) Reports(db int) []redlock.MasterReport {
 	f.db = db
 	return []redlock.MasterReport{
-		{Status: redlock.MasterStatus{Name: "a", Address: "10.0.0.1:6379", State: "voting", Since: 2 * time.Second, RunID: "abc", Version: "7.0.15", Durable: true, Queued: 3, PendingReleases: 1}},
-		{Status: redlock.MasterStatus{Name: "b", Address: "10.0.0.2:6379", State: "down", Since: time.Minute, Detail: "said: x,y\r\nz"}},
+		{Status: redlock.MasterStatus{Name: "a", Address: "10.0.0.1:6379", State: "voting", Since: 2 * time.Second, RunID: "abc", Version: "7.0.15", Durable: true, Queued: 3, PendingReleases: 1, Epoch: 7, Configuration: "current"}},
+		{Status: redlock.MasterStatus{Name: "b", Address: "10.0.0.2:6379", State: "down", Since: time.Minute, Epoch: 6, Configuration: "stale", Detail: "said: x,y\r\nz"}},
 	}
 }
 
@@ -81,9 +81,9 @@ func TestINFO_HasTheFieldsThatClientsRead(t *testing.T) {
 		"role:master", "connected_slaves:0", "cluster_enabled:0",
 		"locks_acquired:1", "locks_refused:2", "locks_no_quorum:3", "locks_expired:4", "locks_split:5", "locks_released:6",
 		"locks_extended:7", "locks_given_back:8", "copies_undone:9", "copies_late:10", "second_seals:11", "third_seals:13", "copies_repaired:12",
-		"masters:2", "masters_voting:1",
-		"master0:name=a,address=10.0.0.1:6379,state=voting,since_ms=2000,run_id=abc,version=7.0.15,durable=true,queued=3,pending_releases=1,detail=",
-		"master1:name=b,address=10.0.0.2:6379,state=down,since_ms=60000,run_id=,version=,durable=false,queued=0,pending_releases=0,detail=said: x;y  z",
+		"masters:2", "masters_voting:1", "configuration_epoch:7",
+		"master0:name=a,address=10.0.0.1:6379,state=voting,since_ms=2000,epoch=7,run_id=abc,version=7.0.15,durable=true,queued=3,pending_releases=1,detail=",
+		"master1:name=b,address=10.0.0.2:6379,state=down,since_ms=60000,epoch=6,run_id=,version=,durable=false,queued=0,pending_releases=0,detail=said: x;y  z",
 	} {
 		if !strings.Contains(text, "\r\n"+line+"\r\n") {
 			t.Errorf("no line %s in\n%s", line, text)

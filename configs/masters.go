@@ -82,7 +82,7 @@ func (t TLS) Load() (*tls.Config, error) {
 }
 
 func masterList(c *Config) value {
-	v := list(nil, "LIST", ",", "3, 5, 7 or 9 of [name=]host:port, redis[s]://user:password@host:port, unix:/path", nil)
+	v := list(nil, "LIST", ",", "3 to 9 of [name=]host:port, redis[s]://user:password@host:port, unix:/path", nil)
 	v.set = func(list string) error { return c.setMasters(strings.Split(list, ","), "") }
 	v.show = func() string { return showMasters(c) }
 	return v.hidden().checked(checkMasters)
@@ -118,6 +118,14 @@ func mastersFile(c *Config) value {
 	return v
 }
 
+// ParseMasters reads entries as those of the option masters, of any number.
+func ParseMasters(entries []string) ([]Master, error) {
+	var c Config
+	o := option{name: "masters", advice: "write for example d=10.0.0.4:6379",
+		value: value{secret: true, allowed: "[name=]host:port, redis[s]://user:password@host:port, unix:/path"}}
+	return c.Masters, errors.Join(o.explain(c.setMasters(entries, ""), "", given{})...)
+}
+
 // setMasters sets the masters, one for each entry. It never shows an entry as it was given:
 // any part of it may belong to a password with an unescaped comma, slash or at-sign.
 func (c *Config) setMasters(entries []string, file string) error {
@@ -150,7 +158,7 @@ func checkMasters(c *Config) error {
 	if len(c.Masters) == 0 {
 		return nil // embedded masters are used then, whose number is checked
 	}
-	problems := []error{checkMajority(len(c.Masters))}
+	problems := []error{checkNumber(len(c.Masters))} // an even one is a step of a change
 	names, addresses := make(map[string]bool), make(map[string]bool)
 	for _, m := range c.Masters {
 		address := canonicalAddress(m)
@@ -162,12 +170,17 @@ func checkMasters(c *Config) error {
 	return errors.Join(problems...)
 }
 
-// checkMajority rejects a number of masters that no majority should be built of, and gives
+// checkNumber rejects a number of masters that no majority should be built of, and gives
 // the reason.
-func checkMajority(n int) error {
+func checkNumber(n int) error {
 	return about(fmt.Sprintf("%d masters", n), cmp.Or(
 		refuse(n > 9, "are more than a quorum should wait for", "use 9 at most; for more load, run more groups"),
-		refuse(n < 3, "cannot lose one and still have a majority", "use 3, or 5 to lose two"),
+		refuse(n < 3, "cannot lose one and still have a majority", "use 3, or 5 to lose two")))
+}
+
+// checkMajority rejects an even number, too.
+func checkMajority(n int) error {
+	return cmp.Or(checkNumber(n), about(fmt.Sprintf("%d masters", n),
 		refuse(n%2 == 0, fmt.Sprintf("survive the loss of %d, as %d do, and need one answer more for every decision: the number must be odd", (n-1)/2, n-1),
 			fmt.Sprintf("use %d or %d", n-1, n+1))))
 }

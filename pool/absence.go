@@ -124,6 +124,6 @@ func (p *Pool) Absent(lane int, a Absence) string { return p.NameOf(lane) + " " 
 
 // NameOf is a master's name with its address.
 func (p *Pool) NameOf(lane int) string {
-	m := &p.options.Masters[lane]
+	m := p.Master(lane)
 	return Status{Name: m.Name, Address: m.Address}.named()
 }

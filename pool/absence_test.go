@@ -13,6 +13,7 @@ func TestAbsence_SaysWhyAnAnswerDoesNotCount(t *testing.T) {
 	p := &Pool{options: Options{
 		Masters: []Master{{Name: "a", Address: "10.0.0.1:6379"}, {Name: "b:6379", Address: "b:6379"}}, MaxTTL: 10 * time.Second,
 	}}
+	p.masters.Store(&p.options.Masters)
 	good, quarantined := Seal{Good: true}, Seal{Good: true, Quarantined: true, Age: 2 * time.Second}
 	bad := func(err error) Seal { return Seal{Err: err} }
 	reply := func(err error) Reply { return Reply{Kind: ReplyError, Err: err} }

@@ -21,13 +21,15 @@ func TestAdmit_TheScriptIsToldWhatTheDaemonKnows(t *testing.T) {
 			if words[0] != "EVAL" {
 				continue
 			}
-			if len(words) != 14 || words[12] != "1" || words[13] != "0" || words[3] != s.group.sealKey || words[5] != "500000" || words[6] != "0" ||
-				len(words[7]) != 20 || words[8] != forMaster(s.group.fingerprint, "a") || words[9] != "" || words[10] != "0" {
+			first := s.pool.options.Configuration(1)
+			if len(words) != 18 || words[14] != "0" || words[3] != s.group.sealKey || words[4] != admission.ConfigurationKey || words[6] != "500000" || words[7] != "0" ||
+				len(words[8]) != 20 || words[9] != s.pool.options.Fingerprint(0, first.Mark(), "a") || words[10] != "" || words[11] != "0" ||
+				words[16] != "default" || words[17] != "" {
 				t.Errorf("told %q", words[2:])
 			}
-			floor, ok := text(words[11]).Number()
+			floor, ok := text(words[12]).Number()
 			if !ok || floor < s.masters[1].register-int64(10*time.Second/time.Microsecond) {
-				t.Errorf("floor %q, want the highest register seen", words[11])
+				t.Errorf("floor %q, want the highest register seen", words[12])
 			}
 		}
 		if a, b := admission.NewIncarnationID(), admission.NewIncarnationID(); a == b {

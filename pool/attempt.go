@@ -39,6 +39,9 @@ func (d *attempt) verify(ctx context.Context) (c *connection, err error) {
 	if !g.pool.tasks.Await(ctx, g.recordsRead) {
 		return nil, errNoRecords
 	}
+	if err := d.awaitTurn(ctx); err != nil {
+		return nil, err
+	}
 	a, err := d.admitOnce()
 	if err != nil {
 		return nil, err
@@ -93,24 +96,27 @@ func (l *lane) replaceLocked(of *Incarnation) {
 func (d *attempt) look() error {
 	l := d.lane
 	g := l.group
-	o := &g.pool.options
-	replies, err := wire.Ask(d.link, append(AppendRecordQueries(o, g.db, nil), wire.Words("ZRANGE", g.sealKey, "0", "0"))...)
+	g.mu.Lock()
+	lanes := g.lanes
+	g.mu.Unlock()
+	replies, err := wire.Ask(d.link, append(appendRecordQueries(lanes, nil), wire.Words("ZRANGE", g.sealKey, "0", "0"),
+		wire.Words("HGET", admission.ConfigurationKey, g.pool.options.Group))...)
 	if err != nil {
 		return err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch seal := replies[len(o.Masters)]; {
-	case seal.Err != nil: // it tells nothing: LOADING, NOPERM …
-	case len(seal.Items) > 0:
-		l.noteIdentityLocked(seal.Items[0].Str)
-	default:
-		l.stranger = false
+	if seal := replies[len(lanes)]; seal.Err == nil { // otherwise it tells nothing: LOADING, NOPERM …
+		text := ""
+		if len(seal.Items) > 0 {
+			text = seal.Items[0].Str
+		}
+		l.noteSealLocked(text, admission.ParseStored(replies[len(lanes)+1].Str))
 	}
-	l.mergeRecordsLocked(replies)
-	l.recordsWritten = make([]int64, len(g.lanes))
-	for i := range l.recordsWritten {
-		l.recordsWritten[i], _ = ReadRecord(replies[i])
+	l.mergeRecordsLocked(lanes, replies)
+	l.recordsWritten = make([]int64, maxMasters)
+	for i, other := range lanes {
+		l.recordsWritten[other.index], _ = ReadRecord(replies[i])
 	}
 	return nil
 }
@@ -138,12 +144,15 @@ func (d *attempt) admitOnce() (admission.Admission, error) {
 	l := d.lane
 	g := l.group
 	for range maxAdmissions {
+		others := g.elsewhere()
 		g.mu.Lock()
 		least := l.minRegisterLocked()
+		now := g.now()
+		o := g.pool.Options() // with the masters of now
 		r := admission.Request{
-			SealKey: g.sealKey, DB: g.db, Fingerprint: forMaster(g.fingerprint, l.master.Name),
-			Clock: g.medianLocked(g.now()), Durable: d.info.Durable(g.pool.options.AssumeDurable), Invalidate: l.invalidated, Floor: max(g.hybrid.Seen, least),
-			Strangers: g.strangersLocked(), LeastBase: g.leastBaseLocked(),
+			SealKey: g.sealKey, DB: g.db, Fingerprint: o.Fingerprint(g.db, g.epoch.Mark, l.master.Name),
+			Clock: g.medianLocked(now), Durable: d.info.Durable(o.AssumeDurable), Invalidate: l.invalidated, Floor: max(g.hybrid.Seen, least),
+			LeastBase: g.leastBaseLocked(), Refusal: d.mayNotBeginLocked(now, others), Hint: l.leftText() + g.nextText(), Texts: g.epoch.Texts, Group: o.Group, KeyPrefix: o.KeyPrefix,
 		}
 		g.mu.Unlock()
 		a, err := admission.Admit(d.link, r)
@@ -162,16 +171,6 @@ func (d *attempt) admitOnce() (admission.Admission, error) {
 	return admission.Admission{}, admission.Unfitf("every new incarnation of it begins with too low a register, %d times: its register is damaged; stop all daemons, delete %s on this master, start again", maxAdmissions, g.sealKey)
 }
 
-// noteIdentityLocked stores what counts of the identity that the master carries, also if
-// it is not admitted.
-func (l *lane) noteIdentityLocked(identity string) {
-	incarnation, err := admission.ParseIdentity(identity)
-	l.stranger = err == nil && incarnation.Fingerprint != forMaster(l.group.fingerprint, l.master.Name)
-	if err == nil && !l.stranger {
-		l.base = incarnation.Base
-	}
-}
-
 // leastBaseLocked is the latest base that is known of any master. It lies ahead of the
 // clocks while leases of longer, former limits may last.
 func (g *Group) leastBaseLocked() (base int64) {
@@ -179,28 +178,6 @@ func (g *Group) leastBaseLocked() (base int64) {
 		base = max(base, l.base)
 	}
 	return base
-}
-
-// strangersLocked names the masters that serve daemons with other settings, if they may
-// mean that the group was changed without this daemon. Then a blank master is not its to
-// begin with: one that it claims beside those of its list that the change left out could
-// make a quorum of the former settings. It has not missed a change if a quorum of its
-// masters is admitted. A stranger counts until it is reached again, so that a daemon that
-// loses it from sight does not forget it.
-func (g *Group) strangersLocked() (names []string) {
-	admitted := 0
-	for _, l := range g.lanes {
-		if l.stranger {
-			names = append(names, l.master.Name)
-		}
-		if l.conn != nil {
-			admitted++
-		}
-	}
-	if admitted >= Quorum(len(g.lanes)) {
-		return nil
-	}
-	return names
 }
 
 // endPredecessor makes sure that nothing of an earlier connection of this lane
@@ -226,6 +203,7 @@ func (d *attempt) connected(a admission.Admission) *connection {
 	c := &connection{lane: l, link: d.link, incarnation: a.Incarnation, connectedAt: g.now()}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	l.noteSealLocked(a.Incarnation.Identity, l.carries.Stored)
 	if l.incarnation == nil || l.incarnation.ID != a.Incarnation.ID {
 		g.counters.NewIncarnations++
 		clear(l.recordsWritten) // the records that it held may be lost with the incarnation before

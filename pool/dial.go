@@ -41,7 +41,7 @@ func (l *lane) dialSoon(cause error) {
 	g := l.group
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed {
+	if g.closed || l.left {
 		return
 	}
 	if l.attempts == 0 && !errors.Is(cause, errStalled) {
@@ -53,7 +53,7 @@ func (l *lane) dialSoon(cause error) {
 	l.redial = g.pool.options.Clock.AfterFunc(delay, func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if !g.closed {
+		if !g.closed && !l.left {
 			l.submitDialLocked()
 		}
 	})
@@ -122,16 +122,23 @@ func (c *connection) activate() {
 	c.armed = true
 	again := g.reconnectEntries()
 	g.mu.Lock()
-	if g.closed {
+	var err error
+	switch {
+	case g.closed || l.left:
+		err = errClosed
+	case c.outdatedLocked(): // since it was admitted
+		err = errOtherEpoch
+	}
+	if err != nil {
 		g.mu.Unlock()
 		c.timer.Stop()
 		c.link.Close()
-		l.dialFailed(errClosed)
+		l.dialFailed(err)
 		return
 	}
 	g.counters.Admissions++
 	l.conn, l.state, l.cause, l.since = c, stateUp, nil, g.now()
-	l.attempts, l.provedAt, l.failing = 0, 0, nil
+	l.attempts, l.provedAt, l.carriedAt, l.failing = 0, 0, 0, nil
 	l.queueFirstLocked(again)
 	l.queuePendingFirstLocked()
 	l.beat = true

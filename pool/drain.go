@@ -78,7 +78,7 @@ func (p *Pool) Undrain(name string) error {
 
 func (p *Pool) indexOf(name string) (int, error) {
 	var names []string
-	for i, m := range p.options.Masters {
+	for i, m := range p.Masters() {
 		if m.Name == name {
 			return i, nil
 		}

@@ -30,6 +30,8 @@ type fakeMaster struct {
 	runID   string
 	ahead   time.Duration // of the hand clock
 	blessed bool          // its first incarnation is old enough to vote
+	print   string        // of the settings, which it carries from the beginning
+	texts   string        // of the configuration
 
 	mu        sync.Mutex
 	identity  string // "" = blank
@@ -52,6 +54,7 @@ type fakeMaster struct {
 
 type fakeLink struct {
 	master *fakeMaster
+	db     int
 	id     int64
 	once   sync.Once
 	over   chan struct{}
@@ -59,14 +62,14 @@ type fakeLink struct {
 
 var _ Link = (*fakeLink)(nil)
 
-func (m *fakeMaster) dial() (Link, error) {
+func (m *fakeMaster) dial(db int) (Link, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.dials++
 	if m.forbidden != nil {
 		return nil, m.forbidden
 	}
-	l := &fakeLink{master: m, id: int64(m.dials), over: make(chan struct{})}
+	l := &fakeLink{master: m, db: db, id: int64(m.dials), over: make(chan struct{})}
 	m.links = append(m.links, l)
 	return l, nil
 }
@@ -171,6 +174,10 @@ func (m *fakeMaster) executeLocked(l *fakeLink, args []string) Reply {
 	switch args[0] {
 	case "EVAL":
 		return m.admitLocked(args)
+	case "HGET":
+		return text("1\n" + m.texts)
+	case "ZRANGE": // what it lost it carried: that it is blank is for the tests of real masters
+		return list(text("retired " + strings.Replace(m.print, "/db=0/", fmt.Sprintf("/db=%d/", l.db), 1)))
 	case "ZSCORE":
 		if args[1] == "redlockd:acked" {
 			if score, ok := m.records[args[2]]; ok {
@@ -211,8 +218,8 @@ func (m *fakeMaster) fileLocked(pairs []string) Reply {
 
 // admitLocked keeps an incarnation of this process unless it is to be invalidated.
 func (m *fakeMaster) admitLocked(args []string) Reply {
-	id, print, invalidate := args[7], args[8], args[9]
-	floor, _ := strconv.ParseInt(args[11], 10, 64)
+	id, print, invalidate := args[8], args[9], args[10]
+	floor, _ := strconv.ParseInt(args[12], 10, 64)
 	us := m.micros()
 	incarnation, err := admission.ParseIdentity(m.identity)
 	if err != nil || incarnation.RunID != m.runID || m.identity == invalidate {
@@ -238,6 +245,7 @@ type stage struct {
 	t       testing.TB
 	clock   *handClock
 	masters []*fakeMaster
+	byName  map[string]*fakeMaster
 	pool    *Pool
 	group   *Group
 }
@@ -254,30 +262,42 @@ func onStage(t *testing.T, n int, o Options, play func(*stage)) {
 
 func newStage(t testing.TB, n int, o Options, prepare ...func(m *fakeMaster, i int)) *stage {
 	t.Helper()
-	s := &stage{t: t, clock: newHandClock()}
-	byName := map[string]*fakeMaster{}
+	s := &stage{t: t, clock: newHandClock(), byName: map[string]*fakeMaster{}}
 	for i := range n {
-		m := &fakeMaster{clock: s.clock, runID: fmt.Sprintf("%040x", i+1), blessed: true}
+		name := string(rune('a' + i))
+		m := s.newMaster(name)
 		for _, f := range prepare {
 			f(m, i)
 		}
-		name := string(rune('a' + i))
-		s.masters, byName[name] = append(s.masters, m), m
-		o.Masters = append(o.Masters, Master{Name: name, Network: "tcp", Address: name + ":6379"})
+		s.masters = append(s.masters, m)
+		o.Masters = append(o.Masters, named(name))
 	}
 	o.Clock = s.clock
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	o.Dialer = func(_ context.Context, m Master, _ int) (Link, error) { return byName[m.Name].dial() }
+	o.Dialer = func(_ context.Context, m Master, db int) (Link, error) { return s.byName[m.Name].dial(db) }
 	p, err := New(o)
 	if err != nil {
 		t.Fatal(err)
+	}
+	first := admission.StoredConfiguration{Now: p.options.Configuration(1), InForce: true}
+	for name, m := range s.byName {
+		m.print, m.texts = p.options.Fingerprint(0, first.Now.Mark(), name), first.Texts()
 	}
 	s.pool, s.group = p, p.Group(0)
 	synctest.Wait()
 	return s
 }
+
+// newMaster is one more server, reachable under its name.
+func (s *stage) newMaster(name string) *fakeMaster {
+	m := &fakeMaster{clock: s.clock, runID: fmt.Sprintf("%040x", len(s.byName)+1), blessed: true}
+	s.byName[name] = m
+	return m
+}
+
+func named(name string) Master { return Master{Name: name, Network: "tcp", Address: name + ":6379"} }
 
 // change alters a master between two flushes.
 func (s *stage) change(lane int, f func(m *fakeMaster)) {
@@ -318,6 +338,7 @@ type asker struct {
 
 	mu      sync.Mutex
 	fence   int64
+	among   int // masters that the group had when it was queued
 	answers map[int][]Answer
 }
 
@@ -332,8 +353,8 @@ func releasing(key string) *asker {
 	return &asker{plan: Props{Key: key, SealZero: true}, words: []string{"DEL", key}}
 }
 
-func (a *asker) Props() Props        { return a.plan }
-func (a *asker) Propose(fence int64) { a.fence = fence }
+func (a *asker) Props() Props               { return a.plan }
+func (a *asker) Propose(fence int64, n int) { a.fence, a.among = fence, n }
 
 func (a *asker) Command(_ *SendContext, c *Command) bool {
 	if a.panics {

@@ -9,16 +9,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"redlockd/pool/admission"
 )
 
 // formatVersion changes whenever daemons of two versions must not share
 // masters, because scripts or keys differ.
-const formatVersion = "v1"
+const formatVersion = "v2"
 
-// fingerprint names everything on which two daemons on the same masters must agree.
+// settings names everything on which two daemons on the same masters must agree.
 // It is readable, so that a refusal can name the difference.
-// It is the same for all masters; see forMaster.
-func fingerprint(o *Options, db int) string {
+// It is the same for all masters and epochs; see Fingerprint.
+func (o *Options) settings(db int) string {
 	names := make([]string, 0, len(o.Masters))
 	for _, m := range o.Masters {
 		names = append(names, m.Name)
@@ -35,11 +37,22 @@ func fingerprint(o *Options, db int) string {
 	}, "/")
 }
 
-// Fingerprint is the text of these options for one database of one master.
-func (o *Options) Fingerprint(db int, name string) string { return forMaster(fingerprint(o, db), name) }
+// Fingerprint is the text of these options for one database of one master, with the mark of
+// the group's configuration. The master's name binds it: a copy of another master's
+// memory, as a replica or a restored file has it, never votes in its place.
+func (o *Options) Fingerprint(db int, mark, name string) string {
+	return o.settings(db) + "/epoch=" + mark + "/master=" + url.PathEscape(name)
+}
 
-// forMaster binds it to one master: a copy of another master's memory, as a
-// replica or a restored file has it, never votes in its place.
-func forMaster(fingerprint, name string) string {
-	return fingerprint + "/master=" + url.PathEscape(name)
+// Configuration is that of these options. Daemons may reach a master under different
+// addresses: only names and limits are compared.
+func (o *Options) Configuration(epoch int64) *admission.Configuration {
+	c := &admission.Configuration{
+		Epoch: epoch, Format: formatVersion, Group: o.Group, KeyPrefix: o.KeyPrefix, MaxTTL: o.MaxTTL, MaxKeep: o.MaxKeep,
+	}
+	for _, m := range o.Masters {
+		c.Masters = append(c.Masters, Master{Name: m.Name, Network: m.Network, Address: m.Address})
+	}
+	slices.SortFunc(c.Masters, func(a, b Master) int { return strings.Compare(a.Name, b.Name) })
+	return c
 }

@@ -16,15 +16,15 @@ func testOptions() *Options {
 }
 
 func TestFingerprint_DependsOnEverySettingAndOnNoOrder(t *testing.T) {
-	base := fingerprint(testOptions(), 0)
+	base := testOptions().settings(0)
 	shuffled := testOptions()
 	shuffled.Masters = []Master{{Name: "c"}, {Name: "a"}, {Name: "b"}}
-	if fingerprint(shuffled, 0) != base {
+	if shuffled.settings(0) != base {
 		t.Error("the order of the masters matters")
 	}
 	moved := testOptions()
 	moved.Masters[0].Address, moved.Masters[0].Password = "elsewhere:1", "secret"
-	if fingerprint(moved, 0) != base {
+	if moved.settings(0) != base {
 		t.Error("addresses or passwords matter: the same master may be reached in several ways")
 	}
 	for name, change := range map[string]func(*Options){
@@ -36,7 +36,7 @@ func TestFingerprint_DependsOnEverySettingAndOnNoOrder(t *testing.T) {
 	} {
 		o := testOptions()
 		change(o)
-		other := fingerprint(o, 0)
+		other := o.settings(0)
 		if other == base {
 			t.Errorf("%s does not matter", name)
 		}
@@ -44,7 +44,7 @@ func TestFingerprint_DependsOnEverySettingAndOnNoOrder(t *testing.T) {
 			t.Errorf("%s: difference %q, want it alone to be named", name, text)
 		}
 	}
-	other := fingerprint(testOptions(), 3)
+	other := testOptions().settings(3)
 	if got := admission.Difference(base, other); got != "db is 0 here and 3 there" {
 		t.Errorf("difference %q", got)
 	}
@@ -53,12 +53,12 @@ func TestFingerprint_DependsOnEverySettingAndOnNoOrder(t *testing.T) {
 func TestFingerprint_TheDifferenceNamesEveryFieldThatDiffers(t *testing.T) {
 	a, b := testOptions(), testOptions()
 	b.Group, b.MaxTTL = "green", 2*time.Minute
-	got := admission.Difference(fingerprint(a, 0), fingerprint(b, 0))
+	got := admission.Difference(a.settings(0), b.settings(0))
 	if got != "group is blue here and green there, max-ttl is 60000 here and 120000 there" {
 		t.Errorf("difference %q", got)
 	}
 	for _, foreign := range []string{"", "other", "a/b/c", strings.Repeat("/", 50)} {
-		if got := admission.Difference(fingerprint(a, 0), foreign); !strings.Contains(got, "another version") {
+		if got := admission.Difference(a.settings(0), foreign); !strings.Contains(got, "another version") {
 			t.Errorf("difference to %q: %q", foreign, got)
 		}
 	}

@@ -34,6 +34,7 @@ type flush struct {
 	// it reads the master's records, minRegister what the master's own register cannot be
 	// below: see records.go.
 	newRecords                      []record
+	recordLanes                     []*lane // that the records read are about
 	readRecords                     bool
 	recordsWrittenAt, recordsReadAt int // −1 = not sent
 	minRegister                     int64

@@ -25,11 +25,12 @@ func newFlushStage() *flushStage {
 	p := &Pool{options: Options{
 		Masters: []Master{{Name: "a"}}, MasterTimeout: 100 * time.Millisecond, Clock: hand, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}}
+	p.masters.Store(&p.options.Masters)
 	g := &Group{pool: p, sealKey: "redlockd:seal", clocked: true, ready: make(chan struct{}), closed: true,
 		Events: notify.Events{Config: notify.Config{Masters: p.options.Masters, Clock: hand, Logger: p.options.Logger}, Carried: true}}
 	l := &lane{group: g, statusLog: statusLog{closed: true}}
 	g.lanes = []*lane{l}
-	link, _ := (&fakeMaster{clock: hand}).dial()
+	link, _ := (&fakeMaster{clock: hand}).dial(0)
 	c := &connection{lane: l, link: link, incarnation: &Incarnation{Identity: "run line 0 0 print", RunID: "run", ID: "line"}, inFlight: true}
 	c.timer = hand.AfterFunc(time.Hour, func() {})
 	l.conn, l.state, l.running = c, stateUp, true // the test is the task

@@ -17,15 +17,15 @@ import (
 // their queues, so that operations have the same order on every master and
 // fence proposals rise in that order.
 type Group struct {
-	pool        *Pool
-	db          int
-	fingerprint string
-	sealKey     string
+	pool    *Pool
+	db      int
+	sealKey string
 
 	ready chan struct{} // closed once the clocks of a quorum were known
 
 	mu       sync.Mutex
-	lanes    []*lane
+	lanes    []*lane // by index; replaced as a whole, see follow.go
+	epoch    groupEpoch
 	hybrid   clock.Hybrid
 	offset   int64 // µs: the group's clock is the median of its masters' clocks
 	clocked  bool  // offset is known
@@ -45,11 +45,10 @@ type Group struct {
 
 func newGroup(p *Pool, db int) *Group {
 	o := &p.options
-	config := notify.Config{Masters: o.Masters, DB: db, Clock: o.Clock, Logger: o.Logger, Timeout: p.options.DialTimeout()}
+	config := notify.Config{Masters: p.Masters(), DB: db, Clock: o.Clock, Logger: o.Logger, Timeout: p.options.DialTimeout()}
 	g := &Group{
 		pool:        p,
 		db:          db,
-		fingerprint: fingerprint(o, db),
 		sealKey:     o.KeyPrefix + "redlockd:seal",
 		ready:       make(chan struct{}),
 		recordsRead: make(chan struct{}),
@@ -58,11 +57,8 @@ func newGroup(p *Pool, db int) *Group {
 		Events: notify.Events{Config: config, Prefix: o.KeyPrefix, Carried: !p.embedded() && o.Dialer == nil,
 			CountEvery: settingsEvery * heartbeat, Databases: &p.listenedDBs},
 	}
-	for i, m := range p.options.Masters {
-		g.lanes = append(g.lanes, &lane{
-			group: g, index: i, master: m,
-			statusLog: statusLog{logger: o.Logger, master: m.Name, db: db, last: &p.lastLines[i]},
-		})
+	for i, m := range p.Masters() {
+		g.lanes = append(g.lanes, newLane(g, i, m))
 	}
 	return g
 }
@@ -156,8 +152,8 @@ func (g *Group) send(ops []Operation) {
 		e := queueEntry{op: op, props: op.Props()}
 		if e.props.Sealed {
 			e.fence = g.tickLocked(now)
-			op.Propose(e.fence)
 		}
+		op.Propose(e.fence, len(g.lanes))
 		for _, l := range g.lanes {
 			if err := l.queueLocked(e); err != nil {
 				all = append(all, rejected{op, l.index, err})
@@ -196,9 +192,12 @@ func (g *Group) recoverPanic() {
 // Push queues an operation on one lane only.
 func (g *Group) Push(index int, op Operation) {
 	g.mu.Lock()
-	l := g.lanes[index]
-	err := l.queueLocked(queueEntry{op: op, props: op.Props()})
-	l.wakeLocked()
+	err := errLeft
+	if index < len(g.lanes) {
+		l := g.lanes[index]
+		err = l.queueLocked(queueEntry{op: op, props: op.Props()})
+		l.wakeLocked()
+	}
 	g.mu.Unlock()
 	if err != nil {
 		g.answer(op, Answer{Lane: index, Reply: wire.Failed(err)})
@@ -210,7 +209,9 @@ func (g *Group) Push(index int, op Operation) {
 func (g *Group) RetryRelease(index int, d PendingRelease) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.lanes[index].retryLocked(d)
+	if index < len(g.lanes) {
+		g.lanes[index].retryLocked(d)
+	}
 }
 
 // Time is the group's clock now, the median of its masters' clocks, in µs.
@@ -301,7 +302,7 @@ func (g *Group) close() {
 	g.Keys.Close()
 	g.Events.Close()
 	for _, l := range g.lanes {
-		l.close()
+		l.close(errClosed)
 	}
 	g.dialing.Wait()
 }

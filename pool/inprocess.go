@@ -81,7 +81,7 @@ func (d *attempt) verifyEmbedded() (*connection, error) {
 	if err := d.identify(); err != nil {
 		return nil, err
 	}
-	identity := run + " 0 0 0 " + forMaster(g.fingerprint, d.lane.master.Name)
+	identity := run + " 0 0 0 " + g.pool.fingerprint(g.db, "1", d.lane.master.Name)
 	if _, err := wire.AskOne(d.link, "ZADD", g.sealKey, "NX", "0", identity); err != nil {
 		return nil, err
 	}

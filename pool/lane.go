@@ -59,12 +59,14 @@ type lane struct {
 	invalidated string        // identity that the next admission must replace
 	failing     error         // the reason why the last flush was void although the master answered
 	provedAt    time.Duration // when the last good seal was sent
+	carriedAt   time.Duration // when the last seal was sent that found the identity, good or not
 
 	peerRecords
 
-	base     int64 // of the last incarnation with this daemon's settings
-	stranger bool  // it carried the identity of daemons with other settings at the last look
+	base    int64   // of the last incarnation with this daemon's settings
+	carries carried // configuration that stood on it at the last look
 
+	left         bool   // the list does not have it any more
 	claimedRunID string // run_id this lane is connected to, or about to be
 	lastID       int64  // CLIENT ID of the last admitted connection …
 	lastRun      string // … on the process with this run_id
@@ -293,7 +295,8 @@ func (c *connection) unansweredLocked() []queueEntry {
 	return out
 }
 
-func (l *lane) close() {
+// close ends the lane; its operations are answered with the cause.
+func (l *lane) close(cause error) {
 	l.group.mu.Lock()
 	if l.redial != nil {
 		l.redial.Stop()
@@ -304,10 +307,10 @@ func (l *lane) close() {
 	}
 	l.group.mu.Unlock()
 	if c != nil {
-		c.fail(errClosed)
+		c.fail(cause)
 		return
 	}
-	l.answerLost(nil, queued, errClosed)
+	l.answerLost(nil, queued, cause)
 }
 
 // onTimer runs when a flush may have been on its way for too long. Flushes do

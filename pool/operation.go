@@ -14,10 +14,11 @@ import (
 type Operation interface {
 	// Props returns what the lanes must know about the operation; it is constant.
 	Props() Props
-	// Propose passes the fence with which the operation may be granted: higher
-	// than that of every operation queued before it. It is called once, before
-	// anything else, with the queues locked: it may only store the fence.
-	Propose(fence int64)
+	// Propose passes the fence with which the operation may be granted, higher than that of
+	// every operation queued before it, or 0 if it is not Sealed; and the number of masters it
+	// is sent to, a quorum of which decides. It is called once, before anything else, with the
+	// queues locked: it may only store them. An operation for one lane has no such call.
+	Propose(fence int64, masters int)
 	// Command writes the command for one master and reports true, or reports
 	// false when its time is up and nothing has to be sent.
 	Command(m *SendContext, c *Command) bool

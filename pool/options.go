@@ -12,7 +12,7 @@ import (
 
 // Options of a Pool. Zero means the default named at the field.
 type Options struct {
-	Masters  []Master // 3, 5, 7 or 9 of them
+	Masters  []Master // 3 to 9 of them; an even number is a step of a change only
 	Embedded int      // instead: this many in-process masters, for trying out
 
 	Group     string // name of the group of masters, part of the fingerprint; "default"
@@ -28,7 +28,9 @@ type Options struct {
 	// embedded masters allow another one, and their MasterTimeout is raised without it.
 	Late time.Duration
 
+	AwaitBootstrap  bool // a new group begins by redlockd bootstrap only; see blankLocked
 	RestartGuardOff bool // a master that forgot votes at once: unsafe, for tests
+	FollowOff       bool // the list of masters stays as it is when the group changes: for tests
 	AssumeDurable   bool // masters whose CONFIG may not be read count as durable: the operator assures it
 
 	Databases int // logical databases, each with lanes of its own; 16
@@ -76,8 +78,8 @@ func (o *Options) WithDefaults() error {
 	if o.Embedded > 0 && len(o.Masters) > 0 {
 		return fmt.Errorf("masters and embedded masters exclude each other: %d masters and embedded %d given", len(o.Masters), o.Embedded)
 	}
-	if n := len(o.Masters) + o.Embedded; n != 3 && n != 5 && n != 7 && n != 9 {
-		return fmt.Errorf("masters: %d given, 3, 5, 7 or 9 allowed: an even number tolerates no more failures than one fewer", n)
+	if n := len(o.Masters) + o.Embedded; n < 3 || n > maxMasters {
+		return fmt.Errorf("masters: %d given, 3 to %d allowed; an even number tolerates no more failures than one fewer, and is a step of a change only", n, maxMasters)
 	}
 	o.Group = cmp.Or(o.Group, "default")
 	o.MaxTTL = cmp.Or(o.MaxTTL, time.Minute)

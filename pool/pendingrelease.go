@@ -51,8 +51,8 @@ type releaseRetry struct {
 
 var _ Operation = (*releaseRetry)(nil)
 
-func (d *releaseRetry) Props() Props  { return Props{} }
-func (d *releaseRetry) Propose(int64) {}
+func (d *releaseRetry) Props() Props       { return Props{} }
+func (d *releaseRetry) Propose(int64, int) {}
 
 func (d *releaseRetry) Command(m *SendContext, c *Command) bool { return d.release.Write(m, c) }
 

@@ -15,7 +15,8 @@ import (
 // Pool is N independent masters, used by all databases' lanes on one bounded
 // pool of goroutines.
 type Pool struct {
-	options   Options
+	options   Options // Masters are those at the start, see Pool.Masters
+	masters   atomic.Pointer[[]Master]
 	dial      Dialer
 	track     TrackDialer      // nil: no tracking, waiters poll
 	inProcess embedded.Masters // nil with real masters
@@ -24,7 +25,7 @@ type Pool struct {
 	scripts   []string
 
 	drained     [maxMasters]atomic.Int64 // since when each master is being drained, ns of Clock; 0 = it is not
-	lastLines   [maxMasters]lastLine     // about each master
+	lastLines   map[string]*lastLine     // about each master; guarded by mu
 	listenedDBs atomic.Int32             // databases whose events have a listener, see package notify
 
 	mu     sync.Mutex
@@ -37,7 +38,7 @@ func New(o Options) (*Pool, error) {
 	if err := o.WithDefaults(); err != nil {
 		return nil, err
 	}
-	p := &Pool{options: o, groups: map[int]*Group{}, dial: o.Dialer}
+	p := &Pool{options: o, groups: map[int]*Group{}, lastLines: map[string]*lastLine{}, dial: o.Dialer}
 	if o.Embedded > 0 {
 		p.ownClock = time.Now().UnixMicro() - clock.Micros(o.Clock.Now())
 		p.inProcess = embedded.New(o.Embedded, p.embeddedTime)
@@ -48,6 +49,7 @@ func New(o Options) (*Pool, error) {
 			p.options.Masters = append(p.options.Masters, Master{Name: name, Address: name, Network: "embedded"})
 		}
 	}
+	p.masters.Store(&p.options.Masters)
 	if p.dial == nil {
 		p.dial = wire.DialRueidis(p.options.DialTimeout())
 	}
@@ -56,7 +58,7 @@ func New(o Options) (*Pool, error) {
 	}
 	if p.tasks = p.options.Tasks; p.tasks == nil {
 		var err error
-		if p.tasks, err = newGoroutines(p.N(), p.options.Databases, p.options.Logger); err != nil {
+		if p.tasks, err = newGoroutines(maxMasters, p.options.Databases, p.options.Logger); err != nil {
 			return nil, fmt.Errorf("task pool: %w", err)
 		}
 	}
@@ -99,11 +101,26 @@ func (p *Pool) Group(db int) *Group {
 func (p *Pool) HasListeners() bool { return p.listenedDBs.Load() != 0 }
 
 // N is the number of masters, Quorum how many of them decide.
-func (p *Pool) N() int      { return len(p.options.Masters) }
+func (p *Pool) N() int      { return len(p.Masters()) }
 func (p *Pool) Quorum() int { return Quorum(p.N()) }
 
+// Masters is the list now, by lane. It is not to be changed.
+func (p *Pool) Masters() []Master { return *p.masters.Load() }
+
+// Master is the one of a lane. The list may have become shorter than it was when the lane answered.
+func (p *Pool) Master(lane int) Master {
+	if list := p.Masters(); lane < len(list) {
+		return list[lane]
+	}
+	return Master{Name: "a former master"}
+}
+
 // Options returns the options with their defaults filled in.
-func (p *Pool) Options() Options { return p.options }
+func (p *Pool) Options() Options {
+	o := p.options
+	o.Masters = p.Masters()
+	return o
+}
 
 // Jitter is a random delay below limit, for the packages above this one.
 func (p *Pool) Jitter(limit time.Duration) time.Duration { return p.options.Jitter(limit) }

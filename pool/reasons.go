@@ -11,6 +11,7 @@ import (
 // Reasons why an operation is not sent to a master.
 var (
 	errClosed    = errors.New("the daemon is closing its connections")
+	errLeft      = errors.New("it is not in the list of masters any more")
 	errQueueFull = errors.New("queue full")
 	errDrained   = errors.New("it is being drained")
 	errNoClocks  = errors.New("waits for the clocks of a quorum of masters")
@@ -23,6 +24,8 @@ var (
 	errPanic    = errors.New("internal error in a lane")
 	errSettings = errors.New("its settings changed, it must be admitted again")
 	errEvicted  = errors.New("it may have evicted locks")
+
+	errOtherEpoch = errors.New("the configuration of the group changed, it must be admitted again")
 )
 
 // Reasons why a flush does not count.

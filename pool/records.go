@@ -44,7 +44,19 @@ func recordOf(o *Options, db int, name string) string {
 // reply stays small whatever else the key holds.
 func AppendRecordQueries(o *Options, db int, commands []Command) []Command {
 	for i := range o.Masters {
-		commands = append(commands, wire.Words("ZSCORE", RecordsKey(o), recordOf(o, db, o.Masters[i].Name)))
+		commands = append(commands, recordQuery(o, db, o.Masters[i].Name))
+	}
+	return commands
+}
+
+func recordQuery(o *Options, db int, name string) Command {
+	return wire.Words("ZSCORE", RecordsKey(o), recordOf(o, db, name))
+}
+
+// appendRecordQueries is AppendRecordQueries for the masters of these lanes.
+func appendRecordQueries(lanes []*lane, commands []Command) []Command {
+	for _, l := range lanes {
+		commands = append(commands, recordQuery(&l.group.pool.options, l.group.db, l.master.Name))
 	}
 	return commands
 }
@@ -79,10 +91,10 @@ type peerRecords struct {
 // minRegisterLocked is what the master's register cannot be below.
 func (l *lane) minRegisterLocked() int64 { return max(l.acked, l.recordedRegister) }
 
-// mergeRecordsLocked applies the records of one master, in the order of the lanes.
-func (l *lane) mergeRecordsLocked(replies []Reply) {
+// mergeRecordsLocked applies the records of one master about these lanes.
+func (l *lane) mergeRecordsLocked(lanes []*lane, replies []Reply) {
 	g := l.group
-	for i, other := range g.lanes {
+	for i, other := range lanes {
 		score, err := ReadRecord(replies[i])
 		if err != nil {
 			l.logUnreadableLocked(err)
@@ -127,7 +139,7 @@ func (l *lane) logUnreadableLocked(err error) {
 
 // record is the register of one other master that the flush writes.
 type record struct {
-	lane  int
+	lane  *lane
 	score int64
 }
 
@@ -138,12 +150,13 @@ func (f *flush) planRecordsLocked() {
 	if l.recordsWritten == nil {
 		return // embedded masters end with this process
 	}
-	for i, other := range l.group.lanes {
+	f.recordLanes = l.group.lanes
+	for _, other := range f.recordLanes {
 		if other == l {
 			continue
 		}
-		if other.acked > l.recordsWritten[i] {
-			f.newRecords = append(f.newRecords, record{i, other.acked})
+		if other.acked > l.recordsWritten[other.index] {
+			f.newRecords = append(f.newRecords, record{other, other.acked})
 		}
 		f.readRecords = f.readRecords || other.conn == nil || other.conn.connectedAt >= l.recordsReadAt
 	}
@@ -158,12 +171,12 @@ func (f *flush) appendRecords() {
 		c := f.next()
 		c.Set("ZADD", RecordsKey(o), "GT")
 		for _, r := range f.newRecords {
-			c.Args = append(c.Args, strconv.FormatInt(r.score, 10), recordOf(o, g.db, o.Masters[r.lane].Name))
+			c.Args = append(c.Args, strconv.FormatInt(r.score, 10), recordOf(o, g.db, r.lane.master.Name))
 		}
 	}
 	if f.readRecords {
 		f.recordsReadAt = len(f.commands)
-		f.commands = AppendRecordQueries(o, g.db, f.commands)
+		f.commands = appendRecordQueries(f.recordLanes, f.commands)
 	}
 }
 
@@ -174,13 +187,13 @@ func (f *flush) noteRecordsLocked() {
 	if f.recordsWrittenAt >= 0 {
 		if err := f.replies[f.recordsWrittenAt].Err; err == nil {
 			for _, r := range f.newRecords {
-				l.recordsWritten[r.lane] = max(l.recordsWritten[r.lane], r.score)
+				l.recordsWritten[r.lane.index] = max(l.recordsWritten[r.lane.index], r.score)
 			}
 		} else if err, ok := err.(MasterError); ok && (err.Begins("WRONGTYPE") || wire.IsDenied(string(err))) {
 			l.logUnreadableLocked(err)
 		}
 	}
 	if f.recordsReadAt >= 0 {
-		l.mergeRecordsLocked(f.replies[f.recordsReadAt : f.recordsReadAt+len(l.group.lanes)])
+		l.mergeRecordsLocked(f.recordLanes, f.replies[f.recordsReadAt:])
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"redlockd/pool/admission"
 	"redlockd/pool/clock"
 )
 
@@ -24,6 +25,11 @@ type Status struct {
 	Durable         bool          // appendonly yes, appendfsync always
 	Queued          int           // operations waiting for the next flush
 	PendingReleases int           // releases this master has not acknowledged yet
+	Epoch           int64         // of the configuration that it carried at the last look, 0 = none
+	// Configuration compares that with this daemon's: "current", "stale", "newer", "left" (the
+	// master is not in the list that it carries), "other" (another group, or a change that
+	// lost) or "none". "" if one of the two is not known.
+	Configuration string
 }
 
 func (s Status) phrase() string {
@@ -40,6 +46,19 @@ func (s Status) named() string {
 	}
 	return s.Name
 }
+
+// Epoch is that of the daemon's configuration, 0 while no master has shown that it carries it.
+func Epoch(reports []MasterReport) int64 {
+	for i := range reports {
+		if reports[i].Configuration == configurationCurrent {
+			return reports[i].Epoch
+		}
+	}
+	return 0
+}
+
+// configurationCurrent is a Status.Configuration: the daemon's own.
+const configurationCurrent = "current"
 
 // MasterReport is one master with all that is measured of it.
 type MasterReport struct {
@@ -73,6 +92,7 @@ func (g *Group) Reports() []MasterReport {
 			Name: l.master.Name, Address: l.master.Address, Since: g.now() - l.since, Version: l.version,
 			Queued: len(l.queue), PendingReleases: len(l.pending),
 		}
+		r.Epoch, r.Configuration = l.configurationLocked()
 		if l.incarnation != nil {
 			r.RunID, r.Durable = l.incarnation.RunID, l.incarnation.Durable
 		}
@@ -89,6 +109,28 @@ func (g *Group) Reports() []MasterReport {
 		}
 	}
 	return out
+}
+
+// configurationLocked is the epoch that the master carries, and how its configuration compares
+// with the daemon's.
+func (l *lane) configurationLocked() (epoch int64, word string) {
+	c, own := &l.carries, l.group.epoch.Mark
+	epoch = admission.EpochOf(c.Mark)
+	switch now := c.Stored.Now; {
+	case c.at == 0 || own == "":
+		return epoch, ""
+	case c.Fingerprint == "":
+		return epoch, "none"
+	case c.Ours && c.Mark == own:
+		return epoch, configurationCurrent
+	case now == nil || now.Mark() != c.Mark || now.Group != l.group.pool.options.Group || epoch == admission.EpochOf(own):
+		return epoch, "other"
+	case !slices.ContainsFunc(now.Masters, func(m Master) bool { return m.Name == l.master.Name }):
+		return epoch, "left"
+	case epoch > admission.EpochOf(own):
+		return epoch, "newer"
+	}
+	return epoch, "stale"
 }
 
 func (l *lane) describeLocked() (state, detail string) { return l.drainedLocked(l.stateLocked()) }

@@ -145,6 +145,7 @@ func (c *connection) checkSealLocked(f *flush, now time.Duration) (Seal, error) 
 		err := fmt.Errorf("%w: %s", errUnexpectedSeal, wire.FirstError(score, clock))
 		return bad(err), nil
 	}
+	l.carriedAt = f.sent
 	top := old
 	if f.sealed {
 		raise := f.replies[f.sealAt+1]

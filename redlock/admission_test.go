@@ -31,8 +31,11 @@ func keptOut(t *testing.T, d *daemon, i int, words ...string) {
 // Rule: distinct. One process under two addresses would give two votes.
 func TestAdmission_OneServerUnderTwoAddressesIsOneMaster(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 2, long)
-	c.servers = append(c.servers, c.servers[1])
+	c := newCluster(t, 3, long)
+	if err := bootstrap(c, false, unbound); err != nil {
+		t.Fatal(err)
+	}
+	c.servers[2] = c.servers[1]
 	alias := func(_ *daemon, o *pool.Options) {
 		o.Masters[2].Address = strings.Replace(o.Masters[2].Address, "127.0.0.1", "localhost", 1)
 	}
@@ -62,33 +65,40 @@ func listing(masters ...int) trait {
 	}
 }
 
+// pinned has a daemon keep its list when the group changes.
+func pinned(_ *daemon, o *pool.Options) { o.FollowOff = true }
+
 // Rule: claims. One master that came back empty and one that a change left out would be a
 // quorum of the former list.
 func TestAdmission_ADaemonThatMissedAChangeGetsNoQuorum(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 4, long)
-	former := c.startDaemon(unbound, listing(0, 1, 2))
+	former := c.startDaemon(unbound, pinned, listing(0, 1, 2))
 	for i := range 3 {
 		former.await(i, "voting")
 	}
 	o := c.options()
 	unbound(nil, &o)
 	listing(0, 1, 3)(nil, &o)
+	c.servers[2].Stop() // what leaves the list, and is not reached, keeps what it carries
 	if err := setup.Reconfigure(t.Context(), o, false, t.Output()); err != nil {
 		t.Fatal(err)
 	}
+	c.servers[2].Cont()
 	keptOut(t, former, 0, "other settings")
 	keptOut(t, former, 1, "other settings")
+	former.await(2, "voting")
 	c.do(1, "FLUSHALL")
 	eventually(t, "the daemon with the former list has looked at b", func() bool {
 		state, why := former.state(1)
-		return state == "voting" || strings.Contains(why, "is empty, and a served daemons with other settings")
+		return state == "voting" || strings.Contains(why, "is empty, and 1 of 3 masters carry the configuration (c), and 2 must")
 	})
+	former.idle()
+	_, err := former.lockAs("k", "token-of-a-caller", time.Minute)
 	present := c.startDaemon(unbound, listing(0, 1, 3))
 	present.await(0, "voting")
 	present.await(2, "voting")
 	g := present.take("k", 10*time.Second)
-	_, err := former.lockAs("k", "token-of-a-caller", 10*time.Second)
 	if err == nil {
 		t.Fatalf("two tokens hold %q: one for %v by {a, d}, and one by {b, c}", "k", g.Validity())
 	}
@@ -98,6 +108,9 @@ func TestAdmission_ADaemonThatMissedAChangeGetsNoQuorum(t *testing.T) {
 func TestAdmission_AReplicaIsRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
+	if err := bootstrap(c, false, unbound); err != nil {
+		t.Fatal(err)
+	}
 	replicate(c, 2, 0)
 	one := c.startDaemon(unbound)
 	keptOut(t, one, 2, "is a slave", "they do not replicate", "REPLICAOF NO ONE")
@@ -158,7 +171,7 @@ func TestAdmission_ADaemonWithOtherSettingsIsRefusedByEveryMaster(t *testing.T) 
 	}{
 		"longest lease": {func(o *pool.Options) { o.MaxTTL = long / 2 }, fmt.Sprintf("max-ttl is %d here and %d there", (long / 2).Milliseconds(), long.Milliseconds())},
 		"group":         {func(o *pool.Options) { o.Group = "other" }, "group is other here and default there"},
-		"names":         {func(o *pool.Options) { o.Masters[0].Name = "z" }, "the list of masters differs"},
+		"names":         {func(o *pool.Options) { o.Masters[0].Name, o.FollowOff = "z", true }, "the list of masters differs"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			c := &cluster{t: t, servers: c.servers, maxTTL: c.maxTTL}
@@ -189,6 +202,9 @@ func TestAdmission_AMasterWithAWrongClockIsRefused(t *testing.T) {
 func TestAdmission_AWrongPasswordIsNamed(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
+	if err := bootstrap(c, false, unbound); err != nil {
+		t.Fatal(err)
+	}
 	c.servers[2] = faulty.Start(t, "--requirepass", "right")
 	one := c.startDaemon(unbound, func(_ *daemon, o *pool.Options) { o.Masters[2].Password = "wrong" })
 	eventually(t, "the reason is known", func() bool {
@@ -204,6 +220,9 @@ func TestAdmission_AWrongPasswordIsNamed(t *testing.T) {
 func TestAdmission_ForeignDataAtTheSealIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
+	if err := bootstrap(c, false, unbound); err != nil {
+		t.Fatal(err)
+	}
 	c.do(1, "SET", "redlockd:seal", "somebody else's")
 	c.do(2, "ZADD", "redlockd:seal", 1, "somebody", 2, "else")
 	one := c.startDaemon(unbound)

@@ -35,11 +35,18 @@ type cluster struct {
 	servers redlocktest.Masters
 	maxTTL  time.Duration
 	born    bool
+	found   string // keys that empty found last
 }
 
 func newCluster(t *testing.T, n int, maxTTL time.Duration, args ...string) *cluster {
 	t.Helper()
-	return &cluster{t: t, servers: faulty.StartGroup(t, n, args...), maxTTL: maxTTL}
+	c := &cluster{t: t, servers: faulty.StartGroup(t, n, args...), maxTTL: maxTTL}
+	t.Cleanup(func() {
+		if t.Failed() && c.found != "" {
+			t.Logf("not empty: %s", c.found)
+		}
+	})
+	return c
 }
 
 // newClockCluster has masters whose clocks can be stepped.
@@ -121,8 +128,9 @@ func (c *cluster) register(i int) (score int64) {
 func (c *cluster) empty(masters ...int) bool {
 	c.t.Helper()
 	for _, i := range masters {
-		keys := slices.DeleteFunc(c.servers[i].Keys(), func(key string) bool { return key == "redlockd:acked" })
+		keys := slices.DeleteFunc(c.servers[i].Keys(), func(key string) bool { return key == "redlockd:acked" || key == "redlockd:configuration" })
 		if len(keys) != 1 || keys[0] != "redlockd:seal" {
+			c.found = fmt.Sprintf("%s has %q", name(i), keys)
 			return false
 		}
 	}

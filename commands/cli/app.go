@@ -26,7 +26,7 @@ type App struct {
 	// Serve runs the daemon until ctx ends.
 	Serve func(ctx context.Context, config configs.Config) error
 	// Jobs work on the masters without serving, by the word of the subcommand: bootstrap,
-	// check, reconfigure and quarantine.
+	// check, reconfigure, masters and quarantine.
 	Jobs map[string]Job
 }
 
@@ -74,6 +74,9 @@ func (a *App) Run(ctx context.Context, args []string) error {
 func (a *App) job(ctx context.Context, config configs.Config, command CommandLine) error {
 	if command.Word == wordQuarantine && command.Master == "" {
 		return fmt.Errorf("quarantine needs a master, by its name or address, as its first word: redlockd quarantine MASTER --masters LIST%w", usage{})
+	}
+	if command.Word == wordMasters && len(command.Join)+len(command.Leave) == 0 {
+		return errMastersUsage
 	}
 	if len(config.Masters) == 0 {
 		row := subcommands[slices.Index(words(), command.Word)]

@@ -25,18 +25,26 @@ func TestParse_TakesTheCommandLineApart(t *testing.T) {
 		"check --masters a,b,c":              {Word: "check", Args: []string{"--masters", "a,b,c"}},
 		"check --performance --masters a":    {Word: "check", Performance: true, Args: []string{"--masters", "a"}},
 		"check --masters a -- --performance": {Word: "check", Args: []string{"--masters", "a", "--", "--performance"}},
+		"bootstrap --aged b --masters a":     {Word: "bootstrap", Aged: "b", Args: []string{"--masters", "a"}},
+		"bootstrap --masters a --aged=b":     {Word: "bootstrap", Aged: "b", Args: []string{"--masters", "a"}},
+		"bootstrap --masters a -- --aged b":  {Word: "bootstrap", Args: []string{"--masters", "a", "--", "--aged", "b"}},
 		"reconfigure --performance":          {Word: "reconfigure", Args: []string{"--performance"}},
 		"reconfigure --force --masters a":    {Word: "reconfigure", Force: true, Args: []string{"--masters", "a"}},
-		"quarantine b --masters a,b,c":       {Word: "quarantine", Master: "b", Args: []string{"--masters", "a,b,c"}},
-		"quarantine --masters a,b,c":         {Word: "quarantine", Args: []string{"--masters", "a,b,c"}},
-		"quarantine":                         {Word: "quarantine", Args: []string{}},
-		"lock --force k -- true":             {Word: "lock", Args: []string{"--force", "k", "--", "true"}},
-		"version":                            {Word: "version", Args: []string{}},
-		"help":                               {Word: "help", Args: []string{}},
-		"help lock":                          {Word: "lock", Args: []string{"--help"}},
-		"help top":                           {Word: "top", Args: []string{"--help"}},
-		"help hash-password":                 {Word: "hash-password", Args: []string{"--help"}},
-		"help check":                         {Word: "help"},
+		"masters add d=e:1 f=e:2 --force --masters a": {Word: "masters", Force: true, Args: []string{"--masters", "a"}, Join: []configs.Master{
+			{Name: "d", Network: "tcp", Address: "e:1"}, {Name: "f", Network: "tcp", Address: "e:2"}}},
+		"masters remove d e":                {Word: "masters", Leave: []string{"d", "e"}, Args: []string{}},
+		"masters replace c d=e:1 --group g": {Word: "masters", Leave: []string{"c"}, Join: []configs.Master{{Name: "d", Network: "tcp", Address: "e:1"}}, Args: []string{"--group", "g"}},
+		"masters --help":                    {Word: "masters", Args: []string{"--help"}},
+		"quarantine b --masters a,b,c":      {Word: "quarantine", Master: "b", Args: []string{"--masters", "a,b,c"}},
+		"quarantine --masters a,b,c":        {Word: "quarantine", Args: []string{"--masters", "a,b,c"}},
+		"quarantine":                        {Word: "quarantine", Args: []string{}},
+		"lock --force k -- true":            {Word: "lock", Args: []string{"--force", "k", "--", "true"}},
+		"version":                           {Word: "version", Args: []string{}},
+		"help":                              {Word: "help", Args: []string{}},
+		"help lock":                         {Word: "lock", Args: []string{"--help"}},
+		"help top":                          {Word: "top", Args: []string{"--help"}},
+		"help hash-password":                {Word: "hash-password", Args: []string{"--help"}},
+		"help check":                        {Word: "help"},
 	} {
 		got, err := Parse(strings.Fields(line))
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -45,9 +53,41 @@ func TestParse_TakesTheCommandLineApart(t *testing.T) {
 	}
 }
 
+func TestParse_RefusesWhatDoesNotGoWithAged(t *testing.T) {
+	for line, part := range map[string]string{
+		"bootstrap --aged":                               "--aged needs a master",
+		"bootstrap --aged= --masters a":                  "--aged needs a master",
+		"bootstrap --aged --masters a":                   "--aged needs a master",
+		"bootstrap --aged b --force --masters a":         "takes neither --force nor --fence-above",
+		"bootstrap --aged b --fence-above 7 --masters a": "takes neither --force nor --fence-above",
+	} {
+		if _, err := Parse(strings.Fields(line)); !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), part) {
+			t.Errorf("%q: %v, want %q", line, err, part)
+		}
+	}
+}
+
+func TestParse_RefusesAChangeOfMastersThatIsNone(t *testing.T) {
+	for line, part := range map[string]string{
+		"masters add":                           "masters needs its change before its options: redlockd masters add NAME=ADDRESS",
+		"masters d=e:1 --masters a":             "masters needs its change",
+		"masters remove --masters a,b,c":        "masters needs its change",
+		"masters replace c --masters a,b,c":     "masters needs its change",
+		"masters replace c d=e:1 f=e:2":         "masters needs its change",
+		"masters add d=e:x --masters a":         "has a port that is not a number",
+		"masters add d=u:S3CR3T@e:1":            "has a login without a scheme before it",
+		"masters add d=redis://u:S3CR3T@e:none": "masters = entry 1",
+	} {
+		_, err := Parse(strings.Fields(line))
+		if Report(io.Discard, err) != ExitUsage || !strings.Contains(err.Error(), part) || strings.Contains(err.Error(), "S3CR3T") {
+			t.Errorf("%q: %v, want %q", line, err, part)
+		}
+	}
+}
+
 func TestParse_RefusesUnknownWords(t *testing.T) {
 	for line, part := range map[string]string{
-		"serve":                "serve is no command; allowed: bootstrap, check, reconfigure, quarantine, lock, top, hash-password, version, help",
+		"serve":                "serve is no command; allowed: bootstrap, check, reconfigure, masters, quarantine, lock, top, hash-password, version, help",
 		"redis://u:S3CR3T@h:1": "the first word is no command",
 		"version --masters a":  "version takes no further words",
 		"man lock":             "man takes no further words",
@@ -81,9 +121,9 @@ func record(environ ...string) *recorder {
 		},
 		Jobs: map[string]Job{},
 	}
-	for _, word := range []string{"bootstrap", "check", "reconfigure", "quarantine"} {
+	for _, word := range []string{"bootstrap", "check", "reconfigure", "masters", "quarantine"} {
 		r.Jobs[word] = func(_ context.Context, config configs.Config, c CommandLine, _ io.Writer) error {
-			r.did, r.config, r.fenceAbove = strings.TrimSpace(word+" "+c.Master), config, c.FenceAbove
+			r.did, r.config, r.fenceAbove = strings.TrimSpace(strings.Join(append([]string{word, c.Master}, c.Leave...), " ")), config, c.FenceAbove
 			if c.Force {
 				r.did += " by force"
 			}
@@ -103,6 +143,8 @@ func TestRun_RunsTheNamedJob(t *testing.T) {
 		"reconfigure --masters a,b,c":         {"reconfigure", ""},
 		"reconfigure --force --masters=a,b,c": {"reconfigure by force", ""},
 		"quarantine b --masters=a,b,c":        {"quarantine b", ""},
+		"masters remove b --masters=a,b,c":    {"masters  b", ""},
+		"masters --help":                      {"", configs.Help()},
 		"quarantine --help":                   {"", configs.Help()},
 		"lock --help":                         {"", lockHelp()},
 		"top --help":                          {"", topHelp()},
@@ -142,8 +184,8 @@ func TestRun_RefusesToPrepareEmbeddedMasters(t *testing.T) {
 	}
 }
 
-func TestRun_QuarantineNeedsAMaster(t *testing.T) {
-	for _, args := range [][]string{{"quarantine", "--masters", "a,b,c"}, {"quarantine", "--masters", "a,b,c", "b"}, {"quarantine", "", "--masters", "a,b,c"}, {"quarantine", "b"}} {
+func TestRun_QuarantineAndMastersNeedAMaster(t *testing.T) {
+	for _, args := range [][]string{{"masters", "--masters", "a,b,c"}, {"masters", "remove", "b"}, {"quarantine", "--masters", "a,b,c"}, {"quarantine", "--masters", "a,b,c", "b"}, {"quarantine", "", "--masters", "a,b,c"}, {"quarantine", "b"}} {
 		r := record()
 		if err := r.Run(t.Context(), args); Report(io.Discard, err) != ExitUsage || r.did != "" {
 			t.Errorf("%q: did %q, %v", args, r.did, err)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"redlockd/configs"
 )
 
 // Words that may stand first on the command line. No word means: serve.
@@ -17,6 +19,7 @@ const (
 	wordBootstrap    = "bootstrap"
 	wordCheck        = "check"
 	wordReconfigure  = "reconfigure"
+	wordMasters      = "masters"
 	wordQuarantine   = "quarantine"
 	wordLock         = "lock"
 	wordTop          = "top"
@@ -43,6 +46,7 @@ type flagRow struct{ Name, Argument, Help string }
 var subcommands = []subcommand{
 	{wordBootstrap, "", "prepare blank masters, once: no earlier memory of theirs matters", []flagRow{
 		{"force", "", "also masters that carry identities already"},
+		{"aged", "MASTER", "begin with one blank master where no daemon does; it votes when it has its age"},
 		{"fence-above", "N", "every fence is higher than the highest one that the protected resources have seen"},
 	}, "embedded masters are new at every start"},
 	{wordCheck, "", "show whether the masters are fit", []flagRow{
@@ -51,6 +55,9 @@ var subcommands = []subcommand{
 	{wordReconfigure, "", "put other masters, limits or another version in force", []flagRow{
 		{"force", "", "assert that no daemon with other settings runs any more"},
 	}, "embedded masters take their settings from every start"},
+	{wordMasters, "add|remove|replace", "add NAME=ADDRESS, remove NAME or replace OLD NEW=ADDRESS while the daemons serve, by reconfigure", []flagRow{
+		{"force", "", "as that of reconfigure"},
+	}, "embedded masters stay as they are"},
 	{wordQuarantine, "MASTER", "end the incarnation of a master whose files were replaced", nil, "embedded masters are new at every start"},
 	{wordLock, "[OPTION...] KEY -- COMMAND [ARGUMENT...]", "run COMMAND while the lock on KEY is held", optionsOf(lockFlags(&lockOptions{})), ""},
 	{wordTop, "", "show masters, rates, waits and the locks held longest, each second", optionsOf(topFlags(&topOptions{})), ""},
@@ -70,10 +77,14 @@ var ErrUsage = errors.New("wrong usage")
 // CommandLine is the command line taken apart.
 type CommandLine struct {
 	Word   string // "" or the word of a subcommand
-	Force  bool   // bootstrap --force, reconfigure --force
+	Force  bool   // bootstrap --force, reconfigure --force, masters --force
 	Master string // quarantine MASTER
+	// Join and Leave are the masters of masters add, remove and replace.
+	Join  []configs.Master
+	Leave []string
 	// FenceAbove is bootstrap --fence-above, 0 without it.
 	FenceAbove  int64
+	Aged        string   // bootstrap --aged MASTER
 	Performance bool     // check --performance
 	Args        []string // the options, for configs.Load or of the subcommand
 }
@@ -89,9 +100,12 @@ func Parse(args []string) (CommandLine, error) {
 	case wordServe, wordLock, wordTop, wordHashPassword, wordCompletion:
 	case wordBootstrap:
 		command.Force = command.takeSwitch("--force")
-		err = command.takeFenceAbove()
+		err = errors.Join(command.takeFenceAbove(), command.takeAged())
 	case wordReconfigure:
 		command.Force = command.takeSwitch("--force")
+	case wordMasters:
+		command.Force = command.takeSwitch("--force")
+		err = command.takeChange()
 	case wordCheck:
 		command.Performance = command.takeSwitch("--performance")
 	case wordQuarantine:
@@ -173,6 +187,35 @@ func (c *CommandLine) takeValue(flag string) (value string, found bool) {
 	return value, true
 }
 
+// takeChange removes the words of masters before its options. Without words --help may follow.
+func (c *CommandLine) takeChange() (err error) {
+	n := slices.IndexFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, "-") })
+	if n < 0 {
+		n = len(c.Args)
+	}
+	words := c.Args[:n]
+	c.Args = c.Args[n:]
+	var join []string
+	switch {
+	case n == 0:
+		return nil
+	case n > 1 && words[0] == "add":
+		join = words[1:]
+	case n > 1 && words[0] == "remove":
+		c.Leave = words[1:]
+	case n == 3 && words[0] == "replace":
+		c.Leave, join = words[1:2], words[2:]
+	default:
+		return errMastersUsage
+	}
+	if len(join) > 0 {
+		c.Join, err = configs.ParseMasters(strings.Split(strings.Join(join, ","), ","))
+	}
+	return err
+}
+
+var errMastersUsage = fmt.Errorf("masters needs its change before its options: redlockd masters add NAME=ADDRESS, remove NAME, or replace OLD NEW=ADDRESS; then --masters LIST and the other settings of the daemons%w", usage{})
+
 // takeFenceAbove removes --fence-above N. The masters decide which numbers are allowed.
 func (c *CommandLine) takeFenceAbove() error {
 	value, found := c.takeValue("--fence-above")
@@ -184,6 +227,21 @@ func (c *CommandLine) takeFenceAbove() error {
 		return fmt.Errorf("--fence-above = %q is no whole number above 0; give the highest fence that the protected resources have seen%w", value, usage{})
 	}
 	c.FenceAbove = n
+	return nil
+}
+
+// takeAged removes --aged MASTER, which is a command of its own.
+func (c *CommandLine) takeAged() error {
+	value, found := c.takeValue("--aged")
+	switch {
+	case !found:
+		return nil
+	case value == "" || strings.HasPrefix(value, "-"):
+		return fmt.Errorf("--aged needs a master, by its name or address: redlockd bootstrap --aged MASTER --masters LIST%w", usage{})
+	case c.Force || c.FenceAbove > 0:
+		return fmt.Errorf("--aged begins with one blank master and takes neither --force nor --fence-above; leave one of them out%w", usage{})
+	}
+	c.Aged = value
 	return nil
 }
 

@@ -67,6 +67,8 @@ func TestCompletion_OffersInBashWhatMayFollow(t *testing.T) {
 		"--restart-guard = o":           "off",
 		"check --max-tt":                "--max-ttl",
 		"reconfigure --fo":              "--force",
+		"masters r":                     "remove replace",
+		"masters add d=e --fo":          "--force",
 		"check --fo":                    "",
 		"lock --wa":                     "--wait",
 		"lock --max-tt":                 "",

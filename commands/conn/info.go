@@ -16,6 +16,7 @@ import (
 
 	"redlockd/commands"
 	"redlockd/commands/arg"
+	"redlockd/pool"
 	"redlockd/redlock"
 )
 
@@ -154,6 +155,7 @@ func (h *handlers) infoMasters(p *infoPage) {
 	}
 	p.line("masters", len(masters))
 	p.line("masters_voting", voting)
+	p.line("configuration_epoch", pool.Epoch(masters))
 	figures(commands.SectionMasters)(p)
 	for i := range masters {
 		p.line(fmt.Sprintf("master%d", i), masterFields(&masters[i].Status))
@@ -162,7 +164,7 @@ func (h *handlers) infoMasters(p *infoPage) {
 
 // masterFields is one master in a line of name=value pairs.
 func masterFields(m *redlock.MasterStatus) string {
-	return fmt.Sprintf("name=%s,address=%s,state=%s,since_ms=%d,run_id=%s,version=%s,durable=%t,queued=%d,pending_releases=%d,detail=%s",
-		commands.Field(m.Name), commands.Field(m.Address), commands.Field(m.State), m.Since.Milliseconds(),
+	return fmt.Sprintf("name=%s,address=%s,state=%s,since_ms=%d,epoch=%d,run_id=%s,version=%s,durable=%t,queued=%d,pending_releases=%d,detail=%s",
+		commands.Field(m.Name), commands.Field(m.Address), commands.Field(m.State), m.Since.Milliseconds(), m.Epoch,
 		commands.Field(m.RunID), commands.Field(m.Version), m.Durable, m.Queued, m.PendingReleases, commands.Field(m.Detail))
 }

@@ -28,6 +28,8 @@ func masterReply(m *redlock.MasterReport) commands.Reply {
 		commands.Bulk("detail"), commands.Bulk(commands.Field(m.Detail)),
 		commands.Bulk("since_ms"), commands.Int(m.Since.Milliseconds()),
 		commands.Bulk("left_ms"), commands.Int(m.Left.Milliseconds()),
+		commands.Bulk("epoch"), commands.Int(m.Epoch),
+		commands.Bulk("configuration"), commands.Bulk(m.Configuration),
 		commands.Bulk("run_id"), commands.Bulk(m.RunID),
 		commands.Bulk("version"), commands.Bulk(m.Version),
 		commands.Bulk("role"), commands.Bulk(m.Role),

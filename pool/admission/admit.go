@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -44,19 +45,35 @@ type Request struct {
 	Invalidate string
 	Bootstrap  bool
 	Floor      int64
-	LeastBase  int64    // µs; what other masters demand of their memory holds for a new one, too
-	Strangers  []string // masters that serve daemons with other settings; with one, a blank master is refused
+	LeastBase  int64 // µs; what other masters demand of their memory holds for a new one, too
+
+	// Refusal is why a master that does not carry the configuration may not get it now; "" =
+	// it may. The script does so at most MaxSkew after Clock, by the master's clock.
+	Refusal   string
+	Hint      string // why the configurations differ, and how this daemon gets that of the others, if that is known
+	Lost      bool   // that includes one that carries another change to the same epoch, which is lost
+	Texts     string // of the configuration, see StoredTexts; "" if they are unknown
+	Group     string
+	KeyPrefix string
 }
 
 // Admit runs the script.
 func Admit(link wire.Link, r Request) (Admission, error) {
-	reply, err := wire.AskOne(link, "EVAL", admitScript, "1", r.SealKey,
+	reply, err := wire.AskOne(link, "EVAL", admitScript, "2", r.SealKey, ConfigurationKey,
 		strconv.FormatInt(r.Clock, 10), strconv.FormatInt(clock.Micros(MaxSkew), 10), Bit(r.Durable),
-		NewIncarnationID(), r.Fingerprint, r.Invalidate, Bit(r.Bootstrap), strconv.FormatInt(r.Floor, 10), Bit(len(r.Strangers) == 0), strconv.FormatInt(r.LeastBase, 10))
+		NewIncarnationID(), r.Fingerprint, r.Invalidate, Bit(r.Bootstrap), strconv.FormatInt(r.Floor, 10), r.mayBegin(), strconv.FormatInt(r.LeastBase, 10),
+		r.Texts, r.Group, url.QueryEscape(r.KeyPrefix))
 	if err != nil {
 		return Admission{}, err
 	}
 	return r.read(reply)
+}
+
+func (q *Request) mayBegin() string {
+	if q.Lost && q.Refusal == "" {
+		return "2"
+	}
+	return Bit(q.Refusal == "")
 }
 
 // Delayed reports whether the duration of an admission explains the refusal: the
@@ -94,14 +111,54 @@ func (q *Request) read(r wire.Reply) (Admission, error) {
 		us, _ := strconv.ParseInt(detail, 10, 64)
 		return Admission{}, &Unfit{ClockOff(us), us}
 	case "FINGERPRINT":
-		return Admission{}, Unfitf("serves daemons with other settings: %s", Difference(q.Fingerprint, detail))
+		switch ours, mark := SplitMark(q.Fingerprint); {
+		case older(q.Fingerprint, detail):
+			return Admission{}, Unfitf("carries a former configuration of the group: %s", q.Refusal)
+		case mark == "" && detail != "" && ours == settingsOf(detail):
+			return Admission{}, Unfitf("waits for the configuration of the group: %s", q.Refusal)
+		}
+		return Admission{}, Unfitf("serves daemons with other settings: %s%s", Difference(q.Fingerprint, detail), q.Hint)
 	case "BLANK":
-		return Admission{}, Unfitf("is empty, and %s served daemons with other settings when they were last reached: this daemon may have missed a change of the group. "+
-			"Give this daemon the settings of the others; or, if its own are right, run redlockd reconfigure with them", strings.Join(q.Strangers, ", "))
+		return Admission{}, Unfitf("is empty, and %s", q.Refusal)
+	case "PREFIX":
+		return Admission{}, Unfitf("serves daemons of group %s whose --key-prefix is %q, and this daemon's is %q: locks would be held twice. "+
+			"Give all daemons of the group the same; or give this one another --group; or, if no daemon with the other prefix runs any more, delete %s in database %d on every master",
+			q.Group, unescaped(detail), q.KeyPrefix, ConfigurationKey, q.DB)
 	case "FOREIGN":
 		return Admission{}, Unfitf("the key %s in database %d holds %s that redlockd did not write: delete it on this master, or give all daemons another --key-prefix", q.SealKey, q.DB, "a "+detail)
 	}
 	return Admission{}, Unfitf("the admission script answered %q", r.Items[0].Str)
+}
+
+// older reports whether theirs is a former configuration of our group.
+func older(ours, theirs string) bool {
+	_, a := SplitMark(ours)
+	_, b := SplitMark(theirs)
+	return b != "" && EpochOf(b) < EpochOf(a) && groupOf(ours) == groupOf(theirs)
+}
+
+func settingsOf(fingerprint string) string {
+	settings, _ := SplitMark(fingerprint)
+	return settings
+}
+
+func groupOf(fingerprint string) string {
+	group, _, _ := strings.Cut(fingerprint, "/db=")
+	_, group, _ = strings.Cut(group, "/group=")
+	return group
+}
+
+func unescaped(prefix string) string {
+	if plain, err := url.QueryUnescape(prefix); err == nil {
+		return plain
+	}
+	return prefix
+}
+
+// AgedAdvice is what helps a blank master with which no daemon begins, and what it risks.
+func AgedAdvice(master string) string {
+	return fmt.Sprintf("run redlockd bootstrap --aged %s; it votes when it has its age. "+
+		"If a redlockd reconfigure that this command missed has changed the group, two groups could grant one lock", master)
 }
 
 // ClockOff is the text about a clock that is too far off, by this many µs.

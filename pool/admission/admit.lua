@@ -2,12 +2,17 @@
 -- this master is in.
 -- KEYS 1 the seal: a zset whose one member is the identity
 --        "run_id:evicted incarnation base durable fingerprint", its score the register.
---        evicted is evicted_keys when the identity was written.
+--        evicted is evicted_keys when the identity was written. One that was invalidated
+--        is "retired fingerprint".
+--      2 a hash: of each group, when an identity got its configuration, and its text
 -- ARGV 1 the group's clock, us   2 largest clock error, us   3 durable now: 0 | 1
 --      4 a random incarnation id 5 fingerprint               6 identity to invalidate, or ''
 --      7 bootstrap: 0 | 1 if no earlier incarnation matters  8 floor for a new register
---      9 0 | 1 if this daemon may begin an incarnation where none of its settings stands
+--      9 0 | 1 | 2 if this daemon may begin an incarnation where its configuration does not
+--        stand: on a blank master, and where its group had a former epoch. The clock in
+--        ARGV 1 bounds how late that happens. 2: and where another change made its epoch
 --      10 the least base of a new incarnation: a change of the limits lays it ahead
+--      11 the text of the configuration, '' if unknown   12 group    13 key prefix
 -- Returns {'OK', identity, clock us, register} or {reason, detail}. Writes
 -- nothing with a wrong clock, except that an identity to invalidate is replaced.
 local seal = KEYS[1]
@@ -40,15 +45,26 @@ local us = time[1] * 1000000 + time[2]
 local off = us - tonumber(ARGV[1])
 if off > tonumber(ARGV[2]) or off < -tonumber(ARGV[2]) then
   if old and old == ARGV[6] then
-    replace(score, 'retired')
+    local carried = string.match(old, '^%x+:%d+ %x+ %d+ [01] (.+)$')
+    replace(score, 'retired ' .. (carried or ''))
   end
   return {'CLOCK', string.format('%.0f', off)}
 end
 
 local was, lineage, base, durable, print
 if old then was, lineage, base, durable, print = string.match(old, '^(%x+:%d+) (%x+) (%d+) ([01]) (.+)$') end
-if print and print ~= ARGV[5] then return {'FINGERPRINT', print} end
-if not print and ARGV[9] ~= '1' then return {'BLANK', ''} end
+local texts = redis.call('HGET', KEYS[2], ARGV[12])
+local prefix = texts and string.match(texts, '^%d+\n[^\n]* key%-prefix=(%S*)')
+if prefix and prefix ~= ARGV[13] then return {'PREFIX', prefix} end
+local carried = print or old and string.match(old, '^retired (.+)$')
+local function group(of) return string.match(of, '^format=[^/]*/(group=.-)/db=') end
+local function epoch(of) return tonumber(string.match(of, '/epoch=(%d+)%-') or '0') end
+if carried and carried ~= ARGV[5] then
+  local least = ARGV[9] == '2' and epoch(ARGV[5]) or epoch(ARGV[5]) - 1
+  if ARGV[9] == '0' or group(carried) ~= group(ARGV[5]) or epoch(carried) > least then return {'FINGERPRINT', carried} end
+  print = nil
+end
+if not carried and ARGV[9] == '0' then return {'BLANK', ''} end
 
 -- An eviction removes locks and leaves the seal. A count that differs from the one
 -- in the seal, also after CONFIG RESETSTAT, ends the incarnation. A new
@@ -85,5 +101,8 @@ end
 local identity = process .. ' ' .. lineage .. ' ' .. base .. ' ' .. durable .. ' ' .. ARGV[5]
 if identity ~= old then
   replace(score, identity)
+end
+if ARGV[11] ~= '' and (identity ~= old or not texts) then
+  redis.call('HSET', KEYS[2], ARGV[12], string.format('%.0f', us) .. '\n' .. ARGV[11])
 end
 return {'OK', identity, string.format('%.0f', us), score}

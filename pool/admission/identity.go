@@ -56,9 +56,12 @@ func (l *Incarnation) Age(us int64) time.Duration {
 
 // Difference lists where two fingerprints disagree, for people.
 func Difference(ours, theirs string) string {
+	if !strings.Contains(ours, "/epoch=") {
+		theirs, _ = SplitMark(theirs)
+	}
 	a, b := strings.Split(ours, "/"), strings.Split(theirs, "/")
 	if len(a) != len(b) {
-		return fmt.Sprintf("another version of redlockd left %q", theirs)
+		return fmt.Sprintf("another version of redlockd left %q: redlockd reconfigure puts this one in force, see the runbook", theirs)
 	}
 	var parts []string
 	for i := range a {
@@ -67,6 +70,10 @@ func Difference(ours, theirs string) string {
 		}
 		name, mine, _ := strings.Cut(a[i], "=")
 		_, other, _ := strings.Cut(b[i], "=")
+		if name == "epoch" {
+			parts = append(parts, epochs(mine, other))
+			continue
+		}
 		if name == "masters" {
 			parts = append(parts, "the list of masters differs (names must be the same on every daemon)")
 			continue
@@ -74,4 +81,18 @@ func Difference(ours, theirs string) string {
 		parts = append(parts, fmt.Sprintf("%s is %s here and %s there", name, mine, other))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// epochs compares the marks of two configurations.
+func epochs(ours, theirs string) string {
+	a, b := EpochOf(ours), EpochOf(theirs)
+	switch {
+	case a == 0:
+		return fmt.Sprintf("this daemon has met no quorum with its settings, and the master has epoch %d", b)
+	case a == b:
+		return fmt.Sprintf("two changes have both made epoch %d: redlockd reconfigure finishes the one that a majority has", a)
+	case a < b:
+		return fmt.Sprintf("left behind: this daemon has epoch %d, and the master has %d", a, b)
+	}
+	return fmt.Sprintf("the master was left behind: it has epoch %d, and this daemon has %d", b, a)
 }

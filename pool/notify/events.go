@@ -66,8 +66,26 @@ func (e *Events) Listen(onMessage func(message string)) {
 	if e.subscribers != nil || !e.Carried {
 		return
 	}
-	for lane := range e.Masters {
-		e.subscribers = append(e.subscribers, newEventSubscriber(e, lane))
+	e.subscribeLocked()
+}
+
+func (e *Events) subscribeLocked() {
+	for _, m := range e.Masters {
+		e.subscribers = append(e.subscribers, newEventSubscriber(e, m))
+	}
+}
+
+// Follow changes the list of masters. What is under way on the former ones is lost.
+func (e *Events) Follow(masters []wire.Master) {
+	e.mu.Lock()
+	e.Masters, e.remoteUntil = masters, nil
+	former := e.subscribers
+	if e.subscribers = nil; former != nil {
+		e.subscribeLocked()
+	}
+	e.mu.Unlock()
+	for _, h := range former {
+		h.close()
 	}
 }
 
@@ -152,6 +170,9 @@ func (e *Events) Count(lane int, r wire.Reply, sent time.Duration) {
 	if e.closed {
 		return
 	}
+	if lane >= len(e.Masters) {
+		return
+	}
 	if r.Err != nil {
 		if e.refusedAt == 0 {
 			e.Logger.Warn("count of event listeners refused; events stay within this daemon",
@@ -164,7 +185,7 @@ func (e *Events) Count(lane int, r wire.Reply, sent time.Duration) {
 		return
 	}
 	n := r.Items[1].Int
-	if e.subscribers != nil && e.subscribers[lane].subscribedSince(sent) {
+	if lane < len(e.subscribers) && e.subscribers[lane].subscribedSince(sent) {
 		n--
 	}
 	if e.remoteUntil == nil {

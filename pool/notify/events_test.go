@@ -57,8 +57,8 @@ func TestEvents_OthersListenWhileAnyMasterSaysSo(t *testing.T) {
 func TestEvents_ThisDaemonsOwnSubscriptionDoesNotCount(t *testing.T) {
 	e := deafEvents()
 	began := e.Clock.Now()
-	for lane := range e.Masters {
-		own := &eventSubscriber{events: e, index: lane}
+	for _, m := range e.Masters {
+		own := &eventSubscriber{events: e, master: m}
 		own.since.Store(int64(began))
 		e.subscribers = append(e.subscribers, own)
 	}

@@ -35,15 +35,15 @@ var errUnexpectedMessage = errors.New("sent something that is no message")
 // eventSubscriber keeps a subscription to one master, on a goroutine of its own.
 type eventSubscriber struct {
 	events *Events
-	index  int
+	master wire.Master
 	since  atomic.Int64 // ns of the pool's clock at which it subscribed, 0 = it is not subscribed
 	stop   context.CancelFunc
 	ended  chan struct{} // closed when the goroutine has ended
 }
 
-func newEventSubscriber(e *Events, index int) *eventSubscriber {
+func newEventSubscriber(e *Events, m wire.Master) *eventSubscriber {
 	ctx, stop := context.WithCancel(context.Background())
-	h := &eventSubscriber{events: e, index: index, stop: stop, ended: make(chan struct{})}
+	h := &eventSubscriber{events: e, master: m, stop: stop, ended: make(chan struct{})}
 	go h.run(ctx)
 	return h
 }
@@ -57,7 +57,7 @@ func (h *eventSubscriber) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		e.Logger.Debug("no events from master for now", "master", e.Masters[h.index].Name, "err", err.Error())
+		e.Logger.Debug("no events from master for now", "master", h.master.Name, "err", err.Error())
 		over, end := context.WithCancel(ctx)
 		retry := e.Clock.AfterFunc(subscribeRetry, end)
 		<-over.Done()
@@ -70,7 +70,7 @@ func (h *eventSubscriber) run(ctx context.Context) {
 func (h *eventSubscriber) listen(ctx context.Context) error {
 	e := h.events
 	dial, cancel := context.WithTimeout(ctx, e.Timeout)
-	conn, err := Subscribe(dial, e.Masters[h.index], e.Channel(), e.Timeout)
+	conn, err := Subscribe(dial, h.master, e.Channel(), e.Timeout)
 	cancel()
 	if err != nil {
 		return err

@@ -30,8 +30,9 @@ type keyQuery struct {
 }
 
 type tracker struct {
-	keys  *Keys
-	index int
+	keys   *Keys
+	index  int
+	master wire.Master
 
 	mu      sync.Mutex
 	queue   []keyQuery
@@ -83,14 +84,14 @@ func (t *tracker) dial() wire.Link {
 	k := t.keys
 	ctx, cancel := context.WithTimeout(context.Background(), k.Timeout)
 	defer cancel()
-	link, err := k.Dial(ctx, k.Masters[t.index], k.DB, func(keys []string) {
+	link, err := k.Dial(ctx, t.master, k.DB, func(keys []string) {
 		k.changed(t.index, keys)
 	})
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err != nil {
 		t.retryAt = k.Clock.Now() + trackerRetry
-		k.Logger.Debug("tracking of master unavailable; waiters poll it", "master", k.Masters[t.index].Name, "err", err.Error())
+		k.Logger.Debug("tracking of master unavailable; waiters poll it", "master", t.master.Name, "err", err.Error())
 		return nil
 	}
 	if t.closed {

@@ -64,8 +64,8 @@ func (s *Keys) Watch(key string, round uint64, w Watcher) {
 		s.byKey = map[string][]Watcher{}
 	}
 	if s.trackers == nil {
-		for lane := range s.Masters {
-			s.trackers = append(s.trackers, &tracker{keys: s, index: lane})
+		for lane, m := range s.Masters {
+			s.trackers = append(s.trackers, &tracker{keys: s, index: lane, master: m})
 		}
 	}
 	s.byKey[key] = append(s.byKey[key], w)
@@ -115,6 +115,22 @@ func (s *Keys) end(forever bool) {
 	s.mu.Unlock()
 	for _, t := range trackers {
 		t.close()
+	}
+}
+
+// Follow changes the list of masters. The watchers are told that every key may have changed:
+// what the former masters track is not announced any more.
+func (s *Keys) Follow(masters []wire.Master) {
+	s.mu.Lock()
+	s.Masters = masters
+	former := s.trackers
+	s.trackers = nil
+	s.mu.Unlock()
+	for _, t := range former {
+		t.close()
+	}
+	for lane := range former {
+		s.changed(lane, nil)
 	}
 }
 

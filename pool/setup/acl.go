@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"redlockd/pool/admission"
 	"redlockd/pool/notify"
 	"redlockd/pool/wire"
 )
@@ -91,7 +92,19 @@ func (g *group) permissions(ctx context.Context, f *finding, link wire.Link) {
 	slices.Sort(missing)
 	if missing = slices.Compact(missing); len(missing) > 0 {
 		f.problem("its user may not %s: allow the commands of configs/master-acl.txt", strings.Join(missing, ", "))
+		return
 	}
+	if !mayUse(link, admission.ConfigurationKey) {
+		f.problem("its user may not use the key %s, which stands without --key-prefix: allow ~%[1]s, too", admission.ConfigurationKey)
+	}
+}
+
+// mayUse is false only if the master denies reading or writing a hash. It changes nothing: no
+// field has this name.
+func mayUse(link wire.Link, key string) bool {
+	const field = "redlockd check"
+	replies, err := wire.Ask(link, wire.Words("HGET", key, field), wire.Words("HDEL", key, field))
+	return err != nil || !slices.ContainsFunc(replies, func(r wire.Reply) bool { return r.Err != nil && wire.IsDenied(r.Err.Error()) })
 }
 
 // maySubscribe is false only if the master denies it.

@@ -236,7 +236,7 @@ func (b *bootstrapping) standing(db int) (s standing) {
 		if incarnation.Base == 0 {
 			s.voting++
 		}
-		if ours := b.group.options.Fingerprint(db, c.master.Name); incarnation.Fingerprint != ours {
+		if ours := b.group.options.Fingerprint(db, c.seals[db].mark(), c.master.Name); incarnation.Fingerprint != ours {
 			s.foreign = fmt.Errorf("bootstrap: master %s serves daemons with other settings in database %d: %s; nothing was changed; see redlockd reconfigure", c.master.Name, db, admission.Difference(ours, incarnation.Fingerprint))
 		}
 	}
@@ -261,6 +261,7 @@ func (b *bootstrapping) mayBegin(db int) (ready bool, err error) {
 // begin begins the incarnations of one master.
 func (b *bootstrapping) begin(i int, offset int64) error {
 	c, g := b.all[i], b.group
+	present := g.present(b.all)
 	for db, s := range c.seals {
 		replies, err := wire.Ask(c.link, wire.Words("SELECT", strconv.Itoa(db)), wire.Words("GET", g.markKey()))
 		if err == nil {
@@ -279,10 +280,8 @@ func (b *bootstrapping) begin(i int, offset int64) error {
 		if incarnation, err := admission.ParseIdentity(s.identity); err == nil && incarnation.Base == 0 && s.register >= floor && !b.terms.Force {
 			continue // an earlier run began it
 		}
-		r := admission.Request{
-			SealKey: g.sealKey(), DB: db, Fingerprint: g.options.Fingerprint(db, c.master.Name), Durable: c.info.Durable(g.options.AssumeDurable),
-			Invalidate: s.identity, Bootstrap: true, Floor: floor,
-		}
+		r := g.request(c, db, present)
+		r.Invalidate, r.Bootstrap, r.Floor = s.identity, true, floor
 		if err := g.admit(c, r, offset); err != nil {
 			return fmt.Errorf("database %d: %w", db, err)
 		}

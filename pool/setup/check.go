@@ -43,6 +43,8 @@ type finding struct {
 	rtt      time.Duration
 	seal     string
 	cluster  bool // a node of a Redis Cluster
+	silent   bool // it cannot be reached
+	carries  bool // the settings of this group
 	writes   []time.Duration
 	problems []string // reasons why it must not vote
 	warnings []string
@@ -74,6 +76,7 @@ func checkWithin(ctx context.Context, o pool.Options, timeout time.Duration, ter
 	}
 	checks.Wait()
 	compare(all)
+	findLonely(all)
 	writeTable(all, out)
 	if terms.Performance {
 		g.reportWrites(all, out)
@@ -86,6 +89,7 @@ func (g *group) inspect(ctx context.Context, m wire.Master, terms CheckTerms) *f
 	f := &finding{master: m}
 	link, err := g.dial(ctx, m, 0)
 	if err != nil {
+		f.silent = true
 		f.problem("cannot be reached: %v", err)
 		return f
 	}
@@ -164,12 +168,15 @@ func (g *group) settings(f *finding, link wire.Link) {
 		if len(replies[1].Items) == 0 {
 			continue
 		}
-		f.checkSeal(replies[1].Items[0].Str, g.options.Fingerprint(db, f.master.Name), g.options.Age(), f.info.Est.At(g.options.Clock.Now()))
+		f.checkSeal(replies[1].Items[0].Str, g.options.Fingerprint(db, "", f.master.Name), g.options.Age(), f.info.Est.At(g.options.Clock.Now()))
 	}
 	if f.seal == "" {
-		f.seal = "new"
+		f.seal = newSeal
 	}
 }
+
+// newSeal is the cell of a master that has no identity.
+const newSeal = "new"
 
 func (f *finding) checkSeal(identity, ours string, age time.Duration, us int64) {
 	incarnation, err := admission.ParseIdentity(identity)
@@ -177,13 +184,17 @@ func (f *finding) checkSeal(identity, ours string, age time.Duration, us int64) 
 		f.seal = "invalidated"
 		return
 	}
-	print := strings.SplitN(identity, " ", 5)[4]
+	print := incarnation.Fingerprint
+	ours, _ = admission.SplitMark(ours)
+	settings, _ := admission.SplitMark(print)
+	other := settings != ours || settings == print
+	f.carries = f.carries || !other && f.seal != "other settings"
 	switch {
-	case print != ours:
+	case other:
 		if f.seal != "other settings" {
 			f.problem("serves daemons with other settings: %s; see redlockd reconfigure", admission.Difference(ours, print))
 		}
-		f.seal = "other settings"
+		f.seal, f.carries = "other settings", false
 	case incarnation.MayVote(us, age):
 		f.seal = "votes"
 	case f.seal == "":
@@ -215,6 +226,37 @@ func compare(all []*finding) {
 		f.offset = f.info.Est.Offset - median
 		if clock.Abs(f.offset) > clock.Micros(admission.MaxSkew)+f.info.Est.Err {
 			f.problem("%s", admission.ClockOff(f.offset))
+		}
+	}
+}
+
+// findLonely finds blank masters with which no daemon begins: too few of the others are left
+// to show that the settings of the daemon are those of the group.
+func findLonely(all []*finding) {
+	var silent []string
+	carriers, blank := 0, 0
+	for _, f := range all {
+		switch {
+		case f.silent:
+			silent = append(silent, f.master.Name)
+		case f.carries:
+			carriers++
+		case f.seal == newSeal:
+			blank++
+		}
+	}
+	quorum := pool.Quorum(len(all))
+	if carriers == 0 || carriers >= quorum || carriers+blank < quorum {
+		return
+	}
+	first := ""
+	if len(silent) > 0 {
+		first = "Bring back " + strings.Join(silent, ", ") + ". If they are gone for good: "
+	}
+	for _, f := range all {
+		if f.seal == newSeal {
+			f.problem("is empty, and only %d of %d masters answer with the settings of the group, %d are needed: no daemon begins with it. %s%s",
+				carriers, len(all), quorum, first, admission.AgedAdvice(f.master.Name))
 		}
 	}
 }

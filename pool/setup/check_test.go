@@ -208,6 +208,28 @@ func TestCheck_NamesTheCommandsThatTheUserMayNotSay(t *testing.T) {
 	wantReason(t, o, "c: its user may not lpush, publish, subscribe, zrangebyscore: ")
 }
 
+// With a key prefix the user has two patterns of keys.
+func TestCheck_NamesTheKeyThatTheUserMayNotUse(t *testing.T) {
+	servers := faulty.StartGroup(t, 3)
+	masterUser(t, servers)
+	o := optionsOf(servers...)
+	o.KeyPrefix = "locks:"
+	for i, s := range servers {
+		o.Masters[i].Username, o.Masters[i].Password = "redlockd", "change-me"
+		allow(t, s, "redlockd", "resetkeys", "~locks:*", "~redlockd:configuration")
+	}
+	if out, err := check(t, o); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	allow(t, servers[1], "redlockd", "resetkeys", "~locks:*")
+	wantReason(t, o, "b: its user may not use the key redlockd:configuration, which stands without --key-prefix: allow ~redlockd:configuration, too\n")
+	if !isOld(servers[2]) { // permissions for reading alone
+		allow(t, servers[1], "redlockd", "~redlockd:configuration")
+		allow(t, servers[2], "redlockd", "resetkeys", "~locks:*", "%R~redlockd:configuration")
+		wantReason(t, o, "c: its user may not use the key redlockd:configuration")
+	}
+}
+
 // brief is a longest lease that a test can wait for.
 const brief = 200 * time.Millisecond
 

@@ -9,6 +9,9 @@
 //   - acl.go: the commands that the daemon's user needs on a master;
 //   - performance.go: how long writes take, and which master timeout fits;
 //   - bootstrap.go, marks.go: a group of blank masters votes at once;
-//   - reconfigure.go, reconfigure.lua: other masters, limits or versions;
+//   - aged.go: one blank master begins where no daemon begins with it;
+//   - rename.go, rename.lua: other masters, while the daemons serve;
+//   - reconfigure.go, reconfigure.lua: other limits or versions, and other masters by force;
+//   - masters.go: the list after masters join or leave, for both of them;
 //   - quarantine.go: a master's memory begins anew.
 package setup

@@ -52,6 +52,13 @@ type sealRecord struct {
 	identity    string // "" for none
 	register    int64
 	minRegister int64 // what the register cannot be below, by the records of the other masters
+	stored      admission.StoredConfiguration
+}
+
+// mark is that of the configuration in an identity, or in one that was invalidated.
+func (s *sealRecord) mark() string {
+	_, mark := admission.SplitMark(admission.FingerprintOf(s.identity))
+	return mark
 }
 
 // connectAll connects to all masters, for a command that needs all of them; the
@@ -106,12 +113,19 @@ func inDB(link wire.Link, db int, args ...string) (wire.Reply, error) {
 // take master, database and cause, or database and cause.
 func (g *group) readSeals(all []*candidate, seal, records string) error {
 	for _, c := range all {
+		c.seals = nil
 		for db := range g.options.Databases {
 			reply, err := inDB(c.link, db, "ZRANGE", g.sealKey(), "0", "-1", "WITHSCORES")
 			if err != nil {
 				return fmt.Errorf(seal, c.master.Name, db, err)
 			}
-			c.seals = append(c.seals, readSealed(reply.Items))
+			s := readSealed(reply.Items)
+			texts, err := inDB(c.link, db, "HGET", admission.ConfigurationKey, g.options.Group)
+			if err != nil {
+				return fmt.Errorf(seal, c.master.Name, db, err)
+			}
+			s.stored = admission.ParseStored(texts.Str)
+			c.seals = append(c.seals, s)
 		}
 	}
 	for db := range g.options.Databases {
@@ -154,12 +168,52 @@ func (g *group) readRecords(db int, all []*candidate) error {
 	return nil
 }
 
+// present is the configuration with these settings that masters carry, that with the highest
+// epoch; the first one if there is none.
+func (g *group) present(all []*candidate) admission.StoredConfiguration {
+	present := admission.StoredConfiguration{Now: g.options.Configuration(1), InForce: true}
+	for _, c := range all {
+		for db, s := range c.seals {
+			if s.stored.Now == nil || s.mark() != s.stored.Now.Mark() || admission.FingerprintOf(s.identity) != g.options.Fingerprint(db, s.mark(), c.master.Name) {
+				continue
+			}
+			if s.stored.InForce && s.stored.Now.Epoch >= present.Now.Epoch {
+				present = s.stored
+			}
+		}
+	}
+	return present
+}
+
+// request is for the admission of a master under a configuration, whatever it carries.
+func (g *group) request(c *candidate, db int, of admission.StoredConfiguration) admission.Request {
+	o := &g.options
+	return admission.Request{
+		SealKey: g.sealKey(), DB: db, Fingerprint: o.Fingerprint(db, of.Now.Mark(), c.master.Name), Durable: c.info.Durable(o.AssumeDurable),
+		Texts: of.Texts(), Group: o.Group, KeyPrefix: o.KeyPrefix,
+	}
+}
+
 func medianOffset(all []*candidate) int64 {
 	var offsets []int64
 	for _, c := range all {
 		offsets = append(offsets, c.info.Est.Offset)
 	}
 	return clock.Median(offsets)
+}
+
+// sleep lets time pass.
+func (g *group) sleep(ctx context.Context, d time.Duration) error {
+	if g.options.Tasks != nil {
+		g.options.Tasks.Sleep(d)
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }
 
 // humanDuration is a duration for people.

@@ -20,7 +20,7 @@ func Quarantine(ctx context.Context, o pool.Options, master string, out io.Write
 	if err != nil {
 		return err
 	}
-	m, err := g.find(master)
+	m, err := g.find("quarantine", master)
 	if err != nil {
 		return err
 	}
@@ -47,8 +47,8 @@ func Quarantine(ctx context.Context, o pool.Options, master string, out io.Write
 	return nil
 }
 
-// find is the master of this name or address.
-func (g *group) find(master string) (wire.Master, error) {
+// find is the master of this name or address, for the command what.
+func (g *group) find(what, master string) (wire.Master, error) {
 	var names []string
 	for _, m := range g.options.Masters {
 		if m.Name == master || m.Address == master {
@@ -56,5 +56,5 @@ func (g *group) find(master string) (wire.Master, error) {
 		}
 		names = append(names, m.Name)
 	}
-	return wire.Master{}, fmt.Errorf("quarantine: %q is the name or address of no master; allowed: %s (--masters)", master, strings.Join(names, ", "))
+	return wire.Master{}, fmt.Errorf("%s: %q is the name or address of no master; allowed: %s (--masters)", what, master, strings.Join(names, ", "))
 }

@@ -1,5 +1,8 @@
 // Reconfigure gives a group another list of masters, other limits or another version.
 //
+// If only the list changes, rename.go does it while the daemons serve. This file has the other way, in
+// which nothing is granted for a while. Each change has the next epoch.
+//
 // The fingerprint in every identity keeps daemons with different settings from
 // sharing masters. Replacing it is safe under three conditions, which are checked:
 //
@@ -54,6 +57,11 @@ func Reconfigure(ctx context.Context, o pool.Options, force bool, out io.Writer)
 	if err != nil {
 		return err
 	}
+	if !force {
+		if done, err := g.rename(ctx, out); done || err != nil {
+			return err
+		}
+	}
 	all, err := g.connectAll(ctx, "reconfigure")
 	defer closeAll(all)
 	if err != nil {
@@ -89,19 +97,17 @@ type reconfiguration struct {
 	mixed    bool // not all of them carry the same
 	keepIDs  bool // carriers keep their incarnation ids
 	current  int  // masters that carry the new settings already
+	epoch    int64
 }
 
-// settings are the parts of a fingerprint, without the database.
+// settings are the parts of a fingerprint, without database, epoch and master.
 type settings map[string]string
 
 func parseSettings(identity string) settings {
-	parts := strings.SplitN(identity, " ", 5)
 	s := settings{}
-	if len(parts) == 5 {
-		for part := range strings.SplitSeq(parts[4], "/") {
-			if name, value, _ := strings.Cut(part, "="); name != "db" && name != "master" {
-				s[name] = value
-			}
+	for part := range strings.SplitSeq(admission.FingerprintOf(identity), "/") {
+		if name, value, found := strings.Cut(part, "="); found && name != "db" && name != "master" && name != "epoch" {
+			s[name] = value
 		}
 	}
 	return s
@@ -141,6 +147,7 @@ func (r *reconfiguration) run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	r.epoch = r.nextEpoch()
 	for range maxWritingTries {
 		began := r.group.options.Clock.Now()
 		if err := r.write(shift); err != nil {
@@ -155,10 +162,21 @@ func (r *reconfiguration) run(out io.Writer) error {
 	return fmt.Errorf("reconfigure: writing to all masters took longer than %s, %d times: the settings are in force, but run it again when masters and network are quick, before any daemon starts", maxWritingTime, maxWritingTries)
 }
 
+// nextEpoch is above all that the masters carry.
+func (r *reconfiguration) nextEpoch() int64 {
+	next := int64(1)
+	for _, c := range r.all {
+		for _, s := range c.seals {
+			next = max(next, admission.EpochOf(s.mark())+1)
+		}
+	}
+	return next
+}
+
 // findFormer finds the former settings and checks that their daemons are left without a
 // quorum.
 func (r *reconfiguration) findFormer() error {
-	now := parseSettings("- - 0 0 " + r.group.options.Fingerprint(0, ""))
+	now := parseSettings("- - 0 0 " + r.group.options.Fingerprint(0, "", ""))
 	for _, c := range r.all {
 		carries, err := r.carried(c)
 		switch {
@@ -237,11 +255,10 @@ func (r *reconfiguration) shift() (time.Duration, error) {
 			if err := errors.Join(err1, err2); err != nil {
 				return 0, err
 			}
-			incarnation, err := admission.ParseIdentity(s.identity)
-			if err != nil {
-				return 0, fmt.Errorf("reconfigure: master %s: %w", c.master.Name, err)
+			var ahead time.Duration
+			if incarnation, err := admission.ParseIdentity(s.identity); err == nil { // otherwise it was invalidated
+				ahead = max(0, time.Duration(incarnation.Base-c.info.Est.At(now))*time.Microsecond)
 			}
-			ahead := max(0, time.Duration(incarnation.Base-c.info.Est.At(now))*time.Microsecond)
 			o := &r.group.options
 			more := max(ttl-o.MaxTTL, ttl+keep-o.MaxTTL-o.MaxKeep)
 			longest = max(longest, ahead+more+max(0, more)/100)
@@ -273,10 +290,12 @@ func (r *reconfiguration) write(shift time.Duration) error {
 
 func (r *reconfiguration) writeOne(c *candidate, db int, floor int64, shift time.Duration) (string, error) {
 	o, s := &r.group.options, &c.seals[db]
+	of := admission.StoredConfiguration{Now: o.Configuration(r.epoch), InForce: true}
 	keeps := r.keepIDs && slices.Contains(r.carriers, c) && s.register >= s.minRegister // else it was rolled back
-	reply, err := inDB(c.link, db, "EVAL", reconfigureScript, "1", r.group.sealKey(),
-		s.identity, o.Fingerprint(db, c.master.Name), admission.NewIncarnationID(), admission.Bit(keeps),
-		admission.Bit(c.info.Durable(o.AssumeDurable)), strconv.FormatInt(clock.Micros(shift), 10), strconv.FormatInt(floor, 10))
+	reply, err := inDB(c.link, db, "EVAL", reconfigureScript, "2", r.group.sealKey(), admission.ConfigurationKey,
+		s.identity, o.Fingerprint(db, of.Now.Mark(), c.master.Name), admission.NewIncarnationID(), admission.Bit(keeps),
+		admission.Bit(c.info.Durable(o.AssumeDurable)), strconv.FormatInt(clock.Micros(shift), 10), strconv.FormatInt(floor, 10),
+		of.Texts(), o.Group)
 	if err != nil {
 		return "", err
 	}

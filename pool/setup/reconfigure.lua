@@ -1,9 +1,11 @@
 -- Reconfigure: begin an incarnation under other settings, unless another run did so first.
 -- KEYS 1 the seal: a zset whose one member is the identity
 --        "run_id:evicted incarnation base durable fingerprint", its score the register.
+--      2 a hash: of each group, when an identity got its configuration, and its text
 -- ARGV 1 the identity that must stand there, '' for none    2 fingerprint
 --      3 a random incarnation id   4 whether an unbroken memory keeps its own: 0 | 1
 --      5 durable now: 0 | 1 6 by how much base lies ahead, us 7 floor for the register
+--      8 the text of the configuration    9 group
 -- Returns {'OK', identity} or {'CHANGED', the identity or the type found}.
 local seal = KEYS[1]
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
@@ -34,4 +36,5 @@ redis.call('ZREM', seal, '')
 redis.call('ZADD', seal, 'XX', '0', '')
 redis.call('DEL', seal)
 redis.call('ZADD', seal, string.format('%.0f', register), identity)
+redis.call('HSET', KEYS[2], ARGV[9], string.format('%.0f', us) .. '\n' .. ARGV[8])
 return {'OK', identity}

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strconv"
 	"strings"
@@ -156,6 +157,39 @@ func TestReconfigure_TheLongerOfBothLimitsHoldsUntilItIsOver(t *testing.T) {
 	ahead("another change")
 }
 
+// A master that restarts empty waits for the longer leases, and no longer than they last.
+func TestReconfigure_TheShorterLimitHoldsWhenTheLongerLeasesAreOver(t *testing.T) {
+	servers, was := bootstrapped(t, 3)
+	long := was
+	long.MaxTTL = 3 * time.Second
+	for _, o := range []pool.Options{long, was} {
+		if out, err := reconfigure(t, o, false); err != nil {
+			t.Fatal(out, err)
+		}
+	}
+	is := running(t, was)
+	within(t, "b is admitted", is(1, "quarantined"))
+	begins := func() int64 {
+		t.Helper()
+		servers[1].RestartEmpty()
+		within(t, "a daemon begins with b", func() bool { return identity(t, servers[1]) != "" })
+		return lives(t, servers)[1].Base
+	}
+	others := max(lives(t, servers)[0].Base, lives(t, servers)[2].Base)
+	first := begins()
+	if first < others {
+		t.Errorf("b begins %d ms before the others, although leases of 3 s may run", (others-first)/1000)
+	}
+	within(t, "b votes", is(1, "voting"))
+	if us := time.Now().UnixMicro(); us < others+clock.Micros(was.Age()) {
+		t.Errorf("b votes %d ms before the longer leases are over", (others+clock.Micros(was.Age())-us)/1000)
+	}
+	second := begins()
+	if ahead := second - time.Now().UnixMicro(); second <= first || ahead > 0 {
+		t.Errorf("b begins %d ms from now, %d ms after its first begin, although no longer leases run", ahead/1000, (second-first)/1000)
+	}
+}
+
 func TestReconfigure_ChangesNothingUnlessAllMastersAnswer(t *testing.T) {
 	servers, o := bootstrapped(t, 3)
 	before := identity(t, servers[0])
@@ -194,7 +228,7 @@ func TestReconfigure_ReplacesAMinorityOfTheMasters(t *testing.T) {
 func TestReconfigure_KeepsNoCountersWhereQuorumsNeedNotMeet(t *testing.T) {
 	servers, _ := bootstrapped(t, 5)
 	before := lives(t, servers)
-	if out, err := reconfigure(t, optionsOf(servers[:3]...), false); err != nil {
+	if out, err := reconfigure(t, optionsOf(servers[:3]...), true); err != nil {
 		t.Fatal(out, err)
 	}
 	for i, now := range lives(t, servers[:3]) {
@@ -208,9 +242,11 @@ func TestReconfigure_RefusesAMasterThatWasAway(t *testing.T) {
 	servers, first := bootstrapped(t, 3)
 	d := faulty.Start(t)
 	second := renamed(optionsOf(servers[0], servers[1], d), "a", "b", "d")
+	servers[2].Stop()
 	if _, err := reconfigure(t, second, false); err != nil {
 		t.Fatal(err)
 	}
+	servers[2].Cont()
 	third := first
 	third.MaxTTL = 2 * brief
 	if _, err := reconfigure(t, third, false); err == nil || !strings.Contains(err.Error(), "one of them has been away") {
@@ -273,4 +309,80 @@ func TestReconfigure_WritesOnlyOverWhatItHasSeen(t *testing.T) {
 	if identity(t, servers[1]) != before {
 		t.Error("an identity was overwritten that had not been read")
 	}
+}
+
+// Identities of the format before epochs are another version's.
+func TestReconfigure_TakesAGroupOfTheFormerFormatOver(t *testing.T) {
+	servers, o := bootstrapped(t, 3)
+	if err := o.WithDefaults(); err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range servers {
+		for db := range o.Databases {
+			was := strings.Replace(o.Fingerprint(db, "", string(rune('a'+i))), "format=v2", "format=v1", 1)
+			was = strings.Replace(was, "/epoch=", "", 1)
+			const write = "redis.call('SELECT', ARGV[1]) local old = redis.call('ZRANGE', KEYS[1], 0, 0)[1] redis.call('DEL', KEYS[1]) " +
+				"return redis.call('ZADD', KEYS[1], 5, string.match(old, '^(%S+ %S+ %S+ %S+ )') .. ARGV[2])"
+			if _, err := s.Do("EVAL", write, 1, "redlockd:seal", db, was); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	seen(t, o, 0, "another version of redlockd left")
+	if out, err := reconfigure(t, o, false); err != nil || !strings.Contains(out, "3 masters begin a new incarnation") {
+		t.Fatal(out, err)
+	}
+	seen(t, o, 0, "voting")
+}
+
+// What one operator left half done the next one finishes, and no other change begins meanwhile.
+func TestReconfigure_AnUnfinishedChangeIsFinishedAndNotReplaced(t *testing.T) {
+	servers, o := bootstrapped(t, 3)
+	d := faulty.Start(t)
+	next, other := renamed(optionsOf(servers[0], servers[1], d), "a", "b", "d"), renamed(optionsOf(servers[0], servers[2], d), "a", "c", "d")
+	g, err := newGroup(next, stepTimeout)
+	if err := errors.Join(err, o.WithDefaults()); err != nil {
+		t.Fatal(err)
+	}
+	c := &change{group: g, out: io.Discard, former: o.Configuration(1), next: g.options.Configuration(2)}
+	c.connect(t.Context(), next.Masters[:1])
+	defer closeAll(c.all)
+	if err := c.renameAll(false); err != nil {
+		t.Fatal(err)
+	}
+	rival := *c
+	rival.next = other.Configuration(2)
+	before := identity(t, servers[0])
+	if err := rival.renameAll(false); err == nil || !strings.Contains(err.Error(), "another change, to epoch 2, came first on master a: ") || identity(t, servers[0]) != before {
+		t.Errorf("a change renamed what another one had, or its operator was not told: %v, %q", err, identity(t, servers[0]))
+	}
+	seen(t, next, 0, "refused waits for the configuration of the group")
+	if out, err := reconfigure(t, other, false); err == nil || !strings.Contains(err.Error(), "a change to epoch 2 is unfinished") {
+		t.Fatal(out, err)
+	}
+	if out, err := reconfigure(t, next, false); err != nil || !strings.Contains(out, "the change to epoch 2 is unfinished") || !strings.Contains(out, "epoch 2 is in force") {
+		t.Fatal(out, err)
+	}
+	seen(t, next, 2, "voting")
+	if out, err := reconfigure(t, next, false); err != nil || !strings.Contains(out, "in force already; nothing was changed") {
+		t.Fatal(out, err)
+	}
+}
+
+// A master that is dead need not answer.
+func TestReconfigure_ReplacesADeadMasterAndKeepsTheMemoryOfTheOthers(t *testing.T) {
+	servers, _ := bootstrapped(t, 3)
+	before := lives(t, servers)
+	servers[2].Kill()
+	now := renamed(optionsOf(servers[0], servers[1], faulty.Start(t)), "a", "b", "d")
+	if out, err := reconfigure(t, now, false); err != nil || !strings.Contains(out, "c is not reached") {
+		t.Fatal(out, err)
+	}
+	for i, l := range lives(t, servers[:2]) {
+		if l.ID != before[i].ID || l.Base != before[i].Base || l.RunID != before[i].RunID {
+			t.Errorf("master %d: %+v, was %+v", i, l, before[i])
+		}
+	}
+	seen(t, now, 0, "voting")
+	seen(t, now, 2, "voting")
 }

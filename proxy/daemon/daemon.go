@@ -64,6 +64,9 @@ func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stde
 			if err := checkFenceAbove(c.FenceAbove); err != nil {
 				return err
 			}
+			if c.Aged != "" {
+				return setup.BootstrapAged(ctx, o, c.Aged, out)
+			}
 			return setup.Bootstrap(ctx, o, setup.BootstrapTerms{Force: c.Force, FenceAbove: c.FenceAbove}, out)
 		}),
 		"check": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
@@ -71,6 +74,13 @@ func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stde
 		}),
 		"reconfigure": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
 			return setup.Reconfigure(ctx, o, c.Force, out)
+		}),
+		"masters": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
+			join, err := poolOptions(configs.Config{Masters: c.Join}, nil) // reads their certificates
+			if err != nil {
+				return err
+			}
+			return setup.ChangeMasters(ctx, o, setup.MastersChange{Join: join.Masters, Leave: c.Leave}, c.Force, out)
 		}),
 		"quarantine": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
 			return setup.Quarantine(ctx, o, c.Master, out)

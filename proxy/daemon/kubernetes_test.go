@@ -395,7 +395,7 @@ func TestKubernetes_GivesMastersTheMemoryThatTheyMayUse(t *testing.T) {
 const kubectl = `set -e
 kubectl() {
 	case "$*" in
-	"create namespace locks"|"-n locks exec deploy/redlockd -- /redlockd check") return ;;
+	"create namespace locks"|"-n locks exec deploy/redlockd -- /redlockd check"|"-n locks exec deploy/redlockd -- /redlockd bootstrap") return ;;
 	"-n locks apply -f "*) test -f "$5"; return ;;
 	"-n locks create secret "*) ;;
 	*) echo "kubectl $*: unknown" >&2; return 1 ;;
@@ -593,11 +593,14 @@ func TestKubernetes_RunsAsShipped(t *testing.T) {
 	if acl := p.secret(t, "redlockd-master-users", "users.acl"); !strings.HasPrefix(acl, "user default off\nuser redlockd on >"+string(config.Masters[0].Password)+" ") {
 		t.Errorf("users of the masters:\n%s", acl)
 	}
-	t.Setenv("REDLOCKD_MAX_TTL", "5s") // a new group waits about as long, and not for a minute
+	t.Setenv("REDLOCKD_MAX_TTL", "5s")
 	o := operateAs(t, onLoopback(args))
 	p.wantProbed(t, o, p.daemon.Live)
 	if code, output := typed(t, nil, "check"); code != 0 {
 		t.Errorf("check in the daemon's container: code %d:\n%s", code, output)
+	}
+	if code, output := typed(t, nil, "bootstrap"); code != 0 {
+		t.Errorf("bootstrap in the daemon's container: code %d:\n%s", code, output)
 	}
 	p.wantProbed(t, o, p.daemon.Ready)
 	client := dial(t, o.port)

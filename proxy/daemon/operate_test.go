@@ -97,11 +97,16 @@ func TestProcess_BootstrapOfADaemonEndsWithTheReason(t *testing.T) {
 	c.awaitMaster(t, 0, "voting")
 }
 
-func TestProcess_TimesWrites(t *testing.T) {
+func TestProcess_TimesWritesAndBeginsWithOneMaster(t *testing.T) {
 	servers := faulty.StartGroup(t, 3)
 	masters := "--masters=" + listOf(servers)
 	bootstrapGroup(t, servers)
 	if code, output := typed(t, []string{unhurried}, "check", masters, "--performance"); code != cli.ExitOK || !strings.Contains(output, "or more fits; the present ") {
+		t.Errorf("code %d:\n%s", code, output)
+	}
+	servers[1].Kill()
+	servers[2].RestartEmpty()
+	if code, output := typed(t, nil, "bootstrap", masters, "--aged", "c"); code != cli.ExitOK || !strings.Contains(output, "master c: began an incarnation in 16 databases; it votes in 1m2.6s") {
 		t.Errorf("code %d:\n%s", code, output)
 	}
 }

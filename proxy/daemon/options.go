@@ -32,7 +32,7 @@ func poolOptions(config configs.Config, logger *slog.Logger) (pool.Options, erro
 		Embedded: config.Embedded, Group: config.Group, KeyPrefix: config.KeyPrefix,
 		MaxTTL: config.MaxTTL, MaxKeep: config.MaxKeep, MasterTimeout: config.MasterTimeout,
 		RestartGuardOff: config.RestartGuard == configs.GuardOff, AssumeDurable: config.AssumeDurable,
-		Databases: config.Databases, Logger: logger,
+		Databases: config.Databases, Logger: logger, AwaitBootstrap: true,
 	}
 	for _, m := range config.Masters {
 		master := pool.Master{Name: m.Name, Network: m.Network, Address: m.Address, Username: m.Username, Password: m.Password}

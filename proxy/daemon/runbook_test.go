@@ -14,8 +14,10 @@ import (
 
 	"go.yaml.in/yaml/v2"
 
+	"redlockd/commands/cli"
 	"redlockd/configs"
 	"redlockd/pool"
+	"redlockd/pool/faulty"
 )
 
 var metricName = regexp.MustCompile(`\bredlockd_[a-z_]+\b`)
@@ -201,5 +203,107 @@ func TestRunbook_NamesOptionsThatThereAre(t *testing.T) {
 		if !strings.Contains(help, option) {
 			t.Errorf("the runbook names %s", option)
 		}
+	}
+}
+
+// runbookCall is a command of the runbook, and what the lines behind it promise of its output.
+type runbookCall struct {
+	args     []string
+	promises []string
+}
+
+// runbookCalls are the commands of a chapter, in order.
+func runbookCalls(t *testing.T, heading string) (calls []runbookCall) {
+	t.Helper()
+	_, chapter, found := strings.Cut(file(t, "RUNBOOK.md"), "\n### "+heading+"\n")
+	chapter, _, _ = strings.Cut(chapter, "\n### ")
+	for i, block := range strings.Split(chapter, "```") {
+		if i%2 == 0 {
+			continue
+		}
+		for line := range strings.Lines(strings.TrimPrefix(block, "sh\n")) {
+			line = strings.TrimSuffix(line, "\n")
+			if promise, is := strings.CutPrefix(line, "# "); is {
+				last := &calls[len(calls)-1]
+				last.promises = append(last.promises, promise)
+				continue
+			}
+			words := strings.Fields(line)
+			if len(words) < 2 || words[0] != "redlockd" {
+				t.Fatalf("%q is no command of redlockd", line)
+			}
+			calls = append(calls, runbookCall{args: words[1:]})
+		}
+	}
+	if !found || len(calls) == 0 {
+		t.Fatalf("the runbook has no commands under %q", heading)
+	}
+	return calls
+}
+
+// run runs the command, with other words in the places of its addresses and files.
+func (c *runbookCall) run(t *testing.T, here *strings.Replacer) {
+	t.Helper()
+	args := make([]string, len(c.args))
+	for i, arg := range c.args {
+		args[i] = here.Replace(arg)
+	}
+	want := cli.ExitOK
+	if len(c.promises) > 0 && strings.HasPrefix(c.promises[len(c.promises)-1], "redlockd: ") {
+		want = cli.ExitRuntime
+	}
+	code, output := typedInTime(t, args)
+	if code != want {
+		t.Errorf("%q: code %d, want %d:\n%s", args, code, want, output)
+	}
+	rest := output
+	for _, promise := range c.promises {
+		text, _, _ := strings.Cut(here.Replace(promise), "…")
+		_, after, found := strings.Cut(rest, text)
+		if !found {
+			t.Fatalf("%q does not print %q, or not in this order:\n%s", args, text, output)
+		}
+		rest = after
+	}
+}
+
+// An operator's commands, on real masters beside a daemon that follows.
+func TestRunbook_CommandsThatChangeTheMastersDoWhatItTells(t *testing.T) {
+	servers := faulty.StartGroup(t, 6)
+	config := filepath.Join(t.TempDir(), "redlockd.toml")
+	words := []string{"/etc/redlockd/redlockd.toml", config}
+	for i, s := range servers {
+		words = append(words, fmt.Sprintf("10.0.0.%d:6379", i+1), s.Addr())
+	}
+	here := strings.NewReplacer(words...)
+	settings := func(masters string) {
+		t.Helper()
+		text := fmt.Sprintf("masters = %q\nmax-ttl = \"100ms\"\nmax-keep = \"1s\"\n", masters)
+		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settings(listOf(servers[:3]))
+	if code, output := typed(t, nil, "bootstrap", "--config", config); code != cli.ExitOK {
+		t.Fatalf("code %d:\n%s", code, output)
+	}
+	c := dial(t, serveHere(t, nil, "--config", config))
+	c.awaitVoters(t, servers[:3])
+	for _, call := range runbookCalls(t, "Changing the masters") {
+		call.run(t, here)
+	}
+	list := here.Replace("a=10.0.0.1:6379,b=10.0.0.2:6379,d=10.0.0.4:6379")
+	eventually(t, "the daemon follows", func() bool {
+		info := c.info(t, "masters")
+		return info["masters"] == "3" && info["masters_voting"] == "3" && info["configuration_epoch"] == "5"
+	}, func() string { return fmt.Sprint(c.info(t, "masters")) })
+	for i, s := range []*faulty.Server{servers[0], servers[1], servers[3]} {
+		if line := c.info(t, "masters")[fmt.Sprint("master", i)]; !strings.Contains(line, "address="+s.Addr()+",") {
+			t.Errorf("master %d is %s", i, line)
+		}
+	}
+	settings(list)
+	for _, call := range runbookCalls(t, "Changing a limit, the group's name or the version") {
+		call.run(t, here)
 	}
 }

@@ -18,7 +18,7 @@ var _ Question = (*collection)(nil)
 
 // Collect sends one sealed command to every master and hands over all answers, by lane.
 func (e *Engine) Collect(g *pool.Group, command func(*pool.SendContext, *pool.Command), done func([]pool.Answer)) {
-	q := &collection{command: command, done: done, answers: make([]pool.Answer, e.Pool.N())}
+	q := &collection{command: command, done: done, answers: make([]pool.Answer, quorum.MaxMasters)}
 	q.ballot.Ask(e, nil, g, nil, q)
 }
 
@@ -41,4 +41,4 @@ func (q *collection) Decide(t *quorum.Tally) quorum.Result {
 	return quorum.Granted
 }
 
-func (q *collection) Decided(quorum.Result) { q.done(q.answers) }
+func (q *collection) Decided(quorum.Result) { q.done(q.answers[:q.ballot.Tally.N]) }

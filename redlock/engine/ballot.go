@@ -120,8 +120,11 @@ func (b *Ballot) Props() pool.Props {
 	return p
 }
 
-// Propose notes the fence.
-func (b *Ballot) Propose(fence int64) { b.Proposal = fence }
+// Propose notes the fence and the number of masters that will answer.
+func (b *Ballot) Propose(fence int64, masters int) {
+	b.Proposal = fence
+	b.Tally.N, b.Tally.Quorum = masters, pool.Quorum(masters)
+}
 
 // BulkArg is the question's argument of the script that handles several operations.
 func (b *Ballot) BulkArg() string { return b.question.BulkArg() }

@@ -20,7 +20,7 @@ var _ pool.Operation = (*Message)(nil)
 func (o *Message) Props() pool.Props { return o.Plan }
 
 // Propose passes the fence on.
-func (o *Message) Propose(fence int64) {
+func (o *Message) Propose(fence int64, _ int) {
 	if o.OnPropose != nil {
 		o.OnPropose(fence)
 	}

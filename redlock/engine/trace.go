@@ -48,7 +48,7 @@ func (t *ballotTrace) report(b *Ballot, a pool.Answer) {
 
 // VoteOf describes one answer to a command that was written at sent.
 func VoteOf(p *pool.Pool, a pool.Answer, consent func(pool.Reply) bool, sent time.Duration) Vote {
-	v := Vote{Master: p.Options().Masters[a.Lane].Name, Word: VoteUncounted}
+	v := Vote{Master: p.Master(a.Lane).Name, Word: VoteUncounted}
 	cause := a.Reply.Err
 	if cause == nil {
 		cause = a.Seal.Err

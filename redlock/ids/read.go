@@ -139,7 +139,7 @@ func (s *IDs) ListCounters(db int, done func([]engine.Key, error)) {
 	g := s.engine.Pool.Group(db)
 	scan := &counterScan{engine: s.engine, group: g, prefix: s.key(""), names: map[string]bool{}, open: s.engine.Pool.N()}
 	scan.done = func(names []engine.Key, err error) { s.engine.Leave(); done(names, err) }
-	for lane := range s.engine.Pool.N() {
+	for lane := range scan.open {
 		scan.send(lane, "0")
 	}
 }

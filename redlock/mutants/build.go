@@ -73,6 +73,7 @@ func scriptSwitches() []Change {
 	return []Change{
 		{"redlock/scripts/scripts.go", "var files embed.FS\n", "var embedded embed.FS\n\nvar files = mutants.Scripts{FS: embedded, Dir: \"redlock/scripts\"}\n"},
 		{"pool/admission/admit.go", "var admitScript string\n", "var admitScript string\n\nfunc init() { admitScript = mutants.Script(\"pool/admission/admit.lua\", admitScript) }\n"},
+		{"pool/setup/rename.go", "var renameScript string\n", "var renameScript string\n\nfunc init() { renameScript = mutants.Script(\"pool/setup/rename.lua\", renameScript) }\n"},
 	}
 }
 
@@ -112,6 +113,7 @@ func imported(text string) string {
 	for _, needed := range []struct{ path, use string }{
 		{`"redlockd/pool"`, "pool.Broken("},
 		{`"redlockd/redlock/mutants"`, "mutants.Script"},
+		{`"redlockd/redlock/mutants"`, "mutants.Name"},
 	} {
 		if strings.Contains(text, needed.use) && !strings.Contains(text, needed.path+"\n") {
 			text = packageClause.ReplaceAllString(text, "${0}\nimport "+needed.path+"\n")

@@ -83,11 +83,11 @@ func brokenMemories() []Mutant {
 			Change{"redlock/lease/release.go", proves, "pool.Broken(\"repeat-absence\"), " + proves}),
 		patched("trust", "a counter counts in any memory",
 			Change{"redlock/ids/nextid.go", "engine.Flag(life.Base == 0)", "engine.Flag(life.Base == 0 || pool.Broken(\"trust\"))"}),
-		patched("claims", "a daemon that was left behind by a change of the masters begins with a blank one",
-			Change{"pool/attempt.go", "if admitted >= Quorum(len(g.lanes)) {", "if admitted >= Quorum(len(g.lanes)) || Broken(\"claims\") {"}).in("replaced-3"),
+		patched("claims", "a blank master is any daemon's, whatever configuration the others carry",
+			Change{"pool/epoch.go", "\tif n >= Quorum(len(g.lanes)) {\n\t\treturn \"\"\n", "\tif n >= Quorum(len(g.lanes)) || Broken(\"claims\") {\n\t\treturn \"\"\n"}).in("membership-replace"),
 		patched("distinct", "one server counts as two masters",
 			// The fingerprint would refuse one server under two names, too.
-			Change{"pool/fingerprint.go", "\treturn fingerprint + \"/master=\"", "\tif Broken(\"distinct\") {\n\t\treturn fingerprint\n\t}\n\treturn fingerprint + \"/master=\""},
+			Change{"pool/fingerprint.go", "\treturn o.settings(db) +", "\tif Broken(\"distinct\") {\n\t\tname = \"any\"\n\t}\n\treturn o.settings(db) +"},
 			Change{"pool/attempt.go", "other.claimedRunID == f.RunID {", "other.claimedRunID == f.RunID && !Broken(\"distinct\") {"}),
 	}
 }

@@ -8,7 +8,7 @@ import "slices"
 // code as it is now.
 func All() []Mutant {
 	return slices.Concat(Rules(), brokenLanes(), brokenLocks(), brokenScripts(), brokenWaits(), brokenHolds(), brokenQueues(), brokenDropIn(),
-		brokenReaders(), brokenPermits(), brokenOrder(), brokenCycles(), brokenEnds())
+		brokenReaders(), brokenPermits(), brokenOrder(), brokenCycles(), brokenEnds(), brokenChanges())
 }
 
 // brokenLanes: rows of patches of pool.

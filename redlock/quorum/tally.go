@@ -8,7 +8,7 @@ type Result uint8
 const (
 	Undecided Result = iota
 	Granted          // a quorum said yes
-	Refused          // so many said no that a quorum of yes is impossible
+	Refused          // a quorum said no
 	Split            // a quorum answered, but neither yes nor no has enough
 	Unknown          // fewer than a quorum gave an answer that counts
 )
@@ -24,14 +24,15 @@ type Tally struct {
 // Pending is how many masters have not answered yet.
 func (t *Tally) Pending() int { return t.N - t.Yes - t.No - t.Uncounted }
 
-// Result decides as soon as the answers still to come cannot change it.
+// Result decides as soon as the answers still to come cannot change it. A refusal takes a
+// quorum, too: of 4 masters, 2 may hold all that a change of masters left of a grant by 3 of 5.
 func (t *Tally) Result() Result {
 	switch {
 	case t.Yes >= t.Quorum:
 		return Granted
-	case t.No > t.N-t.Quorum:
+	case t.No >= t.Quorum:
 		return Refused
-	case t.Yes+t.Pending() >= t.Quorum, t.No+t.Pending() > t.N-t.Quorum:
+	case t.Yes+t.Pending() >= t.Quorum, t.No+t.Pending() >= t.Quorum:
 		return Undecided
 	case t.Yes+t.No >= t.Quorum:
 		return Split

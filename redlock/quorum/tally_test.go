@@ -7,7 +7,7 @@ func pureOutcome(n, quorum, yes, no int) Result {
 	switch {
 	case yes >= quorum:
 		return Granted
-	case n-no < quorum: // no quorum is left that has not refused
+	case no >= quorum:
 		return Refused
 	case yes+no >= quorum:
 		return Split
@@ -27,7 +27,7 @@ func pureOutcomes(n, quorum, yes, no, pending int) map[Result]bool {
 }
 
 func TestTally_DecidesAsSoonAsNothingCanChangeTheOutcomeAndNeverEarlier(t *testing.T) {
-	for _, n := range []int{3, 5, 7, 9} {
+	for _, n := range []int{3, 4, 5, 6, 7, 8, 9} {
 		for yes := 0; yes <= n; yes++ {
 			for no := 0; yes+no <= n; no++ {
 				for silent := 0; yes+no+silent <= n; silent++ {
@@ -52,7 +52,7 @@ func TestTally_DecidesAsSoonAsNothingCanChangeTheOutcomeAndNeverEarlier(t *testi
 // Every order of answers is a path through the tallies above; on none of them a
 // verdict is followed by another one.
 func TestTally_NeverContradictsItselfInAnyOrderOfAnswers(t *testing.T) {
-	for _, n := range []int{3, 5, 7, 9} {
+	for _, n := range []int{3, 4, 5, 6, 7, 8, 9} {
 		paths := 0
 		var walk func(votes Tally, said Result)
 		walk = func(votes Tally, said Result) {

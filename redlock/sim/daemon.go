@@ -18,6 +18,7 @@ type daemon struct {
 	index  int
 	clock  *daemonClock
 	list   []*server // the masters that it is configured with
+	next   []*server // those of the next process in its place, if they differ from the world's
 	pool   *pool.Pool
 	locker *redlock.Locker // nil until it has started
 
@@ -60,6 +61,9 @@ func (d *daemon) options() pool.Options {
 		MaxTTL: s.MaxTTL, MaxKeep: s.MaxKeep, MasterTimeout: masterTimeout, Databases: 1, MaxFlush: s.MaxFlush,
 		Clock: d.clock, Dialer: d.dial, Tasks: tasks{d}, Jitter: d.jitter,
 		Logger: slog.New(&errorHandler{world: d.world}),
+		// The first daemons of a world begin the group. Elsewhere each may begin it again,
+		// which is more than daemons do.
+		AwaitBootstrap: len(s.Lists) > 0 && d.world.now > time.Second,
 	}
 	if s.MaxWait > 0 {
 		o.Tracker = d.track
@@ -132,6 +136,12 @@ func (d *daemon) kill() {
 // replace starts another process in the place of one that was killed.
 func (d *daemon) replace() *daemon {
 	next := newDaemon(d.world, d.index)
+	switch {
+	case d.index == 0:
+		next.list = d.list // it misses each change of the masters
+	case d.next != nil:
+		next.list = d.next
+	}
 	d.world.daemons[d.index] = next
 	next.boot()
 	return next

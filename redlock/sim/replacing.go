@@ -8,58 +8,109 @@ import (
 	"redlockd/pool/setup"
 )
 
-// replaceScenarios give the group another list of masters while it works. One daemon keeps
-// running with the former list.
-func replaceScenarios() []*Scenario {
+// membershipScenarios change the list of masters while the group works. Some daemons keep
+// running with a former list.
+func membershipScenarios() []*Scenario {
+	change := func(name string, lists ...string) *Scenario {
+		return base(name, func(s *Scenario) {
+			s.Lists, s.Masters, s.Daemons, s.MinTTL, s.MaxTTL, s.Length, s.Keys = lists, len(lists[0]), 5, 100*time.Millisecond, 800*time.Millisecond, 24*time.Second, 2
+			s.Faults = []fault{{500 * time.Millisecond, changeMasters}, {time.Second, forgetChanged}, {3 * time.Second, dieChanged}, {4 * time.Second, interruptChange}, {400 * time.Millisecond, partition}}
+		})
+	}
+	blank := change("membership-blank", "abc", "abd") // masters come back empty, all at once, too
+	blank.Faults = append(blank.Faults, fault{5 * time.Second, forgetAll})
+	rivals := change("membership-rivals", "abcd", "abc", "bcd") // two changes at a time
+	rivals.Faults = append(rivals.Faults, fault{700 * time.Millisecond, changeOtherwise})
 	return []*Scenario{
-		base("replaced", func(s *Scenario) {
-			s.Replaces, s.MaxTTL, s.Length, s.Keys = true, 400*time.Millisecond, 14*time.Second, 2
-			s.Faults = []fault{{400 * time.Millisecond, replaceMaster}, {time.Second, forgetKept}, {3 * time.Second, dieReplaced}}
-		}),
+		change("membership-replace", "abc", "abd", "aed"),
+		change("membership-resize", "abc", "abcd", "abcde", "abce", "ace"),
+		change("membership-again", "abc", "abd", "abc"),
+		change("membership-five", "abcde", "abcdf", "abgdf"),
+		change("membership-halved", "abcde", "abc"), // refused, unless a rule is missing
+		blank, rivals,
 	}
 }
 
-// replaceMaster runs redlockd reconfigure with the last master replaced, until it has
-// succeeded, and starts all daemons but the first again with the new list. Nothing else
-// goes wrong before.
-func replaceMaster(w *World) {
-	last := w.Scenario.Masters - 1
-	if w.list[last] != w.servers[last] {
-		return
+// changeMasters runs redlockd reconfigure with the next list, until it has succeeded. Then
+// all daemons but the first start again with the new list.
+func changeMasters(w *World) {
+	if w.changed < len(w.Scenario.Lists)-1 && w.overAge() {
+		w.changeTo(w.changed + 1)
 	}
-	former := w.list
-	w.list = append(append([]*server(nil), w.servers[:last]...), w.servers[last+1])
+}
+
+// changeOtherwise is another operator with another list.
+func changeOtherwise(w *World) {
+	if w.changed == 0 && w.chance(2) {
+		w.changeTo(2)
+	}
+}
+
+func (w *World) changeTo(next int) {
 	operator := newDaemon(w, len(w.daemons))
+	operator.list = w.masters(w.Scenario.Lists[next])
+	w.operators = append(w.operators, operator)
+	for _, s := range w.servers { // it does not reach each master
+		if w.chance(4) {
+			operator.blocked[s] = w.now + w.between(0, 5*time.Second)
+		}
+	}
+	if early := w.daemons[2+w.random.IntN(len(w.daemons)-2)]; w.chance(2) { // it is restarted too soon
+		early.next = operator.list
+		w.after(w.between(0, 5*time.Millisecond), nil, func() { kill(w, early) })
+	}
 	w.spawn(operator, func() {
 		if err := setup.Reconfigure(context.Background(), operator.options(), false, io.Discard); err != nil {
 			w.trace.note("", "the masters are not changed: %v", err)
-			w.list = former
 			return
 		}
-		w.trace.note("", "master %s is replaced by master %s", w.servers[last].name, w.servers[last+1].name)
+		w.trace.note("", "the masters are %s", w.Scenario.Lists[next])
+		w.list, w.changed = operator.list, max(w.changed, next)
 		w.quarantinedUntil = w.now + w.Scenario.age()
-		for _, one := range w.daemons[1:] {
+		for _, one := range w.daemons[1+next%2:] { // the second one misses each other change
 			w.after(0, nil, func() { kill(w, one) })
 		}
 	})
 }
 
-// replaced reports whether the change is over.
-func (w *World) replaced() bool {
-	last := w.Scenario.Masters - 1
-	return w.list[last] != w.servers[last] && w.quarantinedUntil > 0
-}
-
-// forgetKept kills a master that is in both lists; it comes back empty.
-func forgetKept(w *World) {
-	if w.replaced() && w.overAge() {
-		w.servers[w.random.IntN(w.Scenario.Masters-1)].crash(0)
+// interruptChange kills an operator's process.
+func interruptChange(w *World) {
+	for _, one := range w.operators {
+		if !one.dead && w.chance(2) {
+			one.kill()
+		}
 	}
 }
 
-// dieReplaced kills a daemon that has not missed the change.
-func dieReplaced(w *World) {
-	if w.replaced() {
-		kill(w, w.daemons[1+w.random.IntN(len(w.daemons)-1)])
+// masters are the servers with these names.
+func (w *World) masters(names string) (list []*server) {
+	for _, name := range names {
+		list = append(list, w.servers[name-'a'])
 	}
+	return list
+}
+
+// forgetChanged kills a master that comes back empty.
+func forgetChanged(w *World) {
+	if w.overAge() {
+		w.anyServer().crash(0)
+	}
+}
+
+// forgetAll kills all masters, or all but one.
+func forgetAll(w *World) {
+	if !w.overAge() {
+		return
+	}
+	spared := w.random.IntN(2 * len(w.servers))
+	for i, s := range w.servers {
+		if i != spared {
+			s.crash(0)
+		}
+	}
+}
+
+// dieChanged kills a daemon.
+func dieChanged(w *World) {
+	kill(w, w.daemons[w.random.IntN(len(w.daemons))])
 }

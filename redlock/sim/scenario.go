@@ -54,16 +54,16 @@ type Scenario struct {
 	MaxCycle          time.Duration // a cycle of waits may last so long
 	Wiped             bool          // an operator deletes locks by hand: exclusion is not required then
 
-	NotBootstrapped bool   // without a bootstrap, the masters are quarantined first
-	Evicts          bool   // masters evict keys just before a daemon reads their statistics
-	Durable         bool   // masters report that they keep what they answered
-	Replaces        bool   // one of the masters is replaced by another, and the first daemon misses it
-	Alias           bool   // one daemon reaches one server under two names
-	HighIDs         bool   // counters begin where doubles end
-	Private         bool   // no two clients use the same key
-	Rests           bool   // no memory is lost and no clock is set: leases rest on quorums of copies
-	Reliable        bool   // nothing goes wrong: everything must be served
-	Open            string // why this scenario is measured and not required: an open finding, or an assumption it breaks
+	NotBootstrapped bool     // without a bootstrap, the masters are quarantined first
+	Evicts          bool     // masters evict keys just before a daemon reads their statistics
+	Durable         bool     // masters report that they keep what they answered
+	Lists           []string // of masters, by name, that follow one another; the first daemon misses the changes
+	Alias           bool     // one daemon reaches one server under two names
+	HighIDs         bool     // counters begin where doubles end
+	Private         bool     // no two clients use the same key
+	Rests           bool     // no memory is lost and no clock is set: leases rest on quorums of copies
+	Reliable        bool     // nothing goes wrong: everything must be served
+	Open            string   // why this scenario is measured and not required: an open finding, or an assumption it breaks
 }
 
 // ClientGroup is some clients of one kind.

@@ -6,10 +6,11 @@ import (
 	"redlockd/redlock"
 )
 
-// Scenarios is everything that is played. Each is played with 3 and with 5 masters.
+// Scenarios is everything that is played. Each is played with 3 and with 5 masters, unless it
+// changes the masters.
 func Scenarios() []*Scenario {
 	var out []*Scenario
-	for _, some := range []func() []*Scenario{quietScenarios, linkScenarios, memoryScenarios, clockScenarios, modeScenarios, kindScenarios, tokenScenarios, waitScenarios, cycleScenarios, dropInScenarios, replaceScenarios} {
+	for _, some := range []func() []*Scenario{quietScenarios, linkScenarios, memoryScenarios, clockScenarios, modeScenarios, kindScenarios, tokenScenarios, waitScenarios, cycleScenarios, dropInScenarios} {
 		for _, s := range some() {
 			five := *s
 			five.Name, five.Masters = s.Name+"-5", 5
@@ -17,7 +18,7 @@ func Scenarios() []*Scenario {
 			out = append(out, s, &five)
 		}
 	}
-	return out
+	return append(out, membershipScenarios()...)
 }
 
 // quietScenarios have no faults: every client must be served.

@@ -28,6 +28,8 @@ type World struct {
 	lab              *Lab
 	servers          []*server
 	list             []*server // the masters that the next daemon process is configured with
+	changed          int       // which of the scenario's lists they are
+	operators        []*daemon // that change the masters
 	daemons          []*daemon
 	clients          []client
 	observer         observer
@@ -192,8 +194,10 @@ func newWorld(s *Scenario, seed uint64, lab *Lab) *World {
 	w := &World{Scenario: s, Seed: seed, random: rand.New(rand.NewPCG(seed, 0x5eed)), lab: lab}
 	w.trace = &trace{world: w, out: io.Discard}
 	servers := s.Masters
-	if s.Replaces {
-		servers++
+	for _, list := range s.Lists {
+		for _, name := range list {
+			servers = max(servers, int(name-'a')+1)
+		}
 	}
 	for i := range servers {
 		m := newServer(w, string(rune('a'+i)))
@@ -277,7 +281,7 @@ func (w *World) settle() {
 		d.heal()
 	}
 	w.run(w.now + time.Second)
-	if w.Scenario.Alias || w.Scenario.Replaces {
+	if w.Scenario.Alias || len(w.Scenario.Lists) > 0 {
 		return // a daemon never gets to one of its masters
 	}
 	for limit := w.now + w.Scenario.settleTimeout(); w.now < limit && w.violation == nil; {

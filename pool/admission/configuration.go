@@ -1,0 +1,154 @@
+// Configuration: the masters, limits and key prefix of a group, and its epoch.
+
+package admission
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"redlockd/pool/wire"
+)
+
+// ConfigurationKey is a hash on every master: a group's name, and the texts of its
+// configurations. It has no key prefix, so that daemons with different ones meet there.
+const ConfigurationKey = "redlockd:configuration"
+
+// Configuration is one state of a group. Each change of it has the next epoch.
+type Configuration struct {
+	Epoch           int64
+	Format          string
+	Group           string
+	KeyPrefix       string
+	MaxTTL, MaxKeep time.Duration
+	Masters         []wire.Master // by name; with network and address only
+}
+
+// String is the text on the masters: one line without control characters.
+func (c *Configuration) String() string {
+	masters := make([]string, len(c.Masters))
+	for i, m := range c.Masters {
+		masters[i] = url.QueryEscape(m.Name) + "@" + url.QueryEscape(m.Network) + "@" + url.QueryEscape(m.Address)
+	}
+	return fmt.Sprintf("epoch=%d format=%s group=%s key-prefix=%s max-ttl=%d max-keep=%d masters=%s", c.Epoch, c.Format, url.QueryEscape(c.Group),
+		url.QueryEscape(c.KeyPrefix), c.MaxTTL.Milliseconds(), c.MaxKeep.Milliseconds(), strings.Join(masters, ","))
+}
+
+// Mark names the configuration in identities: its epoch and a hash of its text.
+func (c *Configuration) Mark() string {
+	sum := sha256.Sum256([]byte(c.String()))
+	return strconv.FormatInt(c.Epoch, 10) + "-" + hex.EncodeToString(sum[:8])
+}
+
+// Names lists the masters, for people.
+func (c *Configuration) Names() string {
+	names := make([]string, len(c.Masters))
+	for i, m := range c.Masters {
+		names[i] = m.Name + "=" + m.Address
+	}
+	return strings.Join(names, ",")
+}
+
+// ParseConfiguration reads the text.
+func ParseConfiguration(text string) (*Configuration, error) {
+	fields := map[string]string{}
+	for field := range strings.SplitSeq(text, " ") {
+		name, value, _ := strings.Cut(field, "=")
+		fields[name] = value
+	}
+	bad := false
+	number := func(name string) int64 {
+		n, err := strconv.ParseInt(fields[name], 10, 64)
+		bad = bad || err != nil
+		return n
+	}
+	plain := func(escaped string) string {
+		text, err := url.QueryUnescape(escaped)
+		bad = bad || err != nil
+		return text
+	}
+	c := &Configuration{
+		Epoch: number("epoch"), Format: fields["format"], Group: plain(fields["group"]), KeyPrefix: plain(fields["key-prefix"]),
+		MaxTTL: time.Duration(number("max-ttl")) * time.Millisecond, MaxKeep: time.Duration(number("max-keep")) * time.Millisecond,
+	}
+	for one := range strings.SplitSeq(fields["masters"], ",") {
+		parts := strings.Split(one, "@")
+		if len(parts) != 3 {
+			bad = true
+			break
+		}
+		c.Masters = append(c.Masters, wire.Master{Name: plain(parts[0]), Network: plain(parts[1]), Address: plain(parts[2])})
+	}
+	if bad || c.String() != text {
+		return nil, fmt.Errorf("the configuration %q is not of the form epoch= format= group= key-prefix= max-ttl= max-keep= masters=", text)
+	}
+	return c, nil
+}
+
+// StoredConfiguration is the value of a group's field of ConfigurationKey.
+type StoredConfiguration struct {
+	At      int64          // µs of the master's clock when its identity got this configuration
+	Now     *Configuration // nil if it is not readable
+	Former  *Configuration // that it replaced in place; nil for none
+	InForce bool           // a quorum of the former list carried it
+}
+
+// ParseStored reads the value: the time, a line for each configuration, and whether it is in force.
+func ParseStored(value string) (s StoredConfiguration) {
+	lines := strings.Split(value, "\n")
+	if len(lines) != 4 {
+		return s
+	}
+	s.At, _ = strconv.ParseInt(lines[0], 10, 64)
+	s.Now, _ = ParseConfiguration(lines[1])
+	s.Former, _ = ParseConfiguration(lines[2])
+	s.InForce = lines[3] == inForce
+	return s
+}
+
+const inForce = "in force"
+
+// Texts are the lines of the value after the time.
+func (s StoredConfiguration) Texts() string {
+	former, state := "", ""
+	if s.Former != nil {
+		former = s.Former.String()
+	}
+	if s.InForce {
+		state = inForce
+	}
+	return s.Now.String() + "\n" + former + "\n" + state
+}
+
+// SplitMark splits a fingerprint into what it holds without the configuration's mark, and the mark.
+func SplitMark(fingerprint string) (rest, mark string) {
+	before, after, found := strings.Cut(fingerprint, "/epoch=")
+	if !found {
+		return fingerprint, ""
+	}
+	mark, after, _ = strings.Cut(after, "/")
+	return before + "/" + after, mark
+}
+
+// EpochOf is the epoch of a mark, 0 for none.
+func EpochOf(mark string) int64 {
+	number, _, _ := strings.Cut(mark, "-")
+	epoch, _ := strconv.ParseInt(number, 10, 64)
+	return epoch
+}
+
+// FingerprintOf is the fingerprint in what stands at a seal: an identity, or one that was
+// invalidated. "" for none.
+func FingerprintOf(seal string) string {
+	if print, retired := strings.CutPrefix(seal, "retired "); retired {
+		return print
+	}
+	if i, err := ParseIdentity(seal); err == nil {
+		return i.Fingerprint
+	}
+	return ""
+}

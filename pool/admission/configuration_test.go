@@ -1,0 +1,77 @@
+package admission
+
+import (
+	"testing"
+	"time"
+
+	"redlockd/pool/wire"
+)
+
+func someConfiguration(epoch int64) *Configuration {
+	return &Configuration{
+		Epoch: epoch, Format: "v2", Group: "a group/=@,", KeyPrefix: "locks: x", MaxTTL: time.Minute, MaxKeep: time.Hour,
+		Masters: []wire.Master{{Name: "a,b", Network: "unix", Address: "/run/a b@c"}, {Name: "c", Network: "tcp", Address: "[::1]:6379"}},
+	}
+}
+
+func TestConfiguration_IsReadAsItIsWritten(t *testing.T) {
+	former, now := someConfiguration(7), someConfiguration(8)
+	got, err := ParseConfiguration(now.String())
+	if err != nil || got.String() != now.String() || got.Mark() != now.Mark() || got.Group != now.Group || got.Masters[0] != now.Masters[0] {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if former.Mark() == now.Mark() || EpochOf(now.Mark()) != 8 || EpochOf("") != 0 {
+		t.Errorf("marks %s and %s", former.Mark(), now.Mark())
+	}
+	for _, state := range []bool{true, false} {
+		s := ParseStored("17\n" + StoredConfiguration{Now: now, Former: former, InForce: state}.Texts())
+		if s.At != 17 || s.Now.Mark() != now.Mark() || s.Former.Mark() != former.Mark() || s.InForce != state {
+			t.Errorf("%+v", s)
+		}
+	}
+	if s := ParseStored("17\n" + StoredConfiguration{Now: now, InForce: true}.Texts()); s.Former != nil || !s.InForce {
+		t.Errorf("%+v", s)
+	}
+	for _, bad := range []string{"", "x", "epoch=1", now.String() + " ", "epoch=x" + now.String()[7:]} {
+		if c, err := ParseConfiguration(bad); err == nil {
+			t.Errorf("%q was read as %+v", bad, c)
+		}
+		if s := ParseStored(bad); s.Now != nil || s.InForce {
+			t.Errorf("%q was read as %+v", bad, s)
+		}
+	}
+}
+
+// Of a quorum's mark, of a blank group, and of what replaced this daemon's configuration.
+func TestSurvey_FindsTheConfigurationOfTheGroup(t *testing.T) {
+	one, two := someConfiguration(1), someConfiguration(2)
+	carries := func(of *Configuration, ours, inForce bool) Carried {
+		return Carried{Fingerprint: "x", Mark: of.Mark(), Ours: ours, Fresh: true, Stored: StoredConfiguration{Now: of, InForce: inForce}}
+	}
+	blank, silent := Carried{Fresh: true}, Carried{}
+	known := Known{Mark: one.Mark(), Texts: "known"}
+	for name, c := range map[string]struct {
+		survey          Survey
+		majority, blank string
+		next            bool
+	}{
+		"a quorum":            {Survey{carries(two, true, true), carries(two, true, false), silent}, two.Mark(), "", false},
+		"not in force":        {Survey{carries(two, true, false), carries(two, true, false), blank}, "", "", false},
+		"one of three":        {Survey{carries(two, true, true), blank, silent}, "", "", false},
+		"one, the rest blank": {Survey{carries(two, true, true), blank, blank}, "", two.Mark(), false},
+		"two epochs":          {Survey{carries(two, true, true), carries(one, true, true), blank}, "", "", false},
+		"all blank":           {Survey{blank, blank, blank}, "", one.Mark(), false},
+		"left behind":         {Survey{carries(two, false, true), carries(two, false, true), carries(one, true, true)}, "", "", true},
+		"one other":           {Survey{carries(two, false, true), blank, blank}, "", "", false},
+	} {
+		if got := c.survey.Majority(2, known).Mark; got != c.majority {
+			t.Errorf("%s: the majority has %q, want %q", name, got, c.majority)
+		}
+		if got := c.survey.Blank(known, someConfiguration(1)).Mark; got != c.blank {
+			t.Errorf("%s: the blank group has %q, want %q", name, got, c.blank)
+		}
+		if got := c.survey.Next(2, 1) != nil; got != c.next {
+			t.Errorf("%s: replaced: %v, want %v", name, got, c.next)
+		}
+	}
+}

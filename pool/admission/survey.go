@@ -1,0 +1,88 @@
+// Survey: which configuration the masters of a group carry, by the last look at each of them.
+
+package admission
+
+import "slices"
+
+// Carried is what stood at one master's seal.
+type Carried struct {
+	Fingerprint string // "" = blank
+	Mark        string
+	Ours        bool // the settings are this daemon's, whatever the mark is
+	Fresh       bool // it was looked at a moment ago, or is connected
+	Stored      StoredConfiguration
+}
+
+// Survey is all masters of a daemon's list.
+type Survey []Carried
+
+// Known is a mark and the texts of its configuration.
+type Known struct{ Mark, Texts string }
+
+// count is how many masters carry a mark.
+func (s Survey) count(mark string) (n int) {
+	for i := range s {
+		if s[i].Mark == mark {
+			n++
+		}
+	}
+	return n
+}
+
+// Majority is the configuration that so many masters carry with this daemon's settings, if it is
+// in force.
+func (s Survey) Majority(quorum int, known Known) Known {
+	i := slices.IndexFunc(s, func(c Carried) bool { return c.Ours && s.count(c.Mark) >= quorum })
+	if i < 0 {
+		return Known{}
+	}
+	return s.inForce(s[i].Mark, known)
+}
+
+// inForce returns a mark and its texts if a master has stored that it is in force. A change that
+// is not may have another beside it, of which a quorum of a shorter list has as many masters.
+func (s Survey) inForce(mark string, known Known) Known {
+	for _, c := range s {
+		if c.Stored.Now != nil && c.Stored.InForce && c.Stored.Now.Mark() == mark {
+			return Known{mark, c.Stored.Texts()}
+		}
+	}
+	if mark == known.Mark {
+		return known
+	}
+	return Known{}
+}
+
+// Blank is the configuration of a group of which each master answers, and is blank or carries
+// this daemon's settings: the one that some of them have, the one that this daemon
+// had, or the first.
+func (s Survey) Blank(known Known, first *Configuration) Known {
+	mark := ""
+	for _, c := range s {
+		switch {
+		case !c.Fresh, c.Fingerprint != "" && !c.Ours, c.Ours && mark != "" && c.Mark != mark:
+			return Known{}
+		case c.Ours:
+			mark = c.Mark
+		}
+	}
+	switch {
+	case mark != "":
+		return s.inForce(mark, known)
+	case known.Mark != "":
+		return known
+	}
+	return Known{first.Mark(), StoredConfiguration{Now: first, InForce: true}.Texts()}
+}
+
+// Next is the configuration that replaced this daemon's: a quorum of its masters carries it.
+func (s Survey) Next(quorum int, epoch int64) (next *Configuration) {
+	for _, c := range s {
+		now := c.Stored.Now
+		if c.Ours || now == nil || now.Mark() != c.Mark || now.Epoch <= epoch || s.count(c.Mark) < quorum {
+			continue
+		}
+		next, epoch = now, now.Epoch
+	}
+	return next
+}

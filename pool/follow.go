@@ -1,0 +1,186 @@
+// Follow: a running pool takes another list of masters.
+//
+// The lanes of a database change at one moment, under the lock under which operations are
+// queued. So each operation is sent to the masters of one list, and a quorum of that list
+// decides it: operations that were queued before are answered by the lanes that they were
+// queued on, also by those that leave. Whether quorums of the two lists meet is the concern of
+// the caller.
+//
+// A lane's index is its place in the list. A master that stays keeps its lane with connection
+// and queue, as far as its place lies in the new list; newcomers take the places that are free.
+// In a list that became shorter the last masters move to free places. Such a master gets a
+// lane of its own that is dialled anew, because operations know lanes by their index.
+
+package pool
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"redlockd/pool/admission"
+)
+
+// Follow changes the masters in all databases. Their order is the pool's own. known is the
+// configuration that they carry. An error is about the list; then nothing has changed.
+func (p *Pool) Follow(masters []Master, known admission.Known) error {
+	if p.embedded() {
+		return errors.New("masters: embedded masters cannot be changed")
+	}
+	o := p.options
+	if o.Masters = masters; o.WithDefaults() != nil {
+		return o.WithDefaults()
+	}
+	p.mu.Lock()
+	former := p.Masters()
+	list := arrange(former, masters)
+	p.masters.Store(&list)
+	var left []*lane
+	var outdated []*connection
+	for _, g := range p.groups {
+		lanes, connections := g.follow(list, known)
+		left, outdated = append(left, lanes...), append(outdated, connections...)
+	}
+	for i := range p.drained {
+		if i >= len(list) || i >= len(former) || list[i].Name != former[i].Name {
+			p.drained[i].Store(0)
+		}
+	}
+	groups := slices.Collect(maps.Values(p.groups))
+	p.mu.Unlock()
+	for _, l := range left { // without the lock: they answer operations
+		l.close(errLeft)
+	}
+	for _, c := range outdated {
+		c.fail(errOtherEpoch)
+	}
+	for _, g := range groups {
+		g.Keys.Follow(list)
+		g.Events.Follow(list)
+	}
+	return nil
+}
+
+// followConfiguration follows a change of the group that its masters carry. Only the list may
+// differ: limits are this daemon's own. A newcomer is reached as the first master is.
+func (p *Pool) followConfiguration(next *admission.Configuration, known admission.Known) {
+	o := p.Options()
+	if own := o.Configuration(next.Epoch); o.FollowOff || own.Format != next.Format || own.Group != next.Group || own.KeyPrefix != next.KeyPrefix || own.MaxTTL != next.MaxTTL || own.MaxKeep != next.MaxKeep {
+		return
+	}
+	var list []Master
+	for _, m := range next.Masters {
+		i := slices.IndexFunc(o.Masters, func(own Master) bool { return own.Name == m.Name })
+		if i >= 0 {
+			m = o.Masters[i]
+		} else {
+			m.Username, m.Password, m.TLS = o.Masters[0].Username, o.Masters[0].Password, o.Masters[0].TLS
+		}
+		list = append(list, m)
+	}
+	if err := p.Follow(list, known); err != nil {
+		o.Logger.Error("change of the group not followed", "epoch", next.Epoch, "err", err.Error())
+		return
+	}
+	o.Logger.Warn("change of the group followed; the configuration of this daemon is older", "epoch", next.Epoch, "masters", next.Names())
+}
+
+// fingerprint is that of the masters of now.
+func (p *Pool) fingerprint(db int, mark, name string) string {
+	o := p.Options()
+	return o.Fingerprint(db, mark, name)
+}
+
+// firstConfiguration is the one with which a group of these masters begins.
+func (p *Pool) firstConfiguration() *admission.Configuration {
+	o := p.Options()
+	return o.Configuration(1)
+}
+
+// arrange is the new list in the order in which the most masters keep their place.
+func arrange(former, masters []Master) []Master {
+	list := make([]Master, len(masters))
+	var rest []Master
+	for _, m := range masters {
+		if i := slices.Index(former, m); i >= 0 && i < len(list) {
+			list[i] = m
+		} else {
+			rest = append(rest, m)
+		}
+	}
+	for i := range list {
+		if list[i].Name == "" {
+			list[i], rest = rest[0], rest[1:]
+		}
+	}
+	return list
+}
+
+// follow changes the lanes and returns those that are to be closed, and the connections of
+// the others, which were admitted under the former configuration.
+func (g *Group) follow(list []Master, known admission.Known) (left []*lane, outdated []*connection) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	former := g.lanes
+	g.lanes = make([]*lane, len(list))
+	for i, m := range list {
+		if i < len(former) && former[i].master == m {
+			g.lanes[i] = former[i]
+			former[i].carries = carried{} // it was compared with the former list
+			if c := former[i].conn; c != nil {
+				outdated = append(outdated, c)
+			} else {
+				former[i].redialNowLocked() // it may have been refused under the former list
+			}
+			continue
+		}
+		g.lanes[i] = newLane(g, i, m)
+		for _, before := range former {
+			if before.master.Name == m.Name {
+				g.lanes[i].succeedLocked(before)
+			}
+			if before.recordsWritten != nil {
+				before.recordsWritten[i] = 0
+			}
+		}
+		g.lanes[i].submitDialLocked()
+	}
+	for i, l := range former {
+		if i >= len(list) || g.lanes[i] != l {
+			l.left = true
+			left = append(left, l)
+		}
+	}
+	g.epoch = groupEpoch{Known: known}
+	g.updateClockLocked()
+	return left, outdated
+}
+
+// newLane is one that has not been dialled. The pool's lock is held.
+func newLane(g *Group, index int, m Master) *lane {
+	p := g.pool
+	if p.lastLines[m.Name] == nil {
+		p.lastLines[m.Name] = &lastLine{}
+	}
+	return &lane{
+		group: g, index: index, master: m, state: stateDialing, since: g.now(),
+		statusLog: statusLog{logger: p.options.Logger, master: m.Name, db: g.db, last: p.lastLines[m.Name]},
+	}
+}
+
+// redialNowLocked ends the pause before the next dial.
+func (l *lane) redialNowLocked() {
+	l.attempts = 0
+	if l.redial != nil && l.redial.Stop() {
+		l.submitDialLocked()
+	}
+}
+
+// succeedLocked takes over what is known of a master from its former lane.
+func (l *lane) succeedLocked(before *lane) {
+	l.acked, l.recordedRegister, l.base = before.acked, before.recordedRegister, before.base
+	l.est, l.gain, l.provedAt = before.est, before.gain, before.provedAt
+	l.invalidated, l.incarnation = before.invalidated, before.incarnation
+	l.lastID, l.lastRun, l.commands = before.lastID, before.lastRun, before.commands
+	l.pending, before.pending = before.pending, nil
+}

@@ -1,0 +1,155 @@
+// Masters: masters join and leave a group. The list that results is computed from the one that
+// the masters carry, and reconfigure.go puts it in force.
+
+package setup
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"redlockd/pool"
+	"redlockd/pool/admission"
+	"redlockd/pool/wire"
+)
+
+// MastersChange is what joins and what leaves, by name or address.
+type MastersChange struct {
+	Join  []wire.Master
+	Leave []string
+}
+
+// ChangeMasters puts a change in force. The masters of the options only show where to read the
+// present list. They may be older than it, and one of them has to answer.
+func ChangeMasters(ctx context.Context, o pool.Options, change MastersChange, force bool, out io.Writer) error {
+	g, err := newGroup(o, stepTimeout)
+	if err != nil {
+		return err
+	}
+	present, err := g.presentList(ctx)
+	if err != nil {
+		return err
+	}
+	if err := g.sameAsThere(present.Now); err != nil && !force {
+		return err
+	}
+	if o.Masters, err = g.listAfter(change, present); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "epoch %d has the masters %s; the new list is %s\n", present.Now.Epoch, present.Now.Names(), o.Configuration(0).Names())
+	return Reconfigure(ctx, o, force, out)
+}
+
+// presentList is the newest configuration that the masters carry.
+func (g *group) presentList(ctx context.Context) (newest admission.StoredConfiguration, err error) {
+	c := &change{group: g, out: io.Discard} // Reconfigure reports what it does not reach
+	defer func() { closeAll(c.all) }()
+	c.connect(ctx, g.options.Masters)
+	if err := c.read(); err != nil {
+		return newest, err
+	}
+	if newest = c.newest(); newest.Now == nil {
+		return newest, fmt.Errorf("masters: %d of %d masters answer, and none has a configuration of group %q; nothing was changed. A new group begins with redlockd bootstrap, one of another version changes by redlockd reconfigure",
+			len(c.all), len(g.options.Masters), g.options.Group)
+	}
+	c.connect(ctx, newest.Now.Masters) // a change may have passed the masters of the options by
+	if err := c.read(); err != nil {
+		return newest, err
+	}
+	return c.newest(), nil
+}
+
+// sameAsThere is nil if nothing but the list differs. Otherwise the change would end all votes
+// for a while.
+func (g *group) sameAsThere(now *admission.Configuration) error {
+	here := g.options.Configuration(now.Epoch)
+	if sameLimits(here, now) {
+		return nil
+	}
+	var differ []string
+	there := strings.Fields(now.String())
+	for i, field := range strings.Fields(here.String()) {
+		if field != there[i] && !strings.HasPrefix(field, "masters=") {
+			differ = append(differ, field+" here and "+there[i]+" there")
+		}
+	}
+	return fmt.Errorf("masters: the settings are not those on the masters: %s; nothing was changed. This command changes the list alone: give it the settings of the daemons, or change them first by redlockd reconfigure", strings.Join(differ, ", "))
+}
+
+// listAfter is the list after the change. A change that was begun before leads to the same list
+// again, so that the same command finishes it.
+func (g *group) listAfter(change MastersChange, present admission.StoredConfiguration) ([]wire.Master, error) {
+	if present.Former != nil {
+		if again, err := g.apply(change, present.Former); err == nil && sameMasters(again.Configuration(0), present.Now) && change.joined(present.Now) {
+			return again.Masters, nil
+		}
+	}
+	if !present.InForce {
+		return nil, fmt.Errorf("masters: a change to epoch %d is unfinished, and another one must not replace it; nothing was changed. First finish it: redlockd reconfigure --masters %s", present.Now.Epoch, present.Now.Names())
+	}
+	after, err := g.apply(change, present.Now)
+	return after.Masters, err
+}
+
+// joined reports whether what joins is there, under the same address.
+func (change *MastersChange) joined(now *admission.Configuration) bool {
+	return !slices.ContainsFunc(change.Join, func(joins wire.Master) bool {
+		return !slices.ContainsFunc(now.Masters, func(m wire.Master) bool { return m.Name == joins.Name && m.Address == joins.Address })
+	})
+}
+
+// apply returns the options with the list that results.
+func (g *group) apply(change MastersChange, of *admission.Configuration) (pool.Options, error) {
+	o := g.options
+	o.Masters = nil
+	for _, m := range of.Masters {
+		if i := slices.IndexFunc(g.options.Masters, func(own wire.Master) bool { return own.Name == m.Name }); i >= 0 {
+			m = g.options.Masters[i]
+		}
+		o.Masters = append(o.Masters, g.withLogin(m))
+	}
+	for _, joins := range change.Join {
+		if err := joinable(joins, o.Masters); err != nil {
+			return o, err
+		}
+	}
+	for _, name := range change.Leave {
+		i := slices.IndexFunc(o.Masters, func(m wire.Master) bool { return m.Name == name || m.Address == name })
+		if i < 0 {
+			return o, fmt.Errorf("masters: %q is the name or address of no master; nothing was changed; allowed: %s (epoch %d)", name, of.Names(), of.Epoch)
+		}
+		o.Masters = slices.Delete(o.Masters, i, i+1)
+	}
+	for _, joins := range change.Join {
+		o.Masters = append(o.Masters, g.withLogin(joins))
+	}
+	if err := o.WithDefaults(); err != nil {
+		return o, fmt.Errorf("%w; nothing was changed. To put a master in the place of another one: redlockd masters replace OLD NEW=ADDRESS", err)
+	}
+	return o, nil
+}
+
+// withLogin gives a master without a login that of the first one, as daemons that follow do.
+func (g *group) withLogin(m wire.Master) wire.Master {
+	if first := g.options.Masters[0]; m.Username == "" && m.Password == "" && m.TLS == nil {
+		m.Username, m.Password, m.TLS = first.Username, first.Password, first.TLS
+	}
+	return m
+}
+
+// joinable is nil if no master of the list has the name or the address.
+func joinable(joins wire.Master, list []wire.Master) error {
+	for _, m := range list {
+		switch {
+		case m.Name == joins.Name && m.Address == joins.Address:
+			return fmt.Errorf("masters: %s=%s is in the list already; nothing was changed", m.Name, m.Address)
+		case m.Name == joins.Name:
+			return fmt.Errorf("masters: a master is called %s already, at %s; nothing was changed. Give the new one another name; another server under the same name needs no change of the list, see Replacing a master in the runbook", m.Name, m.Address)
+		case m.Address == joins.Address:
+			return fmt.Errorf("masters: %s is the address of master %s; nothing was changed. A server has one vote: list it once", joins.Address, m.Name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package setup
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"redlockd/pool"
+	"redlockd/pool/faulty"
+	"redlockd/pool/wire"
+)
+
+func changeMasters(t *testing.T, o pool.Options, leave string, join ...wire.Master) (string, error) {
+	t.Helper()
+	var out strings.Builder
+	err := ChangeMasters(t.Context(), o, MastersChange{Join: join, Leave: strings.Fields(leave)}, false, &out)
+	return out.String(), err
+}
+
+func masterAt(name string, s *faulty.Server) wire.Master {
+	return wire.Master{Name: name, Network: "tcp", Address: s.Addr()}
+}
+
+// carry fails unless each master carries the epoch.
+func carry(t *testing.T, epoch string, servers ...*faulty.Server) {
+	t.Helper()
+	for i, s := range servers {
+		if got := identity(t, s); !strings.Contains(got, "/epoch="+epoch+"-") {
+			t.Errorf("master %d carries %q, want epoch %s", i, got, epoch)
+		}
+	}
+}
+
+// All steps have the masters of the first day: the present list is on the masters.
+func TestChangeMasters_GoesOnFromTheListOnTheMasters(t *testing.T) {
+	servers, first := bootstrapped(t, 3)
+	a, b, c, d, e := servers[0], servers[1], servers[2], faulty.Start(t), faulty.Start(t)
+	out, err := changeMasters(t, first, "", masterAt("d", d), masterAt("e", e))
+	if err != nil || !strings.Contains(out, "epoch 1 has the masters a="+a.Addr()) || !strings.Contains(out, ",e="+e.Addr()+"\n") || !strings.Contains(out, "epoch 2 is in force") {
+		t.Fatal(out, err)
+	}
+	carry(t, "2", a, b, c, d, e)
+	if out, err := changeMasters(t, first, "d "+e.Addr()); err == nil || !strings.Contains(err.Error(), "from 5 masters to 3: a quorum of 2 need not meet one of 3; nothing was changed. First change to 4 of them, then to 3") {
+		t.Fatal(out, err)
+	}
+	if out, err := changeMasters(t, first, e.Addr()); err != nil || !strings.Contains(out, "e leaves") || !strings.Contains(out, "epoch 3 is in force") {
+		t.Fatal(out, err)
+	}
+	if out, err := changeMasters(t, first, "d"); err != nil || !strings.Contains(out, "epoch 4 is in force") {
+		t.Fatal(out, err)
+	}
+	carry(t, "4", a, b, c, d)
+	out, err = changeMasters(t, first, "c", masterAt("f", e)) // e was left behind with epoch 3
+	if err != nil || !strings.Contains(out, "c leaves") || !strings.Contains(out, "epoch 5 is in force") {
+		t.Fatal(out, err)
+	}
+	carry(t, "5", a, b, e)
+	if out, err := changeMasters(t, first, "c", masterAt("f", e)); err != nil || !strings.Contains(out, "in force already; nothing was changed") {
+		t.Error("the same command again:", out, err)
+	}
+	carry(t, "5", a, b, e)
+	now := renamed(optionsOf(a, b, e), "a", "b", "f")
+	for lane := range 3 {
+		seen(t, now, lane, "voting")
+	}
+}
+
+func TestChangeMasters_RefusesWithWhatIsAllowed(t *testing.T) {
+	servers, o := bootstrapped(t, 3)
+	d := faulty.Start(t)
+	before := lives(t, servers)
+	long := o
+	long.MaxTTL *= 2
+	for _, step := range []struct {
+		o     pool.Options
+		leave string
+		join  []wire.Master
+		want  string
+	}{
+		{o, "c", nil, "masters: 2 given, 3 to 9 allowed"},
+		{o, "c", nil, "nothing was changed. To put a master in the place of another one: redlockd masters replace"},
+		{o, "x", []wire.Master{masterAt("d", d)}, `"x" is the name or address of no master; nothing was changed; allowed: a=` + servers[0].Addr()},
+		{o, "", []wire.Master{masterAt("c", servers[2])}, "masters: c=" + servers[2].Addr() + " is in the list already"},
+		{o, "c", []wire.Master{masterAt("c", d)}, "a master is called c already, at " + servers[2].Addr() + "; nothing was changed. Give the new one another name"},
+		{o, "", []wire.Master{masterAt("d", servers[2])}, servers[2].Addr() + " is the address of master c; nothing was changed"},
+		{o, "b c", []wire.Master{masterAt("d", d), masterAt("e", faulty.Start(t))}, "Replace a minority at a time"},
+		{long, "", []wire.Master{masterAt("d", d)}, "max-ttl=400 here and max-ttl=200 there; nothing was changed. This command changes the list alone"},
+		{optionsOf(d, faulty.Start(t), faulty.Start(t)), "", []wire.Master{masterAt("x", servers[0])}, `masters: 3 of 3 masters answer, and none has a configuration of group "default"; nothing was changed. A new group begins with redlockd bootstrap`},
+	} {
+		out, err := changeMasters(t, step.o, step.leave, step.join...)
+		if err == nil || !strings.Contains(err.Error(), step.want) {
+			t.Errorf("leave %q, join %v:\n%s%v\nwant %q", step.leave, step.join, out, err, step.want)
+		}
+	}
+	for i, now := range lives(t, servers) {
+		if *now != *before[i] {
+			t.Errorf("master %d changed: %+v, was %+v", i, now, before[i])
+		}
+	}
+	if got := identity(t, d); got != "" {
+		t.Errorf("d has %q", got)
+	}
+}
+
+// The same command finishes a change that was interrupted, another one is refused.
+func TestChangeMasters_FinishesAnInterruptedChange(t *testing.T) {
+	servers, o := bootstrapped(t, 3)
+	d := faulty.Start(t)
+	next := renamed(optionsOf(servers[0], servers[1], d), "a", "b", "d")
+	g, err := newGroup(next, stepTimeout)
+	if err := errors.Join(err, o.WithDefaults()); err != nil {
+		t.Fatal(err)
+	}
+	c := &change{group: g, out: t.Output(), former: o.Configuration(1), next: g.options.Configuration(2)}
+	c.connect(t.Context(), next.Masters[:1])
+	defer closeAll(c.all)
+	if err := c.renameAll(false); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := changeMasters(t, o, "b", masterAt("d", d)); err == nil || !strings.Contains(err.Error(), "a change to epoch 2 is unfinished, and another one must not replace it; nothing was changed. First finish it: redlockd reconfigure --masters a="+servers[0].Addr()) {
+		t.Fatal(out, err)
+	}
+	if out, err := changeMasters(t, o, "c", masterAt("d", d)); err != nil || !strings.Contains(out, "the change to epoch 2 is unfinished") || !strings.Contains(out, "epoch 2 is in force") {
+		t.Fatal(out, err)
+	}
+	carry(t, "2", servers[0], servers[1], d)
+}

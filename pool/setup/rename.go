@@ -1,0 +1,441 @@
+// Rename changes the list of masters while the daemons serve.
+//
+// The next configuration takes the place of the former one on the masters that carry it. Their
+// memory stays, so they vote on. Two daemons with different lists never grant at once:
+//
+//  1. Quorums of both lists meet in the former one, and the former list has rested for the
+//     longest lease: no lease is left that was granted before it.
+//  2. The next configuration is in force when a quorum of the former list carries it; of two
+//     changes only one gets so far. Only then daemons use it.
+//  3. New masters come after that. They begin an incarnation, so they count when each lease
+//     of the former list is over.
+//  4. A daemon with the former list begins with no master any more: package pool, epoch.go.
+//
+// A change that stopped half-way is finished by the same command, and by no other.
+
+package setup
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/pool/admission"
+	"redlockd/pool/clock"
+	"redlockd/pool/wire"
+)
+
+//go:embed rename.lua
+var renameScript string
+
+// minEvidence is how long the next configuration stands on a quorum before other masters get
+// it. By then nothing is under way that a daemon with the former one has sent, see package pool.
+const minEvidence = 1500 * time.Millisecond
+
+// change is one change of the list.
+type change struct {
+	group  *group
+	out    io.Writer
+	all    []*candidate // that answer, of both lists
+	former *admission.Configuration
+	next   *admission.Configuration
+
+	inForce bool // it is from an earlier run; some masters may have missed it
+}
+
+// rename changes the list if nothing but the list differs from what the masters carry. It
+// reports false if another way is needed.
+func (g *group) rename(ctx context.Context, out io.Writer) (done bool, err error) {
+	c := &change{group: g, out: out}
+	defer func() { closeAll(c.all) }()
+	c.connect(ctx, g.options.Masters)
+	if err := c.read(); err != nil {
+		return false, err
+	}
+	newest := c.newest()
+	if newest.Now == nil {
+		return false, nil
+	}
+	if !sameLimits(g.options.Configuration(0), newest.Now) {
+		return false, nil
+	}
+	c.connect(ctx, newest.Now.Masters)
+	if newest.Former != nil && !newest.InForce {
+		c.connect(ctx, newest.Former.Masters)
+	}
+	stay := slices.DeleteFunc(slices.Clone(c.all), func(one *candidate) bool { return !has(g.options.Configuration(0), one.master.Name) })
+	if err := errors.Join(distinct(c.all, "reconfigure"), checkClocks(stay)); err != nil {
+		return false, err
+	}
+	if err := c.read(); err != nil {
+		return false, err
+	}
+	if newest = c.newest(); newest.Now == nil { // of masters that were not reached before
+		return false, nil
+	}
+	if ready, err := c.plan(ctx, newest); !ready || err != nil {
+		return false, err
+	}
+	return true, c.run(ctx)
+}
+
+// connect adds the masters that answer. What the list of the options lacks is reached as its
+// first master is.
+func (c *change) connect(ctx context.Context, masters []wire.Master) {
+	for _, m := range masters {
+		if slices.ContainsFunc(c.all, func(one *candidate) bool { return one.master.Name == m.Name }) {
+			continue
+		}
+		if i := slices.IndexFunc(c.group.options.Masters, func(own wire.Master) bool { return own.Name == m.Name }); i >= 0 {
+			m = c.group.options.Masters[i]
+		} else if first := c.group.options.Masters[0]; m.Username == "" && m.Password == "" {
+			m.Username, m.Password, m.TLS = first.Username, first.Password, first.TLS
+		}
+		link, err := c.group.dial(ctx, m, 0)
+		if err != nil {
+			fmt.Fprintf(c.out, "%s is not reached: %v\n", m.Name, err)
+			continue
+		}
+		one := &candidate{master: m, link: link}
+		if one.info, err = admission.Probe(link, c.group.options.Clock); err != nil {
+			fmt.Fprintf(c.out, "%s is left alone: it %v\n", m.Name, err)
+			link.Close()
+			continue
+		}
+		c.all = append(c.all, one)
+	}
+}
+
+func (c *change) read() error {
+	return c.group.readSeals(c.all, "reconfigure: master %s, database %d: %w (--databases is the number in use)", "reconfigure: reading records in database %d: %w")
+}
+
+// newest is the configuration with the highest epoch that a master carries.
+func (c *change) newest() (newest admission.StoredConfiguration) {
+	for _, one := range c.all {
+		for _, s := range one.seals {
+			switch {
+			case s.stored.Now == nil || s.mark() != s.stored.Now.Mark():
+			case newest.Now == nil || s.stored.Now.Epoch > newest.Now.Epoch, s.stored.Now.Epoch == newest.Now.Epoch && s.stored.InForce && !newest.InForce:
+				newest = s.stored
+			case s.stored.Now.Mark() == newest.Now.Mark():
+				newest.InForce = newest.InForce || s.stored.InForce
+				newest.At = max(newest.At, s.stored.At)
+			}
+		}
+	}
+	return newest
+}
+
+func sameLimits(a, b *admission.Configuration) bool {
+	return a.Format == b.Format && a.Group == b.Group && a.KeyPrefix == b.KeyPrefix && a.MaxTTL == b.MaxTTL && a.MaxKeep == b.MaxKeep
+}
+
+// sameMasters compares the names: daemons may reach a master under different addresses.
+func sameMasters(a, b *admission.Configuration) bool {
+	return slices.EqualFunc(a.Masters, b.Masters, func(x, y wire.Master) bool { return x.Name == y.Name })
+}
+
+func has(c *admission.Configuration, name string) bool {
+	return slices.ContainsFunc(c.Masters, func(m wire.Master) bool { return m.Name == name })
+}
+
+// plan finds the former and the next configuration, and checks that the change is allowed.
+func (c *change) plan(ctx context.Context, newest admission.StoredConfiguration) (ready bool, err error) {
+	target := c.group.options.Configuration(newest.Now.Epoch)
+	if sameMasters(target, newest.Now) {
+		if newest.Former == nil {
+			return false, nil // nothing to do, or not by renaming
+		}
+		c.former, c.next, c.inForce = newest.Former, newest.Now, newest.InForce
+		if c.inForce {
+			return true, nil
+		}
+		fmt.Fprintf(c.out, "the change to epoch %d is unfinished\n", c.next.Epoch)
+		return true, c.allowed()
+	}
+	if !newest.InForce {
+		return false, fmt.Errorf("reconfigure: a change to epoch %d is unfinished, and another one must not replace it: first finish it with --masters %s; or stop all daemons and run redlockd reconfigure --force", newest.Now.Epoch, newest.Now.Names())
+	}
+	c.former, c.next = newest.Now, target
+	c.next.Epoch++
+	if err := c.allowed(); err != nil {
+		return false, err
+	}
+	return true, c.rest(ctx, newest)
+}
+
+// allowed checks that quorums of both lists meet, and that enough masters answer.
+func (c *change) allowed() error {
+	n, q, next := len(c.former.Masters), pool.Quorum(len(c.former.Masters)), pool.Quorum(len(c.next.Masters))
+	common := 0
+	for _, m := range c.next.Masters {
+		if has(c.former, m.Name) {
+			common++
+		}
+	}
+	switch {
+	case q+next <= n:
+		return fmt.Errorf("reconfigure: from %d masters to %d: a quorum of %d need not meet one of %d; nothing was changed. First change to %d of them, then to %d; or stop all daemons and run redlockd reconfigure --force",
+			n, len(c.next.Masters), next, q, n-1, len(c.next.Masters))
+	case common < next:
+		return fmt.Errorf("reconfigure: only %d of the %d masters of the new list are in the former one, and %d must be, so that they can vote while the others are new; nothing was changed. Replace a minority at a time, or stop all daemons and run redlockd reconfigure --force",
+			common, len(c.next.Masters), next)
+	}
+	for db := range c.group.options.Databases {
+		all, common := c.carriers(db, c.former.Mark(), c.next.Mark())
+		if used := c.used(db); used && (len(all) < q || len(common) < next) {
+			return fmt.Errorf("reconfigure: database %d: only %s carry epoch %d and answer; %d of the former list must, and %d that are in both lists; nothing was changed",
+				db, strings.Join(append(all, "none")[:max(1, len(all))], ", "), c.former.Epoch, q, next)
+		}
+	}
+	return nil
+}
+
+// used reports whether the group has an identity in a database.
+func (c *change) used(db int) bool {
+	return slices.ContainsFunc(c.all, func(one *candidate) bool { return one.seals[db].mark() != "" })
+}
+
+// carriers are the masters of the former list that carry one of the marks, and those of
+// them that are in both lists.
+func (c *change) carriers(db int, marks ...string) (all, common []string) {
+	for _, one := range c.all {
+		name, s := one.master.Name, &one.seals[db]
+		for _, mark := range marks {
+			if !has(c.former, name) || !strings.HasSuffix(admission.FingerprintOf(s.identity), "/epoch="+mark+"/master="+masterPart(c, name)) {
+				continue
+			}
+			all = append(all, name)
+			if has(c.next, name) {
+				common = append(common, name)
+			}
+		}
+	}
+	return all, common
+}
+
+// masterPart is a master's name as fingerprints have it.
+func masterPart(c *change, name string) string {
+	_, part, _ := strings.Cut(c.group.options.Fingerprint(0, "", name), "/epoch=/master=")
+	return part
+}
+
+// rest waits until the leases of the list before the former one are over. Before a quorum gets
+// larger, it also waits until the daemons have renewed their holds, which they do at a third of
+// the ttl: the larger quorum could not extend a lease that rests on a bare one.
+func (c *change) rest(ctx context.Context, newest admission.StoredConfiguration) error {
+	var wait time.Duration
+	text := fmt.Sprintf("epoch %d is too young: waiting %%s until the leases before it are over\n", c.former.Epoch)
+	if newest.Former != nil { // something was renamed
+		now := clock.Micros(c.group.options.Clock.Now()) + medianOffset(c.all)
+		wait = min(time.Duration(newest.At-now)*time.Microsecond, 0) + c.group.options.Age()
+	}
+	former, next := pool.Quorum(len(c.former.Masters)), pool.Quorum(len(c.next.Masters))
+	if renewed := c.group.options.MaxTTL / 2; next > former && renewed > wait {
+		wait, text = renewed, fmt.Sprintf("a quorum is to be %d masters and not %d: waiting %%s until the daemons have renewed their locks with HOLD on all masters\n", next, former)
+	}
+	if wait <= 0 {
+		return nil
+	}
+	fmt.Fprintf(c.out, text, humanDuration(wait))
+	if err := c.group.sleep(ctx, wait); err != nil {
+		return err
+	}
+	return c.read()
+}
+
+// run renames, and begins with the new masters.
+func (c *change) run(ctx context.Context) error {
+	if c.inForce && c.everywhere() {
+		fmt.Fprintln(c.out, "these settings are in force already; nothing was changed")
+		return nil
+	}
+	if err := c.renameAll(false); err != nil {
+		return err
+	}
+	if err := c.read(); err != nil {
+		return err
+	}
+	if err := c.complete(); err != nil {
+		return err
+	}
+	if err := c.renameAll(true); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "epoch %d is in force: the daemons follow; give them --masters %s at their next start\n", c.next.Epoch, c.next.Names())
+	if err := c.group.sleep(ctx, minEvidence); err != nil {
+		return err
+	}
+	if err := c.read(); err != nil {
+		return err
+	}
+	if err := c.complete(); err != nil {
+		return err
+	}
+	return c.beginNew()
+}
+
+// everywhere reports whether all masters of the next list that answer carry it.
+func (c *change) everywhere() bool {
+	return !slices.ContainsFunc(c.all, func(one *candidate) bool {
+		return has(c.next, one.master.Name) && slices.ContainsFunc(one.seals, func(s sealRecord) bool { return s.mark() != c.next.Mark() })
+	})
+}
+
+// complete checks that the change is in force: of the former list a quorum carries the next
+// configuration, and so many masters of both lists as the next one needs. Once it has been in
+// force, a quorum of the next list shows that it still is.
+func (c *change) complete() error {
+	for db := range c.group.options.Databases {
+		if !c.used(db) {
+			continue
+		}
+		all, common := c.carriers(db, c.next.Mark())
+		now := 0
+		for _, one := range c.all {
+			if has(c.next, one.master.Name) && one.seals[db].mark() == c.next.Mark() {
+				now++
+			}
+		}
+		next := pool.Quorum(len(c.next.Masters))
+		if c.inForce && now < next || !c.inForce && (len(all) < pool.Quorum(len(c.former.Masters)) || len(common) < next) {
+			return fmt.Errorf("reconfigure: database %d: only %d masters of the new list carry epoch %d, and %d must; run the same command again", db, now, c.next.Epoch, next)
+		}
+	}
+	return nil
+}
+
+// renameAll puts the next configuration on the masters of the former list that carry the former
+// one, also on those that leave, so that no daemon uses them any more. All operators begin with
+// the same master. Of two changes at once, only the first one there goes on: the other masters
+// would be split between them.
+func (c *change) renameAll(inForce bool) error {
+	var errs []error
+	first := !slices.ContainsFunc(c.all, func(one *candidate) bool { return c.carriesNext(one) })
+	for _, m := range c.former.Masters {
+		i := slices.IndexFunc(c.all, func(one *candidate) bool { return one.master.Name == m.Name })
+		if i < 0 {
+			continue
+		}
+		one := c.all[i]
+		databases, err := c.renameOne(one, inForce)
+		if first && err == nil && databases == 0 {
+			if err := c.rival(one); err != nil {
+				return err
+			}
+		}
+		first = first && databases == 0
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("reconfigure: master %s: %w", one.master.Name, err))
+		case inForce:
+		case has(c.next, one.master.Name):
+			fmt.Fprintf(c.out, "%s has epoch %d in %d databases\n", one.master.Name, c.next.Epoch, databases)
+		default:
+			fmt.Fprintf(c.out, "%s leaves: it refuses daemons in %d databases\n", one.master.Name, databases)
+		}
+	}
+	if len(errs) > 0 {
+		fmt.Fprintln(c.out, errors.Join(errs...))
+	}
+	return nil
+}
+
+// carriesNext reports whether a master carried the next configuration when it was read.
+func (c *change) carriesNext(one *candidate) bool {
+	return slices.ContainsFunc(one.seals, func(s sealRecord) bool { return s.mark() == c.next.Mark() })
+}
+
+// rival is the error if a master carries another change of the former configuration.
+func (c *change) rival(one *candidate) error {
+	if err := c.group.readSeals([]*candidate{one}, "reconfigure: master %s, database %d: %w", "reconfigure: reading records in database %d: %w"); err != nil {
+		return err
+	}
+	for _, s := range one.seals {
+		if now := s.stored.Now; now != nil && s.mark() == now.Mark() && now.Epoch >= c.next.Epoch {
+			return fmt.Errorf("reconfigure: another change, to epoch %d, came first on master %s: --masters %s; nothing was changed by this one. Wait until it is finished, then run this one again; if its operator is gone, finish it with --masters %[3]s",
+				now.Epoch, one.master.Name, now.Names())
+		}
+	}
+	return nil
+}
+
+func (c *change) renameOne(one *candidate, inForce bool) (databases int, err error) {
+	head, former := cutDB(c.fingerprint(c.former, one))
+	_, next := cutDB(c.fingerprint(c.next, one))
+	texts := admission.StoredConfiguration{Now: c.next, Former: c.former, InForce: inForce}.Texts()
+	reply, err := wire.AskOne(one.link, "EVAL", renameScript, "2", c.group.sealKey(), admission.ConfigurationKey,
+		head, former, next, texts, c.group.options.Group, admission.Bit(inForce))
+	if err = errors.Join(err, reply.Err); err != nil {
+		return 0, err
+	}
+	return len(reply.Items), nil
+}
+
+// fingerprint is that of one of the two configurations, in database 0.
+func (c *change) fingerprint(of *admission.Configuration, one *candidate) string {
+	o := c.group.options
+	o.Masters = of.Masters
+	return o.Fingerprint(0, of.Mark(), one.master.Name)
+}
+
+// cutDB returns what stands before and behind the number of database 0.
+func cutDB(fingerprint string) (head, rest string) {
+	head, rest, _ = strings.Cut(fingerprint, "/db=0/")
+	return head + "/db=", "/" + rest
+}
+
+// beginNew begins an incarnation where the next configuration does not stand yet: on new
+// masters, and in databases that were blank. What cannot be reached, the daemons begin with later.
+func (c *change) beginNew() error {
+	of := admission.StoredConfiguration{Now: c.next, Former: c.former, InForce: true}
+	offset, began := medianOffset(c.all), 0
+	for _, one := range c.all {
+		for db := range c.group.options.Databases {
+			if leaves := !has(c.next, one.master.Name); one.seals[db].mark() == c.next.Mark() || leaves && one.seals[db].identity != "" {
+				continue // one that left may serve others by now
+			}
+			if err := c.begin(one, db, of, offset); err != nil {
+				fmt.Fprintf(c.out, "%s, database %d: %v\n", one.master.Name, db, err)
+				continue
+			}
+			began++
+		}
+	}
+	for _, m := range c.next.Masters {
+		if !slices.ContainsFunc(c.all, func(one *candidate) bool { return one.master.Name == m.Name }) {
+			fmt.Fprintf(c.out, "%s is not reached: the daemons begin with it when it answers\n", m.Name)
+		}
+	}
+	if began > 0 {
+		fmt.Fprintf(c.out, "new memories vote in %s; until then all others are needed\n", humanDuration(c.group.options.Age()))
+	}
+	return nil
+}
+
+func (c *change) begin(one *candidate, db int, of admission.StoredConfiguration, offset int64) error {
+	if _, err := inDB(one.link, db, "PING"); err != nil {
+		return err
+	}
+	options := c.group.options
+	options.Masters = of.Now.Masters
+	r := c.group.request(one, db, of)
+	r.Fingerprint = options.Fingerprint(db, of.Now.Mark(), one.master.Name)
+	r.Floor, r.Lost = one.seals[db].minRegister, true
+	for _, other := range c.all {
+		r.Floor = max(r.Floor, other.seals[db].register)
+		if incarnation, err := admission.ParseIdentity(other.seals[db].identity); err == nil {
+			r.LeastBase = max(r.LeastBase, incarnation.Base)
+		}
+	}
+	r.Clock = clock.Micros(c.group.options.Clock.Now()) + offset
+	_, err := admission.Admit(one.link, r)
+	return err
+}

@@ -1,0 +1,159 @@
+package setup
+
+// rivals_test.go: two operators change the masters at once.
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/pool/faulty"
+	"redlockd/pool/wire"
+)
+
+// steppedLink waits before each rename until the other operator has come so far.
+type steppedLink struct {
+	wire.Link
+	o *operator
+}
+
+func (l steppedLink) Exchange(commands []wire.Command, replies []wire.Reply) []wire.Reply {
+	renames := slices.ContainsFunc(commands, func(c wire.Command) bool { return slices.Contains(c.Args, renameScript) })
+	if renames {
+		l.o.before(l.o.renames)
+	}
+	replies = l.Link.Exchange(commands, replies)
+	if renames {
+		if l.o.renames++; l.o.renames == 1 {
+			close(l.o.began)
+		}
+	}
+	return replies
+}
+
+// operator runs one change.
+type operator struct {
+	options     pool.Options
+	before      func(renames int)
+	renames     int
+	began, over chan struct{} // closed after its first rename, and at its end
+	out         string
+	err         error
+}
+
+func newOperator(o pool.Options) *operator {
+	op := &operator{options: o, began: make(chan struct{}), over: make(chan struct{})}
+	dial := wire.DialRueidis(stepTimeout)
+	op.options.Dialer = func(ctx context.Context, m wire.Master, db int) (wire.Link, error) {
+		link, err := dial(ctx, m, db)
+		return steppedLink{link, op}, err
+	}
+	return op
+}
+
+func (op *operator) run(t *testing.T) {
+	defer close(op.over)
+	op.out, op.err = reconfigure(t, op.options, false)
+}
+
+// Each begins with a master of its own list. They rename in turns, so that neither would
+// reach enough masters if the loser went on.
+func TestReconfigure_OfTwoChangesAtOnceOneIsMadeAndTheOtherRefused(t *testing.T) {
+	servers, _ := bootstrapped(t, 3)
+	a, b, c, d, e := servers[0], servers[1], servers[2], faulty.Start(t), faulty.Start(t)
+	one := newOperator(renamed(optionsOf(a, b, d), "a", "b", "d"))
+	two := newOperator(renamed(optionsOf(b, c, e), "b", "c", "e"))
+	await := func(all ...chan struct{}) {
+		select {
+		case <-all[0]:
+		case <-all[len(all)-1]:
+		case <-time.After(time.Minute):
+		}
+	}
+	ready := make(chan struct{})
+	one.before = func(renames int) {
+		if renames == 0 {
+			await(ready, two.over) // two has planned its change
+		} else {
+			await(two.began, two.over)
+		}
+	}
+	two.before = func(renames int) {
+		if renames == 0 {
+			close(ready)
+			await(one.began, one.over)
+		} else {
+			await(one.over)
+		}
+	}
+	go two.run(t)
+	one.run(t)
+	await(two.over)
+	if one.err != nil || !strings.Contains(one.out, "epoch 2 is in force") {
+		t.Errorf("the first one: %v\n%s", one.err, one.out)
+	}
+	list := "a=" + a.Addr() + ",b=" + b.Addr() + ",d=" + d.Addr()
+	if want := "another change, to epoch 2, came first on master a: --masters " + list + "; nothing was changed by this one. Wait until it is finished, then run this one again"; two.err == nil || !strings.Contains(two.err.Error(), want) {
+		t.Errorf("the second one: %v, want %q\n%s", two.err, want, two.out)
+	}
+	carry(t, "2", a, b, c, d)
+	if got := identity(t, e); got != "" {
+		t.Errorf("e has %q", got)
+	}
+	now := renamed(optionsOf(a, b, d), "a", "b", "d")
+	for lane := range 3 {
+		seen(t, now, lane, "voting")
+	}
+}
+
+// Whatever the machine makes of it, the masters never carry more than one change of an epoch.
+func TestReconfigure_ChangesAtOnceEndInOneConfiguration(t *testing.T) {
+	servers, first := bootstrapped(t, 3)
+	all := append(servers, faulty.StartGroup(t, 3)...)
+	operators := make([]*operator, 3)
+	for i := range operators {
+		operators[i] = newOperator(first)
+		operators[i].before = func(int) {}
+	}
+	for i, op := range operators {
+		op.options.Masters = []wire.Master{masterAt("a", servers[0]), masterAt("b", servers[1]), masterAt("c", servers[2])}
+		op.options.Masters[i] = masterAt(string(rune('d'+i)), all[3+i])
+		go op.run(t)
+	}
+	var made []string
+	for i, op := range operators {
+		select {
+		case <-op.over:
+		case <-time.After(time.Minute):
+			t.Fatal("an operator's command does not end")
+		}
+		if op.err == nil {
+			made = append(made, string(rune('d'+i)))
+			continue
+		}
+		text := op.err.Error()
+		if !strings.Contains(text, "nothing was changed") && !strings.Contains(text, "a change to epoch 2 is unfinished, and another one must not replace it") {
+			t.Errorf("operator %d: %v\n%s", i, op.err, op.out)
+		}
+	}
+	if len(made) == 0 {
+		t.Fatal("no change was made")
+	}
+	t.Logf("these joined: %v", made)
+	g, err := newGroup(first, stepTimeout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := g.presentList(t.Context())
+	if err != nil || !last.InForce {
+		t.Fatal(last, err)
+	}
+	for i, s := range all {
+		if in := has(last.Now, string(rune('a'+i))); in && !strings.Contains(identity(t, s), "/epoch="+last.Now.Mark()+"/") {
+			t.Errorf("master %d carries %q, and the group has %s", i, identity(t, s), last.Now.Mark())
+		}
+	}
+}

@@ -1,0 +1,332 @@
+package redlock
+
+// epoch_test.go: neither a change of the masters nor a blank group gives a key to two holders.
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/pool/faulty"
+	"redlockd/pool/setup"
+)
+
+// scriptLink has a function around each script that is sent in full: those of admissions and of
+// changes.
+type scriptLink struct {
+	pool.Link
+	around func(send func())
+}
+
+func (l scriptLink) Exchange(commands []pool.Command, replies []pool.Reply) []pool.Reply {
+	if commands[0].Args[0] != "EVAL" {
+		return l.Link.Exchange(commands, replies)
+	}
+	l.around(func() { replies = l.Link.Exchange(commands, replies) })
+	return replies
+}
+
+func aroundScripts(o *pool.Options, around func(master string, send func())) {
+	dial := pool.DialRueidis(2 * o.MasterTimeout)
+	o.Dialer = func(ctx context.Context, m pool.Master, db int) (pool.Link, error) {
+		inner, err := dial(ctx, m, db)
+		if err != nil {
+			return nil, err
+		}
+		return scriptLink{inner, func(send func()) { around(m.Name, send) }}, nil
+	}
+}
+
+// operator runs commands that reach some of the masters by relays of their own.
+type operator struct {
+	*cluster
+	relays   map[string]*faulty.Relay
+	guardOff bool
+}
+
+func (c *cluster) operator(masters ...int) *operator {
+	p := &operator{cluster: c, relays: map[string]*faulty.Relay{}}
+	for _, i := range masters {
+		p.relays[name(i)] = faulty.NewRelay(c.servers[i].Addr())
+		c.t.Cleanup(p.relays[name(i)].Close)
+	}
+	return p
+}
+
+func (p *operator) cutOff() {
+	for _, r := range p.relays {
+		r.Refuse()
+		r.Cut()
+	}
+}
+
+func (p *operator) optionsFor(masters ...int) pool.Options {
+	o := p.cluster.optionsFor(masters...)
+	o.RestartGuardOff = p.guardOff
+	for i, m := range o.Masters {
+		if r := p.relays[m.Name]; r != nil {
+			o.Masters[i].Address = r.Addr()
+		}
+	}
+	return o
+}
+
+func (p *operator) bootstrap(masters ...int) {
+	p.t.Helper()
+	if err := setup.Bootstrap(p.t.Context(), p.optionsFor(masters...), setup.BootstrapTerms{}, p.t.Output()); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *operator) reconfigure(masters ...int) {
+	p.t.Helper()
+	if err := setup.Reconfigure(p.t.Context(), p.optionsFor(masters...), false, p.t.Output()); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// reconfigureAround runs a change, and another operator's work between what it reads and
+// its first write.
+func (c *cluster) reconfigureAround(work func(), masters ...int) error {
+	o := c.optionsFor(masters...)
+	var first sync.Once
+	aroundScripts(&o, func(_ string, send func()) { first.Do(work); send() })
+	return setup.Reconfigure(c.t.Context(), o, false, c.t.Output())
+}
+
+// readOnly has masters refuse every write, or accept them again.
+func (c *cluster) readOnly(on bool, masters ...int) {
+	c.t.Helper()
+	replicas := map[bool]int{true: 1}[on]
+	for _, i := range masters {
+		c.do(i, "CONFIG", "SET", "min-replicas-to-write", replicas)
+	}
+}
+
+// leave cuts a daemon off from these masters for good.
+func (d *daemon) leave(lanes ...int) {
+	d.t.Helper()
+	for _, i := range lanes {
+		d.relays[i].Refuse()
+		d.relays[i].Cut()
+	}
+	for _, i := range lanes {
+		d.await(i, "down")
+	}
+}
+
+// bareGrant takes a key through a daemon with three masters that reaches all but one of them. It
+// takes no part in what follows.
+func bareGrant(c *cluster, ttl time.Duration, without int, masters []int, traits ...trait) Grant {
+	c.t.Helper()
+	d := c.startDaemon(append(traits, listing(masters...), relayed)...)
+	for i := range masters {
+		d.await(i, "voting")
+	}
+	d.leave(without)
+	g := d.take("k", ttl)
+	d.leave(0, 1, 2)
+	return g
+}
+
+// alone wants the key to be refused to another daemon while the first lease is valid.
+func alone(d *daemon, first Grant, by string) error {
+	d.t.Helper()
+	g, err := d.lockAs("k", "token-of-a-caller", time.Second)
+	if err == nil && first.Validity() > 0 {
+		d.t.Fatalf("two tokens hold %q: one for %v by %s, and one for %v", "k", first.Validity(), by, g.Validity())
+	}
+	return err
+}
+
+// either waits until a master has one of these states, or a reason with such words.
+func (d *daemon) either(i int, words ...string) {
+	d.t.Helper()
+	eventually(d.t, "master "+name(i)+" is "+strings.Join(words, " or "), func() bool {
+		state, why := d.state(i)
+		for _, word := range words {
+			if strings.Contains(state+" "+why, word) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// Rule: one-epoch. The daemon's list is in force again after two changes. The master that was
+// away meanwhile carries the first epoch, and lacks what the second one's quorum granted.
+func TestEpoch_AConnectionOfBeforeTwoChangesDoesNotVote(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 4, long)
+	p := c.operator(2)
+	p.bootstrap(0, 1, 2)
+	one := c.startDaemon(pinned, listing(0, 1, 2))
+	one.await(2, "voting")
+	p.cutOff()
+	p.guardOff = true // nothing is held that a change would wait for
+	p.reconfigure(0, 1, 3)
+	keptOut(t, one, 0, "other settings")
+	keptOut(t, one, 1, "other settings")
+	one.await(2, "voting")
+	first := bareGrant(c, long, 0, []int{0, 1, 3}, unbound)
+	p.reconfigure(0, 1, 2)
+	one.either(0, "voting", "this daemon admits masters in")
+	noQuorum(t, alone(one, first, "{b, d}"), "0 of 3")
+}
+
+// Rule: newcomer-first. The new master would be old enough when the change is finished, while
+// leases of the former list run.
+func TestEpoch_AChangeThatIsInterruptedBeginsWithNoNewMaster(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 4, 10*time.Second)
+	c.bootstrapOf(0, 1, 2)
+	c.readOnly(true, 0, 1, 2)
+	if err := setup.Reconfigure(t.Context(), c.optionsFor(0, 1, 3), false, t.Output()); err == nil {
+		t.Fatal("a change is in force on masters that refuse writes")
+	}
+	c.readOnly(false, 0, 1, 2)
+	if began := c.do(3, "ZCARD", "redlockd:seal") != int64(0); began {
+		sleepUntil(t, time.Now().Add(c.age()), "the new master is old enough to vote")
+	}
+	first := bareGrant(c, 10*time.Second, 1, []int{0, 1, 2})
+	c.reconfigure(0, 1, 3)
+	two := c.startDaemon(listing(0, 1, 3))
+	two.await(0, "voting")
+	two.await(1, "voting")
+	two.either(2, "voting", "quarantined")
+	if err := alone(two, first, "{a, c}"); err == nil {
+		t.Log("the first lease is over: nothing is shown")
+	}
+}
+
+// Rule: rename-blind. Two operators have read the same masters; the second one must not rename
+// what the first one has renamed.
+func TestEpoch_OfTwoChangesAtOnceOneTakesPlace(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 5, long)
+	c.bootstrapOf(0, 1, 2)
+	var first Grant
+	err := c.reconfigureAround(func() {
+		c.reconfigure(0, 1, 3)
+		first = bareGrant(c, long, 0, []int{0, 1, 3}, unbound)
+	}, 0, 2, 4)
+	two := c.startDaemon(pinned, listing(0, 2, 4))
+	two.either(0, "voting", "other settings")
+	two.either(1, "voting", "other settings")
+	noQuorum(t, alone(two, first, "{b, d}"), "0 of 3")
+	if err == nil || !strings.Contains(err.Error(), "another change, to epoch 2, came first on master a") {
+		t.Errorf("the second change: %v", err)
+	}
+	one := c.startDaemon(unbound, listing(0, 1, 3))
+	one.await(1, "voting")
+	one.await(2, "voting")
+	isHeld(t, alone(one, first, "{b, d}"))
+}
+
+// Rule: in-force. Two operators have each renamed a half of four masters, which is a quorum of
+// their lists of three.
+func TestEpoch_OfTwoChangesThatStopHalfwayNoneIsUsed(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 6, long)
+	c.bootstrapOf(0, 1, 2, 3)
+	err := c.reconfigureAround(func() {
+		c.readOnly(true, 0, 1)
+		if err := setup.Reconfigure(t.Context(), c.optionsFor(2, 3, 5), false, t.Output()); err == nil {
+			t.Error("a change is in force on two masters of four")
+		}
+		c.readOnly(false, 0, 1)
+	}, 0, 1, 4)
+	if err == nil {
+		t.Error("another change is in force on the other two")
+	}
+	one, two := c.startDaemon(listing(0, 1, 4)), c.startDaemon(listing(2, 3, 5))
+	for _, d := range []*daemon{one, two} {
+		for i := range 2 {
+			d.either(i, "voting", "waits for the configuration of the group")
+		}
+	}
+	first, err := one.lockAs("k", "token-of-another", long)
+	if err == nil {
+		_ = alone(two, first, "{a, b}")
+	}
+	noQuorum(t, err, "0 of 3")
+	_, err = two.lock("k", time.Second)
+	noQuorum(t, err, "0 of 3")
+}
+
+// milestone is over once, for all that wait for it.
+type milestone struct {
+	over chan struct{}
+	end  func()
+}
+
+func newMilestone() milestone {
+	over := make(chan struct{})
+	return milestone{over, sync.OnceFunc(func() { close(over) })}
+}
+
+func (m milestone) wait() {
+	select {
+	case <-m.over:
+	case <-time.After(patience):
+	}
+}
+
+// turns orders the admissions of two daemons on a blank group. They begin when both daemons have
+// found all their masters blank. Then the first daemon goes first on a, and the second on b.
+type turns struct{ ready, wrote [2]milestone }
+
+func newTurns() *turns {
+	return &turns{[2]milestone{newMilestone(), newMilestone()}, [2]milestone{newMilestone(), newMilestone()}}
+}
+
+// of is the trait of one of the two daemons, 0 or 1.
+func (u *turns) of(i int) trait {
+	return func(_ *daemon, o *pool.Options) {
+		aroundScripts(o, func(master string, send func()) {
+			u.ready[i].end()
+			u.ready[1-i].wait()
+			if master == name(1-i) {
+				u.wrote[1-i].wait()
+			}
+			send()
+			if master == name(i) {
+				u.wrote[i].end()
+			}
+		})
+	}
+}
+
+// Rule: claims-order. Of a blank group two lists could each begin with a quorum.
+func TestEpoch_ABlankGroupBeginsWithOneOfTwoLists(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 4, long)
+	u := newTurns()
+	var both [2]*daemon
+	var started sync.WaitGroup
+	for i := range both {
+		started.Go(func() { both[i] = c.startDaemon(unbound, u.of(i), listing(0, 1, 2+i)) })
+	}
+	started.Wait()
+	eventually(t, "one of the daemons has a quorum", func() bool { return both[0].votes() >= 2 || both[1].votes() >= 2 })
+	both[0].idle()
+	both[1].idle()
+	first, err := both[0].lockAs("k", "token-of-another", long)
+	if err == nil {
+		err = alone(both[1], first, "{a, c}")
+	}
+	noQuorum(t, err, "of 3")
+}
+
+// votes is how many masters vote for the daemon.
+func (d *daemon) votes() (n int) {
+	for _, m := range d.Masters(0) {
+		if m.State == "voting" {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,301 @@
+package redlock
+
+// follow_test.go: the masters of a group change while its daemons serve.
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/pool/setup"
+)
+
+// optionsFor are those of a daemon that lists some of the masters.
+func (c *cluster) optionsFor(masters ...int) pool.Options {
+	o := c.options()
+	listing(masters...)(nil, &o)
+	return o
+}
+
+func (c *cluster) reconfigure(masters ...int) {
+	c.t.Helper()
+	if err := setup.Reconfigure(c.t.Context(), c.optionsFor(masters...), false, c.t.Output()); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// bootstrapOf makes some of the masters a group that votes at once.
+func (c *cluster) bootstrapOf(masters ...int) {
+	c.t.Helper()
+	c.born = true
+	if err := setup.Bootstrap(c.t.Context(), c.optionsFor(masters...), setup.BootstrapTerms{}, c.t.Output()); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// lists waits until the daemon uses these masters, in whatever order.
+func (d *daemon) lists(masters ...int) {
+	d.t.Helper()
+	eventually(d.t, fmt.Sprintf("the daemon lists the masters %v", masters), func() bool {
+		all := d.Masters(0)
+		for _, i := range masters {
+			found := false
+			for _, m := range all {
+				found = found || m.Name == name(i)
+			}
+			if !found {
+				return false
+			}
+		}
+		return len(all) == len(masters)
+	})
+}
+
+// pairLoad is pairs of locks and releases on keys of their own, one caller a daemon.
+type pairLoad struct {
+	stop    atomic.Bool
+	over    sync.WaitGroup
+	granted []atomic.Int64
+	failed  atomic.Int64
+}
+
+func startLoad(daemons []*daemon) *pairLoad {
+	l := &pairLoad{granted: make([]atomic.Int64, len(daemons))}
+	for i, d := range daemons {
+		l.over.Go(func() {
+			key := Key(fmt.Sprint("load-", i))
+			for n := 0; !l.stop.Load(); n++ {
+				token := Token(fmt.Sprintf("token-of-caller-%d-%d", i, n))
+				if _, err := d.lockAs(key, token, time.Second); err != nil {
+					l.failed.Add(1)
+					time.Sleep(time.Millisecond)
+					continue
+				}
+				l.granted[i].Add(1)
+				d.free(key, token)
+			}
+		})
+	}
+	return l
+}
+
+// goesOn waits until each daemon has granted n more.
+func (l *pairLoad) goesOn(t *testing.T, n int64) {
+	t.Helper()
+	for i := range l.granted {
+		from := l.granted[i].Load()
+		eventually(t, fmt.Sprintf("daemon %d grants", i), func() bool { return l.granted[i].Load() >= from+n })
+	}
+}
+
+func (l *pairLoad) end() {
+	l.stop.Store(true)
+	l.over.Wait()
+}
+
+func TestFollow_ADeadMasterIsReplacedWhileAllDaemonsServe(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 4, long)
+	c.bootstrapOf(0, 1, 2)
+	var daemons []*daemon
+	for range 3 {
+		d := c.startDaemon(listing(0, 1, 2))
+		d.await(2, "voting")
+		daemons = append(daemons, d)
+	}
+	lost := make(chan error, 1)
+	held := daemons[0].get(LockRequest{Key: "held", TTL: 5 * time.Second, Hold: &HoldTerms{OnEnd: func(_ Grant, reason error) { lost <- reason }}})
+	l := startLoad(daemons)
+	defer l.end()
+	l.goesOn(t, 10)
+	c.servers[2].Kill()
+	l.goesOn(t, 10)
+	c.reconfigure(0, 1, 3)
+	for _, d := range daemons {
+		d.lists(0, 1, 3)
+	}
+	l.goesOn(t, 50)
+	late := c.startDaemon(listing(0, 1, 2)) // its file is older than the change
+	late.lists(0, 1, 3)
+	late.await(0, "voting")
+	late.await(1, "voting")
+	late.free("x", late.take("x", time.Second).Token)
+	isHeld(t, late.refuse("held", time.Second))
+	l.end()
+	t.Logf("%d locks failed", l.failed.Load())
+	select {
+	case reason := <-lost:
+		t.Errorf("the lock that was held is lost: %v", reason)
+	default:
+	}
+	daemons[0].free("held", held.Token)
+}
+
+// A daemon that stood still over the change has no quorum, and follows once it runs again.
+func TestFollow_ADaemonThatWasAwayFollowsWhenItIsBack(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 4, long)
+	c.bootstrapOf(0, 1, 2)
+	away := c.startDaemon(listing(0, 1, 2), relayed)
+	away.await(2, "voting")
+	for _, r := range away.relays {
+		r.Refuse()
+		r.Cut()
+	}
+	c.reconfigure(0, 1, 3)
+	for _, r := range away.relays {
+		r.Accept()
+	}
+	away.lists(0, 1, 3)
+	away.await(0, "voting")
+	away.await(1, "voting")
+	away.free("k", away.take("k", time.Second).Token)
+}
+
+func TestFollow_ThreeMastersBecomeFiveAndThreeAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("each step rests for the longest lease: make test-long")
+	}
+	t.Parallel()
+	c := newCluster(t, 5, time.Second)
+	c.bootstrapOf(0, 1, 2)
+	daemons := []*daemon{c.startDaemon(listing(0, 1, 2)), c.startDaemon(listing(0, 1, 2))}
+	for _, d := range daemons {
+		d.await(2, "voting")
+	}
+	l := startLoad(daemons)
+	defer l.end()
+	for _, list := range [][]int{{0, 1, 2, 3}, {0, 1, 2, 3, 4}, {1, 2, 3, 4}, {2, 3, 4}} {
+		l.goesOn(t, 20)
+		c.reconfigure(list...)
+		for _, d := range daemons {
+			d.lists(list...)
+			for i := range list {
+				d.await(i, "voting")
+			}
+		}
+	}
+	l.goesOn(t, 20)
+	for i := range 2 {
+		if left := strings.Join(c.identity(i), " "); !strings.Contains(left, "/epoch=") {
+			t.Errorf("master %s carries %q", name(i), left)
+		}
+	}
+}
+
+// bareQuorum takes a key through a daemon that reaches no more than the first three of five.
+func bareQuorum(c *cluster, ttl time.Duration) Grant {
+	c.t.Helper()
+	c.bootstrapOf(0, 1, 2, 3, 4)
+	one := c.startDaemon(relayed)
+	for i := range 3 {
+		one.await(i, "voting")
+	}
+	for _, r := range one.relays[3:] {
+		r.Refuse()
+		r.Cut()
+	}
+	one.await(3, "down")
+	one.await(4, "down")
+	g := one.take("k", ttl)
+	for _, r := range one.relays { // it takes no part in what follows
+		r.Refuse()
+		r.Cut()
+	}
+	return g
+}
+
+// grantedTwice wants the key to be refused to another daemon while the first lease is valid.
+func grantedTwice(c *cluster, first Grant, masters ...int) {
+	c.t.Helper()
+	two := c.startDaemon(listing(masters...))
+	for i := range masters {
+		two.await(i, "voting")
+	}
+	if g, err := two.lockAs("k", "token-of-a-caller", time.Second); err == nil && first.Validity() > 0 {
+		c.t.Fatalf("two tokens hold %q: one for %v by {a, b, c}, and one for %v", "k", first.Validity(), g.Validity())
+	}
+}
+
+// Rule: meet. A quorum of three masters need not meet one of five.
+func TestFollow_AChangeWhoseQuorumsNeedNotMeetIsRefused(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 5, long)
+	first := bareQuorum(c, long)
+	if err := setup.Reconfigure(t.Context(), c.optionsFor(2, 3, 4), false, t.Output()); err == nil {
+		grantedTwice(c, first, 2, 3, 4)
+		t.Fatal("from five masters to three at once")
+	}
+}
+
+// Rule: change-rest. Over two changes, quorums need not meet either: a lease from before the
+// first one must be over.
+func TestFollow_AChangeAfterAnotherWaitsForTheLeases(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 5, 10*time.Second)
+	first := bareQuorum(c, 10*time.Second)
+	c.reconfigure(1, 2, 3, 4)
+	c.reconfigure(2, 3, 4)
+	grantedTwice(c, first, 2, 3, 4)
+}
+
+func awaiting(_ *daemon, o *pool.Options) { o.AwaitBootstrap = true }
+
+// A daemon without proof of its configuration may have missed changes: {a,b,c}, {a,b,d},
+// {a,d,e}. If a, b and c come back empty, it must not begin beside {d,e}.
+func TestEpoch_ADaemonWithoutProofBeginsNoGroupOfBlankMasters(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long)
+	one := c.startDaemon(awaiting)
+	for i, s := range c.servers {
+		keptOut(t, one, i, "is empty", "for a new group run redlockd bootstrap", "All masters lost in the runbook")
+		if keys := s.Keys(); len(keys) != 0 {
+			t.Errorf("%s has %q", name(i), keys)
+		}
+	}
+	if err := bootstrap(c, false); err != nil {
+		t.Fatal(err)
+	}
+	for i := range c.servers {
+		one.await(i, "voting")
+	}
+}
+
+// A daemon that served until just now begins again by itself, and the masters wait for the
+// longest lease. Later it has no proof any more.
+func TestEpoch_ADaemonBeginsAgainWithinTheLongestLeaseOfItsProof(t *testing.T) {
+	t.Parallel()
+	for name, passes := range map[string]time.Duration{"at once": 0, "too late": long} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 3, long)
+			c.bootstrapOf(0, 1, 2)
+			one := c.startDaemon(awaiting)
+			for i := range c.servers {
+				one.await(i, "voting")
+			}
+			one.take("k", long)
+			one.settled(0, 1, 2) // each has answered under a seal
+			for _, s := range c.servers {
+				s.Kill()
+			}
+			for i := range c.servers {
+				one.await(i, "down")
+			}
+			one.clock.Ahead.Add(int64(passes))
+			for _, s := range c.servers {
+				s.RestartEmpty()
+			}
+			for i := range c.servers {
+				if passes == 0 {
+					one.await(i, "quarantined")
+				} else {
+					keptOut(t, one, i, "is empty", "for a new group run redlockd bootstrap")
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,32 @@
+package mutants
+
+// change.go: the rows of changes of the masters.
+
+// brokenChanges: rows of the configuration's epoch, and of the change to the next one.
+func brokenChanges() []Mutant {
+	return []Mutant{
+		patched("claims-order", "of a blank group, a daemon begins with any master that is blank, whatever the others carry",
+			Change{"pool/epoch.go", "blank.Mark == g.epoch.Mark && first {", "blank.Mark == g.epoch.Mark && first || d.lane.carries.Fingerprint == \"\" && g.epoch.Mark != \"\" && Broken(\"claims-order\") {"}).in("membership-blank").
+			but("both daemons must claim within a moment of a power loss, and a master be lost again; not seen in 2.5 million executions, the order is argued in pool/epoch.go. TestEpoch_ABlankGroupBeginsWithOneOfTwoLists is a directed test"),
+		patched("in-force", "a daemon uses a change of the masters that is not in force",
+			Change{"pool/admission/survey.go", "c.Stored.InForce && c.Stored", "(c.Stored.InForce || mutants.Name() == \"in-force\") && c.Stored"}).in("membership-rivals").
+			but("two operators must stop after the same number of masters; not seen in 2.5 million executions. TestEpoch_OfTwoChangesThatStopHalfwayNoneIsUsed is a directed test"),
+		patched("one-epoch", "a daemon admits a master under a former epoch of its own settings",
+			Change{"pool/epoch.go", "\te.Known = found\n", "\te.Known = found\n\tif Broken(\"one-epoch\") {\n\t\te.since = 0\n\t\treturn nil\n\t}\n"},
+			Change{"pool/epoch.go", "\treturn !g.pool.embedded() &&", "\treturn !g.pool.embedded() && !Broken(\"one-epoch\") &&"}).in("membership-again").
+			but("a connection of before two changes must be alive when the daemon's list is in force again; not seen in 2.5 million executions. TestEpoch_AConnectionOfBeforeTwoChangesDoesNotVote is a directed test"),
+		patched("newcomer-first", "a change begins with the new masters",
+			Change{"pool/setup/rename.go", "\tif err := c.renameAll(false); err != nil {\n", "\tif all := c.all; pool.Broken(\"newcomer-first\") {\n\t\tc.all = slices.DeleteFunc(slices.Clone(all), func(one *candidate) bool { return has(c.former, one.master.Name) })\n\t\t_ = c.beginNew()\n\t\tc.all = all\n\t}\n\tif err := c.renameAll(false); err != nil {\n"}).in("membership-replace").
+			but("an operator must be interrupted for the longest lease between the new master and the rename; not seen in 2.5 million executions. TestEpoch_AChangeThatIsInterruptedBeginsWithNoNewMaster is a directed test"),
+		patched("change-rest", "a change follows another at once",
+			Change{"pool/setup/rename.go", "\tif wait <= 0 {\n", "\tif wait <= 0 || pool.Broken(\"change-rest\") {\n"}).in("membership-resize").
+			but("a lease must outlive two changes, and each waits for new memories to be sure of its masters; not seen in 2.5 million executions. TestFollow_AChangeAfterAnotherWaitsForTheLeases is a directed test"),
+		patched("meet", "a change is allowed whose quorums need not meet those of the former list",
+			Change{"pool/setup/rename.go", "\tcase q+next <= n:\n", "\tcase q+next <= n && !pool.Broken(\"meet\"):\n"}).in("membership-halved").
+			but("a lease must rest on a bare quorum that shares no master with the new list's quorum; not seen in 2.5 million executions. TestFollow_AChangeWhoseQuorumsNeedNotMeetIsRefused is a directed test"),
+		patched("rename-blind", "a change renames what carries another configuration",
+			Change{"pool/setup/rename.lua", "(print == former or print == new)", "print"},
+			Change{"pool/setup/rename.lua", "    if print == former then\n", "    if print ~= new then\n"}).in("membership-rivals").
+			but("two operators must write within a moment; TestEpoch_OfTwoChangesAtOnceOneTakesPlace is a directed test"),
+	}
+}
