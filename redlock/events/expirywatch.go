@@ -66,6 +66,13 @@ func (e *openLeases) filter(ev Event, daemon string, now time.Duration) []Event 
 	if ev.Kind == Acquired || ev.Kind == Extended {
 		return e.onGrant(g, ev, daemon, now)
 	}
+	if ev.Kind == Shortened {
+		if due := now + ev.lasts; g != nil && due < g.due {
+			g.due = due
+			heap.Fix(&e.queue, g.index)
+		}
+		return nil
+	}
 	if g != nil { // the daemon that ended it may not know the last grant of the token, or none
 		ev.Fence = max(ev.Fence, g.fence)
 	}

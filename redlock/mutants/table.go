@@ -89,7 +89,7 @@ func brokenScripts() []Mutant {
 	const dir = "redlock/scripts/"
 	return []Mutant{
 		patched("owner", "a release does not look at the owner",
-			Change{dir + "release.lua", "if holder == token and ARGV[2] == '' then", "if type(holder) == 'string' and ARGV[2] == '' then"}),
+			Change{dir + "release.lua", "if holder == token and ARGV[2] == '' and not ARGV[5] then", "if type(holder) == 'string' and ARGV[2] == '' and not ARGV[5] then"}),
 		patched("re-create", "an extension re-creates what has lapsed",
 			Change{dir + "extend.lua", "if holder == false or (type(holder) == 'string' and holder ~= token) then return 0 end",
 				"if holder == false then redis.call('SET', lock, token, 'PXAT', ARGV[2]) return 1 end\nif type(holder) == 'string' and holder ~= token then return 0 end"}),
