@@ -124,6 +124,15 @@ func (w *Words) Meta() string {
 	return s
 }
 
+// Result is what a worker leaves.
+func (w *Words) Result() string {
+	s := w.Next()
+	if len(s) > maxResultBytes {
+		w.Fail(fmt.Errorf("invalid RESULT: %d bytes, allowed are 0 to %d; keep more elsewhere, and its place here", len(s), maxResultBytes))
+	}
+	return s
+}
+
 // Int is an integer; what names the argument.
 func (w *Words) Int(what string, b Bounds) int64 {
 	s := w.Next()
