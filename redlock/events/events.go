@@ -30,9 +30,10 @@ const (
 	Forced                    // taken away by an operator
 	Extended                  // for expiry watches only: it lasts longer
 	Shortened                 // for expiry watches only: its holder lets it end earlier
+	Wanted                    // a client requests that its holders let go
 )
 
-var names = [...]string{"", "acquired", "released", "expired", "lost", "forced", "extended", "shortened"}
+var names = [...]string{"", "acquired", "released", "expired", "lost", "forced", "extended", "shortened", "wanted"}
 
 // Event is one thing that happened to one lock.
 type Event struct {
