@@ -82,6 +82,7 @@ type UnlockRequest struct {
 	DB    int
 	Key   engine.Key
 	Token engine.Token
+	Keep  time.Duration // the lock ends so much later, if it was to last longer; 0 = now
 	Trace *engine.Trace // receives the votes; nil = not traced
 }
 
