@@ -264,13 +264,18 @@ func (g *Group) evidenceText(now time.Duration) string {
 	return text + g.nextText()
 }
 
+// hasLeft reports whether the master carries a configuration whose list is without it.
+func (c *carried) hasLeft(name string) bool {
+	now := c.Stored.Now
+	return now != nil && now.Mark() == c.Mark && !slices.ContainsFunc(now.Masters, func(m Master) bool { return m.Name == name })
+}
+
 // leftText is that a change has left the master out, for people.
-func (l *lane) leftText() string {
-	now := l.carries.Stored.Now
-	if now == nil || now.Mark() != l.carries.Mark || slices.ContainsFunc(now.Masters, func(m Master) bool { return m.Name == l.master.Name }) {
+func (c *carried) leftText(name string) string {
+	if !c.hasLeft(name) {
 		return ""
 	}
-	return fmt.Sprintf("; this master left the group at epoch %d", now.Epoch)
+	return fmt.Sprintf("; this master left the group at epoch %d", c.Stored.Now.Epoch)
 }
 
 // nextText names the configuration that replaced this daemon's, for people.

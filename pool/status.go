@@ -92,7 +92,7 @@ func (g *Group) Reports() []MasterReport {
 			Name: l.master.Name, Address: l.master.Address, Since: g.now() - l.since, Version: l.version,
 			Queued: len(l.queue), PendingReleases: len(l.pending),
 		}
-		r.Epoch, r.Configuration = l.configurationLocked()
+		r.Epoch, r.Configuration = l.carries.compare(g.epoch.Mark, g.pool.options.Group, l.master.Name)
 		if l.incarnation != nil {
 			r.RunID, r.Durable = l.incarnation.RunID, l.incarnation.Durable
 		}
@@ -111,10 +111,9 @@ func (g *Group) Reports() []MasterReport {
 	return out
 }
 
-// configurationLocked is the epoch that the master carries, and how its configuration compares
-// with the daemon's.
-func (l *lane) configurationLocked() (epoch int64, word string) {
-	c, own := &l.carries, l.group.epoch.Mark
+// compare is the epoch that a master carries, and how its configuration compares with that of a
+// daemon of this group.
+func (c *carried) compare(own, group, name string) (epoch int64, word string) {
 	epoch = admission.EpochOf(c.Mark)
 	switch now := c.Stored.Now; {
 	case c.at == 0 || own == "":
@@ -123,9 +122,9 @@ func (l *lane) configurationLocked() (epoch int64, word string) {
 		return epoch, "none"
 	case c.Ours && c.Mark == own:
 		return epoch, configurationCurrent
-	case now == nil || now.Mark() != c.Mark || now.Group != l.group.pool.options.Group || epoch == admission.EpochOf(own):
+	case now == nil || now.Mark() != c.Mark || now.Group != group || epoch == admission.EpochOf(own):
 		return epoch, "other"
-	case !slices.ContainsFunc(now.Masters, func(m Master) bool { return m.Name == l.master.Name }):
+	case c.hasLeft(name):
 		return epoch, "left"
 	case epoch > admission.EpochOf(own):
 		return epoch, "newer"

@@ -41,9 +41,7 @@ func TestConfiguration_OfAMasterComparesWithTheDaemons(t *testing.T) {
 		{"not looked at", carried{}, own.Mark(), 0, ""},
 		{"the daemon's is not known", is(own, true), "", 5, ""},
 	} {
-		g := &Group{pool: &Pool{options: Options{Group: "g"}}, epoch: groupEpoch{Known: admission.Known{Mark: one.own}}}
-		l := &lane{group: g, master: Master{Name: "a"}, carries: one.on}
-		if epoch, word := l.configurationLocked(); epoch != one.epoch || word != one.word {
+		if epoch, word := one.on.compare(one.own, "g", "a"); epoch != one.epoch || word != one.word {
 			t.Errorf("%s: %d %q, want %d %q", one.what, epoch, word, one.epoch, one.word)
 		}
 	}
