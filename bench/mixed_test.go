@@ -228,12 +228,12 @@ func (c *contest) expectTurns(t *testing.T) {
 	}
 }
 
-// expectNothingLeft checks that the keys of a master expire in time. Only the seal and the
-// records stay.
+// expectNothingLeft checks that the keys of a master expire in time. Only the seal, the
+// configuration and the records stay.
 func expectNothingLeft(t *testing.T, s *faulty.Server) {
 	t.Helper()
 	isSeal := func(key string) bool { return key == "redlockd:seal" }
-	stays := func(key string) bool { return isSeal(key) || key == "redlockd:acked" }
+	stays := func(key string) bool { return isSeal(key) || key == "redlockd:acked" || key == "redlockd:configuration" }
 	left := func() []string { return slices.DeleteFunc(s.Keys(), stays) }
 	for _, key := range left() {
 		reply, err := s.Do("PTTL", key)

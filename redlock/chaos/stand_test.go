@@ -26,9 +26,10 @@ const (
 
 // Names of keys that stay on a master when all clients are served.
 const (
-	sealKey    = "redlockd:seal"
-	recordsKey = "redlockd:acked"
-	counterKey = "redlockd:id:"
+	sealKey          = "redlockd:seal"
+	recordsKey       = "redlockd:acked"
+	configurationKey = "redlockd:configuration"
+	counterKey       = "redlockd:id:"
 )
 
 // plan is the size and the kind of a stand.
@@ -106,9 +107,10 @@ func (s *stand) startMasters() {
 
 // bootstrap lets the new group vote at once. It has time: nothing is measured
 // yet, and what ends half-way cannot be repeated.
-func (s *stand) bootstrap() {
+func (s *stand) bootstrap(words ...string) {
 	s.t.Helper()
 	cmd := s.subcommand("bootstrap", s.binary)
+	cmd.Args = append(cmd.Args, words...)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		s.t.Fatalf("redlockd bootstrap: %v\n%s", err, output)
 	}
@@ -220,7 +222,7 @@ func (s *stand) left(i int) ([]string, error) {
 			return nil, err
 		}
 		for _, key := range keys.([]any) {
-			if name := key.(string); name != sealKey && name != recordsKey && !strings.HasPrefix(name, counterKey) {
+			if name := key.(string); name != sealKey && name != recordsKey && name != configurationKey && !strings.HasPrefix(name, counterKey) {
 				left = append(left, fmt.Sprintf("%s in database %s", name, db))
 			}
 		}

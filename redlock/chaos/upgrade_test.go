@@ -393,8 +393,9 @@ func TestUpgrade_CatchesADaemonThatDoesNotShareItsKeys(t *testing.T) {
 	t.Parallel()
 	old := thisVersion(t)
 	apart := old
-	apart.name, apart.words = "apart", []string{"--key-prefix", "apart:"}
+	apart.name, apart.words = "apart", []string{"--group", "apart", "--key-prefix", "apart:"} // of the same group it would be refused
 	u := startUpgrade(&ledger{TB: t}, old, apart, 3, []trade{locksTrade()})
+	u.stand.bootstrap(apart.words...)
 	const rounds = 300 // of a second; one or two suffice on a quiet machine
 	var found *checker.Violation
 	u.during(func(ctx context.Context) {

@@ -80,12 +80,12 @@ func playExample(ctx context.Context, o options, s *stand, r run, number int) (o
 	began := time.Now()
 	out.run = r
 	defer func() { out.took = time.Since(began) }()
-	prefix := fmt.Sprintf("--key-prefix=example-%d:", number)
-	if err := s.bootstrap(ctx, prefix); err != nil {
+	own := []string{fmt.Sprintf("--group=example-%d", number), fmt.Sprintf("--key-prefix=example-%d:", number)}
+	if err := s.bootstrap(ctx, own...); err != nil {
 		out.problem = err.Error()
 		return out
 	}
-	d, err := startDaemon(s, strconv.Itoa(number), prefix)
+	d, err := startDaemon(s, strconv.Itoa(number), own...)
 	if err != nil {
 		out.problem = err.Error()
 		return out
