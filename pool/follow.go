@@ -74,7 +74,7 @@ func (p *Pool) followConfiguration(next *admission.Configuration, known admissio
 		if i >= 0 {
 			m = o.Masters[i]
 		} else {
-			m.Username, m.Password, m.TLS = o.Masters[0].Username, o.Masters[0].Password, o.Masters[0].TLS
+			m = m.WithLoginOf(o.Masters[0])
 		}
 		list = append(list, m)
 	}

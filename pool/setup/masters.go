@@ -133,8 +133,8 @@ func (g *group) apply(change MastersChange, of *admission.Configuration) (pool.O
 
 // withLogin gives a master without a login that of the first one, as daemons that follow do.
 func (g *group) withLogin(m wire.Master) wire.Master {
-	if first := g.options.Masters[0]; m.Username == "" && m.Password == "" && m.TLS == nil {
-		m.Username, m.Password, m.TLS = first.Username, first.Password, first.TLS
+	if m.Username == "" && m.Password == "" && m.TLS == nil {
+		return m.WithLoginOf(g.options.Masters[0])
 	}
 	return m
 }

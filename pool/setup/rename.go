@@ -94,8 +94,8 @@ func (c *change) connect(ctx context.Context, masters []wire.Master) {
 		}
 		if i := slices.IndexFunc(c.group.options.Masters, func(own wire.Master) bool { return own.Name == m.Name }); i >= 0 {
 			m = c.group.options.Masters[i]
-		} else if first := c.group.options.Masters[0]; m.Username == "" && m.Password == "" {
-			m.Username, m.Password, m.TLS = first.Username, first.Password, first.TLS
+		} else {
+			m = c.group.withLogin(m)
 		}
 		link, err := c.group.dial(ctx, m, 0)
 		if err != nil {

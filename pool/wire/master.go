@@ -22,6 +22,17 @@ type Master struct {
 	TLS      *tls.Config // nil = plain
 }
 
+// WithLoginOf returns the master, reached with the login and the certificates of another one. It
+// must prove its own host, unless the other one proves a name that is not its host.
+func (m Master) WithLoginOf(other Master) Master {
+	m.Username, m.Password, m.TLS = other.Username, other.Password, other.TLS
+	if host, _, err := net.SplitHostPort(other.Address); err == nil && m.TLS != nil && m.TLS.ServerName == host {
+		m.TLS = m.TLS.Clone()
+		m.TLS.ServerName = ""
+	}
+	return m
+}
+
 // DialMaster opens the socket. It finishes TLS before anything else is read, so that a wrong
 // certificate is reported as such and not as a broken greeting.
 func DialMaster(ctx context.Context, m Master, timeout time.Duration) (net.Conn, error) {
