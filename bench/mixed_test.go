@@ -233,7 +233,9 @@ func (c *contest) expectTurns(t *testing.T) {
 func expectNothingLeft(t *testing.T, s *faulty.Server) {
 	t.Helper()
 	isSeal := func(key string) bool { return key == "redlockd:seal" }
-	stays := func(key string) bool { return isSeal(key) || key == "redlockd:acked" || key == "redlockd:configuration" }
+	stays := func(key string) bool {
+		return isSeal(key) || key == "redlockd:acked" || key == "redlockd:configuration"
+	}
 	left := func() []string { return slices.DeleteFunc(s.Keys(), stays) }
 	for _, key := range left() {
 		reply, err := s.Do("PTTL", key)
