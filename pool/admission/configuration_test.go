@@ -62,6 +62,7 @@ func TestSurvey_FindsTheConfigurationOfTheGroup(t *testing.T) {
 		"two epochs":          {Survey{carries(two, true, true), carries(one, true, true), blank}, "", "", false},
 		"all blank":           {Survey{blank, blank, blank}, "", one.Mark(), false},
 		"left behind":         {Survey{carries(two, false, true), carries(two, false, true), carries(one, true, true)}, "", "", true},
+		"under a wrong name":  {Survey{carries(two, true, true), carries(two, false, true), silent}, two.Mark(), "", false},
 		"one other":           {Survey{carries(two, false, true), blank, blank}, "", "", false},
 	} {
 		if got := c.survey.Majority(2, known).Mark; got != c.majority {

@@ -75,11 +75,14 @@ func (s Survey) Blank(known Known, first *Configuration) Known {
 	return Known{first.Mark(), StoredConfiguration{Now: first, InForce: true}.Texts()}
 }
 
-// Next is the configuration that replaced this daemon's: a quorum of its masters carries it.
+// Next is the configuration that replaced this daemon's: a quorum of its masters carries it. One
+// that a master carries with this daemon's settings is its own, also if another master is
+// reached under a wrong name.
 func (s Survey) Next(quorum int, epoch int64) (next *Configuration) {
 	for _, c := range s {
 		now := c.Stored.Now
-		if c.Ours || now == nil || now.Mark() != c.Mark || now.Epoch <= epoch || s.count(c.Mark) < quorum {
+		own := slices.ContainsFunc(s, func(one Carried) bool { return one.Ours && one.Mark == c.Mark })
+		if own || now == nil || now.Mark() != c.Mark || now.Epoch <= epoch || s.count(c.Mark) < quorum {
 			continue
 		}
 		next, epoch = now, now.Epoch
