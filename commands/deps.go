@@ -67,6 +67,8 @@ type Inspect interface {
 	ListLocks(redlock.Listing, func(redlock.LockPage, error))
 	Waiting(db int, wanted func(redlock.Key) bool, most int) (list []redlock.Waiting, all int)
 	Force(redlock.ForceRequest, func(bool, error))
+	// Revoke notifies the connections that hold a key, and returns how many of this daemon do.
+	Revoke(db int, key redlock.Key, text string) int
 	// Listen calls onEvent for every event of a database's locks, one at a time, until
 	// end is called; one may still be on its way then.
 	Listen(db int, onEvent func(redlock.Event)) (end func())

@@ -1,6 +1,7 @@
 package commands_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +25,7 @@ type fakeInspect struct {
 	keys    []redlock.Key
 	listing redlock.Listing
 	force   redlock.ForceRequest
+	revoked []string
 	most    int
 }
 
@@ -53,6 +55,11 @@ func (f *fakeInspect) Waiting(_ int, wanted func(redlock.Key) bool, most int) (l
 func (f *fakeInspect) Force(r redlock.ForceRequest, done func(bool, error)) {
 	f.force = r
 	done(f.forced, f.err)
+}
+
+func (f *fakeInspect) Revoke(db int, key redlock.Key, text string) int {
+	f.revoked = append(f.revoked, fmt.Sprint(db, " ", key, " ", text))
+	return len(f.revoked)
 }
 
 // lookConversation is a conversation about locks.
@@ -87,8 +94,9 @@ const workTokenShown = "488dc3c9"
 
 func TestDINFO_ShowsHoldersAndMastersAndNeverATokenItself(t *testing.T) {
 	c := newLookConversation(t)
+	wanted := "let me"
 	c.looks.view = redlock.LockView{
-		State: redlock.LockHeld, Mode: redlock.Permits, Limit: 5, Count: 2, Left: 900 * time.Millisecond, Waiters: 4, Queued: 6,
+		State: redlock.LockHeld, Mode: redlock.Permits, Limit: 5, Count: 2, Left: 900 * time.Millisecond, Waiters: 4, Queued: 6, Wanted: &wanted,
 		Holders: []redlock.Holder{
 			{Token: "work-token", Slot: 3, Left: 900 * time.Millisecond, Votes: 3, Confirmed: true, Fence: 77, Note: &redlock.Note{Meta: "build\r\n7", Daemon: "host/12", Client: "10.0.0.9:1", Fence: 77}},
 			{Token: "work-token", Slot: 1, Left: 5 * time.Millisecond, Votes: 2, Confirmed: true, Fence: 76},
@@ -103,7 +111,7 @@ func TestDINFO_ShowsHoldersAndMastersAndNeverATokenItself(t *testing.T) {
 	want := `{"state" +held "mode" +permits "limit" :5 "count" :2 "holders" [` +
 		`{"token" "488dc3c9" "ttl" :900 "slot" :3 "fence" :77 "meta" "build\r\n7" "daemon" "host/12" "client" "10.0.0.9:1" "name" nil "votes" :3} ` +
 		`{"token" "488dc3c9" "ttl" :5 "slot" :1 "fence" :76 "meta" nil "daemon" nil "client" nil "name" nil "votes" :2}] ` +
-		`"fence" :77 "waiters" :4 "queue" :6 "votes" [` +
+		`"fence" :77 "waiters" :4 "queue" :6 "wanted" "let me" "votes" [` +
 		`{"master" "a" "state" +voting "detail" "" "mode" +permits "holders" :2 "token" "488dc3c9" "ttl" :901} ` +
 		`{"master" "b" "state" +quarantined "detail" "quarantined (restarted votes in 3s)" "mode" +foreign "holders" :0 "token" nil "ttl" nil} ` +
 		`{"master" "c" "state" +unknown "detail" "connection refused" "mode" nil "holders" :0 "token" nil "ttl" nil} ` +
@@ -123,7 +131,7 @@ func TestDINFO_ShowsAFreeLock(t *testing.T) {
 		redlock.LockFree: "free", redlock.LockForeign: "foreign", redlock.LockUndecided: "undecided",
 	} {
 		c.looks.view = redlock.LockView{State: state}
-		want = `{"state" +` + want + ` "mode" nil "limit" nil "count" :0 "holders" [] "fence" nil "waiters" :0 "queue" :0 "votes" []}`
+		want = `{"state" +` + want + ` "mode" nil "limit" nil "count" :0 "holders" [] "fence" nil "waiters" :0 "queue" :0 "wanted" nil "votes" []}`
 		if got := c.say("DINFO k"); got != want {
 			t.Errorf(" got %s\nwant %s", got, want)
 		}

@@ -29,7 +29,7 @@ func TestDispatch_ProposesTheCommandForNamesThatAreTried(t *testing.T) {
 		> LOCK invoices 30000
 		< -ERR unknown command 'LOCK', with args beginning with: 'invoices' '30000' (did you mean DLOCK key ttl [SHARED | LIMIT n] [FAIR] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]?)
 		> drelease invoices
-		< -ERR unknown command 'drelease', with args beginning with: 'invoices' (did you mean DUNLOCK key [token]?)
+		< -ERR unknown command 'drelease', with args beginning with: 'invoices' (did you mean DUNLOCK key [token [KEEP ms]]?)
 		> DLOCK invoices 30s
 		< -ERR ttl '30s' is not an integer or out of range, allowed are 10 to 60000 ms; times are milliseconds: 30000, not '30s'; syntax: DLOCK key ttl [SHARED | LIMIT n] [FAIR] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]
 		> DLOCK 30000 invoices

@@ -45,7 +45,7 @@ func TestDUNLOCK_WithoutTokenReleasesWhatThisConnectionTookLast(t *testing.T) {
 		> DUNLOCK a
 		< :1
 		> DUNLOCK a
-		< -ERR this connection holds nothing on 'a' in database 0, give the token; syntax: DUNLOCK key [token]
+		< -ERR this connection holds nothing on 'a' in database 0, give the token; syntax: DUNLOCK key [token [KEEP ms]]
 		> DUNLOCK b
 		< :1
 	`)
@@ -65,7 +65,7 @@ func TestDUNLOCK_WithoutTokenKeepsDatabasesApart(t *testing.T) {
 		> SELECT 5
 		< +OK
 		> DUNLOCK a
-		< -ERR this connection holds nothing on 'a' in database 5, give the token; syntax: DUNLOCK key [token]
+		< -ERR this connection holds nothing on 'a' in database 5, give the token; syntax: DUNLOCK key [token [KEEP ms]]
 		> SELECT 0
 		< +OK
 		> DUNLOCK a
@@ -106,7 +106,7 @@ func TestDUNLOCK_WithTokenEndsWhatIsRemembered(t *testing.T) {
 		> DUNLOCK a generated-token
 		< :1
 		> DUNLOCK a
-		< -ERR this connection holds nothing on 'a' in database 0, give the token; syntax: DUNLOCK key [token]
+		< -ERR this connection holds nothing on 'a' in database 0, give the token; syntax: DUNLOCK key [token [KEEP ms]]
 	`)
 }
 
@@ -120,21 +120,53 @@ func TestDUNLOCK_ForgetsALockThatWasLost(t *testing.T) {
 		> DUNLOCK a
 		< :0
 		> DUNLOCK a
-		< -ERR this connection holds nothing on 'a' in database 0, give the token; syntax: DUNLOCK key [token]
+		< -ERR this connection holds nothing on 'a' in database 0, give the token; syntax: DUNLOCK key [token [KEEP ms]]
 	`)
 }
 
 func TestDUNLOCK_ReportsACallersMistakes(t *testing.T) {
 	newConversation(t).transcript(`
 		> DUNLOCK
-		< -ERR wrong number of arguments for 'dunlock' command; syntax: DUNLOCK key [token]
-		> DUNLOCK a 12345678 c
-		< -ERR wrong number of arguments for 'dunlock' command; syntax: DUNLOCK key [token]
+		< -ERR wrong number of arguments for 'dunlock' command; syntax: DUNLOCK key [token [KEEP ms]]
+		> DUNLOCK a 12345678 KEEP 5 c
+		< -ERR wrong number of arguments for 'dunlock' command; syntax: DUNLOCK key [token [KEEP ms]]
 		> DUNLOCK a 1234567
-		< -ERR invalid token: 7 bytes, allowed are 8 to 512; syntax: DUNLOCK key [token]
+		< -ERR invalid token: 7 bytes, allowed are 8 to 512; syntax: DUNLOCK key [token [KEEP ms]]
 		> DUNLOCK "" 12345678
-		< -ERR invalid lock name: 0 bytes, allowed are 1 to 512; syntax: DUNLOCK key [token]
+		< -ERR invalid lock name: 0 bytes, allowed are 1 to 512; syntax: DUNLOCK key [token [KEEP ms]]
 		> DUNLOCK redlockd:seal 12345678
-		< -ERR invalid lock name 'redlockd:seal': names beginning with 'redlockd:' are reserved; syntax: DUNLOCK key [token]
+		< -ERR invalid lock name 'redlockd:seal': names beginning with 'redlockd:' are reserved; syntax: DUNLOCK key [token [KEEP ms]]
 	`)
+}
+
+func TestDUNLOCK_KeepsTheLockForATime(t *testing.T) {
+	c := newConversation(t)
+	c.grants(time.Second)
+	c.releases(true, nil)
+	c.transcript(`
+		> DLOCK a 1000
+		< ["generated-token" :1000 :41]
+		> DUNLOCK a generated-token keep 500
+		< :1
+		> DUNLOCK a
+		< -ERR this connection holds nothing on 'a' in database 0, give the token; syntax: DUNLOCK key [token [KEEP ms]]
+	`)
+	want := []redlock.UnlockRequest{{Key: "a", Token: "generated-token", Keep: 500 * time.Millisecond}}
+	if !slices.Equal(c.locks.unlocked, want) {
+		t.Errorf("got %+v", c.locks.unlocked)
+	}
+	const syntax = "; syntax: DUNLOCK key [token [KEEP ms]]"
+	for sent, mistake := range map[string]string{
+		"KEEP":       "option KEEP needs a value",
+		"KEEP 0":     "KEEP '0' is not an integer or out of range, allowed are 1 to 60000 ms (--max-ttl)",
+		"KEEP 60001": "KEEP '60001' is not an integer or out of range, allowed are 1 to 60000 ms (--max-ttl)",
+		"HOLD 5":     "unknown option 'HOLD'",
+	} {
+		if got := c.say("DUNLOCK a generated-token " + sent); got != "-ERR "+mistake+syntax {
+			t.Errorf("%s: %s", sent, got)
+		}
+	}
+	if got := c.say("DUNLOCK a KEEP 500"); got != "-ERR invalid token: 4 bytes, allowed are 8 to 512"+syntax {
+		t.Error(got)
+	}
 }

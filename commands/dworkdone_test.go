@@ -77,7 +77,7 @@ func TestDWORKEXTEND_NeverGivesAnAttemptBack(t *testing.T) {
 
 func TestWorkEnds_ReportACallersMistakes(t *testing.T) {
 	c := newWorkConversation(t)
-	for name, syntax := range map[string]string{"DWORKDONE": "DWORKDONE key token", "DWORKFAIL": "DWORKFAIL key token", "DWORKEXTEND": "DWORKEXTEND key token timeout"} {
+	for name, syntax := range map[string]string{"DWORKDONE": "DWORKDONE key token [RESULT result]", "DWORKFAIL": "DWORKFAIL key token", "DWORKEXTEND": "DWORKEXTEND key token timeout"} {
 		timeout := ""
 		if name == "DWORKEXTEND" {
 			timeout = " 1000"
@@ -103,4 +103,35 @@ func TestWorkEnds_MirrorTheOutcomeOfTheMasters(t *testing.T) {
 	for _, line := range []string{"DWORKDONE report work-token", "DWORKFAIL report work-token", "DWORKEXTEND report work-token 1000"} {
 		c.mirrors(line, func(err error) { c.works.err = err })
 	}
+}
+
+func TestDWORKDONE_LeavesAResult(t *testing.T) {
+	c := newWorkConversation(t)
+	c.works.so = true
+	c.transcript(`
+		> DWORKDONE report work-token result "s3://b/k\x00"
+		< :1
+		> DWORKDONE report work-token RESULT ""
+		< :1
+	`)
+	for i, want := range []string{"s3://b/k\x00", ""} {
+		if got := c.works.requests[i].Result; got == nil || *got != want {
+			t.Errorf("request %d leaves %v, want %q", i, got, want)
+		}
+	}
+	result := "s3://b/k"
+	c.works.work = redlock.Work{State: redlock.WorkDone, Attempt: 2, Result: &result}
+	c.works.view = redlock.WorkView{State: redlock.WorkDone, Result: &result}
+	c.transcript(`
+		> DWORK report 20000 MAX 3
+		< [+done :2 "s3://b/k"]
+	`)
+	if got := c.say("DWORKINFO report"); !strings.Contains(got, `"result" "s3://b/k"`) {
+		t.Error(got)
+	}
+	c.refuses("DWORKDONE key token [RESULT result]", [][2]string{
+		{"DWORKDONE report work-token RESULT", "option RESULT needs a value"},
+		{"DWORKDONE report work-token KEEP 5", "unknown option 'KEEP'"},
+		{"DWORKDONE report work-token RESULT " + x(1025), "invalid RESULT: 1025 bytes, allowed are 0 to 1024; keep more elsewhere, and its place here"},
+	})
 }

@@ -16,7 +16,7 @@ func TestDWORKINFO_ShowsWhatAQuorumHasAndNeverTheToken(t *testing.T) {
 		Keep: 2 * time.Second, Forgot: 2812 * time.Millisecond, Meta: "build 7", Votes: 5,
 	}
 	// The first eight digits of: printf work-token | sha256sum
-	want := `{"state" +running "attempt" :2 "max" :3 "holder" "488dc3c9" "left-ms" :812 "keep-ms" :2000 "forgotten-in-ms" :2812 "meta" "build 7" "votes" :5}`
+	want := `{"state" +running "attempt" :2 "max" :3 "holder" "488dc3c9" "left-ms" :812 "keep-ms" :2000 "forgotten-in-ms" :2812 "meta" "build 7" "result" nil "votes" :5}`
 	got := c.say("DWORKINFO report")
 	if got != want || strings.Contains(got, "work-token") {
 		t.Errorf(" got %s\nwant %s", got, want)

@@ -93,3 +93,37 @@ func TestQuota_FollowsLocksThatSETAndEXPIREChange(t *testing.T) {
 		}
 	}
 }
+
+// A lock that its holder keeps for a time takes its slot until then, also if its renewal has
+// ended before the release was answered.
+func TestQuota_AKeptLockTakesItsSlotUntilItEnds(t *testing.T) {
+	user := low()
+	user.Held = 1
+	_, users := guarded(t, user)
+	now := time.Now()
+	users.Now = func() time.Time { return now }
+	who, lock := users.Find("low"), access.HeldKey{Key: "a:1"}
+	free := func() bool {
+		slot, err := users.Reserve(who, access.HeldKey{Key: "a:2"})
+		if err == nil {
+			slot.Free()
+		}
+		return err == nil
+	}
+	slot, err := users.Reserve(who, lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slot.Fill(lock, "lock-token", time.Hour)
+	users.KeepKey(0, "a:1", "other-token")(time.Minute)
+	goesOn := users.KeepKey(0, "a:1", "lock-token")
+	users.ReleasedKey(0, "a:1", "lock-token")
+	goesOn(time.Second)
+	if free() {
+		t.Error("a lock that is kept has lost its slot")
+	}
+	now = now.Add(time.Second)
+	if !free() {
+		t.Error("a lock that has ended takes a slot")
+	}
+}

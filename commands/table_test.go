@@ -78,7 +78,7 @@ func TestTable_ArityAgreesWithTheDocumentedArguments(t *testing.T) {
 func TestTable_WritesSyntaxAsPeopleReadIt(t *testing.T) {
 	want := map[string]string{
 		"dlock":           "DLOCK key ttl [SHARED | LIMIT n] [FAIR] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]",
-		"dunlock":         "DUNLOCK key [token]",
+		"dunlock":         "DUNLOCK key [token [KEEP ms]]",
 		"dextend":         "DEXTEND key token ttl",
 		"ping":            "PING [message]",
 		"quit":            "QUIT",

@@ -12,7 +12,7 @@ func TestRows_WriteIDsAndWorkAsPeopleReadThem(t *testing.T) {
 		"dids":        "read: DIDS [name]",
 		"didreseed":   "admin: DIDRESEED name value",
 		"dwork":       "work: DWORK key timeout MAX n [WAIT ms] [KEEP ms] [META text]",
-		"dworkdone":   "work: DWORKDONE key token",
+		"dworkdone":   "work: DWORKDONE key token [RESULT result]",
 		"dworkfail":   "work: DWORKFAIL key token",
 		"dworkextend": "work: DWORKEXTEND key token timeout",
 		"dworkinfo":   "read: DWORKINFO key",

@@ -156,6 +156,7 @@ const (
 	EventExpired  = events.Expired
 	EventLost     = events.Lost
 	EventForced   = events.Forced
+	EventWanted   = events.Wanted
 )
 
 // Words of a Vote.

@@ -113,3 +113,22 @@ func TestEventTransport_NothingIsPublishedWithoutListeners(t *testing.T) {
 	d.free("k", d.take("k", long).Token)
 	eventually(t, "all masters are told", func() bool { return count("publish") == 3 })
 }
+
+// The request names no holder, and ends nothing.
+func TestEventTransport_ARequestToLetGoReachesListenersOfOtherDaemons(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon()
+	j := listen(t, two.Locker)
+	c.subscribed(1)
+	eventually(t, "the other daemon knows", one.engine.Pool.HasListeners)
+	g := one.take("k", long)
+	j.wants(t, "k", tale(events.Acquired, g.Fence))
+	for range 2 {
+		if n := one.Revoke(0, "k", "text"); n != 0 {
+			t.Errorf("%d connections are notified, want 0", n)
+		}
+	}
+	one.free("k", g.Token)
+	j.wants(t, "k", tale(events.Acquired, g.Fence), tale(events.Wanted, 0), tale(events.Wanted, 0), tale(events.Released, g.Fence))
+}

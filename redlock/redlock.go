@@ -82,7 +82,7 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 	l.Queues = wait.New(e, l.Leases, o.MaxWaiters, o.MaxWaitersPerKey)
 	l.Works = work.New(e, l.AwaitWork, l.Freed)
 	l.holds = renew.New(e, l.Events, l.Leases, o.Logger)
-	l.Inspector = inspect.New(e, l.Leases, o.Logger, l.CountAt)
+	l.Inspector = inspect.New(e, l.Leases, o.Logger, inspect.Local{Waiters: l.CountAt, Wanted: l.holds.WantedText})
 	l.Connect(l.Freed, l.holds)
 	p.Start(texts...)
 	return l, nil
@@ -101,6 +101,13 @@ func (l *Locker) UndrainMaster(name string) error { return l.engine.Pool.Undrain
 func (l *Locker) EndWaits() {
 	l.holds.Drain()
 	l.Queues.End()
+}
+
+// Revoke requests that the holders of a key let go. It notifies listeners, and the connections of
+// this daemon that hold the key; it returns how many these are. The lock stays as it is.
+func (l *Locker) Revoke(db int, key Key, text string) int {
+	l.Emit(events.Wanted, Lease{DB: db, Key: key}, 0, 0)
+	return l.holds.Wanted(db, key, text)
 }
 
 // Holds is how many leases are being renewed.

@@ -43,6 +43,12 @@ func end(token string, attempt int, how string) workStep {
 	return workStep{"workend", []any{token, attempt, how, 5 * time.Second, 3, 5000}, ""}
 }
 
+// leaving adds a result to an end.
+func (s workStep) leaving(result string) workStep {
+	s.args = append(s.args, result)
+	return s
+}
+
 func extend(token string, attempt int, lease time.Duration) workStep {
 	return workStep{"workextend", []any{token, attempt, lease, 5000, memory}, ""}
 }
@@ -193,16 +199,24 @@ func ends() map[string][]workStep {
 			end(first, 1, "D").answers("1"),
 			end(first, 1, "F").answers("0"),
 			end(second, 2, "D").answers("0"),
-			try(second, 2, 3, running).answers("[3 1]"),
+			try(second, 2, 3, running).answers("[3 1 0 " + first + "]"),
 			extend(first, 1, running).answers("0"),
 			undoing(first).answers("0"),
 			look().answers("[D 1 " + first + " 0 3 5000 text ~ 1]"),
+		},
+		"done with a result": {
+			try(first, 1, 3, running).answers("[1 1]"),
+			end(first, 1, "D").leaving("one").answers("1"),
+			end(first, 1, "D").leaving("another").answers("1"),
+			end(first, 1, "D").answers("1"),
+			try(second, 2, 3, running).answers("[3 1 0 " + first + " one]"),
+			look().answers("[D 1 " + first + " 0 3 5000 text ~ 1 one]"),
 		},
 		"done by the last, after its lease": {
 			try(first, 1, 3, running).answers("[1 1]"),
 			lapse(),
 			end(first, 1, "D").answers("1"),
-			try(second, 2, 3, running).answers("[3 1]"),
+			try(second, 2, 3, running).answers("[3 1 0 " + first + "]"),
 		},
 		"taken over": {
 			try(first, 1, 3, running).answers("[1 1]"),
@@ -226,7 +240,7 @@ func ends() map[string][]workStep {
 			extend(first, 1, running).answers("2"),
 			look().answers("[]"),
 			end(first, 1, "D").answers("1"),
-			try(second, 2, 3, running).answers("[3 1]"),
+			try(second, 2, 3, running).answers("[3 1 0 " + first + "]"),
 		},
 		"the end of an attempt of an earlier time": {
 			try(anew, 1, 3, running).answers("[1 1]"),
@@ -275,7 +289,7 @@ func incarnations() map[string][]workStep {
 		"work that is done": {
 			try(first, 1, 3, running).answers("[1 1]"),
 			end(first, 1, "D").answers("1"),
-			try(second, 2, 3, running).in(later).answers("[3 1]"),
+			try(second, 2, 3, running).in(later).answers("[3 1 0 " + first + "]"),
 			end(first, 1, "D").answers("1"),
 		},
 		"a record of the former format": {

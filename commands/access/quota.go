@@ -207,6 +207,41 @@ func (u *Users) ProlongedKey(db int, key redlock.Key, token redlock.Token, valid
 	u.Prolonged(sharedQuotaKey(db, key, token), token, validity)
 }
 
+// KeepKey is for a token that is about to give up the key, in whatever mode it holds it, while
+// the lock on it goes on for some time. Call goesOn with that time, unless the token did not
+// hold the key. The lock counts for so long, also if a renewal that ends frees its slot before.
+func (u *Users) KeepKey(db int, key redlock.Key, token redlock.Token) (goesOn func(left time.Duration)) {
+	if u == nil {
+		return func(time.Duration) {}
+	}
+	u.ledger.mu.Lock()
+	defer u.ledger.mu.Unlock()
+	for _, at := range []HeldKey{{db, key}, sharedQuotaKey(db, key, token)} {
+		a := u.ledger.owners[at]
+		if a == nil || a.leases[at].token != token {
+			continue
+		}
+		lease := a.leases[at]
+		return func(left time.Duration) { u.keep(a, at, lease, left) }
+	}
+	return func(time.Duration) {}
+}
+
+// keep counts a lease for that long, or until it was to end, unless another has its place.
+func (u *Users) keep(a *account, at HeldKey, lease quotaLease, left time.Duration) {
+	u.ledger.mu.Lock()
+	defer u.ledger.mu.Unlock()
+	if owner := u.ledger.owners[at]; owner != nil && (owner != a || a.leases[at].token != lease.token) {
+		return
+	}
+	at.Key, lease.token = redlock.Key(strings.Clone(string(at.Key))), redlock.Token(strings.Clone(string(lease.token)))
+	if until := u.Now().Add(left); until.Before(lease.until) {
+		lease.until = until
+	}
+	a.leases[at], u.ledger.owners[at] = lease, a
+	a.noteLocked(lease.until)
+}
+
 // counterName stands for a counter's name in a quota: a digest, so that the longest names
 // cost no more memory than others. That bounds a user to about 50 bytes for each counter.
 type counterName [16]byte

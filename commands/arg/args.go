@@ -115,11 +115,22 @@ func (w *Words) Token() redlock.Token {
 	return redlock.Token(s)
 }
 
-// Meta is the note for people.
-func (w *Words) Meta() string {
+// Meta is the note for people, as is Note under another name.
+func (w *Words) Meta() string { return w.Note("META") }
+
+func (w *Words) Note(what string) string {
 	s := w.Next()
 	if len(s) > maxMetaBytes {
-		w.Fail(fmt.Errorf("invalid META: %d bytes, allowed are 0 to %d", len(s), maxMetaBytes))
+		w.Fail(fmt.Errorf("invalid %s: %d bytes, allowed are 0 to %d", what, len(s), maxMetaBytes))
+	}
+	return s
+}
+
+// Result is what a worker leaves.
+func (w *Words) Result() string {
+	s := w.Next()
+	if len(s) > maxResultBytes {
+		w.Fail(fmt.Errorf("invalid RESULT: %d bytes, allowed are 0 to %d; keep more elsewhere, and its place here", len(s), maxResultBytes))
 	}
 	return s
 }

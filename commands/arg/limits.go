@@ -12,6 +12,8 @@ import (
 const (
 	maxKeyBytes  = 512
 	maxMetaBytes = 512
+	// maxResultBytes bounds what each master keeps of done work.
+	maxResultBytes = 1024
 
 	// A token shorter than 8 bytes is too easily chosen twice.
 	minTokenBytes = 8

@@ -55,6 +55,10 @@ func lockReply(view redlock.LockView) commands.Reply {
 	for i := range view.Masters {
 		votes[i] = voteReply(&view.Masters[i])
 	}
+	wanted := commands.Nil
+	if view.Wanted != nil {
+		wanted = commands.Bulk(*view.Wanted)
+	}
 	return commands.Map(
 		commands.Bulk("state"), commands.Simple(stateWords[view.State]),
 		commands.Bulk("mode"), mode,
@@ -64,6 +68,7 @@ func lockReply(view redlock.LockView) commands.Reply {
 		commands.Bulk("fence"), intOrNil(int64(highest)),
 		commands.Bulk("waiters"), commands.Int(int64(view.Waiters)),
 		commands.Bulk("queue"), commands.Int(int64(view.Queued)),
+		commands.Bulk("wanted"), wanted,
 		commands.Bulk("votes"), commands.Array(votes...),
 	)
 }

@@ -115,7 +115,7 @@ type heldLock struct {
 func (h *handlers) bind(client *commands.Client, request *redlock.LockRequest, done redlock.LockDone) redlock.LockDone {
 	held := &heldLock{handlers: h, client: client}
 	terms := *request.Hold
-	terms.OnEnd = held.onEnded
+	terms.OnEnd, terms.OnWanted = held.onEnded, held.onWanted
 	request.Hold = &terms
 	return func(grant redlock.Grant, err error) {
 		done(grant, err)
@@ -144,6 +144,23 @@ func (b *heldLock) onGranted(hold redlock.Hold) {
 	}
 }
 
+// onWanted passes a request to let go to the client.
+func (b *heldLock) onWanted(key redlock.Key, text string) {
+	b.push("dlock-wanted", string(key), text)
+}
+
+// push sends a message to clients on RESP3.
+func (b *heldLock) push(words ...string) {
+	if b.client.Push == nil {
+		return
+	}
+	message := commands.Reply{Kind: commands.KindPush}
+	for _, word := range words {
+		message.Items = append(message.Items, commands.Bulk(word))
+	}
+	b.client.Push(message, false)
+}
+
 // onEnded takes the end of the renewal; reason is nil when the lock was released.
 func (b *heldLock) onEnded(grant redlock.Grant, reason error) {
 	b.mu.Lock()
@@ -160,10 +177,6 @@ func (b *heldLock) onEnded(grant redlock.Grant, reason error) {
 			continue
 		}
 		b.client.LastAcquired.Forget(grant.DB(), key, grant.Token)
-		if b.client.Push != nil {
-			b.client.Push(commands.Reply{Kind: commands.KindPush, Items: []commands.Reply{
-				commands.Bulk("dlock-lost"), commands.Bulk(string(key)), commands.Bulk(string(grant.Token)), commands.Bulk(reason.Error()),
-			}}, false)
-		}
+		b.push("dlock-lost", string(key), string(grant.Token), reason.Error())
 	}
 }

@@ -1,10 +1,11 @@
-// DUNLOCK key [token] releases a lock, DMUNLOCK token numkeys key [key …] several.
+// DUNLOCK key [token [KEEP ms]] releases a lock, DMUNLOCK token numkeys key [key …] several.
 
 package lock
 
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"redlockd/commands"
 	"redlockd/commands/arg"
@@ -18,7 +19,7 @@ func withoutToken(args []string) bool { return len(args) == 2 }
 // dunlock answers 1 if the lock was released and 0 if the token does not hold
 // it (any more).
 func (h *handlers) dunlock(c *commands.Call) error {
-	request, err := unlockRequest(c)
+	request, err := h.unlockRequest(c)
 	if err != nil {
 		return err
 	}
@@ -28,11 +29,15 @@ func (h *handlers) dunlock(c *commands.Call) error {
 	return nil
 }
 
-func unlockRequest(c *commands.Call) (redlock.UnlockRequest, error) {
+func (h *handlers) unlockRequest(c *commands.Call) (redlock.UnlockRequest, error) {
 	words, last := c.Words(), &c.Client.LastAcquired
 	request := redlock.UnlockRequest{DB: c.Client.DB, Key: words.Key()}
 	if words.More() {
-		if request.Token = words.Token(); words.Err() == nil {
+		request.Token = words.Token()
+		if words.More() {
+			request.Keep = words.Time(words.Option(), arg.Milliseconds(time.Millisecond, h.deps.MaxTTL, "--max-ttl"))
+		}
+		if words.Err() == nil {
 			last.SawToken(request.DB, request.Key, request.Token)
 		}
 		return request, words.Err()
@@ -48,10 +53,17 @@ func unlockRequest(c *commands.Call) (redlock.UnlockRequest, error) {
 // unlock releases a lock. After an error the connection still remembers it, so that
 // DUNLOCK can be repeated without a token.
 func (h *handlers) unlock(c *commands.Call, request redlock.UnlockRequest, done redlock.UnlockDone) {
+	goesOn := func(time.Duration) {}
+	if request.Keep > 0 {
+		goesOn = h.deps.Users.KeepKey(request.DB, request.Key, request.Token)
+	}
 	h.deps.Locks.Unlock(c.Batch, request, func(released bool, err error) {
 		if err == nil {
 			c.Client.LastAcquired.Forget(request.DB, request.Key, request.Token)
 			h.deps.Users.ReleasedKey(request.DB, request.Key, request.Token)
+			if released && request.Keep > 0 {
+				goesOn(request.Keep)
+			}
 		}
 		done(released, err)
 	})

@@ -33,7 +33,8 @@ func blocksWork(args []string) bool {
 }
 
 // dwork answers [acquired, attempt, token, validity, fence, last],
-// [running, attempt, retry-ms], [done, attempt] or [exhausted, n].
+// [running, attempt, retry-ms], [done, attempt], with the result if the worker left one,
+// or [exhausted, n].
 func (h *handlers) dwork(c *commands.Call) error {
 	request, err := h.workRequest(c)
 	if err != nil {
@@ -111,7 +112,11 @@ func (a *workAnswer) decided(work redlock.Work, err error) {
 	case redlock.WorkRunning:
 		a.call.Reply(commands.Array(state, attempt, commands.Int(roundUp(work.Retry))))
 	default:
-		a.call.Reply(commands.Array(state, attempt))
+		reply := []commands.Reply{state, attempt}
+		if work.Result != nil {
+			reply = append(reply, commands.Bulk(*work.Result))
+		}
+		a.call.Reply(commands.Array(reply...))
 	}
 }
 

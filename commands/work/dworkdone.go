@@ -20,6 +20,11 @@ func (h *handlers) dworkfail(c *commands.Call) error { return h.end(c, h.deps.Wo
 func (h *handlers) end(c *commands.Call, end func(*redlock.Batch, redlock.WorkEndRequest, redlock.WorkEndDone)) error {
 	words := c.Words()
 	request := redlock.WorkEndRequest{DB: c.Client.DB, Key: words.Work(), Token: words.Token()}
+	if words.More() { // of DWORKDONE alone
+		words.Option()
+		result := words.Result()
+		request.Result = &result
+	}
 	if err := words.Err(); err != nil {
 		return err
 	}

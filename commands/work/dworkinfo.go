@@ -18,6 +18,14 @@ func (h *handlers) dworkinfo(c *commands.Call) error {
 	return nil
 }
 
+// resultReply is nil if the worker left nothing.
+func resultReply(result *string) commands.Reply {
+	if result == nil {
+		return commands.Nil
+	}
+	return commands.Bulk(*result)
+}
+
 // workReply shows times in milliseconds, those of the master that forgets first.
 func workReply(view redlock.WorkView) commands.Reply {
 	if view.State == "" {
@@ -32,6 +40,7 @@ func workReply(view redlock.WorkView) commands.Reply {
 		commands.Bulk("keep-ms"), commands.Int(view.Keep.Milliseconds()),
 		commands.Bulk("forgotten-in-ms"), commands.Int(view.Forgot.Milliseconds()),
 		commands.Bulk("meta"), commands.Bulk(view.Meta),
+		commands.Bulk("result"), resultReply(view.Result),
 		commands.Bulk("votes"), commands.Int(int64(view.Votes)),
 	)
 }

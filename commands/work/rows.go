@@ -21,11 +21,11 @@ func (h *handlers) rows() []*commands.Command {
 	}
 	return []*commands.Command{
 		{Name: "dwork", Arity: commands.AtLeast(5), Category: access.CategoryWork, Flags: []string{"write", "blocking"},
-			Summary: "Requests an attempt at a piece of work: [acquired, attempt, token, validity, fence, last], [running, attempt, retry-ms], [done, attempt] or [exhausted, n]. After WAIT, DWORKEXTEND confirms it.",
+			Summary: "Requests an attempt at a piece of work: [acquired, attempt, token, validity, fence, last], [running, attempt, retry-ms], [done, attempt, result if there is one] or [exhausted, n]. After WAIT, DWORKEXTEND confirms it.",
 			Args:    append([]arg.Spec{key, timeout}, options...), Handle: commands.Served(on, h.dwork), Barrier: blocksWork},
-		{Name: "dworkdone", Arity: commands.Exactly(3), Category: access.CategoryWork, Flags: []string{"write", "fast"},
-			Summary: "Marks the work done: 1, or 0 if the attempt was taken over.",
-			Args:    []arg.Spec{key, token}, Handle: commands.Served(on, h.dworkdone)},
+		{Name: "dworkdone", Arity: commands.Between(3, 5), Category: access.CategoryWork, Flags: []string{"write", "fast"},
+			Summary: "Marks the work done: 1, or 0 if the attempt was taken over. DWORK and DWORKINFO show the result.",
+			Args:    []arg.Spec{key, token, arg.Optional(arg.Option("RESULT", arg.Text("result")))}, Handle: commands.Served(on, h.dworkdone)},
 		{Name: "dworkfail", Arity: commands.Exactly(3), Category: access.CategoryWork, Flags: []string{"write", "fast"},
 			Summary: "Gives the attempt up, so that the next may start at once: 1, or 0 if it was taken over.",
 			Args:    []arg.Spec{key, token}, Handle: commands.Served(on, h.dworkfail)},

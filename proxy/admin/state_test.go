@@ -93,6 +93,8 @@ func (f *fakeReader) Listen(_ int, heard func(redlock.Event)) (end func()) {
 
 func (f *fakeReader) Force(redlock.ForceRequest, func(bool, error)) { panic("nothing is forced here") }
 
+func (f *fakeReader) Revoke(int, redlock.Key, string) int { panic("nothing is revoked here") }
+
 func (f *fakeReader) listening() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

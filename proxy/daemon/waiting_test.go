@@ -241,6 +241,38 @@ func TestHold_ALossIsPushedToRESP3(t *testing.T) {
 	}
 }
 
+// The holder's own daemon pushes the request. Listeners receive it through every daemon.
+func TestHold_ARequestToLetGoIsPushedAndPublished(t *testing.T) {
+	_, one, two := pair(t)
+	holder, listener, other := dial(t, one), dial(t, two), dial(t, one)
+	holder.send(t, "HELLO 3")
+	holder.send(t, "ECHO said-hello")
+	for holder.lines(t, 1)[0] != "said-hello" {
+	}
+	holder.send(t, "DLOCK k 10000 HOLD")
+	token := holder.lines(t, 5)[2]
+	listener.send(t, "SUBSCRIBE dlock:k")
+	listener.lines(t, 6)
+	if got := other.ask(t, "DREVOKE k deploy"); got != ":1" {
+		t.Errorf("through the holder's daemon: %s", got)
+	}
+	if got := holder.lines(t, 7); got[0] != ">3" || got[2] != "dlock-wanted" || got[4] != "k" || got[6] != "deploy" {
+		t.Errorf("pushed %q", got)
+	}
+	if got := dial(t, two).ask(t, "DREVOKE k deploy"); got != ":0" {
+		t.Errorf("through another daemon: %s", got)
+	}
+	for listener.line(t) != "dlock:k" {
+	}
+	listener.line(t) // the length
+	if got := listener.line(t); !strings.HasPrefix(got, "wanted 0 ") {
+		t.Errorf("published %s", got)
+	}
+	if got := holder.ask(t, "DUNLOCK k %s", token); got != ":1" {
+		t.Errorf("the holder lets go: %s", got)
+	}
+}
+
 func TestWaiting_ACycleOfConnectionsIsADEADLOCK(t *testing.T) {
 	_, one, _ := pair(t)
 	a, b := dial(t, one), dial(t, one)

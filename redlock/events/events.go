@@ -23,15 +23,17 @@ import (
 type Kind uint8
 
 const (
-	Acquired Kind = iota + 1 // granted, or granted again to the same token
-	Released                 // given back
-	Expired                  // not extended in time
-	Lost                     // it was held for a connection, which has been notified
-	Forced                   // taken away by an operator
-	Extended                 // for expiry watches only: it lasts longer
+	Acquired  Kind = iota + 1 // granted, or granted again to the same token
+	Released                  // given back
+	Expired                   // not extended in time
+	Lost                      // it was held for a connection, which has been notified
+	Forced                    // taken away by an operator
+	Extended                  // for expiry watches only: it lasts longer
+	Shortened                 // for expiry watches only: its holder lets it end earlier
+	Wanted                    // a client requests that its holders let go
 )
 
-var names = [...]string{"", "acquired", "released", "expired", "lost", "forced", "extended"}
+var names = [...]string{"", "acquired", "released", "expired", "lost", "forced", "extended", "shortened", "wanted"}
 
 // Event is one thing that happened to one lock.
 type Event struct {
@@ -41,7 +43,7 @@ type Event struct {
 	TokenHash string       // the first 8 hex digits of the SHA-256 of its token; "" = not known
 	At        time.Time    // on the masters' clock
 
-	lasts time.Duration // of acquired and extended: when no copy will be left
+	lasts time.Duration // of acquired, extended and shortened: when no copy will be left
 }
 
 // Text is the event for people and programs: its name, fence, time in ms since 1970 and token
@@ -110,7 +112,7 @@ func (e *Events) Listen(db int, onEvent func(Event)) (end func()) {
 }
 
 // Emit reports an event to all listeners. A token or fence that is not known is left empty.
-// lasts is, for grants, the time until no copy is left.
+// lasts is, for leases that go on, the time until no copy is left.
 func (e *Events) Emit(kind Kind, id engine.LeaseID, fence engine.Fence, lasts time.Duration) {
 	if e.engine.Pool.HasListeners() {
 		e.emitNow(kind, id, fence, lasts)

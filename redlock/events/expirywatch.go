@@ -59,12 +59,22 @@ type openLeases struct {
 // filter notes an event and returns the events to deliver: usually the event itself, or one for
 // each holder if the event forces an unnamed holder.
 func (e *openLeases) filter(ev Event, daemon string, now time.Duration) []Event {
+	if ev.Kind == Wanted {
+		return []Event{ev}
+	}
 	if ev.Kind == Forced && ev.TokenHash == "" {
 		return e.filterForced(ev, now)
 	}
 	g := e.byID[openLeaseID{ev.Key, ev.TokenHash}]
 	if ev.Kind == Acquired || ev.Kind == Extended {
 		return e.onGrant(g, ev, daemon, now)
+	}
+	if ev.Kind == Shortened {
+		if due := now + ev.lasts; g != nil && due < g.due {
+			g.due = due
+			heap.Fix(&e.queue, g.index)
+		}
+		return nil
 	}
 	if g != nil { // the daemon that ended it may not know the last grant of the token, or none
 		ev.Fence = max(ev.Fence, g.fence)

@@ -101,7 +101,7 @@ func TestTransport_WhatWaitsIsBounded(t *testing.T) {
 
 func TestTransport_WhatIsMalformedIsNotRead(t *testing.T) {
 	for _, body := range []string{
-		"", "x", "2 1 5 - 0 3\n", "2 1 5 - 0 3\nab", "0 1 5 - 0 1\na", "7 1 5 - 0 1\na", "2 -1 5 - 0 1\na", "2 1 5 -- 0 1\na",
+		"", "x", "2 1 5 - 0 3\n", "2 1 5 - 0 3\nab", "0 1 5 - 0 1\na", fmt.Sprint(len(names), " 1 5 - 0 1\na"), "2 -1 5 - 0 1\na", "2 1 5 -- 0 1\na",
 		"2 1 5 ABCDEF01 0 1\na", "2 1 5 - 999999999999 1\na", "2 1 5 - 0 99999999999999999999\na", "2 1 5 - 0 -1\na", "2  1 5 - 0 1\na",
 	} {
 		if ev, _, ok := parseEvent(body); ok {

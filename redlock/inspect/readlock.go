@@ -41,6 +41,7 @@ type LockView struct {
 	Masters []LockOnMaster // in the configured order
 	Waiters int            // requests in this daemon that wait for it
 	Queued  int            // entries in the queue over all daemons, as most masters have it
+	Wanted  *string        // text of the latest request to let go, if this daemon holds it for a connection; nil = none
 
 	// unseen: too few masters prove that they have no copy of an unlisted lease, so a
 	// token that no master shows may hold the key.
@@ -100,15 +101,21 @@ const (
 
 // Inspector reads locks, lists them and releases them regardless of their holders.
 type Inspector struct {
-	engine  *engine.Engine
-	leases  *lease.Leases
-	logger  *slog.Logger
-	waiters func(db int, key engine.Key) int
+	engine *engine.Engine
+	leases *lease.Leases
+	logger *slog.Logger
+	local  Local
 }
 
-// New returns an Inspector. waiters is how many requests wait for a key in this daemon.
-func New(e *engine.Engine, l *lease.Leases, logger *slog.Logger, waiters func(db int, key engine.Key) int) *Inspector {
-	return &Inspector{engine: e, leases: l, logger: logger, waiters: waiters}
+// Local is what this daemon alone knows of a key.
+type Local struct {
+	Waiters func(db int, key engine.Key) int     // requests that wait for it
+	Wanted  func(db int, key engine.Key) *string // see LockView
+}
+
+// New returns an Inspector.
+func New(e *engine.Engine, l *lease.Leases, logger *slog.Logger, local Local) *Inspector {
+	return &Inspector{engine: e, leases: l, logger: logger, local: local}
 }
 
 // ReadLock reads one lock from every master.
@@ -133,7 +140,7 @@ func (l *Inspector) readLock(db int, key engine.Key, done func(LockView, error))
 			}
 		}
 		view, err := l.aggregate(masters)
-		view.Waiters = l.waiters(db, key)
+		view.Waiters, view.Wanted = l.local.Waiters(db, key), l.local.Wanted(db, key)
 		for i := range view.Holders {
 			h := &view.Holders[i]
 			h.Fence = l.leases.FenceOf(engine.LeaseID{DB: db, Key: key, Token: h.Token})

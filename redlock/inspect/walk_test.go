@@ -25,7 +25,9 @@ func newInspectorOf(t *testing.T, n int) *Inspector {
 		t.Fatal(err)
 	}
 	p.Start(texts...)
-	return New(e, lease.New(e, events.New(e), engine.NewToken, false), slog.Default(), func(int, engine.Key) int { return 0 })
+	return New(e, lease.New(e, events.New(e), engine.NewToken, false), slog.Default(), Local{
+		Waiters: func(int, engine.Key) int { return 0 }, Wanted: func(int, engine.Key) *string { return nil },
+	})
 }
 
 func TestListLocks_RefusesCursorsThatNoWalkAnswers(t *testing.T) {

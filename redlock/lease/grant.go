@@ -66,6 +66,9 @@ type HoldTerms struct {
 	// OnEnd is called once, from any goroutine: with nil when the lease was released, else with
 	// the reason for its loss. What was left of the lease is being given back.
 	OnEnd func(g Grant, reason error)
+	// OnWanted is called, from any goroutine, when a client requests that the holder lets go of
+	// this key; nil = it is not. It may come shortly after OnEnd.
+	OnWanted func(key engine.Key, text string)
 
 	// wrote is the latest end written on each master, ms of its clock. A lane writes only its
 	// own entry. What a lost lease gives back ends by then.

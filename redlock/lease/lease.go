@@ -33,7 +33,8 @@ func (l *Leases) Lock(b *engine.Batch, r LockRequest, done LockDone) {
 	call.start(b)
 }
 
-// Unlock releases a lock. The result is true if this token held it until now.
+// Unlock releases a lock, now or with Keep soon. The result is true if this token held it until
+// now.
 func (l *Leases) Unlock(b *engine.Batch, r UnlockRequest, done UnlockDone) {
 	if err := l.engine.Enter(); err != nil {
 		done(false, err)
@@ -41,10 +42,10 @@ func (l *Leases) Unlock(b *engine.Batch, r UnlockRequest, done UnlockDone) {
 	}
 	id := engine.LeaseID{DB: r.DB, Key: r.Key, Token: r.Token}
 	if l.tokenQueue.idle() {
-		l.releaseAs(events.Released, b, id, nil, r.Trace, done)
+		l.releaseFor(b, r, done)
 		return
 	}
-	l.tokenQueue.enter(id, b, queuedOperation{run: func(b *engine.Batch) { l.releaseAs(events.Released, b, id, nil, r.Trace, done) }})
+	l.tokenQueue.enter(id, b, queuedOperation{run: func(b *engine.Batch) { l.releaseFor(b, r, done) }})
 }
 
 // Extend makes a lock that is still held last at least r.TTL from now.

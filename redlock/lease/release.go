@@ -1,9 +1,14 @@
 // This file releases a lock: how the masters' answers are counted, what the caller
 // receives, and how the release goes on after the answer until every copy is gone.
+//
+// A release with keep lets the copies end later instead of deleting them. It may shorten them
+// at once on each master, without the two rounds of shorten.go: its holder relies on the
+// lease no longer, whether or not a quorum agrees.
 
 package lease
 
 import (
+	"strconv"
 	"time"
 
 	"redlockd/pool"
@@ -18,10 +23,11 @@ type release struct {
 	leases *Leases
 	id     engine.LeaseID
 	key    string
-	copies uint16       // bits: masters that may hold a copy
-	valid  bool         // this daemon's own record shows that the lease still runs
-	fence  engine.Fence // of its grant; 0 = not known
-	event  events.Kind  // the event that is emitted
+	copies uint16        // bits: masters that may hold a copy
+	valid  bool          // this daemon's own record shows that the lease still runs
+	fence  engine.Fence  // of its grant; 0 = not known
+	event  events.Kind   // the event that is emitted
+	keep   time.Duration // the copies end so much later, or when they were to; 0 = now
 	start  time.Duration
 	scope  *releaseScope // nil = every copy
 	done   UnlockDone
@@ -41,7 +47,20 @@ const unknownRelease = "whether the token held the lock is unknown; the release 
 // releaseAs is release with the event that listeners receive. It spares copies outside
 // its scope; nil = none.
 func (l *Leases) releaseAs(event events.Kind, b *engine.Batch, id engine.LeaseID, only *releaseScope, t *engine.Trace, done UnlockDone) {
-	now := l.engine.Recent()
+	l.startRelease(b, &release{id: id, event: event, scope: only, done: done}, t)
+}
+
+// releaseFor releases what a client releases.
+func (l *Leases) releaseFor(b *engine.Batch, u UnlockRequest, done UnlockDone) {
+	r := &release{id: engine.LeaseID{DB: u.DB, Key: u.Key, Token: u.Token}, event: events.Released, keep: u.Keep, done: done}
+	if u.Keep > 0 {
+		r.event = events.Shortened
+	}
+	l.startRelease(b, r, u.Trace)
+}
+
+func (l *Leases) startRelease(b *engine.Batch, r *release, t *engine.Trace) {
+	id, now := r.id, l.engine.Recent()
 	// The lease is forgotten before the release is queued: from here on no repair may
 	// re-create a copy.
 	known, ok := l.records.release(id, now)
@@ -53,11 +72,11 @@ func (l *Leases) releaseAs(event events.Kind, b *engine.Batch, id engine.LeaseID
 		b = &engine.Batch{}
 		defer b.Send()
 	}
-	l.dropNote(b, id, known.note)
-	r := &release{
-		leases: l, id: id, key: l.engine.MasterKey(id.Key), copies: known.copies,
-		valid: ok && known.until > now, fence: known.fence, event: event, start: now, scope: only, done: done,
+	if r.keep == 0 {
+		l.dropNote(b, id, known.note)
 	}
+	r.leases, r.key, r.copies, r.start = l, l.engine.MasterKey(id.Key), known.copies, now
+	r.valid, r.fence = ok && known.until > now, known.fence
 	r.ballot.Ask(l.engine, b, l.engine.Pool.Group(id.DB), t, r)
 	l.freed(b, id.DB, id.Key)
 }
@@ -65,7 +84,7 @@ func (l *Leases) releaseAs(event events.Kind, b *engine.Batch, id engine.LeaseID
 // Props: "deleted" needs no seal, "not held" counts only under a good one.
 func (r *release) Props() pool.Props {
 	plan := pool.Props{Key: r.key, SharesKey: true, SealZero: true}
-	if r.scope == nil {
+	if r.scope == nil && r.keep == 0 {
 		plan.Bulk = r.leases.engine.Scripts.Releases
 	}
 	return plan
@@ -77,6 +96,10 @@ func (r *release) BulkArg() string { return string(r.id.Token) }
 // Command deletes whatever the token holds, usually without a guard: the command is sent
 // once and nothing overtakes it.
 func (r *release) Command(m *pool.SendContext, c *pool.Command) bool {
+	if r.keep > 0 {
+		c.Set(append(r.leases.releaseWords(r.key, r.id.Token, anyExpiry), "", m.Decimal(r.keptExpiry(m.Time)))...)
+		return true
+	}
 	if r.scope != nil {
 		pending := r.pendingRelease(m.Lane)
 		c.Set(pending.CommandArgs(m)...)
@@ -127,8 +150,23 @@ func (r *release) Decide(t *quorum.Tally) quorum.Result {
 // that come after this one, so its grant cannot be reported first.
 func (r *release) DecidedLocked(v quorum.Result) {
 	if v == quorum.Granted {
-		r.leases.events.Emit(r.event, r.id, r.fence, 0)
+		r.leases.events.Emit(r.event, r.id, r.fence, r.lasts())
 	}
+}
+
+// lasts is how long copies that are kept can last from now on.
+func (r *release) lasts() time.Duration {
+	if r.keep == 0 {
+		return 0
+	}
+	now := r.leases.engine.Clock.Now()
+	return r.leases.goneAt(r.start, now, r.keep) - now
+}
+
+// keptExpiry is where kept copies end on a master whose clock shows now µs: a value that no
+// undo matches.
+func (r *release) keptExpiry(now int64) int64 {
+	return quorum.RepairedExpiry(now, r.keep, r.leases.engine.Late)
 }
 
 func (r *release) Decided(v quorum.Result) {
@@ -145,7 +183,15 @@ func (r *release) Decided(v quorum.Result) {
 
 func (r *release) pendingRelease(lane int) pool.PendingRelease {
 	l := r.leases
-	if r.scope == nil {
+	switch {
+	case r.keep > 0:
+		pending := l.pendingRelease(r.key, r.id.Token, r.start)
+		words := pending.ArgsAt
+		pending.ArgsAt = func(then int64) []string {
+			return append(words(then), "", strconv.FormatInt(r.keptExpiry(then), 10))
+		}
+		return pending
+	case r.scope == nil:
 		return l.pendingRelease(r.key, r.id.Token, r.start)
 	}
 	return l.pendingReleaseUpTo(r.key, r.id.Token, r.start, r.scope.upTo, r.scope.wrote[lane]+2*quorum.ExpiryGrain)

@@ -89,7 +89,7 @@ func brokenScripts() []Mutant {
 	const dir = "redlock/scripts/"
 	return []Mutant{
 		patched("owner", "a release does not look at the owner",
-			Change{dir + "release.lua", "if holder == token and ARGV[2] == '' then", "if type(holder) == 'string' and ARGV[2] == '' then"}),
+			Change{dir + "release.lua", "if holder == token and ARGV[2] == '' and not ARGV[5] then", "if type(holder) == 'string' and ARGV[2] == '' and not ARGV[5] then"}),
 		patched("re-create", "an extension re-creates what has lapsed",
 			Change{dir + "extend.lua", "if holder == false or (type(holder) == 'string' and holder ~= token) then return 0 end",
 				"if holder == false then redis.call('SET', lock, token, 'PXAT', ARGV[2]) return 1 end\nif type(holder) == 'string' and holder ~= token then return 0 end"}),
@@ -112,7 +112,7 @@ func brokenScripts() []Mutant {
 		patched("believes-end", "masters that may have forgotten the successor accept the end of a superseded attempt",
 			Change{"redlock/work/finish.go", "case code == 1 && a.Seal.Good && !w.remembers(a.Seal):", "case code == 1 && a.Seal.Good && !w.remembers(a.Seal) && !pool.Broken(\"believes-end\"):"}).in("overdue-3"),
 		patched("done-once", "the end of a work is forgotten when it is read",
-			Change{dir + "worktry.lua", "if state == 'D' then return {3, attempt} end", "if state == 'D' then redis.call('DEL', work) return {3, attempt} end"}),
+			Change{dir + "worktry.lua", "if state == 'D' then return", "if state == 'D' then redis.call('DEL', work) return"}),
 		patched("attempt-taken", "an attempt number may be given again",
 			Change{dir + "worktry.lua", "if attempt >= tonumber(ARGV[2]) then return {5, attempt} end", ""}),
 		patched("promoted", "a promoted replica is admitted",

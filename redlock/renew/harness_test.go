@@ -31,7 +31,9 @@ func (d *daemon) connect(base *redlocktest.Daemon) {
 	d.Daemon = base
 	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
 	d.Holds = New(base.Engine, base.Events, base.Leases, logger)
-	d.inspector = inspect.New(base.Engine, base.Leases, logger, func(int, engine.Key) int { return 0 })
+	d.inspector = inspect.New(base.Engine, base.Leases, logger, inspect.Local{
+		Waiters: func(int, engine.Key) int { return 0 }, Wanted: d.WantedText,
+	})
 	base.Connect(func(*engine.Batch, int, engine.Key) {}, d.Holds)
 }
 

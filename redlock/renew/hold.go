@@ -52,6 +52,9 @@ type hold struct {
 	renewBy      time.Duration // the next renewal is due then at the latest; 0 = at its regular time
 	refusalPause time.Duration // from a master's refusal until the next try; 0 = no master has refused
 
+	wanted   *revocation   // the latest request to let go; nil = there was none
+	wantedAt time.Duration // when the holder was last notified of one
+
 	watches []*holdWatch  // of its keys; nil while a renewal is under way
 	hurried time.Duration // when the last renewal that an announcement caused was due
 }
@@ -73,6 +76,7 @@ type Holds struct {
 	mu       sync.Mutex
 	byID     map[engine.LeaseID]*hold // by the first key
 	multiKey int                      // holds with more than one key
+	wanted   int                      // holds that a client requests to let go
 	queue    due.Queue[*hold]
 	timer    pool.Timer
 	timerAt  time.Duration // when the timer fires; 0 = it is off
@@ -213,6 +217,9 @@ func (s *Holds) endLocked(h *hold) {
 	s.count.Add(-1)
 	if len(h.grant.More) > 0 {
 		s.multiKey--
+	}
+	if h.wanted != nil {
+		s.wanted--
 	}
 	if s.byID[h.id()] == h {
 		delete(s.byID, h.id())

@@ -1,6 +1,6 @@
 -- End an attempt: the work is done, or this attempt has failed.
 -- KEYS 1 the work. ARGV 1 token 2 attempt 3 'D' done | 'F' failed 4 record end 5 max 6
--- keep ms. Returns 1 the end is recorded, 0 another attempt or another's end is here, 2
+-- keep ms 7 the result, absent = none; the first one stays. Returns 1 the end is recorded, 0 another attempt or another's end is here, 2
 -- there is no record of this attempt here (a done work is recorded anyway). A token ends
 -- in the time its attempt was requested. A lower number that began later belongs to the
 -- same work started anew, after this attempt was forgotten.
@@ -17,5 +17,6 @@ if attempt < mine and began(owner) > began(ARGV[1]) then return 0 end
 if attempt < mine and ARGV[3] == 'F' then return 2 end
 redis.call('HSET', work, 's', ARGV[3] == 'D' and 'D' or 'R', 'a', ARGV[2], 'o', ARGV[1],
   'e', '0', 'm', ARGV[5], 'k', ARGV[6], 'p', '', 'u', '')
+if ARGV[7] then redis.call('HSET', work, 'r', ARGV[7]) end
 redis.call('PEXPIREAT', work, ARGV[4])
 return 1

@@ -6,19 +6,20 @@
 -- attempts. l the incarnation of this master's memory in which the attempt was written. A
 -- record of another incarnation may have come back with an older file, so it is not
 -- reliable either: later attempts and ends that this master acknowledged may be missing.
+-- r the result, of done work whose worker left one.
 -- ARGV 1 token 2 attempt 3 max 4 lease end 5 record end, ms of the master's clock 6 keep
 -- ms 7 text 8 the incarnation of this master's memory. Returns {1, 1 if earlier attempts
 -- are unknown | 0} started, {2, attempt, ms, owner} running that much longer, {3,
--- attempt} done, {4, attempt} no attempt left, {5, attempt} the proposed attempt is
+-- attempt, 0, owner[, result]} done, {4, attempt} no attempt left, {5, attempt} the proposed attempt is
 -- taken, {-1} not work.
 local work = KEYS[1]
-local h = redis.pcall('HMGET', work, 's', 'a', 'o', 'e', 'u', 'l')
+local h = redis.pcall('HMGET', work, 's', 'a', 'o', 'e', 'u', 'l', 'r')
 if h.err then return {-1} end
 local state, attempt, owner, ends = h[1], tonumber(h[2] or '0'), h[3], tonumber(h[4] or '0')
 if not state and redis.call('EXISTS', work) == 1 then return {-1} end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-if state == 'D' then return {3, attempt} end
+if state == 'D' then return {3, attempt, 0, owner, h[7] or nil} end
 if state and ends >= now then return {2, attempt, ends - now, owner} end
 if attempt >= tonumber(ARGV[3]) then return {4, attempt} end
 if attempt >= tonumber(ARGV[2]) then return {5, attempt} end

@@ -27,6 +27,7 @@ type workBallot struct {
 	made     [quorum.MaxMasters]bool // masters that made a record of this attempt, or may have
 	running  []workReply             // attempts of other requests, one a master
 	finished int                     // masters on which the work is done
+	done     workReply               // the newest of their records
 	spent    int                     // masters on which no attempt is left
 	highest  int64                   // highest attempt number seen
 	taken    int64                   // highest attempt number that is over
@@ -56,7 +57,8 @@ type workReply struct {
 	code    int64 // see worktry.lua; 0 = no answer
 	attempt int64 // for code 1: 1 if the master may not know what was before
 	left    time.Duration
-	owner   string // of another request's attempt
+	owner   string  // of another request's attempt, or of the one that is done
+	result  *string // of done work; nil = its worker left none
 }
 
 func readWork(r pool.Reply) workReply {
@@ -74,6 +76,10 @@ func readWork(r pool.Reply) workReply {
 	}
 	if len(r.Items) > 3 {
 		answer.owner = r.Items[3].Str
+	}
+	if len(r.Items) > 4 {
+		result := r.Items[4].Str
+		answer.result = &result
 	}
 	return answer
 }
@@ -123,6 +129,9 @@ func (w *workBallot) count(a pool.Answer, answer workReply) engine.Reading {
 		w.running = append(w.running, answer)
 	case answer.code == 3:
 		w.finished++
+		if w.done.code == 0 || w.call.works.isNewer(answer, w.done) {
+			w.done = answer
+		}
 	case answer.code == 4:
 		w.spent++
 		w.taken = max(w.taken, answer.attempt)
@@ -205,7 +214,7 @@ func (w *workBallot) fail(v quorum.Result) {
 	same := w.mostRunning()
 	switch {
 	case w.finished >= needed:
-		w.call.finish(Work{State: Done, Key: key, Attempt: w.highest}, nil)
+		w.call.finish(Work{State: Done, Key: key, Attempt: w.done.attempt, Result: w.done.result}, nil)
 	case w.spent >= needed:
 		w.call.finish(Work{State: Exhausted, Key: key, Attempt: w.highest}, nil)
 	case len(same) >= needed:
@@ -217,6 +226,23 @@ func (w *workBallot) fail(v quorum.Result) {
 	default:
 		w.again()
 	}
+}
+
+// isNewer compares two masters' records of done work. They may differ: an end that no quorum
+// acknowledged stays on the masters that it reached. The newest one is what to show:
+//
+// Only a granted attempt has an end. A quorum wrote the highest granted attempt. A master writes no
+// attempt over an end, and no end over a higher attempt, so none of that quorum has the end of a
+// lower attempt. The others are less than a quorum. So in each quorum of ends, one is that of the
+// highest granted attempt. All of its ends have one result, because its worker has one. (Two
+// results of one attempt are its worker's mistake; a master keeps the first.)
+//
+// Numbers start again when a work has been forgotten, which masters do within the difference of
+// their clocks. The time of the request does not start again, so it comes first.
+func (s *Works) isNewer(a, b workReply) bool {
+	one, _ := s.parseWorkToken(engine.Token(a.owner))
+	other, _ := s.parseWorkToken(engine.Token(b.owner))
+	return cmp.Or(cmp.Compare(one.began, other.began), cmp.Compare(a.attempt, b.attempt)) > 0
 }
 
 // mostRunning are the masters on which the same attempt runs, for the attempt that runs

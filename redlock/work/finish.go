@@ -20,6 +20,7 @@ type EndRequest struct {
 	Key     engine.Key
 	Token   engine.Token
 	Timeout time.Duration // WorkExtend: the new lease
+	Result  *string       // WorkDone: shown with the work that is done; nil = nothing
 	Trace   *engine.Trace // receives the votes; may be nil
 }
 
@@ -41,7 +42,7 @@ func (s *Works) WorkFail(b *engine.Batch, r EndRequest, done EndDone) {
 }
 
 func (s *Works) finishWork(b *engine.Batch, r EndRequest, how string, done EndDone) {
-	w := &workFinish{how: how, done: done}
+	w := &workFinish{how: how, result: r.Result, done: done}
 	if err := w.begin(s, r); err != nil {
 		done(false, err)
 		return
@@ -100,8 +101,9 @@ func (w *workCommand) readNo(a pool.Answer) engine.Reading {
 // workFinish records the end of an attempt.
 type workFinish struct {
 	workCommand
-	how  string // "D" or "F"
-	done EndDone
+	how    string  // "D" or "F"
+	result *string // of "D"; nil = none
+	done   EndDone
 
 	newer uint16 // bits: masters that recorded the end, but may have forgotten a later attempt
 }
@@ -121,10 +123,14 @@ func (w *workFinish) Command(m *pool.SendContext, c *pool.Command) bool {
 
 func (w *workFinish) words(now int64) []string {
 	t := w.token
-	return []string{"EVALSHA", w.works.engine.Scripts.WorkEnd, "1", w.key, t.String(),
+	words := []string{"EVALSHA", w.works.engine.Scripts.WorkEnd, "1", w.key, t.String(),
 		strconv.FormatInt(t.attempt, 10), w.how,
 		strconv.FormatInt(quorum.Expiry(now, t.keep, w.works.engine.Late), 10),
 		strconv.FormatInt(t.max, 10), strconv.FormatInt(t.keep.Milliseconds(), 10)}
+	if w.result != nil {
+		words = append(words, *w.result)
+	}
+	return words
 }
 
 // Failed repeats the end on a master that did not answer.

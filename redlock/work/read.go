@@ -17,7 +17,8 @@ type View struct {
 	Keep    time.Duration
 	Forgot  time.Duration // until the record is gone
 	Meta    string
-	Votes   int // masters that agree
+	Result  *string // done: what its worker left; nil = nothing
+	Votes   int     // masters that agree
 }
 
 // ReadWork reads the work from every master; the answer is what a quorum agrees on. A
@@ -67,7 +68,7 @@ func (s *Works) viewOf(answers []pool.Answer) (View, error) {
 		at := record{view.Attempt, view.Holder, state}
 		if before, ok := views[at]; ok {
 			view.Left, view.Forgot = min(view.Left, before.Left), min(view.Forgot, before.Forgot)
-			view.Votes = before.Votes
+			view.Votes, view.Result = before.Votes, before.Result
 		}
 		view.Votes++
 		views[at] = view
@@ -91,7 +92,7 @@ func (s *Works) viewOf(answers []pool.Answer) (View, error) {
 // every copy outlives its lease; the view's times do not. known: nothing that this master
 // acknowledged can be missing. For a work that is done, missing records change nothing.
 func (s *Works) workViewOf(items []pool.Reply) (view View, state string, known bool) {
-	if len(items) != 9 {
+	if len(items) < 9 {
 		return View{}, "", false
 	}
 	number := func(i int) int64 { n, _ := items[i].Number(); return n }
@@ -100,6 +101,10 @@ func (s *Works) workViewOf(items []pool.Reply) (view View, state string, known b
 	view = View{
 		Attempt: number(1), Holder: engine.Token(items[2].Str), Left: max(0, left-s.engine.Late), Max: number(4),
 		Keep: ms(5), Meta: items[6].Str, Forgot: max(time.Millisecond, ms(7)-s.engine.Late),
+	}
+	if len(items) > 9 {
+		result := items[9].Str
+		view.Result = &result
 	}
 	switch {
 	case items[0].Str == "D":

@@ -67,6 +67,7 @@ type Work struct {
 	Fence   engine.Fence  // acquired
 	Last    bool          // acquired: there is no attempt after this one
 	Retry   time.Duration // running: the attempt times out then
+	Result  *string       // done: what its worker left; nil = nothing
 
 	engine.Term // acquired: of the attempt's lease
 	db          int

@@ -1,0 +1,69 @@
+// This file passes requests to let go of a lock to its holders. They change nothing of the lock: a
+// holder may ignore them, and the lock stays its own until it releases it.
+
+package renew
+
+import (
+	"strings"
+	"time"
+
+	"redlockd/redlock/engine"
+)
+
+// wantedInterval is how often a holder is notified at most. A client that does not read its pushes
+// is closed, and another client must not be able to cause that.
+const wantedInterval = time.Second
+
+// revocation is a request to let go of one key of a hold.
+type revocation struct {
+	key  engine.Key
+	text string
+}
+
+// Wanted notifies the connections that hold a key, and returns how many of this daemon do.
+func (s *Holds) Wanted(db int, key engine.Key, text string) int {
+	if s.count.Load() == 0 {
+		return 0
+	}
+	now, wanted := s.engine.Clock.Now(), &revocation{engine.Key(strings.Clone(string(key))), strings.Clone(text)}
+	var notified []*hold
+	s.mu.Lock()
+	found := s.ofLocked(engine.LeaseID{DB: db, Key: key})
+	for _, h := range found {
+		if h.wanted == nil {
+			s.wanted++
+		} else if now-h.wantedAt < wantedInterval {
+			h.wanted = wanted
+			continue
+		}
+		h.wanted, h.wantedAt = wanted, now
+		notified = append(notified, h)
+	}
+	s.mu.Unlock()
+	for _, h := range notified {
+		if h.terms.OnWanted != nil {
+			h.terms.OnWanted(wanted.key, wanted.text)
+		}
+	}
+	return len(found)
+}
+
+// WantedText is the text of the latest request to let go of a key that this daemon holds for a
+// connection; nil if there is none.
+func (s *Holds) WantedText(db int, key engine.Key) *string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.wanted == 0 {
+		return nil
+	}
+	var latest *hold
+	for _, h := range s.ofLocked(engine.LeaseID{DB: db, Key: key}) {
+		if h.wanted != nil && h.wanted.key == key && (latest == nil || h.wantedAt > latest.wantedAt) {
+			latest = h
+		}
+	}
+	if latest == nil {
+		return nil
+	}
+	return &latest.wanted.text
+}
