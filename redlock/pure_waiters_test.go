@@ -288,3 +288,23 @@ func TestWait_BehindAWaiterInACycleIsInIt(t *testing.T) {
 		}
 	}
 }
+
+// The clock stands still, so no poll leads to the answer.
+func TestWait_ForDataThatIsNoLockEndsWithoutAPoll(t *testing.T) {
+	t.Parallel()
+	d := newPunctualDaemonWith(t, newStillClock())
+	d.onMasters(func(lane int) {
+		if _, err := d.engine.Pool.Embedded().At(lane).Server().Push("k", "data"); err != nil {
+			t.Error(err)
+		}
+	})
+	out := make(chan error, 2) // 2: so that a second answer would be seen
+	d.Wait(nil, LockRequest{Key: "k", TTL: time.Minute, Wait: time.Hour}, func(_ Grant, err error) { out <- err })
+	if err := receive(t, out); !errors.Is(err, ErrWrongType) {
+		t.Errorf("%v, want ErrWrongType", err)
+	}
+	d.quiet()
+	if d.Waiters() != 0 || len(out) > 0 {
+		t.Errorf("%d wait, %d more answers", d.Waiters(), len(out))
+	}
+}

@@ -52,7 +52,7 @@ func lockModeOf(r *LockRequest, token engine.Token) lockMode {
 		return &sharedMode{ends: new([quorum.MaxMasters]int64)}
 	case r.Mode == Permits:
 		return &permitMode{limit: r.Limit, slot: firstSlot(token, r.Limit), named: r.Token != ""}
-	case r.Token != "":
+	case r.Token != "", r.Reads:
 		return &tokenMode{}
 	}
 	return plainMode{}

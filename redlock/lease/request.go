@@ -29,8 +29,11 @@ type LockRequest struct {
 	// Valued: a client of plain SET NX chose Token as the value. To such a client an equal
 	// value that is already there belongs to another holder.
 	Valued bool
-	Limit  int          // of Permits: 1 … 1024, the same for all users of the key
-	More   []engine.Key // further keys, different from Key and from one another: all of them or none
+	// Reads: the masters look at what the key holds, and data that is no lock is ErrWrongType. Other
+	// modes than the exclusive one and callers' tokens do so anyway.
+	Reads bool
+	Limit int          // of Permits: 1 … 1024, the same for all users of the key
+	More  []engine.Key // further keys, different from Key and from one another: all of them or none
 
 	Wait      time.Duration // of a wait: how long at most
 	Owner     Owner         // the connection that will hold the lock, for the detection of deadlock cycles; nil = unknown

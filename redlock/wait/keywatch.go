@@ -118,7 +118,10 @@ func (ln *waitQueue) noteCopyLocked(index, lane int, end time.Duration, changed 
 	now := s.engine.Clock.Now()
 	free := ln.freeAtLocked(now)
 	w := ln.head
-	if free > now || w == nil {
+	switch {
+	case w != nil && !ln.reads && ln.foreignLocked(now):
+		ln.reads = true
+	case free > now || w == nil:
 		ln.pollLocked(free)
 		s.mu.Unlock()
 		return
@@ -154,6 +157,24 @@ func (ln *waitQueue) freeAtLocked(now time.Duration) time.Duration {
 		return ln.runsUntil
 	}
 	return now
+}
+
+// foreignLocked reports whether most masters have something at the key that lasts longer than any
+// lease. It may be another application's data, for which a plain SET NX would wait for ever. So
+// the head contends once more, and from now on with the script that looks at the key: if it
+// holds no lock, the answer is ErrWrongType. If it holds one, as one without an expiry, the
+// wait goes on. Until then, a wait costs the masters nothing more than a plain one.
+func (ln *waitQueue) foreignLocked(now time.Duration) bool {
+	if ln.work || ln.peekOnly || !ln.watch.active {
+		return false
+	}
+	e, k, longer := ln.waits.engine, &ln.watch.keys[0], 0
+	for lane := range e.Pool.N() {
+		if k.known&(1<<lane) != 0 && k.ends[lane] > now+e.MaxTTL+e.Late+time.Second {
+			longer++
+		}
+	}
+	return longer >= e.Pool.Quorum()
 }
 
 // unchangedLocked reports, for work, whether a quorum is watched and has reported no change of the

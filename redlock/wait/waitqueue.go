@@ -57,6 +57,7 @@ type waitQueue struct {
 	failures    int     // undecided requests in a row …
 	lastErr     error   // … and why the last of them was not decided, nil if it was
 	everDecided bool    // a request has been decided
+	reads       bool    // the head's requests look at what the key holds, see foreignLocked
 
 	runsUntil time.Duration // when the attempt that runs has timed out; forever in a queue for locks
 
@@ -117,7 +118,7 @@ func (ln *waitQueue) dropIfDoneLocked() {
 
 // setContenderLocked notes that the waiter's request is about to leave.
 func (ln *waitQueue) setContenderLocked(w *waiter) {
-	ln.contender, ln.hinted = w, false
+	ln.contender, ln.hinted, w.request.Reads = w, false, ln.reads
 	if ln.watch.confirmed = ln.unchangedLocked(); !ln.watch.confirmed {
 		ln.unwatchLocked()
 	}
@@ -204,6 +205,9 @@ func (ln *waitQueue) nextLocked(g lease.Grant, err error) *waiter {
 		ln.lastErr = err
 	} else {
 		ln.failures, ln.lastErr, ln.everDecided = 0, nil, true
+	}
+	if err == nil { // the key is a lock, or free again
+		ln.reads = false
 	}
 	switch {
 	case head == nil:
