@@ -30,11 +30,13 @@ const (
 	// counters survive the loss of a minority's, so no more than a minority is
 	// struck until those have aged and remember the counters again.
 	onMemory
-	// onClock steps a master's clock, which invalidates its incarnation. Assumed is
+	// onIncarnation invalidates a master's incarnation as soon as a daemon observes
+	// it: its clock steps, or its policy would evict. Daemons observe it later than it
+	// happens, or never, so it ends when each has decided what it saw. Assumed is
 	// that a step above the master timeout is observed before it is undone: so
 	// no other fault stops this master, and it ends only when it was seen. A
 	// majority that steps alike would look like the daemon's own clock.
-	onClock
+	onIncarnation
 )
 
 // victim is what one fault was given.
@@ -95,7 +97,7 @@ func (c *claims) claim(s scope, random *rand.Rand) (*victim, bool) {
 			return nil, false
 		}
 		c.masters[v.master] = true
-	case onMemory, onClock:
+	case onMemory, onIncarnation:
 		if c.masters[v.master] || c.memories[v.master] || len(c.memories) >= c.stand.minority() {
 			return nil, false
 		}
@@ -122,7 +124,7 @@ func (c *claims) healed(v *victim) {
 func (c *claims) recovered(v *victim) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if v.scope == onMemory || v.scope == onClock {
+	if v.scope == onMemory || v.scope == onIncarnation {
 		delete(c.memories, v.master)
 	}
 }

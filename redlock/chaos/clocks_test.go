@@ -45,8 +45,8 @@ func creepBack(v *victim) { v.server().Step(-v.step) }
 // master timeout.
 const checkTime = 200 * time.Millisecond
 
-// heeded waits until no daemon can have seen anything of a master's clock that it
-// has not acted upon: each had the master's vote, and has it when whatever it saw
+// noticed waits until no daemon can have seen anything of a master's clock or
+// policy that it has not acted upon: each had the master's vote, and has it when whatever it saw
 // before has been decided. It is false when the context ends first.
 func (s *stand) noticed(ctx context.Context, master int) bool {
 	for _, d := range s.daemons {

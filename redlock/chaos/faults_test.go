@@ -79,7 +79,7 @@ func memoryFaults() []fault {
 		{"a master restarted empty at once", 3, onMemory, span{}, startEmpty, nil},
 		{"SWAPDB and back", 3, onMemory, span{time.Millisecond, maxTTL}, swap, swap},
 		{"SWAPDB and back when it votes again", 3, onMemory, span{age + time.Second, age + 2*time.Second}, swapBlank, swap},
-		{"a policy that may evict", 1, onMemory, span{50 * time.Millisecond, time.Second}, allowEviction, forbidEviction},
+		{"a policy that may evict", 1, onIncarnation, span{50 * time.Millisecond, time.Second}, allowEviction, forbidEviction},
 		{"a master that was a replica", 2, onMemory, span{time.Millisecond, time.Second}, replicate, startEmpty},
 	}
 }
@@ -87,9 +87,9 @@ func memoryFaults() []fault {
 // clockFaults step clocks.
 func clockFaults() []fault {
 	return []fault{
-		{"a clock that steps", 6, onClock, span{50 * time.Millisecond, longestPause}, stepClock, stepBack},
-		{"a clock that steps for a moment", 4, onClock, span{}, stepClock, stepBack},
-		{"a clock that steps a little", 4, onClock, span{time.Millisecond, longestPause}, creepClock, creepBack},
+		{"a clock that steps", 6, onIncarnation, span{50 * time.Millisecond, longestPause}, stepClock, stepBack},
+		{"a clock that steps for a moment", 4, onIncarnation, span{}, stepClock, stepBack},
+		{"a clock that steps a little", 4, onIncarnation, span{time.Millisecond, longestPause}, creepClock, creepBack},
 	}
 }
 

@@ -112,7 +112,7 @@ func (n *nemesis) happen(ctx context.Context, f fault, v *victim, lasts time.Dur
 	n.mu.Unlock()
 	n.note(f, v, fmt.Sprintf("begins, for %v", lasts.Round(time.Millisecond)))
 	var was []string
-	if f.scope == onClock {
+	if f.scope == onIncarnation {
 		was = n.stand.identity(v.master)
 	}
 	f.inject(v)
@@ -123,11 +123,11 @@ func (n *nemesis) happen(ctx context.Context, f fault, v *victim, lasts time.Dur
 	healed := n.since()
 	n.note(f, v, "is over")
 	n.claims.healed(v)
-	if f.scope != onMemory && f.scope != onClock {
+	if f.scope != onMemory && f.scope != onIncarnation {
 		n.over(one, healed)
 		return
 	}
-	if f.scope == onClock {
+	if f.scope == onIncarnation {
 		if !n.stand.noticed(ctx, v.master) {
 			return
 		}

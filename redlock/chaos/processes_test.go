@@ -49,6 +49,7 @@ func fillMemory(v *victim) { sendTo(v, "CONFIG", "SET", "maxmemory", 1) }
 func freeMemory(v *victim) { sendTo(v, "CONFIG", "SET", "maxmemory", 0) }
 
 // allowEviction changes what the daemons demand at admission. Without a maxmemory
-// nothing is evicted; a daemon that sees the policy takes the memory for lost.
+// nothing is evicted; a daemon that sees the policy takes the memory for lost, and
+// the next incarnation has no counters at first.
 func allowEviction(v *victim)  { sendTo(v, "CONFIG", "SET", "maxmemory-policy", "allkeys-random") }
 func forbidEviction(v *victim) { sendTo(v, "CONFIG", "SET", "maxmemory-policy", "noeviction") }

@@ -94,7 +94,7 @@ func comeBack(v *victim) {
 
 // unseenSteps happen while no daemon is connected to the master.
 func unseenSteps() []fault {
-	return []fault{{"a clock that steps unseen", 1, onClock, span{time.Millisecond, maxTTL}, stepUnseen, stepBack}}
+	return []fault{{"a clock that steps unseen", 1, onIncarnation, span{time.Millisecond, maxTTL}, stepUnseen, stepBack}}
 }
 
 func stepUnseen(v *victim) {
