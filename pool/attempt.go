@@ -52,6 +52,10 @@ func (d *attempt) verify(ctx context.Context) (c *connection, err error) {
 	if err := admission.LoadScripts(d.link, g.pool.scripts); err != nil {
 		return nil, err
 	}
+	_, mark := admission.SplitMark(a.Incarnation.Fingerprint)
+	if err := admission.Announce(d.link, g.pool.options.Group, mark); err != nil {
+		return nil, err
+	}
 	return d.connected(a), nil
 }
 

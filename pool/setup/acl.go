@@ -22,8 +22,9 @@ var (
 	// connectionRules are the commands that connections send.
 	connectionRules = []aclRule{
 		{"auth", ""}, {"hello", ""}, // without them there is no connection
-		{"config|get", ""}, // may be refused: such a master is not durable, which Check reports
-		{"subscribe", ""},  // needs a connection of its own, see maySubscribe
+		{"config|get", ""},  // may be refused: such a master is not durable, which Check reports
+		{"subscribe", ""},   // needs a connection of its own, see maySubscribe
+		{"client|list", ""}, // may be refused: the commands of operators read the daemons from it
 		{"ping", "PING"}, {"select", "SELECT 0"}, {"info", "INFO server"}, {"time", "TIME"},
 		{"client|id", "CLIENT ID"}, {"client|setname", "CLIENT SETNAME redlockd"}, {"client|kill", "CLIENT KILL ID 0"}, // no client has this number
 		{"client|tracking", "CLIENT TRACKING OFF"}, {"client|caching", "CLIENT CACHING YES"}, // an error where nothing is tracked

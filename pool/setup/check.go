@@ -42,9 +42,10 @@ type finding struct {
 	offset   int64 // µs off the median
 	rtt      time.Duration
 	seal     string
-	cluster  bool // a node of a Redis Cluster
-	silent   bool // it cannot be reached
-	carries  bool // the settings of this group
+	cluster  bool               // a node of a Redis Cluster
+	silent   bool               // it cannot be reached
+	carries  bool               // the settings of this group
+	daemons  []admission.Daemon // that it has admitted
 	writes   []time.Duration
 	problems []string // reasons why it must not vote
 	warnings []string
@@ -78,6 +79,11 @@ func checkWithin(ctx context.Context, o pool.Options, timeout time.Duration, ter
 	compare(all)
 	findLonely(all)
 	writeTable(all, out)
+	var daemons []admission.Daemon
+	for _, f := range all {
+		daemons = admission.MergeDaemons(daemons, f.daemons...)
+	}
+	writeDaemons(daemons, out)
 	if terms.Performance {
 		g.reportWrites(all, out)
 	}
@@ -104,6 +110,9 @@ func (g *group) inspect(ctx context.Context, m wire.Master, terms CheckTerms) *f
 		return f
 	}
 	g.settings(f, link)
+	if f.daemons, err = admission.Daemons(link, g.options.Group); err != nil && f.info.RunID != "" {
+		f.warnings = append(f.warnings, fmt.Sprintf("does not list its connections (%v), so the daemons that use it are unknown: allow its user client|list", err))
+	}
 	if terms.Performance {
 		g.timeWrites(f, link)
 	}

@@ -194,6 +194,10 @@ func TestCheck_NamesTheCommandsThatTheUserMayNotSay(t *testing.T) {
 			if err != nil || !strings.Contains(out, "b: warning: CONFIG GET refused") {
 				t.Errorf("without %s: %v\n%s", name, err, out)
 			}
+		case name == "client|list":
+			if err != nil || !strings.Contains(out, "b: warning: does not list its connections") {
+				t.Errorf("without %s: %v\n%s", name, err, out)
+			}
 		case !errors.Is(err, ErrUnfit) || !strings.Contains(out, "b: its user may not "+name+":"):
 			t.Errorf("without %s: %v\n%s", name, err, out)
 		}

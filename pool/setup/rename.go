@@ -47,6 +47,8 @@ type change struct {
 	next   *admission.Configuration
 
 	inForce bool // it is from an earlier run; some masters may have missed it
+
+	before []admission.Daemon // that the masters had admitted before the change
 }
 
 // rename changes the list if nothing but the list differs from what the masters carry. It
@@ -257,6 +259,7 @@ func (c *change) run(ctx context.Context) error {
 		fmt.Fprintln(c.out, "these settings are in force already; nothing was changed")
 		return nil
 	}
+	c.before = c.daemons()
 	if err := c.renameAll(false); err != nil {
 		return err
 	}
@@ -279,7 +282,10 @@ func (c *change) run(ctx context.Context) error {
 	if err := c.complete(); err != nil {
 		return err
 	}
-	return c.beginNew()
+	if err := c.beginNew(); err != nil {
+		return err
+	}
+	return c.reportFollowers(ctx)
 }
 
 // everywhere reports whether all masters of the next list that answer carry it.

@@ -271,7 +271,7 @@ func (c *runbookCall) run(t *testing.T, here *strings.Replacer) {
 func TestRunbook_CommandsThatChangeTheMastersDoWhatItTells(t *testing.T) {
 	servers := faulty.StartGroup(t, 6)
 	config := filepath.Join(t.TempDir(), "redlockd.toml")
-	words := []string{"/etc/redlockd/redlockd.toml", config}
+	words := []string{"/etc/redlockd/redlockd.toml", config, "web-1/812 at 10.0.0.9", pool.DaemonName() + " at 127.0.0.1"}
 	for i, s := range servers {
 		words = append(words, fmt.Sprintf("10.0.0.%d:6379", i+1), s.Addr())
 	}

@@ -3,10 +3,9 @@
 package lease
 
 import (
-	"os"
-	"strconv"
 	"time"
 
+	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/events"
 )
@@ -51,7 +50,7 @@ type Copies interface {
 func New(e *engine.Engine, v *events.Events, tokens func() engine.Token, lockInfo bool) *Leases {
 	return &Leases{
 		engine: e, events: v, tokens: tokens, records: newLeaseRecords(e.MaxTTL), hot: newHotKeys(tokens()),
-		daemon: daemonName(), everyHolder: lockInfo,
+		daemon: pool.DaemonName(), everyHolder: lockInfo,
 	}
 }
 
@@ -59,12 +58,4 @@ func New(e *engine.Engine, v *events.Events, tokens func() engine.Token, lockInf
 // with the batch that the release is part of.
 func (l *Leases) Connect(freed func(b *engine.Batch, db int, key engine.Key), changes Changes) {
 	l.freed, l.changes = freed, changes
-}
-
-func daemonName() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return host + "/" + strconv.Itoa(os.Getpid())
 }

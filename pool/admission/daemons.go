@@ -1,0 +1,98 @@
+// Daemons: the daemons that a master has admitted, and the epoch that each uses. The name of a
+// lane's connection has both. The commands of operators read it, and so does an operator in CLIENT LIST.
+
+package admission
+
+import (
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"redlockd/pool/wire"
+)
+
+// Daemon is a daemon as the connections that a master has admitted show it.
+type Daemon struct {
+	Name    string // host/pid
+	Address string // of its machine
+	Epoch   int64
+}
+
+// DaemonName tells the daemon's processes apart for people.
+func DaemonName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return host + "/" + strconv.Itoa(os.Getpid())
+}
+
+// Announce names an admitted connection. A master that refuses the name only shows less.
+func Announce(link wire.Link, group, mark string) error {
+	_, err := wire.AskOne(link, "CLIENT", "SETNAME", connectionPrefix(group)+strconv.FormatInt(EpochOf(mark), 10)+":"+url.PathEscape(DaemonName()))
+	return err
+}
+
+// connectionPrefix is what the names of a group's lanes begin with. The group's name may have
+// every character, and the rest of the name none that is escaped.
+func connectionPrefix(group string) string { return "redlockd:" + url.QueryEscape(group) + ":epoch-" }
+
+// Daemons reads the daemons of a group that a master has admitted, each with the newest of its
+// epochs, in the order of their names. Daemons of earlier versions have no name.
+func Daemons(link wire.Link, group string) ([]Daemon, error) {
+	reply, err := wire.AskOne(link, "CLIENT", "LIST", "TYPE", "normal")
+	if err == nil {
+		err = reply.Err
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []Daemon
+	for line := range strings.Lines(reply.Str) {
+		d, ok := daemonOf(line, connectionPrefix(group))
+		if ok {
+			all = MergeDaemons(all, d)
+		}
+	}
+	return all, nil
+}
+
+// daemonOf reads a line of CLIENT LIST.
+func daemonOf(line, prefix string) (d Daemon, ok bool) {
+	for field := range strings.FieldsSeq(line) {
+		key, value, _ := strings.Cut(field, "=")
+		switch key {
+		case "addr":
+			d.Address = value
+			if host, _, err := net.SplitHostPort(value); err == nil {
+				d.Address = host
+			}
+		case "name":
+			rest, named := strings.CutPrefix(value, prefix)
+			epoch, name, _ := strings.Cut(rest, ":")
+			var err, bad error
+			d.Epoch, err = strconv.ParseInt(epoch, 10, 64)
+			d.Name, bad = url.PathUnescape(name)
+			ok = named && err == nil && bad == nil && d.Name != ""
+		}
+	}
+	return d, ok
+}
+
+// MergeDaemons adds daemons to a list in the order of their names.
+func MergeDaemons(all []Daemon, more ...Daemon) []Daemon {
+	for _, d := range more {
+		i, found := slices.BinarySearchFunc(all, d, func(a, b Daemon) int { return strings.Compare(a.Name, b.Name) })
+		if !found {
+			all = slices.Insert(all, i, d)
+			continue
+		}
+		if d.Epoch > all[i].Epoch {
+			all[i] = d
+		}
+	}
+	return all
+}

@@ -1,0 +1,63 @@
+// Followers: which daemons use the configuration that a change has put in force.
+
+package setup
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"redlockd/pool/admission"
+)
+
+const (
+	// maxFollow is how long daemons get to follow before the command reports those that have
+	// not. They follow within a second, and a look of theirs may take another one.
+	maxFollow   = 5 * time.Second
+	followPause = 100 * time.Millisecond
+)
+
+// daemons are those that the masters have admitted. A master that does not list its clients,
+// or runs daemons of an earlier version only, shows none.
+func (c *change) daemons() (all []admission.Daemon) {
+	for _, one := range c.all {
+		if some, err := admission.Daemons(one.link, c.group.options.Group); err == nil {
+			all = admission.MergeDaemons(all, some...)
+		}
+	}
+	return all
+}
+
+// reportFollowers waits until the daemons of before use the next configuration, and writes which
+// do and which do not. A refused daemon has no connection for long, so those of before are what
+// is known of it.
+func (c *change) reportFollowers(ctx context.Context) error {
+	var now, stale []admission.Daemon
+	for range maxFollow / followPause {
+		now = slices.DeleteFunc(c.daemons(), func(d admission.Daemon) bool { return d.Epoch < c.next.Epoch })
+		stale = slices.DeleteFunc(slices.Clone(c.before), func(d admission.Daemon) bool {
+			return slices.ContainsFunc(now, func(follows admission.Daemon) bool { return follows.Name == d.Name })
+		})
+		if len(stale) == 0 {
+			break
+		}
+		if err := c.group.sleep(ctx, followPause); err != nil {
+			return err
+		}
+	}
+	writeDaemons(now, c.out)
+	for _, d := range stale {
+		fmt.Fprintf(c.out, "daemon %s at %s (epoch %d) did not follow in %s: it has stopped, or reaches no quorum; its log has the reason\n",
+			d.Name, d.Address, d.Epoch, humanDuration(maxFollow))
+	}
+	return nil
+}
+
+// writeDaemons writes which daemons use the masters, and the epoch of each.
+func writeDaemons(all []admission.Daemon, out io.Writer) {
+	for _, d := range all {
+		fmt.Fprintf(out, "daemon %s at %s uses epoch %d\n", d.Name, d.Address, d.Epoch)
+	}
+}

@@ -1,0 +1,65 @@
+package setup
+
+// followers_test.go: an operator reads which daemons use the new configuration.
+
+import (
+	"strings"
+	"testing"
+
+	"redlockd/pool/admission"
+	"redlockd/pool/faulty"
+	"redlockd/pool/wire"
+)
+
+// follows is what is written of the daemon of the test.
+var follows = "\ndaemon " + admission.DaemonName() + " at 127.0.0.1 uses epoch 2\n"
+
+// admitted is a connection as a daemon has one on a master.
+func admitted(t *testing.T, s *faulty.Server, name string) {
+	t.Helper()
+	link, err := wire.DialRueidis(stepTimeout)(t.Context(), masterAt("x", s), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(link.Close)
+	if r, err := wire.AskOne(link, "CLIENT", "SETNAME", name); err != nil || r.Err != nil {
+		t.Fatal(err, r.Err)
+	}
+}
+
+// One daemon follows. Another one stopped before the change: what stood of it does not come back.
+func TestReconfigure_NamesTheDaemonsThatDoNotFollow(t *testing.T) {
+	t.Parallel()
+	servers, o := bootstrapped(t, 3)
+	is := running(t, o)
+	for lane := range 3 {
+		within(t, "the daemon is admitted", is(lane, "voting"))
+	}
+	next := renamed(optionsOf(servers[0], servers[1], faulty.Start(t)), "a", "b", "d")
+	admitted(t, servers[0], "redlockd:default:epoch-1:web-7%20b/4711")
+	admitted(t, servers[1], "redlockd:default:epoch-1:web-7%20b/4711")
+	admitted(t, servers[1], "redlockd:billing:epoch-1:of-another-group/1")
+	admitted(t, servers[1], "redlockd") // of an earlier version
+	out, err := reconfigure(t, next, false)
+	if err != nil || !strings.Contains(out, follows) || !strings.Contains(out, "\ndaemon web-7 b/4711 at 127.0.0.1 (epoch 1) did not follow in 5s: ") {
+		t.Error(out, err)
+	}
+	out, err = check(t, next)
+	if err != nil || !strings.Contains(out, follows) ||
+		!strings.Contains(out, "\ndaemon web-7 b/4711 at 127.0.0.1 uses epoch 1\n") || strings.Contains(out, "of-another-group") {
+		t.Error(out, err)
+	}
+}
+
+func TestReconfigure_ReportsThatAllDaemonsFollow(t *testing.T) {
+	t.Parallel()
+	servers, o := bootstrapped(t, 3)
+	is := running(t, o)
+	for lane := range 3 {
+		within(t, "the daemon is admitted", is(lane, "voting"))
+	}
+	next := renamed(optionsOf(servers[0], servers[1], faulty.Start(t)), "a", "b", "d")
+	if out, err := reconfigure(t, next, false); err != nil || !strings.Contains(out, follows) || strings.Contains(out, "did not follow") {
+		t.Error(out, err)
+	}
+}
