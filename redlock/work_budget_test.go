@@ -177,7 +177,7 @@ func TestWork_ThatIsOverIsNotStartedAgainByAMasterThatForgot(t *testing.T) {
 	t.Parallel()
 	const lease, keep = 3500 * time.Millisecond, 3500 * time.Millisecond
 	c := newCluster(t, 3, lease)
-	one := c.daemon(relayed, keeps(keep))
+	one, two := c.daemon(relayed, keeps(keep)), c.daemon(relayed, keeps(keep)) // two begins with b
 	one.cutOff(2)
 	works := []WorkRequest{
 		{Key: "done", Timeout: lease, Max: 9, Keep: keep},
@@ -189,10 +189,9 @@ func TestWork_ThatIsOverIsNotStartedAgainByAMasterThatForgot(t *testing.T) {
 		}
 	}
 	c.servers[1].RestartEmpty() // only a has the records, and c, which never received any
-	one.awaitProcess(1, c.servers[1])
+	two.awaitProcess(1, c.servers[1])
 	one.Close(0)
 	one.engine.Pool.Close()
-	two := c.startDaemon(relayed, keeps(keep))
 	for i := range c.servers {
 		two.await(i, "voting")
 	}
