@@ -2,6 +2,7 @@ package commands_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -341,4 +342,44 @@ func TestTracking_RefusesWhatContradictsItself(t *testing.T) {
 		> CLIENT TRACKINGINFO
 		< {"flags" ["on" "optin" "caching-yes"] "redirect" :0 "prefixes" []}
 	`, "SWITCHED", switched))
+}
+
+// keptTracker keeps nothing but what belongs to its caller.
+type keptTracker struct {
+	commands.Inspect
+	reports []func(bool)
+}
+
+func (f *keptTracker) Track(_ int, _ redlock.Key, _ redlock.Seen, report func(bool)) func() {
+	f.reports = append(f.reports, report)
+	return func() {}
+}
+
+func TestTracking_MemoryOfAKey(t *testing.T) {
+	const keys = 4000
+	c, o := dropinConversation(t, commands.Deps{Inspect: &keptTracker{reports: make([]func(bool), 0, 2*keys)}, MaxSubscriptions: 3 * keys})
+	counted := 0
+	c.client.SetTracked = func(bytes int) { counted = bytes }
+	o.views = nil
+	read := func(first, last int) int {
+		for i := first; i < last; i++ {
+			c.words("GET", fmt.Sprintf("key-number-%06d", i))
+		}
+		runtime.GC()
+		runtime.GC() // the second empties the pools
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	c.say("CLIENT TRACKING ON")
+	before, charged := read(0, keys), counted
+	each := (read(keys, 2*keys) - before) / keys
+	charged = (counted-charged)/keys - len("key-number-000000")
+	if t.Logf("%d bytes a key, counted as %d", each, charged); each > charged-1200 {
+		t.Errorf("a tracked key takes %d bytes, counted are %d", each, charged-1200)
+	}
+	c.say("CLIENT TRACKING OFF")
+	if counted != 0 {
+		t.Errorf("%d bytes are counted after the end", counted)
+	}
 }

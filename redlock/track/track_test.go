@@ -1,7 +1,9 @@
 package track
 
 import (
+	"fmt"
 	"math/bits"
+	"runtime"
 	"testing"
 	"time"
 
@@ -319,4 +321,41 @@ func TestTrack_EndIsSilent(t *testing.T) {
 	got.none(t, "stopped")
 	late.none(t, "after the end")
 	d.left()
+}
+
+// The memory of a tracked key counts for its client; package commands adds its own to this.
+func TestTrack_MemoryOfAKey(t *testing.T) {
+	c := redlocktest.NewCluster(t, 5, long)
+	one := newDaemon(c)
+	track := func(first, last int) {
+		for i := first; i < last; i++ {
+			one.sees(engine.Key(fmt.Sprintf("key-number-%06d", i)), Seen{View: lease.View{Kind: "none"}})
+		}
+		redlocktest.EventuallyIn(t, redlocktest.Patience, "all keys are watched", func() bool {
+			one.Tracks.mu.Lock()
+			defer one.Tracks.mu.Unlock()
+			for _, e := range one.entries {
+				if e.phase != armed || bits.OnesCount16(e.tracked) < 3 {
+					return false
+				}
+			}
+			return true
+		})
+		one.Idle()
+	}
+	inUse := func() int {
+		runtime.GC()
+		runtime.GC() // the second empties the pools
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	const keys = 2000
+	track(0, keys)
+	before := inUse()
+	track(keys, 2*keys)
+	each := (inUse() - before) / keys
+	if t.Logf("%d bytes a key", each); each > 1200 {
+		t.Errorf("a tracked key takes %d bytes, allowed are 1200", each)
+	}
 }
