@@ -114,7 +114,9 @@ func (c *Call) queues(row *Command) bool {
 	case "del", "unlink", "pexpire", "expire":
 		room = x.queue == nil
 	case "get", "pttl":
-		room = x.queue == nil || len(x.queue) < maxReadings && Reads(x.queue[0]) && x.queue[0][1] == c.Args[1]
+		x.mu.Lock()
+		room = x.watched == nil && (x.queue == nil || len(x.queue) < maxReadings && Reads(x.queue[0]) && x.queue[0][1] == c.Args[1])
+		x.mu.Unlock()
 	}
 	if room {
 		x.queue = append(x.queue, c.Args)

@@ -48,14 +48,6 @@ func (s *session) SetBuffered(bytes int) {
 	s.updateMemoryLocked()
 }
 
-// setTracked takes the bytes of the tracked keys.
-func (s *session) setTracked(bytes int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tracked = bytes
-	s.updateMemoryLocked()
-}
-
 // evicted closes the connection because its reservation was evicted. It takes no lock: the
 // caller may hold another session's.
 func (s *session) evicted() {

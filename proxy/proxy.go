@@ -200,7 +200,12 @@ func (s *Server) newSession(conn net.Conn, listen string) *session {
 	c.windowSpace.L = &c.mu
 	c.flushTask = c.flush
 	c.client.Push = c.push
-	c.client.SetTracked = c.setTracked
+	c.client.SetTracked = func(bytes int) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.tracked = bytes
+		c.updateMemoryLocked()
+	}
 	c.client.Expel = c.expel
 	c.guard = s.guards.Guard(conn, c)
 	return c

@@ -178,9 +178,9 @@ func endTracking(c *commands.Client) {
 // broadcast sends the key of every event that the client's user may receive. If events were lost,
 // all keys are invalid.
 func (h *handlers) broadcast(client *commands.Client, t *commands.Tracking) (end func()) {
-	user, known := client.User, h.lostEvents()
+	user, known := client.User, lostEvents(h.deps.Masters)
 	return h.deps.Inspect.Listen(client.DB, func(e redlock.Event) {
-		if lost := h.lostEvents(); lost != known {
+		if lost := lostEvents(h.deps.Masters); lost != known {
 			known = lost
 			t.Send(commands.Nil)
 		}
@@ -196,11 +196,11 @@ func (h *handlers) broadcast(client *commands.Client, t *commands.Tracking) (end
 }
 
 // lostEvents counts the events that did not reach this daemon's listeners.
-func (h *handlers) lostEvents() int64 {
-	if h.deps.Masters == nil {
+func lostEvents(m commands.Masters) int64 {
+	if m == nil {
 		return 0
 	}
-	counts := h.deps.Masters.EventCounts()
+	counts := m.EventCounts()
 	return counts.Dropped + counts.Missed
 }
 

@@ -63,7 +63,7 @@ func (h *handlers) exec(c *commands.Call) error {
 	case queue == nil:
 		return c.Reply(commands.Array())
 	case commands.Reads(queue[0]):
-		return h.execReads(c, queue)
+		return execReads(h, c, queue)
 	}
 	words := queue[0]
 	if len(words) < 2 {
@@ -84,7 +84,7 @@ func (h *handlers) exec(c *commands.Call) error {
 }
 
 // execReads answers all readings of the key from one view.
-func (h *handlers) execReads(c *commands.Call, queue [][]string) error {
+func execReads(h *handlers, c *commands.Call, queue [][]string) error {
 	key, err := arg.ParseKey(queue[0][1])
 	if err != nil || !c.MayUseAll(key) {
 		return err
