@@ -285,6 +285,9 @@ func (s *session) encode(pr *pendingReply) {
 	default:
 		s.out = appendReply(s.out, pr.reply, s.client.Proto)
 	}
+	// The block of pending replies outlives this one while its connection is idle. It would keep
+	// the answer: of a lock, all of the request.
+	pr.deferred, pr.reply = nil, commands.Reply{}
 	if len(s.out) == before || s.client.ReplyMode == commands.ReplyOn {
 		return
 	}
