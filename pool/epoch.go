@@ -141,7 +141,7 @@ func (d *attempt) awaitTurn(ctx context.Context) error {
 // connections that were admitted under another one.
 func (g *Group) learnEpochLocked(now time.Duration, others admission.Known) (stale []*connection) {
 	s, e, quorum := g.surveyLocked(now), &g.epoch, Quorum(len(g.lanes))
-	if next := s.Next(quorum, admission.EpochOf(e.Mark)); next != nil && (e.next == nil || next.Epoch > e.next.Epoch) {
+	if next := s.Next(g.pool.firstConfiguration(), quorum, admission.EpochOf(e.Mark)); next != nil && (e.next == nil || next.Epoch > e.next.Epoch) {
 		g.followLocked(next)
 	}
 	found := s.Majority(quorum, e.Known)

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -51,6 +52,11 @@ func (c *Configuration) Names() string {
 		names[i] = m.Name + "=" + m.Address
 	}
 	return strings.Join(names, ",")
+}
+
+// SameMasters compares the names: daemons may reach a master under different addresses.
+func (c *Configuration) SameMasters(other *Configuration) bool {
+	return slices.EqualFunc(c.Masters, other.Masters, func(x, y wire.Master) bool { return x.Name == y.Name })
 }
 
 // ParseConfiguration reads the text.

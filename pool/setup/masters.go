@@ -82,7 +82,7 @@ func (g *group) sameAsThere(now *admission.Configuration) error {
 // again, so that the same command finishes it.
 func (g *group) listAfter(change MastersChange, present admission.StoredConfiguration) ([]wire.Master, error) {
 	if present.Former != nil {
-		if again, err := g.apply(change, present.Former); err == nil && sameMasters(again.Configuration(0), present.Now) && change.joined(present.Now) {
+		if again, err := g.apply(change, present.Former); err == nil && again.Configuration(0).SameMasters(present.Now) && change.joined(present.Now) {
 			return again.Masters, nil
 		}
 	}
