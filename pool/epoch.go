@@ -53,7 +53,7 @@ type carried struct {
 func (l *lane) noteSealLocked(seal string, stored admission.StoredConfiguration) {
 	g := l.group
 	print := admission.FingerprintOf(seal)
-	if now := stored.Now; print == "" && now != nil && now.KeyPrefix != g.pool.options.KeyPrefix {
+	if now := stored.Now; print == "" && now != nil && now.Prefixes[0] != g.pool.options.prefixes()[0] {
 		print = now.String() // not blank: the seal of its daemons has another name
 	}
 	settings, mark := admission.SplitMark(print)

@@ -9,7 +9,7 @@ import (
 
 func someConfiguration(epoch int64) *Configuration {
 	return &Configuration{
-		Epoch: epoch, Format: "v2", Group: "a group/=@,", KeyPrefix: "locks: x", MaxTTL: time.Minute, MaxKeep: time.Hour,
+		Epoch: epoch, Format: "v2", Group: "a group/=@,", Prefixes: []string{"locks: x", "a,b"}, MaxTTL: time.Minute, MaxKeep: time.Hour,
 		Masters: []wire.Master{{Name: "a,b", Network: "unix", Address: "/run/a b@c"}, {Name: "c", Network: "tcp", Address: "[::1]:6379"}},
 	}
 }

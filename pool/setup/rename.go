@@ -1,4 +1,4 @@
-// Rename changes the list of masters while the daemons serve.
+// Rename changes the list of masters, or of key prefixes, while the daemons serve.
 //
 // The next configuration takes the place of the former one on the masters that carry it. Their
 // memory stays, so they vote on. Two daemons with different lists never grant at once:
@@ -51,7 +51,7 @@ type change struct {
 	before []admission.Daemon // that the masters had admitted before the change
 }
 
-// rename changes the list if nothing but the list differs from what the masters carry. It
+// rename changes the lists if nothing but the lists differs from what the masters carry. It
 // reports false if another way is needed.
 func (g *group) rename(ctx context.Context, out io.Writer) (done bool, err error) {
 	c := &change{group: g, out: out}
@@ -64,7 +64,8 @@ func (g *group) rename(ctx context.Context, out io.Writer) (done bool, err error
 	if newest.Now == nil {
 		return false, nil
 	}
-	if !sameLimits(g.options.Configuration(0), newest.Now) {
+	g.keepPrefixes(newest)
+	if !g.options.Configuration(0).SameSettings(newest.Now) {
 		return false, nil
 	}
 	c.connect(ctx, newest.Now.Masters)
@@ -118,10 +119,6 @@ func (c *change) read() error {
 	return c.group.readSeals(c.all, "reconfigure: master %s, database %d: %w (--databases is the number in use)", "reconfigure: reading records in database %d: %w")
 }
 
-func sameLimits(a, b *admission.Configuration) bool {
-	return a.Format == b.Format && a.Group == b.Group && a.KeyPrefix == b.KeyPrefix && a.MaxTTL == b.MaxTTL && a.MaxKeep == b.MaxKeep
-}
-
 func has(c *admission.Configuration, name string) bool {
 	return slices.ContainsFunc(c.Masters, func(m wire.Master) bool { return m.Name == name })
 }
@@ -129,7 +126,7 @@ func has(c *admission.Configuration, name string) bool {
 // plan finds the former and the next configuration, and checks that the change is allowed.
 func (c *change) plan(ctx context.Context, newest admission.StoredConfiguration) (ready bool, err error) {
 	target := c.group.options.Configuration(newest.Now.Epoch)
-	if target.SameMasters(newest.Now) {
+	if target.SameLists(newest.Now) {
 		if newest.Former == nil {
 			return false, nil // nothing to do, or not by renaming
 		}
@@ -365,8 +362,7 @@ func (c *change) renameOne(one *candidate, inForce bool) (databases int, err err
 
 // fingerprint is that of one of the two configurations, in database 0.
 func (c *change) fingerprint(of *admission.Configuration, one *candidate) string {
-	o := c.group.options
-	o.Masters = of.Masters
+	o := c.group.optionsOf(of)
 	return o.Fingerprint(0, of.Mark(), one.master.Name)
 }
 
@@ -408,8 +404,7 @@ func (c *change) begin(one *candidate, db int, of admission.StoredConfiguration,
 	if _, err := inDB(one.link, db, "PING"); err != nil {
 		return err
 	}
-	options := c.group.options
-	options.Masters = of.Now.Masters
+	options := c.group.optionsOf(of.Now)
 	r := c.group.request(one, db, of)
 	r.Fingerprint = options.Fingerprint(db, of.Now.Mark(), one.master.Name)
 	r.Floor, r.Lost = one.seals[db].minRegister, true
