@@ -43,6 +43,7 @@ type Config struct {
 	MastersFile              string   // where Masters were read from, "" if they were given
 	Embedded                 int      // 0 if and only if Masters are given
 	Group, KeyPrefix         string
+	KeyPrefixes              []string // of all daemons of the group; none = those that it has
 	Databases                int
 	MasterTimeout            time.Duration
 	RestartGuard             string

@@ -53,7 +53,7 @@ type carried struct {
 func (l *lane) noteSealLocked(seal string, stored admission.StoredConfiguration) {
 	g := l.group
 	print := admission.FingerprintOf(seal)
-	if now := stored.Now; print == "" && now != nil && now.KeyPrefix != g.pool.options.KeyPrefix {
+	if now := stored.Now; print == "" && now != nil && now.Prefixes[0] != g.pool.options.prefixes()[0] {
 		print = now.String() // not blank: the seal of its daemons has another name
 	}
 	settings, mark := admission.SplitMark(print)
@@ -141,7 +141,7 @@ func (d *attempt) awaitTurn(ctx context.Context) error {
 // connections that were admitted under another one.
 func (g *Group) learnEpochLocked(now time.Duration, others admission.Known) (stale []*connection) {
 	s, e, quorum := g.surveyLocked(now), &g.epoch, Quorum(len(g.lanes))
-	if next := s.Next(quorum, admission.EpochOf(e.Mark)); next != nil && (e.next == nil || next.Epoch > e.next.Epoch) {
+	if next := s.Next(g.pool.firstConfiguration(), quorum, admission.EpochOf(e.Mark)); next != nil && (e.next == nil || next.Epoch > e.next.Epoch) {
 		g.followLocked(next)
 	}
 	found := s.Majority(quorum, e.Known)

@@ -64,6 +64,7 @@ func controls() []control {
 		{"one-epoch", "TestEpoch_AConnectionOfBeforeTwoChangesDoesNotVote", twoHolders},
 		{"newcomer-first", "TestEpoch_AChangeThatIsInterruptedBeginsWithNoNewMaster", twoHolders},
 		{"rename-blind", "TestEpoch_OfTwoChangesAtOnceOneTakesPlace", twoHolders},
+		{"lost-change", "TestEpoch_AChangeThatHasAQuorumIsNotReplaced", twoHolders},
 		{"in-force", "TestEpoch_OfTwoChangesThatStopHalfwayNoneIsUsed", twoHolders},
 		{"claims-order", "TestEpoch_ABlankGroupBeginsWithOneOfTwoLists", twoHolders},
 		{"distinct", "TestAdmission_OneServerUnderTwoAddressesIsOneMaster", "by one server of two"},
