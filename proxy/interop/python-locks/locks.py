@@ -1,6 +1,7 @@
 """Lock libraries of Python, unmodified, that take the daemon for one Redis.
 Argument: redis-py, redis-py-asyncio, python-redis-lock, pottery, aioredlock or redlock-ng."""
 import asyncio
+import concurrent.futures
 import importlib.metadata
 import inspect
 import logging
@@ -20,6 +21,7 @@ logging.disable(logging.CRITICAL)
 class RedisPy:
     package = "redis"
     silent = False  # about a release of what is not held
+    more = None  # what else the library has, beside locks
 
     def __init__(self):
         self.client = redis.Redis(**ADDRESS)
@@ -82,6 +84,16 @@ class Pottery(RedisPy):
     def extend(self, lock):
         lock.extend()
         return 0 < lock.locked() <= 20
+
+    def more(self):
+        """NextID, its ids, from several threads at once."""
+        import pottery
+        first = next(pottery.NextID(key="interop", masters={self.client}))
+        counters = [pottery.NextID(key="interop", masters={redis.Redis(**ADDRESS)}) for _ in range(4)]
+        with concurrent.futures.ThreadPoolExecutor() as threads:
+            ids = [*threads.map(lambda counter: [next(counter) for _ in range(10)], counters)]
+        assert all(one == sorted(one) and first < one[0] for one in ids), ids
+        assert len({i for one in ids for i in one}) == 40, ids
 
 
 class Aioredlock(RedisPy):
@@ -203,6 +215,8 @@ async def story(library):
     again = make("c", 20)
     assert await take(again)
     await release(again)
+    if library.more:
+        library.more()
     yield "killed"
     await done(library.close())
     ask("gone")
