@@ -24,7 +24,7 @@ func (r run) steps() []string {
 	case r.refusal != "":
 		return refusedSteps
 	case r.example:
-		return exampleSteps(r.prints)
+		return r.exampleSteps()
 	case r.locks:
 		return slices.DeleteFunc(slices.Clone(lockSteps), func(step string) bool { return step == r.lacks })
 	}
