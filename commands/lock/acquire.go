@@ -59,7 +59,7 @@ func (a *lockAnswer) decided(grant redlock.Grant, err error) {
 		a.Refuse(commands.Failure(err))
 		return
 	}
-	a.Grant(grant, a.lasting(&grant))
+	a.Grant(grant, a.lasting(&grant)+grant.Delay())
 }
 
 // ReplyTo remembers the locks for DUNLOCK without a token.
