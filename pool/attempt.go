@@ -42,6 +42,12 @@ func (d *attempt) verify(ctx context.Context) (c *connection, err error) {
 	if err := d.awaitTurn(ctx); err != nil {
 		return nil, err
 	}
+	g.mu.Lock()
+	mark := g.epoch.Mark
+	g.mu.Unlock()
+	if err := admission.Announce(d.link, g.pool.options.Group, mark); err != nil {
+		return nil, err
+	}
 	a, err := d.admitOnce()
 	if err != nil {
 		return nil, err
@@ -50,10 +56,6 @@ func (d *attempt) verify(ctx context.Context) (c *connection, err error) {
 		return nil, err
 	}
 	if err := admission.LoadScripts(d.link, g.pool.scripts); err != nil {
-		return nil, err
-	}
-	_, mark := admission.SplitMark(a.Incarnation.Fingerprint)
-	if err := admission.Announce(d.link, g.pool.options.Group, mark); err != nil {
 		return nil, err
 	}
 	return d.connected(a), nil

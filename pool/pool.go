@@ -25,6 +25,7 @@ type Pool struct {
 	tasks     Tasks
 	scripts   []string
 
+	daemons     sync.Map                 // by a master's name: the daemons that it listed last
 	drained     [maxMasters]atomic.Int64 // since when each master is being drained, ns of Clock; 0 = it is not
 	lastLines   map[string]*lastLine     // about each master; guarded by mu
 	listenedDBs atomic.Int32             // databases whose events have a listener, see package notify

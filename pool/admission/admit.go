@@ -64,7 +64,7 @@ func Admit(link wire.Link, r Request) (Admission, error) {
 	reply, err := wire.AskOne(link, "EVAL", admitScript, "2", r.SealKey, ConfigurationKey,
 		strconv.FormatInt(r.Clock, 10), strconv.FormatInt(clock.Micros(MaxSkew), 10), Bit(r.Durable),
 		NewIncarnationID(), r.Fingerprint, r.Invalidate, Bit(r.Bootstrap), strconv.FormatInt(r.Floor, 10), r.mayBegin(), strconv.FormatInt(r.LeastBase, 10),
-		r.Texts, r.Group, EscapePrefixes(r.Prefixes[:1]), EscapePrefixes([]string{r.KeyPrefix}))
+		r.Texts, r.Group, EscapePrefixes(r.Prefixes[:min(1, len(r.Prefixes))]), EscapePrefixes([]string{r.KeyPrefix}))
 	if err != nil {
 		return Admission{}, err
 	}
