@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/redlock"
 )
 
@@ -117,4 +118,20 @@ func TestNextID_RemembersABoundedNumber(t *testing.T) {
 	if got := c.say("GET nextid:orders"); got != "nil" {
 		t.Errorf("1024 more names drop the first: %s", got)
 	}
+}
+
+func TestNextID_NeedsTheCategoryOfIDs(t *testing.T) {
+	user := access.Everything("low", "pw")
+	user.Commands = []string{access.CategoryLock, access.CategoryRead}
+	c, _ := guarded(t, user, access.Everything("operator", "pw"))
+	c.deps.RedisCompat = &oneRedis{fakeLocks: c.locks, views: map[redlock.Key]redlock.View{}}
+	c.serve(c.deps)
+	c.transcript(`
+		> AUTH low pw
+		< +OK
+		> ` + nextIDCall + `nextid:orders 1
+		< -NOPERM this user has no permissions to take ids (category id)
+		> GET nextid:orders
+		< nil
+	`)
 }

@@ -19,14 +19,11 @@ import (
 	"redlockd/redlock"
 )
 
-// nextIDScript is the SHA1 of the script in all versions of pottery since 1.4.
 const (
-	nextIDScript = "556429c2d8baca516a475ebb22d380cbccae7313"
-	nextIDPrefix = "nextid:" // of all names that it is run for
-)
+	nextIDScript = "556429c2d8baca516a475ebb22d380cbccae7313" // SHA1, in all versions of pottery since 1.4
+	nextIDPrefix = "nextid:"                                  // of all names that it is run for
 
-// Beyond these, what was noted first is dropped. Its client tries again.
-const (
+	// Beyond these, what was noted first is dropped. Its client tries again.
 	maxNextIDs     = 1024 // counters
 	maxReservedIDs = 64   // of a counter
 )
@@ -38,11 +35,14 @@ type nextIDs struct {
 
 	mu       sync.Mutex
 	names    []access.HeldKey
-	reserved map[access.HeldKey][]int64
+	reserved map[access.HeldKey]*[]int64
 }
 
 // serves reports whether the script was run for the name. Any other name is a lock.
 func (n *nextIDs) serves(at access.HeldKey) bool {
+	if !strings.HasPrefix(string(at.Key), nextIDPrefix) {
+		return false
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	_, known := n.reserved[at]
@@ -55,13 +55,29 @@ func (n *nextIDs) isScript(e *evaluation) bool {
 		len(e.keys) == 1 && strings.HasPrefix(string(e.keys[0]), nextIDPrefix) && len(e.given.Args) == 1
 }
 
+// mayTake reports whether the client may take ids of the counter, and refuses if not.
+func (n *nextIDs) mayTake(c *commands.Call, at access.HeldKey) bool {
+	if !c.May(access.CategoryID) {
+		c.Reply(commands.Error("NOPERM", "this user has no permissions to take ids (category "+access.CategoryID+")"))
+		return false
+	}
+	err := n.users.MayCount(c.Rights(), at.DB, at.Key)
+	if err != nil {
+		c.Reply(commands.Error("NOPERM", err.Error()))
+	}
+	return err == nil
+}
+
 // current is GET.
 func (n *nextIDs) current(c *commands.Call, at access.HeldKey) error {
+	if !n.mayTake(c, at) {
+		return nil
+	}
 	n.next(c, at, "reserve", func(id int64) commands.Reply {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		if ids, known := n.reserved[at]; known {
-			n.reserved[at] = append(ids[max(0, len(ids)+1-maxReservedIDs):], id)
+		if ids := n.reserved[at]; ids != nil {
+			*ids = append((*ids)[max(0, len(*ids)+1-maxReservedIDs):], id)
 		}
 		return commands.Bulk(strconv.FormatInt(id-1, 10))
 	})
@@ -70,14 +86,6 @@ func (n *nextIDs) current(c *commands.Call, at access.HeldKey) error {
 
 // next replies to a call with what show makes of a new id.
 func (n *nextIDs) next(c *commands.Call, at access.HeldKey, operation string, show func(int64) commands.Reply) {
-	if !c.May(access.CategoryID) {
-		c.Reply(commands.Error("NOPERM", "this user has no permissions to take ids (category "+access.CategoryID+")"))
-		return
-	}
-	if err := n.users.MayCount(c.Rights(), at.DB, at.Key); err != nil {
-		c.Reply(commands.Error("NOPERM", err.Error()))
-		return
-	}
 	watch := dropin.Start()
 	watch.Count(n.stats, "pottery NextID", operation)
 	reply := commands.Answer(c, show)
@@ -92,6 +100,9 @@ func (n *nextIDs) set(c *commands.Call, at access.HeldKey, text string) error {
 	id, ok := arg.ParseInteger(text)
 	if !ok {
 		return fmt.Errorf("the id %s is no integer", arg.Quoted(text))
+	}
+	if !n.mayTake(c, at) {
+		return nil
 	}
 	known, free := n.take(at, id)
 	if known {
@@ -111,7 +122,7 @@ func (n *nextIDs) take(at access.HeldKey, id int64) (known, free bool) {
 	ids, known := n.reserved[at]
 	if !known {
 		if n.reserved == nil {
-			n.reserved = make(map[access.HeldKey][]int64)
+			n.reserved = make(map[access.HeldKey]*[]int64)
 		}
 		if len(n.names) == maxNextIDs {
 			delete(n.reserved, n.names[0])
@@ -119,13 +130,13 @@ func (n *nextIDs) take(at access.HeldKey, id int64) (known, free bool) {
 		}
 		at.Key = redlock.Key(strings.Clone(string(at.Key))) // the original points into the whole command
 		n.names = append(n.names, at)
-		n.reserved[at] = nil
+		n.reserved[at] = new([]int64)
 		return false, false
 	}
-	i := slices.Index(ids, id)
+	i := slices.Index(*ids, id)
 	if i < 0 {
 		return true, false
 	}
-	n.reserved[at] = slices.Delete(ids, i, i+1)
+	*ids = slices.Delete(*ids, i, i+1)
 	return true, true
 }
