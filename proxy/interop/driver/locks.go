@@ -32,7 +32,7 @@ func (r run) steps() []string {
 	case r.suite:
 		return suiteSteps
 	case r.example:
-		return exampleSteps(r.prints)
+		return r.exampleSteps()
 	case r.locks:
 		return slices.DeleteFunc(slices.Clone(lockSteps), func(step string) bool { return step == r.lacks })
 	}
@@ -59,7 +59,7 @@ func playLocks(ctx context.Context, o options, s *stand, r run, number int) (out
 		out.problem = err.Error()
 		return out
 	}
-	settings := []string{"--master-timeout", lockLate, "--no-ttl", "lease", "--long-ttl", "clamp"}
+	settings := []string{"--master-timeout", lockLate, "--no-ttl", "lease", "--long-ttl", "clamp", "--ids-durability", "off"}
 	if r.suite {
 		settings = []string{"--compat-test", "--long-ttl", "clamp"}
 		o.patience *= suitePatience
