@@ -143,9 +143,6 @@ type forcible struct {
 	forced []redlock.ForceRequest
 }
 
-// Track is not for the page.
-func (*forcible) Track(int, redlock.Key, redlock.Seen, func(bool)) func() { return func() {} }
-
 func (f *forcible) Force(r redlock.ForceRequest, done func(bool, error)) {
 	f.forced = append(f.forced, r)
 	done(true, nil)
