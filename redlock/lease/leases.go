@@ -20,7 +20,7 @@ type Leases struct {
 	usedFences usedFences
 	tokenQueue perTokenQueue
 	hot        *hotKeys
-	refusals   refusals
+	refusals   *refusals
 
 	daemon      string // the name of this daemon in notes
 	everyHolder bool   // has a note, also one that gives no text
@@ -50,7 +50,7 @@ type Copies interface {
 // give META.
 func New(e *engine.Engine, v *events.Events, tokens func() engine.Token, lockInfo bool) *Leases {
 	return &Leases{
-		engine: e, events: v, tokens: tokens, records: newLeaseRecords(e.MaxTTL), hot: newHotKeys(tokens()),
+		engine: e, events: v, tokens: tokens, records: newLeaseRecords(e.MaxTTL), hot: newHotKeys(tokens()), refusals: newRefusals(e.MaxTTL + e.Late),
 		daemon: pool.DaemonName(), everyHolder: lockInfo,
 	}
 }

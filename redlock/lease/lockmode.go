@@ -83,7 +83,8 @@ var _ lockMode = plainMode{}
 // of plain SET NX gets nil from Redis, too, and a wait looks by itself.
 func (p plainMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 	next, err := p.sameAgain.after(a, v)
-	if r := &a.call.request; errors.Is(err, engine.ErrHeld) && !r.Valued && r.Wait == 0 && a.call.leases.refusesLong(r) {
+	r, l := &a.call.request, a.call.leases
+	if errors.Is(err, engine.ErrHeld) && !r.Valued && r.Wait == 0 && l.refusals.last(r.DB, string(r.Key), l.engine.Recent()) {
 		return &tokenMode{}, nil
 	}
 	return next, err

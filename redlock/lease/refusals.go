@@ -7,7 +7,7 @@
 package lease
 
 import (
-	"strconv"
+	"hash/maphash"
 	"sync/atomic"
 	"time"
 )
@@ -17,33 +17,37 @@ import (
 const refusalSlots = 1024
 
 // refusals has, for a key in its slot, a hash of it and when it began to refuse, in ms.
-type refusals [refusalSlots]atomic.Uint64
+type refusals struct {
+	seed    maphash.Seed
+	longest uint32 // ms that a copy can last
+	slots   [refusalSlots]atomic.Uint64
+}
 
-// refusesLong notes a refusal. It reports whether the key has refused for longer than any lease
-// lasts; then its time begins anew.
-func (l *Leases) refusesLong(r *LockRequest) bool {
-	slot, hash := l.refusalsOf(r)
-	began, now := slot.Load(), uint32(l.engine.Recent().Milliseconds())
+// newRefusals adds a second to the longest lease, for the clocks.
+func newRefusals(longestLease time.Duration) *refusals {
+	return &refusals{seed: maphash.MakeSeed(), longest: uint32((longestLease + time.Second).Milliseconds())}
+}
+
+// last notes a refusal. It reports whether the key has refused for longer than any lease lasts;
+// then its time begins anew.
+func (r *refusals) last(db int, key string, now time.Duration) bool {
+	slot, hash := r.slotOf(db, key)
+	began, ms := slot.Load(), uint32(now.Milliseconds())
 	known := uint32(began>>32) == hash
-	if known && now-uint32(began) <= l.longestLease() {
+	if known && ms-uint32(began) <= r.longest {
 		return false
 	}
-	slot.Store(uint64(hash)<<32 | uint64(now))
+	slot.Store(uint64(hash)<<32 | uint64(ms))
 	return known
 }
 
 // holdsNoLock notes that a look found data: from now on every refused try looks at the key.
-func (l *Leases) holdsNoLock(r *LockRequest) {
-	slot, hash := l.refusalsOf(r)
-	slot.Store(uint64(hash)<<32 | uint64(uint32(l.engine.Recent().Milliseconds())-l.longestLease()-1))
+func (r *refusals) holdsNoLock(db int, key string, now time.Duration) {
+	slot, hash := r.slotOf(db, key)
+	slot.Store(uint64(hash)<<32 | uint64(uint32(now.Milliseconds())-r.longest-1))
 }
 
-// longestLease is how long a copy can last, in ms, with a second for the clocks.
-func (l *Leases) longestLease() uint32 {
-	return uint32((l.engine.MaxTTL + l.engine.Late + time.Second).Milliseconds())
-}
-
-func (l *Leases) refusalsOf(r *LockRequest) (slot *atomic.Uint64, hash uint32) {
-	hash = max(fnv1a(fnv1a(l.hot.seed, string(r.Key)), strconv.Itoa(r.DB)), 1) // 0 is an empty slot
-	return &l.refusals[hash%refusalSlots], hash
+func (r *refusals) slotOf(db int, key string) (slot *atomic.Uint64, hash uint32) {
+	hash = max(uint32(maphash.String(r.seed, key))+uint32(db)*refusalSlots, 1) // 0 is an empty slot
+	return &r.slots[hash%refusalSlots], hash
 }
