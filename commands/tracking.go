@@ -54,22 +54,23 @@ func (t *Tracking) begin(c *Call) {
 	if c.row.Category == access.CategoryConnection {
 		return
 	}
-	a := &trackedCall{Completer: c.Completer, tracking: t, db: c.Client.DB}
-	switch {
-	case t.Broadcast:
-	case t.Caching != nil:
-		a.keeps = *t.Caching
-	default:
-		a.keeps = !t.OptIn
+	keeps := !t.OptIn && !t.Broadcast
+	if t.Caching != nil {
+		keeps = *t.Caching
 	}
 	switch c.row.Name {
 	case "multi", "watch": // it is for the whole transaction
 	default:
 		t.Caching = nil
 	}
+	var suspended map[redlock.Key]redlock.Seen
 	if slices.Contains(c.row.Flags, "write") {
-		a.suspended = t.suspend(c.Client.DB, c.Args[1:])
+		suspended = t.suspend(c.Client.DB, c.Args[1:])
 	}
+	if !keeps && suspended == nil {
+		return
+	}
+	a := &trackedCall{Completer: c.Completer, tracking: t, db: c.Client.DB, keeps: keeps, suspended: suspended}
 	c.Completer = a
 }
 
@@ -77,6 +78,9 @@ func (t *Tracking) begin(c *Call) {
 func (t *Tracking) suspend(db int, names []string) (suspended map[redlock.Key]redlock.Seen) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if len(t.keys) == 0 {
+		return nil
+	}
 	for _, name := range names {
 		at := access.HeldKey{DB: db, Key: redlock.Key(name)}
 		if k := t.keys[at]; k != nil {
