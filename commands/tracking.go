@@ -70,8 +70,7 @@ func (t *Tracking) begin(c *Call) {
 	if !keeps && suspended == nil {
 		return
 	}
-	a := &trackedCall{Completer: c.Completer, tracking: t, db: c.Client.DB, keeps: keeps, suspended: suspended}
-	c.Completer = a
+	c.Completer = &trackedCall{Completer: c.Completer, tracking: t, db: c.Client.DB, keeps: keeps, suspended: suspended}
 }
 
 // suspend ends the tracking of what a command may change itself, until its reply.
@@ -172,6 +171,7 @@ func (t *Tracking) changed(at access.HeldKey, k *trackedKey, lost bool) {
 	}
 }
 
+// account counts the memory of the keys.
 func (t *Tracking) account() {
 	t.mu.Lock()
 	bytes := t.bytes

@@ -85,7 +85,8 @@ func (p plainMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 	next, err := p.sameAgain.after(a, v)
 	r, l := &a.call.request, a.call.leases
 	if errors.Is(err, engine.ErrHeld) && !r.Valued && r.Wait == 0 && l.refusals.last(r.DB, string(r.Key), l.engine.Recent()) {
-		return &tokenMode{}, nil
+		r.Reads = true
+		return l.lockModeOf(r, a.token), nil
 	}
 	return next, err
 }
