@@ -222,8 +222,7 @@ func (c *change) rest(ctx context.Context, newest admission.StoredConfiguration)
 	if wait <= 0 {
 		return nil
 	}
-	fmt.Fprintf(c.out, text, humanDuration(wait))
-	if err := c.group.sleep(ctx, wait); err != nil {
+	if err := c.group.countdown(ctx, wait, text, c.out); err != nil {
 		return err
 	}
 	return c.read()
