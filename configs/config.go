@@ -55,6 +55,7 @@ type Config struct {
 	ScriptClasses                               []string // "<sha1>=<class>…" each
 	IDsDurability                               string
 	LockInfo                                    bool
+	FairKeys                                    string // pattern; "" = none
 
 	AdminListen         string
 	MetricsPrefixes     []string // of keys, each a label of metrics

@@ -77,9 +77,11 @@ func groups(c *Config) []group {
 			{"script-class", "", "", "the error of the script that was refused has its SHA1", list(&c.ScriptClasses, "SPEC", " ",
 				"<sha1>=<class>[,token=n[+n…]][,time=n<unit>][,keys=n][,args=n][,yes=answer[|answer…]][,no=answer[|answer…]], separated by blanks",
 				strings.Fields)},
-			{"ids-durability", "on", "ids need masters that fsync; DINFO names clients", "keep on wherever an id given twice does harm",
+			{"ids-durability", "on", "ids need fsync; DINFO; FAIR", "keep on wherever an id given twice does harm",
 				choice(&c.IDsDurability, "on", IDsVolatile)},
 			{"lock-info", "", "", "write --lock-info or --lock-info=false", truth(&c.LockInfo)},
+			// Checked by the package that has the patterns.
+			{"fair-keys", "", "", "write for example queue:*, the same in all daemons", text(&c.FairKeys, "PATTERN", "a pattern of keys with * and ?")},
 		}},
 		{"Daemon", []option{
 			{"admin-listen", "", "HTTP: page, metrics", "write for example 127.0.0.1:9379",

@@ -58,6 +58,7 @@ func controls() []control {
 		{"one-seal", "TestFence_ReadersThatComeAtOnceNeverShareOne", "was given to two readers"},
 		{"counted-permits", "TestPermits_ThreeMinoritiesOfTwoPermitsAreNotThreeHolders", "3 tokens hold 2 permits"},
 		{"admitted-at", "TestIncarnation_OfADurableMasterThatLostAcknowledgedWritesEnds", twoHolders},
+		{"fair-unasked", "TestFair_AWriterAmongContinuousReadersWaitsForOneGeneration", "passed an established writer"},
 		{"claims", "TestAdmission_ADaemonThatMissedAChangeGetsNoQuorum", twoHolders},
 		{"claims", "TestFollow_FiveMastersBecomeThreeBesideADaemonOfTheFive", twoHolders},
 		{"meet", "TestFollow_AChangeWhoseQuorumsNeedNotMeetIsRefused", twoHolders},

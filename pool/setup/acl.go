@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"redlockd/pool/admission"
-	"redlockd/pool/notify"
 	"redlockd/pool/wire"
 )
 
@@ -115,10 +114,8 @@ func (g *group) maySubscribe(ctx context.Context, m wire.Master, channel string)
 	if g.options.Dialer != nil { // it leads to something else than a socket
 		return true
 	}
-	s, err := notify.Subscribe(ctx, m, channel, g.options.DialTimeout())
-	if err == nil {
-		s.Close()
-		return true
-	}
-	return !strings.HasPrefix(err.Error(), "SUBSCRIBE: ") || !wire.IsDenied(err.Error())
+	ctx, end := context.WithTimeout(ctx, g.options.DialTimeout())
+	defer end()
+	err := wire.Subscribe(ctx, m, channel, g.options.DialTimeout(), end, func(string) {})
+	return !wire.IsDenied(err.Error())
 }
