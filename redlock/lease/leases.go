@@ -20,6 +20,7 @@ type Leases struct {
 	usedFences usedFences
 	tokenQueue perTokenQueue
 	hot        *hotKeys
+	refusals   refusals
 
 	daemon      string // the name of this daemon in notes
 	everyHolder bool   // has a note, also one that gives no text
