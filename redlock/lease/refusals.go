@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"redlockd/redlock/engine"
 )
 
 // refusalSlots bounds the keys that are remembered. Of two that share a slot, each makes the
@@ -17,33 +19,41 @@ import (
 const refusalSlots = 1024
 
 // refusals has, for a key in its slot, a hash of it and when it began to refuse, in ms.
-type refusals [refusalSlots]atomic.Uint64
+type refusals struct {
+	engine *engine.Engine
+	seed   uint32
+	slots  [refusalSlots]atomic.Uint64
+}
 
-// refusesLong notes a refusal. It reports whether the key has refused for longer than any lease
+func newRefusals(e *engine.Engine, seed uint32) *refusals { return &refusals{engine: e, seed: seed} }
+
+// lastLong notes a refusal. It reports whether the key has refused for longer than any lease
 // lasts; then its time begins anew.
-func (l *Leases) refusesLong(r *LockRequest) bool {
-	slot, hash := l.refusalsOf(r)
-	began, now := slot.Load(), uint32(l.engine.Recent().Milliseconds())
+func (f *refusals) lastLong(db int, key engine.Key) bool {
+	slot, hash := f.find(db, key)
+	began, now := slot.Load(), f.now()
 	known := uint32(began>>32) == hash
-	if known && now-uint32(began) <= l.longestLease() {
+	if known && now-uint32(began) <= f.longestLease() {
 		return false
 	}
 	slot.Store(uint64(hash)<<32 | uint64(now))
 	return known
 }
 
-// holdsNoLock notes that a look found data: from now on every refused try looks at the key.
-func (l *Leases) holdsNoLock(r *LockRequest) {
-	slot, hash := l.refusalsOf(r)
-	slot.Store(uint64(hash)<<32 | uint64(uint32(l.engine.Recent().Milliseconds())-l.longestLease()-1))
+// noLock notes that a look found data: from now on every refused try looks at the key.
+func (f *refusals) noLock(db int, key engine.Key) {
+	slot, hash := f.find(db, key)
+	slot.Store(uint64(hash)<<32 | uint64(f.now()-f.longestLease()-1))
 }
+
+func (f *refusals) now() uint32 { return uint32(f.engine.Recent().Milliseconds()) }
 
 // longestLease is how long a copy can last, in ms, with a second for the clocks.
-func (l *Leases) longestLease() uint32 {
-	return uint32((l.engine.MaxTTL + l.engine.Late + time.Second).Milliseconds())
+func (f *refusals) longestLease() uint32 {
+	return uint32((f.engine.MaxTTL + f.engine.Late + time.Second).Milliseconds())
 }
 
-func (l *Leases) refusalsOf(r *LockRequest) (slot *atomic.Uint64, hash uint32) {
-	hash = max(fnv1a(fnv1a(l.hot.seed, string(r.Key)), strconv.Itoa(r.DB)), 1) // 0 is an empty slot
-	return &l.refusals[hash%refusalSlots], hash
+func (f *refusals) find(db int, key engine.Key) (slot *atomic.Uint64, hash uint32) {
+	hash = max(fnv1a(fnv1a(f.seed, string(key)), strconv.Itoa(db)), 1) // 0 is an empty slot
+	return &f.slots[hash%refusalSlots], hash
 }
