@@ -37,7 +37,7 @@ func (c *acquireCall) finish(g Grant, err error) {
 	if r.bounded() {
 		defer l.hot.leave(c)
 		if errors.Is(err, engine.ErrWrongType) {
-			l.refusals.holdsNoLock(r.DB, string(r.Key), l.engine.Recent())
+			l.refusals.noLock(r.DB, r.Key)
 		}
 		c.answerOthers(err)
 	}

@@ -7,9 +7,11 @@
 package lease
 
 import (
-	"hash/maphash"
+	"strconv"
 	"sync/atomic"
 	"time"
+
+	"redlockd/redlock/engine"
 )
 
 // refusalSlots bounds the keys that are remembered. Of two that share a slot, each makes the
@@ -18,36 +20,40 @@ const refusalSlots = 1024
 
 // refusals has, for a key in its slot, a hash of it and when it began to refuse, in ms.
 type refusals struct {
-	seed    maphash.Seed
-	longest uint32 // ms that a copy can last
-	slots   [refusalSlots]atomic.Uint64
+	engine *engine.Engine
+	seed   uint32
+	slots  [refusalSlots]atomic.Uint64
 }
 
-// newRefusals adds a second to the longest lease, for the clocks.
-func newRefusals(longestLease time.Duration) *refusals {
-	return &refusals{seed: maphash.MakeSeed(), longest: uint32((longestLease + time.Second).Milliseconds())}
-}
+func newRefusals(e *engine.Engine, seed uint32) *refusals { return &refusals{engine: e, seed: seed} }
 
-// last notes a refusal. It reports whether the key has refused for longer than any lease lasts;
-// then its time begins anew.
-func (r *refusals) last(db int, key string, now time.Duration) bool {
-	slot, hash := r.slotOf(db, key)
-	began, ms := slot.Load(), uint32(now.Milliseconds())
+// lastLong notes a refusal. It reports whether the key has refused for longer than any lease
+// lasts; then its time begins anew.
+func (f *refusals) lastLong(db int, key engine.Key) bool {
+	slot, hash := f.find(db, key)
+	began, now := slot.Load(), f.now()
 	known := uint32(began>>32) == hash
-	if known && ms-uint32(began) <= r.longest {
+	if known && now-uint32(began) <= f.longestLease() {
 		return false
 	}
-	slot.Store(uint64(hash)<<32 | uint64(ms))
+	slot.Store(uint64(hash)<<32 | uint64(now))
 	return known
 }
 
-// holdsNoLock notes that a look found data: from now on every refused try looks at the key.
-func (r *refusals) holdsNoLock(db int, key string, now time.Duration) {
-	slot, hash := r.slotOf(db, key)
-	slot.Store(uint64(hash)<<32 | uint64(uint32(now.Milliseconds())-r.longest-1))
+// noLock notes that a look found data: from now on every refused try looks at the key.
+func (f *refusals) noLock(db int, key engine.Key) {
+	slot, hash := f.find(db, key)
+	slot.Store(uint64(hash)<<32 | uint64(f.now()-f.longestLease()-1))
 }
 
-func (r *refusals) slotOf(db int, key string) (slot *atomic.Uint64, hash uint32) {
-	hash = max(uint32(maphash.String(r.seed, key))+uint32(db)*refusalSlots, 1) // 0 is an empty slot
-	return &r.slots[hash%refusalSlots], hash
+func (f *refusals) now() uint32 { return uint32(f.engine.Recent().Milliseconds()) }
+
+// longestLease is how long a copy can last, in ms, with a second for the clocks.
+func (f *refusals) longestLease() uint32 {
+	return uint32((f.engine.MaxTTL + f.engine.Late + time.Second).Milliseconds())
+}
+
+func (f *refusals) find(db int, key engine.Key) (slot *atomic.Uint64, hash uint32) {
+	hash = max(fnv1a(fnv1a(f.seed, string(key)), strconv.Itoa(db)), 1) // 0 is an empty slot
+	return &f.slots[hash%refusalSlots], hash
 }
