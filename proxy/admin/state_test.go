@@ -37,9 +37,6 @@ func (f *fakeReader) view(key redlock.Key, fence redlock.Fence) redlock.LockView
 	}}
 }
 
-// Track is not for the page.
-func (*fakeReader) Track(int, redlock.Key, redlock.Seen, func(bool)) func() { return func() {} }
-
 func (f *fakeReader) ReadLock(_ int, key redlock.Key, done func(redlock.LockView, error)) {
 	f.mu.Lock()
 	f.read[key]++
