@@ -94,8 +94,10 @@ func (g *group) permissions(ctx context.Context, f *finding, link wire.Link) {
 		f.problem("its user may not %s: allow the commands of configs/master-acl.txt", strings.Join(missing, ", "))
 		return
 	}
-	if !mayUse(link, admission.ConfigurationKey) {
-		f.problem("its user may not use the key %s, which stands without --key-prefix: allow ~%[1]s, too", admission.ConfigurationKey)
+	for _, key := range []string{admission.ConfigurationKey, g.sealKey()} {
+		if !mayUse(link, key) {
+			f.problem("its user may not use the key %s, which stands without --key-prefix: allow ~%[1]s, too", key)
+		}
 	}
 }
 

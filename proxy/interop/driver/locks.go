@@ -24,7 +24,7 @@ func (r run) steps() []string {
 	case r.refusal != "":
 		return refusedSteps
 	case r.example:
-		return exampleSteps(r.prints)
+		return r.exampleSteps()
 	case r.locks:
 		return slices.DeleteFunc(slices.Clone(lockSteps), func(step string) bool { return step == r.lacks })
 	}
@@ -51,7 +51,7 @@ func playLocks(ctx context.Context, o options, s *stand, r run, number int) (out
 		out.problem = err.Error()
 		return out
 	}
-	d, err := startDaemon(own, strconv.Itoa(number), "--master-timeout", lockLate, "--no-ttl", "lease", "--long-ttl", "clamp")
+	d, err := startDaemon(own, strconv.Itoa(number), "--master-timeout", lockLate, "--no-ttl", "lease", "--long-ttl", "clamp", "--ids-durability", "off")
 	if err != nil {
 		out.problem = err.Error()
 		return out
