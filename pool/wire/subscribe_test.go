@@ -101,6 +101,28 @@ func TestSubscribe_AMasterThatSendsNothingReceivesAPingAndIsGivenUp(t *testing.T
 	}
 }
 
+// It ends with its context, also while it waits for the greeting.
+func TestSubscribe_EndsWithItsContext(t *testing.T) {
+	defer leavesNothing(t, goleak.IgnoreCurrent())
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	ctx, end := context.WithCancel(context.Background())
+	go func() {
+		if conn, err := ln.Accept(); err == nil {
+			_, _ = conn.Read(make([]byte, 1)) // HELLO
+			end()
+			_, _ = io.Copy(io.Discard, conn)
+			conn.Close()
+		}
+	}()
+	if err := Subscribe(ctx, Master{Network: "tcp", Address: ln.Addr().String()}, "c", 5*time.Minute, func() {}, func(string) {}); err == nil || ctx.Err() == nil {
+		t.Errorf("ended with %v", err)
+	}
+}
+
 func TestSubscribe_ARealMasterDeliversByteByByte(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { leavesNothing(t, before) }) // after the server's own
