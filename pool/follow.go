@@ -57,6 +57,7 @@ func (p *Pool) Follow(masters []Master, known admission.Known) error {
 	for _, g := range groups {
 		g.Keys.Follow(list)
 		g.Events.Follow(list)
+		g.Daemons.Follow(list)
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func (h *eventSubscriber) run(ctx context.Context) {
 func (h *eventSubscriber) listen(ctx context.Context) error {
 	e := h.events
 	dial, cancel := context.WithTimeout(ctx, e.Timeout)
-	conn, err := Subscribe(dial, h.master, e.Channel(), e.Timeout)
+	conn, err := Subscribe(dial, h.master, e.Channel, e.Timeout)
 	cancel()
 	if err != nil {
 		return err

@@ -52,6 +52,7 @@ var arrows = map[string][]string{
 	"redlock/events":       {"redlock/due", "redlock/engine", "pool"},
 	"redlock/due":          {},
 	"redlock/scripts":      {},
+	"redlock/homes":        {"redlock/engine", "redlock/slots", "pool"},
 	"redlock/slots":        {},
 	"redlock/work":         {"redlock/engine", "redlock/quorum", "pool"},
 	"redlock/ids":          {"redlock/engine", "redlock/quorum", "pool"},

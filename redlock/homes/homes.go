@@ -1,0 +1,177 @@
+// Package homes agrees with the other daemons which of them is the home of each slot. Every
+// daemon announces its address once a second on a channel of the masters; the division follows
+// from the daemons that were heard lately. Every daemon serves every key, so a division that is
+// out of date costs time and nothing else.
+package homes
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock/engine"
+	"redlockd/redlock/slots"
+)
+
+const (
+	announceEvery = time.Second
+	// firstEvery is the interval until the first announcement has come back.
+	firstEvery = 100 * time.Millisecond
+	// maxSilence is after how long a daemon that is not heard loses its slots.
+	maxSilence = 5 * announceEvery
+	// maxDaemons and maxAddress bound what is remembered of other daemons.
+	maxDaemons, maxAddress = 256, 300
+	// version begins every announcement, leaving ends the last one.
+	version, leaving = "1 ", " leaves"
+)
+
+// Homes are the daemons of the same masters, as this one hears them.
+type Homes struct {
+	own    string
+	ranges []slots.Range
+	pools  []*pool.Pool
+	clock  pool.Clock
+	log    *slog.Logger
+	joined chan struct{} // closed when all other daemons have had the time to be heard
+
+	mu      sync.Mutex
+	timer   pool.Timer
+	echoed  bool // an own announcement has come back
+	closed  bool
+	heard   map[string]time.Duration // when, by address
+	daemons []string                 // with slots, in the order of their addresses
+	homes   []slots.Home             // their division
+}
+
+// New announces this daemon by the masters of all pools. ranges are those of all groups, in
+// ascending order. own is the address at which clients reach this daemon.
+func New(own string, ranges []slots.Range, log *slog.Logger, pools ...*pool.Pool) *Homes {
+	h := &Homes{own: own, ranges: ranges, pools: pools, clock: pools[0].Clock(), log: log, joined: make(chan struct{}), heard: map[string]time.Duration{}}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.updateLocked()
+	for _, p := range pools {
+		p.Group(0).Daemons.Listen(h.receive)
+	}
+	if !pools[0].Group(0).Daemons.Carried { // there is no other daemon
+		h.echoed = true
+		close(h.joined)
+	}
+	h.timer = h.clock.AfterFunc(0, h.onTimer)
+	return h
+}
+
+// AwaitOthers returns when the other daemons are known, or cannot be: a client that gets its
+// first division from this daemon may keep it for long.
+func (h *Homes) AwaitOthers(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, maxSilence)
+	defer cancel()
+	select {
+	case <-h.joined:
+	case <-ctx.Done():
+	}
+}
+
+// Own is the address of this daemon.
+func (h *Homes) Own() string { return h.own }
+
+// Division is which daemon is at home where; neither list may be changed. Daemons beyond one for
+// each piece of the slots have none.
+func (h *Homes) Division() (daemons []string, homes []slots.Home) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.updateLocked()
+	return h.daemons, h.homes
+}
+
+// Close tells the other daemons that this one leaves.
+func (h *Homes) Close() {
+	h.mu.Lock()
+	h.closed = true
+	h.timer.Stop()
+	h.updateLocked()
+	h.mu.Unlock()
+	h.publish(version + h.own + leaving)
+}
+
+func (h *Homes) onTimer() {
+	h.mu.Lock()
+	closed, next := h.closed, firstEvery
+	if h.echoed {
+		next = announceEvery
+	}
+	if !closed {
+		h.updateLocked()
+		h.timer.Reset(next)
+	}
+	h.mu.Unlock()
+	if !closed {
+		h.publish(version + h.own)
+	}
+}
+
+// publish sends a message by every connected master: one of them is enough.
+func (h *Homes) publish(message string) {
+	for _, p := range h.pools {
+		g := p.Group(0)
+		o := &engine.Message{Write: func(_ *pool.SendContext, c *pool.Command) bool {
+			c.Set("PUBLISH", g.Daemons.Channel, message)
+			return true
+		}}
+		for lane := range p.N() {
+			g.Push(lane, o)
+		}
+	}
+}
+
+// receive takes a message from one of the masters.
+func (h *Homes) receive(message string) {
+	address, ok := strings.CutPrefix(message, version)
+	address, leaves := strings.CutSuffix(address, leaving)
+	if _, _, err := net.SplitHostPort(address); !ok || err != nil || len(address) > maxAddress {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, known := h.heard[address]
+	switch {
+	case address == h.own:
+		if !h.echoed { // so all announcements from now on are heard
+			h.echoed = true
+			h.clock.AfterFunc(announceEvery+firstEvery, func() { close(h.joined) })
+		}
+		return
+	case leaves:
+		delete(h.heard, address)
+	case known || len(h.heard) < maxDaemons:
+		h.heard[address] = h.clock.Now()
+	}
+}
+
+// updateLocked divides the slots anew if a daemon has come or gone.
+func (h *Homes) updateLocked() {
+	var daemons []string
+	for address, at := range h.heard {
+		if h.clock.Now()-at > maxSilence {
+			delete(h.heard, address)
+			continue
+		}
+		daemons = append(daemons, address)
+	}
+	if !h.closed || len(daemons) == 0 {
+		daemons = append(daemons, h.own)
+	}
+	slices.Sort(daemons)
+	if slices.Equal(daemons, h.daemons) {
+		return
+	}
+	if h.daemons != nil {
+		h.log.Info("daemons of the slot map changed", "daemons", strings.Join(daemons, " "))
+	}
+	h.daemons, h.homes = daemons, slots.Homes(h.ranges, daemons)
+}
