@@ -45,7 +45,7 @@ func TestCOMMAND_GetKeysFindsTheNamesOfEveryCommand(t *testing.T) {
 
 func TestCOMMAND_EveryNameHasASpecification(t *testing.T) {
 	every(newTable(commands.Deps{}), func(row *commands.Command) {
-		named := strings.Contains(row.Syntax, "key") || strings.Contains(row.Syntax, "name") && row.Category != "connection" && row.Category != "info"
+		named := (strings.Contains(row.Syntax, "key") || strings.Contains(row.Syntax, "name")) && row.Category != "connection" && row.Category != "info"
 		entry := ask(t, row.Full)
 		if specified := len(entry.Items[8].Items) == 1; specified != named {
 			t.Errorf("%s: a key specification: %t", row.Syntax, specified)

@@ -62,6 +62,15 @@ func Reachable(address string) bool {
 	return !strings.HasPrefix(address, "unix:") && (err != nil || host != "localhost" && (notIP != nil || !ip.IsLoopback()))
 }
 
+// checkAnnounce accepts what other machines can connect to.
+func checkAnnounce(c *Config) error {
+	if c.ClusterAnnounce == "" {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(c.ClusterAnnounce)
+	return cmp.Or(refuse(err != nil, "is not host:port"), checkPort(port, 1), checkHost(host))
+}
+
 func checkAdmin(c *Config) error {
 	if c.AdminListen == "" {
 		return refuse(c.Pprof, "is missing, and pprof is served there alone")

@@ -22,15 +22,15 @@ const module = "redlockd"
 // a line here and a word about it in the README.
 var arrows = map[string][]string{
 	"":                     {"proxy/daemon"},
-	"proxy/daemon":         {"proxy", "proxy/admin", "proxy/tlsconf", "commands", "commands/access", "commands/cli", "commands/conn", "commands/counter", "commands/dropin", "commands/inspect", "commands/lock", "commands/rediscompat", "commands/tracing", "commands/work", "redlock", "pool", "pool/embedded", "pool/setup", "configs"},
+	"proxy/daemon":         {"proxy", "proxy/admin", "proxy/tlsconf", "commands", "commands/access", "commands/cli", "commands/conn", "commands/counter", "commands/dropin", "commands/inspect", "commands/lock", "commands/rediscompat", "commands/tracing", "commands/work", "redlock", "redlock/homes", "redlock/slots", "pool", "pool/embedded", "pool/setup", "configs"},
 	"proxy":                {"proxy/guard", "proxy/preauth", "proxy/resp", "proxy/tlsconf", "commands", "redlock", "pool"},
 	"proxy/guard":          {"proxy/preauth", "proxy/resp"},
 	"proxy/preauth":        {"proxy/resp"},
 	"proxy/resp":           {},
 	"proxy/tlsconf":        {},
 	"proxy/admin":          {"proxy/preauth", "commands", "commands/access", "commands/diagnosis", "commands/dropin", "redlock", "pool"},
-	"commands":             {"commands/access", "commands/arg", "commands/dropin", "redlock", "pool"},
-	"commands/conn":        {"commands", "commands/access", "commands/arg", "commands/glob", "redlock", "pool"},
+	"commands":             {"commands/access", "commands/arg", "commands/dropin", "redlock", "redlock/slots", "pool"},
+	"commands/conn":        {"commands", "commands/access", "commands/arg", "commands/glob", "redlock", "redlock/slots", "pool"},
 	"commands/counter":     {"commands", "commands/access", "commands/arg", "redlock"},
 	"commands/inspect":     {"commands", "commands/access", "commands/arg", "commands/glob", "redlock"},
 	"commands/lock":        {"commands", "commands/access", "commands/arg", "redlock"},

@@ -39,13 +39,12 @@ type Homes struct {
 	log    *slog.Logger
 	joined chan struct{} // closed when all other daemons have had the time to be heard
 
-	mu      sync.Mutex
-	timer   pool.Timer
-	echoed  bool // an own announcement has come back
-	closed  bool
-	heard   map[string]time.Duration // when, by address
-	daemons []string                 // with slots, in the order of their addresses
-	homes   []slots.Home             // their division
+	mu     sync.Mutex
+	timer  pool.Timer
+	echoed bool // an own announcement has come back
+	closed bool
+	heard  map[string]time.Duration // when, by address
+	now    slots.Division
 }
 
 // New announces this daemon by the masters of all pools. ranges are those of all groups, in
@@ -69,6 +68,9 @@ func New(own string, ranges []slots.Range, log *slog.Logger, pools ...*pool.Pool
 // AwaitOthers returns when the other daemons are known, or cannot be: a client that gets its
 // first division from this daemon may keep it for long.
 func (h *Homes) AwaitOthers(ctx context.Context) {
+	if h == nil { // this daemon is no node of a cluster
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, maxSilence)
 	defer cancel()
 	select {
@@ -77,24 +79,22 @@ func (h *Homes) AwaitOthers(ctx context.Context) {
 	}
 }
 
-// Own is the address of this daemon.
-func (h *Homes) Own() string { return h.own }
-
-// Division is which daemon is at home where; neither list may be changed. Daemons beyond one for
-// each piece of the slots have none.
-func (h *Homes) Division() (daemons []string, homes []slots.Home) {
+// Division is that among the daemons of now; its lists may not be changed.
+func (h *Homes) Division() slots.Division {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.updateLocked()
-	return h.daemons, h.homes
+	return h.now
 }
 
 // Close tells the other daemons that this one leaves.
 func (h *Homes) Close() {
+	if h == nil {
+		return
+	}
 	h.mu.Lock()
 	h.closed = true
 	h.timer.Stop()
-	h.updateLocked()
 	h.mu.Unlock()
 	h.publish(version + h.own + leaving)
 }
@@ -143,7 +143,7 @@ func (h *Homes) receive(message string) {
 	case address == h.own:
 		if !h.echoed { // so all announcements from now on are heard
 			h.echoed = true
-			h.clock.AfterFunc(announceEvery+firstEvery, func() { close(h.joined) })
+			h.clock.AfterFunc(announceEvery*3/2, func() { close(h.joined) })
 		}
 		return
 	case leaves:
@@ -155,7 +155,7 @@ func (h *Homes) receive(message string) {
 
 // updateLocked divides the slots anew if a daemon has come or gone.
 func (h *Homes) updateLocked() {
-	var daemons []string
+	daemons := []string{h.own}
 	for address, at := range h.heard {
 		if h.clock.Now()-at > maxSilence {
 			delete(h.heard, address)
@@ -163,15 +163,12 @@ func (h *Homes) updateLocked() {
 		}
 		daemons = append(daemons, address)
 	}
-	if !h.closed || len(daemons) == 0 {
-		daemons = append(daemons, h.own)
-	}
 	slices.Sort(daemons)
-	if slices.Equal(daemons, h.daemons) {
+	if slices.Equal(daemons, h.now.Daemons) {
 		return
 	}
-	if h.daemons != nil {
+	if h.now.Daemons != nil {
 		h.log.Info("daemons of the slot map changed", "daemons", strings.Join(daemons, " "))
 	}
-	h.daemons, h.homes = daemons, slots.Homes(h.ranges, daemons)
+	h.now = slots.Division{Own: h.own, Daemons: daemons, Homes: slots.Homes(h.ranges, daemons)}
 }

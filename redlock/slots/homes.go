@@ -16,6 +16,13 @@ type Home struct {
 	Daemon string
 }
 
+// Division is which daemon is at home where.
+type Division struct {
+	Own     string   // the address of this daemon
+	Daemons []string // of all, in order
+	Homes   []Home   // in the order of their slots; some daemons may have none
+}
+
 // pieceSlots are the slots that have one home, unless a range ends among them. With larger pieces
 // some of 40 daemons would have twice the load of others; with smaller pieces a group of masters
 // would get smaller batches from more daemons, and clients a longer map.
