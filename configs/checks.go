@@ -68,7 +68,9 @@ func checkAnnounce(c *Config) error {
 		return nil
 	}
 	host, port, err := net.SplitHostPort(c.ClusterAnnounce)
-	return cmp.Or(refuse(err != nil, "is not host:port"), checkPort(port, 1), checkHost(host))
+	ip, _ := netip.ParseAddr(host)
+	return cmp.Or(refuse(err != nil, "is not host:port"), checkPort(port, 1), checkHost(host),
+		refuse(ip.IsUnspecified(), "has a host that stands for all addresses of this machine, to which no client can connect"))
 }
 
 func checkAdmin(c *Config) error {
