@@ -26,8 +26,9 @@ const (
 	maxSilence = 5 * announceEvery
 	// maxDaemons and maxAddress bound what is remembered of other daemons.
 	maxDaemons, maxAddress = 256, 300
-	// version begins every announcement, leaving ends the last one.
-	version, leaving = "1 ", " leaves"
+	// version begins every announcement. joining ends those of a daemon that does not accept clients
+	// yet: only others that begin at the same time take it into their division. leaving ends the last.
+	version, joining, leaving = "1 ", " joins", " leaves"
 )
 
 // Homes are the daemons of the same masters, as this one hears them.
@@ -42,6 +43,7 @@ type Homes struct {
 	mu     sync.Mutex
 	timer  pool.Timer
 	echoed bool // an own announcement has come back
+	open   bool // joined is closed
 	closed bool
 	heard  map[string]time.Duration // when, by address
 	now    slots.Division
@@ -59,7 +61,7 @@ func New(own string, ranges []slots.Range, log *slog.Logger, pools ...*pool.Pool
 	}
 	if !pools[0].Group(0).Daemons.Carried { // there is no other daemon
 		h.echoed = true
-		close(h.joined)
+		h.openLocked()
 	}
 	h.timer = h.clock.AfterFunc(0, h.onTimer)
 	return h
@@ -101,9 +103,12 @@ func (h *Homes) Close() {
 
 func (h *Homes) onTimer() {
 	h.mu.Lock()
-	closed, next := h.closed, firstEvery
+	closed, next, message := h.closed, firstEvery, version+h.own
 	if h.echoed {
 		next = announceEvery
+	}
+	if !h.open {
+		message += joining
 	}
 	if !closed {
 		h.updateLocked()
@@ -111,8 +116,21 @@ func (h *Homes) onTimer() {
 	}
 	h.mu.Unlock()
 	if !closed {
-		h.publish(version + h.own)
+		h.publish(message)
 	}
+}
+
+// onJoined begins to announce that this daemon accepts clients.
+func (h *Homes) onJoined() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.openLocked()
+	h.timer.Reset(0)
+}
+
+func (h *Homes) openLocked() {
+	h.open = true
+	close(h.joined)
 }
 
 // publish sends a message by every connected master: one of them is enough.
@@ -132,6 +150,7 @@ func (h *Homes) publish(message string) {
 // receive takes a message from one of the masters.
 func (h *Homes) receive(message string) {
 	address, ok := strings.CutPrefix(message, version)
+	address, joins := strings.CutSuffix(address, joining)
 	address, leaves := strings.CutSuffix(address, leaving)
 	if _, _, err := net.SplitHostPort(address); !ok || err != nil || len(address) > maxAddress {
 		return
@@ -143,9 +162,10 @@ func (h *Homes) receive(message string) {
 	case address == h.own:
 		if !h.echoed { // so all announcements from now on are heard
 			h.echoed = true
-			h.clock.AfterFunc(announceEvery*3/2, func() { close(h.joined) })
+			h.clock.AfterFunc(announceEvery*3/2, h.onJoined)
 		}
 		return
+	case joins && h.open:
 	case leaves:
 		delete(h.heard, address)
 	case known || len(h.heard) < maxDaemons:

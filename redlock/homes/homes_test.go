@@ -53,6 +53,8 @@ func TestHomes_DaemonsComeAndGo(t *testing.T) {
 	h.wants(t, own)
 	h.receive("1 " + other)
 	h.receive("1 " + other) // by way of another master
+	h.receive("1 " + third + " joins")
+	h.wants(t, own, other) // it accepts no clients yet
 	h.receive("1 " + third)
 	h.wants(t, own, other, third)
 	h.receive("1 " + other + " leaves")
@@ -68,7 +70,7 @@ func TestHomes_DaemonsComeAndGo(t *testing.T) {
 
 func TestHomes_AMessageThatIsNoneChangesNothing(t *testing.T) {
 	h, _ := alone(t)
-	for _, message := range []string{"", "1", "1 ", "2 10.0.0.2:7379", "1 no-port", "1 leaves", "1 a:1:2", "10.0.0.2:7379", "1 " + strings.Repeat("a", maxAddress) + ":1"} {
+	for _, message := range []string{"", "1", "1 ", "2 10.0.0.2:7379", "1 no-port", "1 leaves", "1 joins", "1 10.0.0.2:7379 joins leaves", "1 a:1:2", "10.0.0.2:7379", "1 " + strings.Repeat("a", maxAddress) + ":1"} {
 		h.receive(message)
 	}
 	h.wants(t, own)
