@@ -80,7 +80,9 @@ func TestCLIENTKILL_AnswersAsRedisDoes(t *testing.T) {
 		> CLIENT KILL ID 0
 		< -ERR client-id should be greater than 0
 		> CLIENT KILL ID
-		< -ERR No such client
+		< -ERR the filter ID has no value
+		> CLIENT KILL user
+		< -ERR the filter USER has no value
 		> CLIENT KILL FOO bar
 		< -ERR syntax error
 		> CLIENT KILL ID 1 ADDR

@@ -146,6 +146,8 @@ type Deps struct {
 	// MaxSubscriptions is how many channels and patterns a connection may subscribe
 	// to, --max-subscriptions; 0 means 1 024.
 	MaxSubscriptions int
+	// FairKeys reports whether locks of a key are FAIR without saying so, --fair-keys; nil: none are.
+	FairKeys func(redlock.Key) bool
 	// LongTTL is PolicyDeny or PolicyClamp, NoTTL PolicyDeny, PolicyLease or
 	// PolicyAllow: for leases that Redis' own commands and scripts request.
 	LongTTL, NoTTL string

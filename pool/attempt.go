@@ -42,6 +42,12 @@ func (d *attempt) verify(ctx context.Context) (c *connection, err error) {
 	if err := d.awaitTurn(ctx); err != nil {
 		return nil, err
 	}
+	g.mu.Lock()
+	mark := g.epoch.Mark
+	g.mu.Unlock()
+	if err := admission.Announce(d.link, g.pool.options.Group, mark); err != nil {
+		return nil, err
+	}
 	a, err := d.admitOnce()
 	if err != nil {
 		return nil, err
@@ -50,10 +56,6 @@ func (d *attempt) verify(ctx context.Context) (c *connection, err error) {
 		return nil, err
 	}
 	if err := admission.LoadScripts(d.link, g.pool.scripts); err != nil {
-		return nil, err
-	}
-	_, mark := admission.SplitMark(a.Incarnation.Fingerprint)
-	if err := admission.Announce(d.link, g.pool.options.Group, mark); err != nil {
 		return nil, err
 	}
 	return d.connected(a), nil
@@ -156,7 +158,7 @@ func (d *attempt) admitOnce() (admission.Admission, error) {
 		r := admission.Request{
 			SealKey: g.sealKey, DB: g.db, Fingerprint: o.Fingerprint(g.db, g.epoch.Mark, l.master.Name),
 			Clock: g.medianLocked(now), Durable: d.info.Durable(o.AssumeDurable), Invalidate: l.invalidated, Floor: max(g.hybrid.Seen, least),
-			LeastBase: g.leastBaseLocked(), Refusal: d.mayNotBeginLocked(now, others), Hint: l.carries.leftText(l.master.Name) + g.nextText(), Texts: g.epoch.Texts, Group: o.Group, KeyPrefix: o.KeyPrefix,
+			LeastBase: g.leastBaseLocked(), Refusal: d.mayNotBeginLocked(now, others), Hint: l.carries.leftText(l.master.Name) + g.nextText(), Texts: g.epoch.Texts, Group: o.Group, KeyPrefix: o.KeyPrefix, Prefixes: o.prefixes(),
 		}
 		g.mu.Unlock()
 		a, err := admission.Admit(d.link, r)

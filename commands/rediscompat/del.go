@@ -6,6 +6,7 @@ package rediscompat
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -23,6 +24,11 @@ func (h *handlers) del(c *commands.Call) error {
 	keys, err := h.keysOf(c)
 	if keys == nil || !mayForce(c) {
 		return err
+	}
+	for _, key := range keys {
+		if h.nextIDs.serves(access.HeldKey{DB: c.Client.DB, Key: key}) {
+			return fmt.Errorf("the ids of counter %s only grow; an operator deletes it with DIDS DEL", arg.Quoted(string(key)))
+		}
 	}
 	each := counting(c, len(keys), h.deps.DropinStats.Timed("del"))
 	for i, key := range keys {

@@ -27,6 +27,9 @@ func (h *handlers) get(c *commands.Call) error {
 		h.deps.RedisCompat.View(c.Batch, at.DB, key, commands.Answer(c, func(v redlock.View) commands.Reply { return h.fences.reply(at, v) }))
 		return nil
 	}
+	if h.nextIDs.serves(at) {
+		return h.nextIDs.current(c, at)
+	}
 	h.view(c, key, "get", func(v redlock.View) commands.Reply {
 		if v.Kind != "string" && v.Kind != "none" {
 			return errNoString

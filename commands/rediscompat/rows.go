@@ -12,7 +12,7 @@ import (
 )
 
 func Rows(deps commands.Deps) []*commands.Command {
-	h := &handlers{deps: deps, scripts: scriptCache{stats: deps.DropinStats}}
+	h := &handlers{deps: deps, scripts: scriptCache{stats: deps.DropinStats}, nextIDs: nextIDs{ids: deps.IDs, users: deps.Users, stats: deps.DropinStats}}
 	h.probes.limiter = rate.NewLimiter(probesPerSecond, probesPerSecond)
 	return append(h.dropinRows(), h.compatRows()...)
 }
@@ -22,6 +22,7 @@ type handlers struct {
 	scripts scriptCache
 	probes  prober
 	fences  fences
+	nextIDs nextIDs
 }
 
 func (h *handlers) dropinRows() []*commands.Command {

@@ -12,7 +12,8 @@
 --        stand: on a blank master, and where its group had a former epoch. The clock in
 --        ARGV 1 bounds how late that happens. 2: and where another change made its epoch
 --      10 the least base of a new incarnation: a change of the limits lays it ahead
---      11 the text of the configuration, '' if unknown   12 group    13 key prefix
+--      11 the text of the configuration, '' if unknown   12 group    13 the group's first key prefix
+--      14 this daemon's: one of those that the group has now
 -- Returns {'OK', identity, clock us, register} or {reason, detail}. Writes
 -- nothing with a wrong clock, except that an identity to invalidate is replaced.
 local seal = KEYS[1]
@@ -54,11 +55,15 @@ end
 local was, lineage, base, durable, print
 if old then was, lineage, base, durable, print = string.match(old, '^(%x+:%d+) (%x+) (%d+) ([01]) (.+)$') end
 local texts = redis.call('HGET', KEYS[2], ARGV[12])
-local prefix = texts and string.match(texts, '^%d+\n[^\n]* key%-prefix=(%S*)')
-if prefix and prefix ~= ARGV[13] then return {'PREFIX', prefix} end
 local carried = print or old and string.match(old, '^retired (.+)$')
 local function group(of) return string.match(of, '^format=[^/]*/(group=.-)/db=') end
 local function epoch(of) return tonumber(string.match(of, '/epoch=(%d+)%-') or '0') end
+local at, prefixes = string.match(texts or '', '^%d+\nepoch=(%d+) [^\n]*key%-prefix=(%S*)')
+if prefixes then
+  local listed = string.find(',' .. prefixes .. ',', ',' .. ARGV[14] .. ',', 1, true)
+  local older = tonumber(at) < epoch(ARGV[5]) -- the master missed the change that has listed it
+  if string.match(prefixes, '^[^,]*') ~= ARGV[13] or not (listed or older) then return {'PREFIX', prefixes} end
+end
 if carried and carried ~= ARGV[5] then
   local least = ARGV[9] == '2' and epoch(ARGV[5]) or epoch(ARGV[5]) - 1
   if ARGV[9] == '0' or group(carried) ~= group(ARGV[5]) or epoch(carried) > least then return {'FINGERPRINT', carried} end

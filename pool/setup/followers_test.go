@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"redlockd/pool"
 	"redlockd/pool/admission"
 	"redlockd/pool/faulty"
 	"redlockd/pool/wire"
@@ -49,6 +50,35 @@ func TestReconfigure_NamesTheDaemonsThatDoNotFollow(t *testing.T) {
 		!strings.Contains(out, "\ndaemon web-7 b/4711 at 127.0.0.1 uses epoch 1\n") || strings.Contains(out, "of-another-group") {
 		t.Error(out, err)
 	}
+}
+
+// Each daemon shows those that the masters list.
+func TestStatus_ShowsTheDaemonsOfTheGroup(t *testing.T) {
+	t.Parallel()
+	servers, o := bootstrapped(t, 3)
+	admitted(t, servers[1], "redlockd:default:epoch-0:web-7/4711")
+	reports := statuses(t, o)
+	within(t, "the daemon lists itself and the stale one", func() bool {
+		stale := pool.StaleDaemons(reports())
+		return len(pool.Daemons(reports())) == 2 && len(stale) == 1 && stale[0].Name == "web-7/4711" && len(reports()[1].StaleDaemons()) == 1
+	})
+}
+
+// A daemon that no master admits is not forgotten.
+func TestAdmission_ARefusedDaemonShowsItsEpoch(t *testing.T) {
+	t.Parallel()
+	servers, former := bootstrapped(t, 3)
+	former.FollowOff = true
+	is := running(t, former)
+	within(t, "a votes", is(0, "voting"))
+	if out, err := reconfigure(t, renamed(optionsOf(servers[0], servers[1], faulty.Start(t)), "a", "b", "d"), false); err != nil {
+		t.Fatal(out, err)
+	}
+	within(t, "a refuses it", is(0, "refused"))
+	within(t, "a lists it", func() bool {
+		list, err := servers[0].Do("CLIENT", "LIST")
+		return err == nil && strings.Contains(list.(string), "name=redlockd:default:epoch-1:")
+	})
 }
 
 func TestReconfigure_ReportsThatAllDaemonsFollow(t *testing.T) {

@@ -37,7 +37,7 @@ func newGroup(o pool.Options, timeout time.Duration) (*group, error) {
 	return g, nil
 }
 
-func (g *group) sealKey() string { return g.options.KeyPrefix + "redlockd:seal" }
+func (g *group) sealKey() string { return g.options.GroupKey("seal") }
 
 // candidate is a connected master of a command that needs all of them.
 type candidate struct {
@@ -185,12 +185,26 @@ func (g *group) present(all []*candidate) admission.StoredConfiguration {
 	return present
 }
 
+// optionsOf are the options with the lists of a configuration.
+func (g *group) optionsOf(c *admission.Configuration) pool.Options {
+	o := g.options
+	o.Masters, o.Prefixes = c.Masters, c.Prefixes
+	return o
+}
+
+// keepPrefixes completes options without a list of key prefixes: they leave it as it is.
+func (g *group) keepPrefixes(newest admission.StoredConfiguration) {
+	if len(g.options.Prefixes) == 0 && newest.Now != nil {
+		g.options.Prefixes = newest.Now.Prefixes
+	}
+}
+
 // request is for the admission of a master under a configuration, whatever it carries.
 func (g *group) request(c *candidate, db int, of admission.StoredConfiguration) admission.Request {
 	o := &g.options
 	return admission.Request{
 		SealKey: g.sealKey(), DB: db, Fingerprint: o.Fingerprint(db, of.Now.Mark(), c.master.Name), Durable: c.info.Durable(o.AssumeDurable),
-		Texts: of.Texts(), Group: o.Group, KeyPrefix: o.KeyPrefix,
+		Texts: of.Texts(), Group: o.Group, KeyPrefix: o.KeyPrefix, Prefixes: of.Now.Prefixes,
 	}
 }
 

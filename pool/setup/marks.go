@@ -24,7 +24,7 @@ const (
 
 var errMarkLost = errors.New("the mark of the bootstrap ended or was lost meanwhile")
 
-func (g *group) markKey() string { return g.options.KeyPrefix + "redlockd:bootstrap" }
+func (g *group) markKey() string { return g.options.GroupKey("bootstrap") }
 
 // marks are those of one master.
 type marks struct {

@@ -133,6 +133,7 @@ func (r *reconfiguration) run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	r.group.keepPrefixes((&change{group: r.group, all: r.all}).newest())
 	if err := r.findFormer(); err != nil {
 		return err
 	}

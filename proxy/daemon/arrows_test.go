@@ -22,7 +22,7 @@ const module = "redlockd"
 // a line here and a word about it in the README.
 var arrows = map[string][]string{
 	"":                     {"proxy/daemon"},
-	"proxy/daemon":         {"proxy", "proxy/admin", "proxy/tlsconf", "commands", "commands/access", "commands/cli", "commands/conn", "commands/counter", "commands/dropin", "commands/inspect", "commands/lock", "commands/rediscompat", "commands/tracing", "commands/work", "redlock", "redlock/homes", "redlock/slots", "pool", "pool/embedded", "pool/setup", "configs"},
+	"proxy/daemon":         {"proxy", "proxy/admin", "proxy/tlsconf", "commands", "commands/access", "commands/cli", "commands/conn", "commands/counter", "commands/dropin", "commands/glob", "commands/inspect", "commands/lock", "commands/rediscompat", "commands/tracing", "commands/work", "redlock", "redlock/homes", "redlock/slots", "pool", "pool/embedded", "pool/setup", "configs"},
 	"proxy":                {"proxy/guard", "proxy/preauth", "proxy/resp", "proxy/tlsconf", "commands", "redlock", "pool"},
 	"proxy/guard":          {"proxy/preauth", "proxy/resp"},
 	"proxy/preauth":        {"proxy/resp"},
@@ -60,8 +60,8 @@ var arrows = map[string][]string{
 	"pool":                 {"pool/admission", "pool/clock", "pool/embedded", "pool/notify", "pool/wire"},
 	"pool/admission":       {"pool/clock", "pool/wire"},
 	"pool/clock":           {},
-	"pool/notify":          {"proxy/resp", "pool/clock", "pool/wire"},
-	"pool/setup":           {"pool", "pool/admission", "pool/clock", "pool/notify", "pool/wire"},
+	"pool/notify":          {"pool/clock", "pool/wire"},
+	"pool/setup":           {"pool", "pool/admission", "pool/clock", "pool/wire"},
 	"pool/wire":            {},
 	"pool/embedded":        {"redlock/due"},
 	"configs":              {},

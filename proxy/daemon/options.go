@@ -16,6 +16,7 @@ import (
 	"redlockd/commands/access"
 	"redlockd/commands/cli"
 	"redlockd/commands/dropin"
+	"redlockd/commands/glob"
 	"redlockd/commands/tracing"
 	"redlockd/configs"
 	"redlockd/pool"
@@ -31,7 +32,7 @@ import (
 // *configs.FieldError for the first master whose files cannot be used.
 func poolOptions(config configs.Config, logger *slog.Logger) (pool.Options, error) {
 	options := pool.Options{
-		Embedded: config.Embedded, Group: config.Group, KeyPrefix: config.KeyPrefix,
+		Embedded: config.Embedded, Group: config.Group, KeyPrefix: config.KeyPrefix, Prefixes: config.KeyPrefixes,
 		MaxTTL: config.MaxTTL, MaxKeep: config.MaxKeep, MasterTimeout: config.MasterTimeout,
 		RestartGuardOff: config.RestartGuard == configs.GuardOff, AssumeDurable: config.AssumeDurable,
 		Databases: config.Databases, Logger: logger, AwaitBootstrap: true,
@@ -105,6 +106,18 @@ func knownScripts(config configs.Config) (*dropin.Recogniser, error) {
 		return nil, &configs.FieldError{Field: "script-class", Value: strconv.Quote(strings.Join(config.ScriptClasses, " ")), Problem: err.Error()}
 	}
 	return scripts, nil
+}
+
+// fairKeys reports whether the locks of a key are FAIR without saying so; nil: none are.
+func fairKeys(config configs.Config) (func(redlock.Key) bool, error) {
+	if config.FairKeys == "" {
+		return nil, nil
+	}
+	pattern, err := glob.New(config.FairKeys)
+	if err != nil {
+		return nil, &configs.FieldError{Field: "fair-keys", Value: strconv.Quote(config.FairKeys), Problem: err.Error()}
+	}
+	return func(key redlock.Key) bool { return pattern.Matches(string(key)) }, nil
 }
 
 // proxyOptions gives clients drain of the time that shutdown may take.

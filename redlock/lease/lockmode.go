@@ -32,30 +32,28 @@ type vote struct {
 	copy               copyState
 }
 
-func lockModeOf(r *LockRequest, token engine.Token) lockMode {
-	if r.Fair {
-		inner := *r
-		inner.Fair = false
-		if f := lockModeOf(&inner, token); f != (plainMode{}) {
-			return &fairMode{lockMode: f}
-		}
-		return &fairMode{lockMode: &tokenMode{}} // a script, which can check the queue
-	}
+// lockModeOf is how the request is put to the masters. Whatever is a script of redlockd also
+// checks the queue of FAIR; a plain SET NX cannot.
+func (l *Leases) lockModeOf(r *LockRequest, token engine.Token) lockMode {
 	switch {
 	case r.Script != nil:
 		return &scriptMode{script: r.Script}
-	case r.Valued:
+	case r.Valued, r.Mode == Exclusive && len(r.More) == 0 && r.Token == "" && !r.Reads && !r.Fair:
 		return plainMode{}
+	}
+	return &fairMode{lockMode: scriptModeOf(r, token), queues: l.QueueKeys(r)}
+}
+
+func scriptModeOf(r *LockRequest, token engine.Token) lockMode {
+	switch {
 	case len(r.More) > 0:
 		return &multiMode{shared: r.Mode == Shared}
 	case r.Mode == Shared:
 		return &sharedMode{ends: new([quorum.MaxMasters]int64)}
 	case r.Mode == Permits:
 		return &permitMode{limit: r.Limit, slot: firstSlot(token, r.Limit), named: r.Token != ""}
-	case r.Token != "", r.Reads:
-		return &tokenMode{}
 	}
-	return plainMode{}
+	return &tokenMode{}
 }
 
 // sameAgain is a part of modes that send the same request again after a split.

@@ -24,7 +24,7 @@ func (r run) steps() []string {
 	case r.refusal != "":
 		return refusedSteps
 	case r.example:
-		return exampleSteps(r.prints)
+		return r.exampleSteps()
 	case r.cluster:
 		return append(slices.Clone(steps), "dmlock", "wait")
 	case r.locks:
@@ -44,7 +44,7 @@ func playOwn(ctx context.Context, o options, s *stand, r run, number int) (out o
 	out.run = r
 	defer func() { out.took = time.Since(began) }()
 	own := &stand{dir: filepath.Join(s.dir, "own-"+strconv.Itoa(number)), binary: s.binary, size: 5}
-	options := []string{"--master-timeout", lockLate, "--no-ttl", "lease", "--long-ttl", "clamp"}
+	options := []string{"--master-timeout", lockLate, "--no-ttl", "lease", "--long-ttl", "clamp", "--ids-durability", "off"}
 	environ := []string{"REDLOCKD_KEY=interop"}
 	if r.cluster {
 		own.size, options, environ = 3, []string{announced}, append(environ, "REDLOCKD_OUTAGE=end")

@@ -24,6 +24,7 @@ type run struct {
 	refusal  string // how the error begins by which the daemon refuses it
 
 	prints []exampleLine // the lines of an example
+	alone  bool          // an example that waits for no lock
 }
 
 func (r run) name() string {
