@@ -102,7 +102,7 @@ func TestHomes_DaemonsHearOneAnotherOverTheMasters(t *testing.T) {
 	awaits(one, own)
 	two := enter(1, other)
 	two.AwaitOthers(t.Context())
-	two.wants(t, own, other) // at once
+	awaits(two, own, other)
 	awaits(one, own, other)
 	c.Masters[0].Kill() // the other masters carry the messages as well
 	three := enter(2, third)
