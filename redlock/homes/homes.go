@@ -5,6 +5,7 @@
 package homes
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
@@ -49,9 +50,10 @@ type Homes struct {
 	now    slots.Division
 }
 
-// New announces this daemon by the masters of all pools. ranges are those of all groups, in
-// ascending order. own is the address at which clients reach this daemon.
+// New announces this daemon by the masters of all pools. ranges are those of all groups, in any
+// order. own is the address at which clients reach this daemon.
 func New(own string, ranges []slots.Range, log *slog.Logger, pools ...*pool.Pool) *Homes {
+	ranges = slices.SortedFunc(slices.Values(ranges), func(a, b slots.Range) int { return cmp.Compare(a.First, b.First) })
 	h := &Homes{own: own, ranges: ranges, pools: pools, clock: pools[0].Clock(), log: log, joined: make(chan struct{}), heard: map[string]time.Duration{}}
 	h.mu.Lock()
 	defer h.mu.Unlock()
