@@ -12,7 +12,10 @@ import (
 type fakeConnections struct {
 	list []commands.Description
 	cut  []int64
+	they map[int64]*commands.Client
 }
+
+func (f *fakeConnections) Client(id int64) *commands.Client { return f.they[id] }
 
 func (f *fakeConnections) Describe() []commands.Description { return f.list }
 func (f *fakeConnections) Cut(id int64) bool                { f.cut = append(f.cut, id); return id != 99 }

@@ -73,6 +73,9 @@ type Inspect interface {
 	// Listen calls onEvent for every event of a database's locks, one at a time, until
 	// end is called; one may still be on its way then.
 	Listen(db int, onEvent func(redlock.Event)) (end func())
+	// Track calls report once when a key is no longer as a client has seen it, or, with lost,
+	// when the masters cannot tell.
+	Track(db int, key redlock.Key, seen redlock.Seen, report func(lost bool)) (stop func())
 }
 
 // Masters shows the masters and the figures of the work done on them, and takes masters
@@ -113,6 +116,8 @@ type Connections interface {
 	Describe() []Description
 	// Cut closes a connection at once; false if there is none of that ID.
 	Cut(id int64) bool
+	// Client is one for Push and OnClose, which are safe for others; nil if there is none of that ID.
+	Client(id int64) *Client
 }
 
 // Policies for leases that Redis' own commands and scripts request.

@@ -143,7 +143,7 @@ func nonsense() []Reply {
 	out := []Reply{{}, number(-1), number(1 << 62), text(""), text("OK"), refusal("ERR no"), list(), list(Reply{}),
 		list(text("OK")), list(text("OK"), text("x"), text("y"), text("z")), list(list(list()), number(1)),
 		list(text("REPLICA"), Reply{}), list(text("CLOCK"), text("-")), list(text("FINGERPRINT"), text("///")),
-		list(text("OK"), text("a b 1 1 f"), Reply{}, text("nan")), {Kind: ReplyKind(99)}}
+		list(text("OK"), text("a b 1 1 f"), Reply{}, text("nan"), text("")), {Kind: ReplyKind(99)}}
 	return append(out, list(out...))
 }
 

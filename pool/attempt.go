@@ -145,14 +145,15 @@ func (d *attempt) quarantineEvicting(cause error) error {
 // admitOnce runs the admission. An incarnation whose register lies below what this daemon
 // has seen acknowledged, or what the other masters have recorded, was rolled back and is
 // invalidated. That includes an incarnation earlier than the last one that this daemon
-// admitted: a new incarnation begins above the register of the one before.
+// admitted: a new incarnation begins above the register of the one before. Another daemon may
+// have raised the register since, so the one that each process began with counts, too.
 func (d *attempt) admitOnce() (admission.Admission, error) {
 	l := d.lane
 	g := l.group
 	for range maxAdmissions {
 		others := g.elsewhere()
 		g.mu.Lock()
-		least := l.minRegisterLocked()
+		least, acked, run := l.minRegisterLocked(), l.acked, l.lastRun
 		now := g.now()
 		o := g.pool.Options() // with the masters of now
 		r := admission.Request{
@@ -165,7 +166,8 @@ func (d *attempt) admitOnce() (admission.Admission, error) {
 		if err != nil {
 			return a, err
 		}
-		if a.Incarnation.Identity != r.Invalidate && a.Score >= least {
+		lost := run != "" && a.LowestSince(run) < acked // what this daemon saw acknowledged before
+		if a.Incarnation.Identity != r.Invalidate && a.Score >= least && !lost {
 			return a, nil
 		}
 		g.mu.Lock()

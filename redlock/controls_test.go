@@ -57,6 +57,7 @@ func controls() []control {
 		{"one-kind", "TestExtend_CopiesOfTwoKindsDoNotAddUp", "one copy of the writer and one of a reader"},
 		{"one-seal", "TestFence_ReadersThatComeAtOnceNeverShareOne", "was given to two readers"},
 		{"counted-permits", "TestPermits_ThreeMinoritiesOfTwoPermitsAreNotThreeHolders", "3 tokens hold 2 permits"},
+		{"admitted-at", "TestIncarnation_OfADurableMasterThatLostAcknowledgedWritesEnds", twoHolders},
 		{"fair-unasked", "TestFair_AWriterAmongContinuousReadersWaitsForOneGeneration", "passed an established writer"},
 		{"claims", "TestAdmission_ADaemonThatMissedAChangeGetsNoQuorum", twoHolders},
 		{"claims", "TestFollow_FiveMastersBecomeThreeBesideADaemonOfTheFive", twoHolders},

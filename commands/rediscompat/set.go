@@ -126,6 +126,7 @@ func (h *handlers) replace(c *commands.Call, r redlock.LockRequest, watch dropin
 	}, func(done bool, err error) {
 		if err == nil && done {
 			h.deps.Users.Changed(at, 0) // for any holder
+			c.SawHeld(r.Key, r.Token, 0)
 			slot.Fill(at, r.Token, r.TTL)
 		} else {
 			slot.Free()

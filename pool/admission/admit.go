@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -33,6 +34,24 @@ const MaxSkew = 500 * time.Millisecond
 type Admission struct {
 	Incarnation *Incarnation
 	Score       int64
+	processes   string // see admit.lua
+}
+
+// LowestSince is the lowest register with which a process of the incarnation has begun since the one
+// with this run_id: a later vote raises the register above what the process had lost.
+func (a *Admission) LowestSince(run string) int64 {
+	lowest := int64(math.MaxInt64)
+	for rest := a.processes; ; {
+		entry, after, whole := strings.Cut(rest, ";")
+		id, score, _ := strings.Cut(entry, "=")
+		if !whole || id == run {
+			return lowest
+		}
+		if register, err := strconv.ParseInt(score, 10, 64); err == nil {
+			lowest = min(lowest, register)
+		}
+		rest = after
+	}
 }
 
 // Request is what the script receives.
@@ -96,7 +115,7 @@ func (q *Request) read(r wire.Reply) (Admission, error) {
 	detail := r.Items[1].Str
 	switch r.Items[0].Str {
 	case "OK":
-		if len(r.Items) != 4 {
+		if len(r.Items) != 5 {
 			return Admission{}, Unfitf("the admission script answered something unexpected")
 		}
 		incarnation, err := ParseIdentity(detail)
@@ -104,7 +123,7 @@ func (q *Request) read(r wire.Reply) (Admission, error) {
 		if err != nil || !ok {
 			return Admission{}, Unfitf("the admission script answered something unexpected: %v", err)
 		}
-		return Admission{incarnation, score}, nil
+		return Admission{incarnation, score, r.Items[4].Str}, nil
 	case "REPLICA":
 		return Admission{}, Unfitf("is a %s: masters are independent, %s", detail, emptyReplica)
 	case "PROMOTED":

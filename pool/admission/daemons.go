@@ -4,6 +4,7 @@
 package admission
 
 import (
+	"cmp"
 	"net"
 	"net/url"
 	"os"
@@ -44,10 +45,7 @@ func connectionPrefix(group string) string { return "redlockd:" + url.QueryEscap
 // epochs, in the order of their names. Daemons of earlier versions have no name.
 func Daemons(link wire.Link, group string) ([]Daemon, error) {
 	reply, err := wire.AskOne(link, "CLIENT", "LIST", "TYPE", "normal")
-	if err == nil {
-		err = reply.Err
-	}
-	if err != nil {
+	if err = cmp.Or(err, reply.Err); err != nil {
 		return nil, err
 	}
 	return DaemonsOf(reply.Str, group), nil

@@ -47,6 +47,12 @@ func ChangeMasters(ctx context.Context, o pool.Options, change MastersChange, fo
 func (g *group) presentList(ctx context.Context) (newest admission.StoredConfiguration, err error) {
 	c := &change{group: g, out: io.Discard} // Reconfigure reports what it does not reach
 	defer func() { closeAll(c.all) }()
+	return c.present(ctx)
+}
+
+// present reads the masters of the options, and those of the newest configuration that they carry.
+func (c *change) present(ctx context.Context) (newest admission.StoredConfiguration, err error) {
+	g := c.group
 	c.connect(ctx, g.options.Masters)
 	if err := c.read(); err != nil {
 		return newest, err

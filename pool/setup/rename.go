@@ -73,7 +73,7 @@ func (g *group) rename(ctx context.Context, out io.Writer) (done bool, err error
 		c.connect(ctx, newest.Former.Masters)
 	}
 	stay := slices.DeleteFunc(slices.Clone(c.all), func(one *candidate) bool { return !has(g.options.Configuration(0), one.master.Name) })
-	if err := errors.Join(distinct(c.all, "reconfigure"), checkClocks(stay)); err != nil {
+	if err := errors.Join(distinct(c.all, "reconfigure"), checkClocks(stay, "reconfigure")); err != nil {
 		return false, err
 	}
 	if err := c.read(); err != nil {
@@ -100,23 +100,20 @@ func (c *change) connect(ctx context.Context, masters []wire.Master) {
 		} else {
 			m = c.group.withLogin(m)
 		}
-		link, err := c.group.dial(ctx, m, 0)
-		if err != nil {
-			fmt.Fprintf(c.out, "%s is not reached: %v\n", m.Name, err)
-			continue
+		switch one, err := c.group.connect(ctx, m); {
+		case err == nil:
+			c.all = append(c.all, one)
+		case one == nil:
+			fmt.Fprintf(c.out, "%s is not reached: %v\n", m.Name, errors.Unwrap(err))
+		default:
+			fmt.Fprintf(c.out, "%s is left alone: it %v\n", m.Name, errors.Unwrap(err))
+			one.link.Close()
 		}
-		one := &candidate{master: m, link: link}
-		if one.info, err = admission.Probe(link, c.group.options.Clock); err != nil {
-			fmt.Fprintf(c.out, "%s is left alone: it %v\n", m.Name, err)
-			link.Close()
-			continue
-		}
-		c.all = append(c.all, one)
 	}
 }
 
 func (c *change) read() error {
-	return c.group.readSeals(c.all, "reconfigure: master %s, database %d: %w (--databases is the number in use)", "reconfigure: reading records in database %d: %w")
+	return c.group.readSeals(c.all, "reconfigure")
 }
 
 func has(c *admission.Configuration, name string) bool {
@@ -225,8 +222,7 @@ func (c *change) rest(ctx context.Context, newest admission.StoredConfiguration)
 	if wait <= 0 {
 		return nil
 	}
-	fmt.Fprintf(c.out, text, humanDuration(wait))
-	if err := c.group.sleep(ctx, wait); err != nil {
+	if err := c.group.countdown(ctx, wait, text, c.out); err != nil {
 		return err
 	}
 	return c.read()
@@ -407,13 +403,8 @@ func (c *change) begin(one *candidate, db int, of admission.StoredConfiguration,
 	options := c.group.optionsOf(of.Now)
 	r := c.group.request(one, db, of)
 	r.Fingerprint = options.Fingerprint(db, of.Now.Mark(), one.master.Name)
-	r.Floor, r.Lost = one.seals[db].minRegister, true
-	for _, other := range c.all {
-		r.Floor = max(r.Floor, other.seals[db].register)
-		if incarnation, err := admission.ParseIdentity(other.seals[db].identity); err == nil {
-			r.LeastBase = max(r.LeastBase, incarnation.Base)
-		}
-	}
+	r.Floor, r.LeastBase = highest(c.all, db)
+	r.Floor, r.Lost = max(r.Floor, one.seals[db].minRegister), true
 	r.Clock = clock.Micros(c.group.options.Clock.Now()) + offset
 	_, err := admission.Admit(one.link, r)
 	return err

@@ -143,7 +143,7 @@ func (c *change) carriesNext(one *candidate) bool {
 
 // rival is the error if a master carries another change of the former configuration.
 func (c *change) rival(one *candidate) error {
-	if err := c.group.readSeals([]*candidate{one}, "reconfigure: master %s, database %d: %w", "reconfigure: reading records in database %d: %w"); err != nil {
+	if err := c.group.readSeals([]*candidate{one}, "reconfigure"); err != nil {
 		return err
 	}
 	for _, s := range one.seals {

@@ -73,20 +73,28 @@ func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stde
 			return setup.Check(ctx, o, setup.CheckTerms{Performance: c.Performance}, out)
 		}),
 		"reconfigure": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
-			return setup.Reconfigure(ctx, o, c.Force, out)
+			return awaited(ctx, setup.Reconfigure(ctx, o, c.Force, out), o, c, out)
 		}),
 		"masters": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
 			join, err := poolOptions(configs.Config{Masters: c.Join}, nil) // reads their certificates
 			if err != nil {
 				return err
 			}
-			return setup.ChangeMasters(ctx, o, setup.MastersChange{Join: join.Masters, Leave: c.Leave}, c.Force, out)
+			return awaited(ctx, setup.ChangeMasters(ctx, o, setup.MastersChange{Join: join.Masters, Leave: c.Leave}, c.Force, out), o, c, out)
 		}),
 		"quarantine": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
 			return setup.Quarantine(ctx, o, c.Master, out)
 		}),
 	}
 	return app.Run(ctx, args)
+}
+
+// awaited waits for the masters after a change that succeeded, if the operator wants it.
+func awaited(ctx context.Context, err error, o pool.Options, c cli.CommandLine, out io.Writer) error {
+	if err != nil || !c.Wait {
+		return err
+	}
+	return setup.AwaitVotes(ctx, o, out)
 }
 
 // withAddressHint adds what to do if another process listens on an address of the daemon.

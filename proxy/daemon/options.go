@@ -38,7 +38,7 @@ func poolOptions(config configs.Config, logger *slog.Logger) (pool.Options, erro
 		Databases: config.Databases, Logger: logger, AwaitBootstrap: true,
 	}
 	for _, m := range config.Masters {
-		master := pool.Master{Name: m.Name, Network: m.Network, Address: m.Address, Username: m.Username, Password: m.Password}
+		master := pool.Master{Name: m.Name, Network: m.Network, Address: m.Address, Username: m.Username, Password: string(m.Password)}
 		if m.TLS != nil {
 			var err error
 			if master.TLS, err = m.TLS.Load(); err != nil {

@@ -42,13 +42,17 @@ func nodeLocks() []run {
 }
 
 func goLocks() []run {
-	program := func(library, as, remark string) run {
-		return run{library: library, as: "lock library, " + as, remark: remark, command: []string{"{built}/go-locks/locks", library}}
+	program := func(library, as, remark string, arguments ...string) run {
+		return run{library: library, as: "lock library, " + as, remark: remark, command: append([]string{"{built}/go-locks/locks"}, arguments...)}
 	}
+	tests := program("rueidislock", "its own tests", "all of them, unmodified but for the address", "tests", "{built}/go-locks/rueidislock.test")
+	tests.suite = true
 	return []run{
-		program("redsync", "go-redis", ""),
-		program("redislock", "go-redis", ""),
-		program("rueidislock", "DisableCache", "renews by itself: nothing of it expires"),
+		program("redsync", "go-redis", "", "redsync"),
+		program("redislock", "go-redis", "", "redislock"),
+		program("rueidislock", "client tracking", "renews by itself: nothing of it expires", "rueidislock"),
+		program("rueidislock", "DisableCache", "renews by itself: nothing of it expires", "rueidislock-polling"),
+		tests,
 	}
 }
 

@@ -15,6 +15,12 @@ import (
 // lockSteps that every program of a lock library reports, in this order.
 var lockSteps = []string{"acquire", "contention", "extend", "release", "expiry", "killed", "close"}
 
+// suiteSteps are those of a library's own tests.
+var suiteSteps = []string{"tests", "close"}
+
+// suitePatience is how much more time than a story these have: they sleep much.
+const suitePatience = 4
+
 // refusedSteps are those of a library that the daemon does not serve.
 var refusedSteps = []string{"refused", "close"}
 
@@ -23,6 +29,8 @@ func (r run) steps() []string {
 	switch {
 	case r.refusal != "":
 		return refusedSteps
+	case r.suite:
+		return suiteSteps
 	case r.example:
 		return r.exampleSteps()
 	case r.cluster:
@@ -44,10 +52,14 @@ func playOwn(ctx context.Context, o options, s *stand, r run, number int) (out o
 	out.run = r
 	defer func() { out.took = time.Since(began) }()
 	own := &stand{dir: filepath.Join(s.dir, "own-"+strconv.Itoa(number)), binary: s.binary, size: 5}
-	options := []string{"--master-timeout", lockLate, "--no-ttl", "lease", "--long-ttl", "clamp", "--ids-durability", "off"}
+	settings := []string{"--master-timeout", lockLate, "--no-ttl", "lease", "--long-ttl", "clamp", "--ids-durability", "off"}
 	environ := []string{"REDLOCKD_KEY=interop"}
-	if r.cluster {
-		own.size, options, environ = 3, []string{announced}, append(environ, "REDLOCKD_OUTAGE=end")
+	switch {
+	case r.suite:
+		settings = []string{"--compat-test", "--long-ttl", "clamp"}
+		o.patience *= suitePatience
+	case r.cluster:
+		own.size, settings, environ = 3, []string{announced}, append(environ, "REDLOCKD_OUTAGE=end")
 	}
 	if err := os.Mkdir(own.dir, 0o700); err != nil {
 		out.problem = err.Error()
@@ -59,7 +71,7 @@ func playOwn(ctx context.Context, o options, s *stand, r run, number int) (out o
 		out.problem = err.Error()
 		return out
 	}
-	d, err := startDaemon(own, strconv.Itoa(number), options...)
+	d, err := startDaemon(own, strconv.Itoa(number), settings...)
 	if err != nil {
 		out.problem = err.Error()
 		return out
@@ -67,7 +79,7 @@ func playOwn(ctx context.Context, o options, s *stand, r run, number int) (out o
 	defer func() { d.process.terminate() }()
 	d.masters = own.masters
 	if r.cluster {
-		if d.peer, err = startDaemon(own, strconv.Itoa(number)+"-peer", options...); err != nil {
+		if d.peer, err = startDaemon(own, strconv.Itoa(number)+"-peer", settings...); err != nil {
 			out.problem = err.Error()
 			return out
 		}
@@ -81,8 +93,10 @@ func playOwn(ctx context.Context, o options, s *stand, r run, number int) (out o
 		out.follow(ctx, o, d, append(environ, "REDLOCKD_ADDR="+d.address))
 	}
 	out.judge(false)
-	if complaints := d.complaints(); complaints != "" {
-		out.fail("the daemon's log: %s", complaints)
+	for one := d; one != nil; one = one.peer {
+		if complaints := one.complaints(); complaints != "" {
+			out.fail("the daemon's log: %s", complaints)
+		}
 	}
 	return out
 }

@@ -20,6 +20,7 @@ type run struct {
 	locks    bool   // a lock library that takes the daemon for one Redis, see locks.go
 	example  bool   // a program of commands/examples, see examples.go
 	cluster  bool   // the library's cluster mode, over two daemons
+	suite    bool   // of lock libraries: the tests that it has itself
 	lacks    string // a step of lock libraries that it has no call for
 	refusal  string // how the error begins by which the daemon refuses it
 
