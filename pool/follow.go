@@ -60,6 +60,7 @@ func (p *Pool) Follow(masters []Master, prefixes []string, known admission.Known
 	for _, g := range groups {
 		g.Keys.Follow(list)
 		g.Events.Follow(list)
+		g.Daemons.Follow(list)
 	}
 	return nil
 }
