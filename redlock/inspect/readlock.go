@@ -43,6 +43,8 @@ type LockView struct {
 	Queued  int            // entries in the queue over all daemons, as most masters have it
 	Wanted  *string        // text of the latest request to let go, if this daemon holds it for a connection; nil = none
 
+	undecided error // why a token that is not confirmed may hold the key; nil if the state is decided
+
 	// unseen: too few masters prove that they have no copy of an unlisted lease, so a
 	// token that no master shows may hold the key.
 	unseen bool
@@ -77,6 +79,34 @@ type LockOnMaster struct {
 	queued  int
 	holders []shownHolder
 	absence pool.Absence // set if the master is not known, or quarantined
+}
+
+// HighestFence is that of the holders, 0 if none is known.
+func (v *LockView) HighestFence() (highest engine.Fence) {
+	for i := range v.Holders {
+		highest = max(highest, v.Holders[i].Fence)
+	}
+	return highest
+}
+
+// ModeWord is the mode of the holders for people.
+func (v *LockView) ModeWord() string {
+	return v.Mode.Word(len(v.Holders) > 0 && engine.OwnerOf(v.Holders[0].Token) != "")
+}
+
+// Levels are those of a reentrant lock's owner, the longest first. Some may not be confirmed. The
+// error is *NoQuorum if it is not known whether the owner has any.
+func (v *LockView) Levels(owner engine.Token) (levels []Holder, err error) {
+	confirmed := false
+	for _, h := range v.Holders {
+		if engine.OwnerOf(h.Token) == owner {
+			levels, confirmed = append(levels, h), confirmed || h.Confirmed
+		}
+	}
+	if !confirmed && (v.unseen || len(levels) > 0) {
+		err = v.undecided
+	}
+	return levels, err
 }
 
 // shownHolder is one holder on one master.
@@ -140,6 +170,9 @@ func (l *Inspector) readLock(db int, key engine.Key, done func(LockView, error))
 			}
 		}
 		view, err := l.aggregate(masters)
+		if view.State == LockUndecided {
+			view.undecided = l.engine.NoQuorum(showingAll(masters), "who holds it is not known")
+		}
 		view.Waiters, view.Wanted = l.local.Waiters(db, key), l.local.Wanted(db, key)
 		for i := range view.Holders {
 			h := &view.Holders[i]

@@ -106,7 +106,9 @@ func (c *acquireCall) startBallot(b *engine.Batch, f lockMode) {
 	c.tries++
 	a.token = c.request.Token
 	if a.token == "" {
-		a.token = c.leases.tokens()
+		if a.token = c.leases.tokens(); c.request.Reenters != "" {
+			a.token = engine.LevelOf(c.request.Reenters, a.token)
+		}
 	} else {
 		a.connectedAt = new([quorum.MaxMasters]time.Duration)
 	}

@@ -14,6 +14,7 @@ for i, lock in ipairs(KEYS) do
   if kind == 'zset' and reads then
     had[i] = tonumber(redis.call('ZSCORE', lock, token) or '-1')
     if had[i] < now then had[i] = nil end
+    if excludes(lock, token) then return {0, i} end
   elseif kind == 'string' and not reads and redis.call('GET', lock) == token and endOf(lock) >= 0 then
     had[i] = endOf(lock)
   elseif kind ~= 'none' then

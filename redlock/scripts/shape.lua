@@ -23,6 +23,17 @@ local function kindOf(key)
 end
 -- Removes readers whose time is over. Strictly less: a key lasts through its last ms.
 local function purge(key, now) redis.call('ZREMRANGEBYSCORE', key, '-inf', '(' .. digits(now)) end
+-- The owner of a level of a reentrant lock, whose token is owner, '#' and 27 characters; ''
+-- of every other token.
+local function ownerOf(token)
+  return string.byte(token, -28) == 35 and string.sub(token, 1, -29) or ''
+end
+-- Whether readers are there that this one may not join: levels of one owner are alone, and
+-- so all that are there have the same owner, or none has one.
+local function excludes(key, token)
+  local last = redis.call('ZRANGE', key, -1, -1)[1]
+  return last and ownerOf(last) ~= ownerOf(token)
+end
 -- A string becomes readers by DEL, ZADD and PEXPIREAT. A write that the daemon's user may
 -- not make, or that the master refuses, must fail while the string is still there. So
 -- each write is tried first with arguments that change nothing. Returns the first error,

@@ -1,4 +1,4 @@
--- Acquire as a reader. The writer with this token whose copy ends exactly at ARGV 3
+-- Acquire as a reader, or as a level of a reentrant lock beside levels of its owner only. The writer with this token whose copy ends exactly at ARGV 3
 -- becomes one. A command that comes late, after the token has become the writer again
 -- through another daemon, finds another expiry. KEYS 1 lock. ARGV 1 token 2 E, ms of the
 -- master's clock 3 the expiry of the writer's copy, '' = no writer is downgraded. Returns
@@ -24,8 +24,13 @@ if kind == 'string' then
   redis.call('DEL', lock)
 else
   purge(lock, now)
+  if excludes(lock, ARGV[1]) then return 0 end
   local had = redis.call('ZSCORE', lock, ARGV[1])
-  if had then said, ends = 2, prolonged(tonumber(had), E) end
+  if had then
+    said, ends = 2, prolonged(tonumber(had), E)
+  elseif ownerOf(ARGV[1]) ~= '' then -- an outer level never outlasts an inner one
+    ends = math.max(E, lastOf(lock) or E)
+  end
 end
 redis.call('ZADD', lock, digits(ends), ARGV[1])
 redis.call('PEXPIREAT', lock, digits(lastOf(lock)))
