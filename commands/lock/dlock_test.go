@@ -25,6 +25,9 @@ func TestDLOCK_ServesEveryOptionOfItsRow(t *testing.T) {
 			if value := map[string]string{"LIMIT": "3", "TOKEN": "12345678", "WAIT": "0", "HOLD": "1000", "META": "note"}[option.Word]; value != "" {
 				given = append(given, value)
 			}
+			if option.Word == "REENTRANT" {
+				given = append(given, "TOKEN", "12345678")
+			}
 			h.deps.MaxWait = 1
 			words := arg.Read(given, options)
 			var request redlock.LockRequest

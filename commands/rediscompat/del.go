@@ -7,6 +7,7 @@ package rediscompat
 import (
 	"errors"
 	"math"
+	"strings"
 	"time"
 
 	"redlockd/commands"
@@ -20,6 +21,9 @@ import (
 // del reads before it deletes, so its rows are barriers: a later command of the
 // pipeline must find the keys as del leaves them.
 func (h *handlers) del(c *commands.Call) error {
+	if len(c.Args) == 2 && strings.HasPrefix(c.Args[1], redissonLatch) {
+		return c.Reply(commands.Int(0))
+	}
 	keys, err := h.keysOf(c)
 	if keys == nil || !mayForce(c) {
 		return err
