@@ -39,7 +39,7 @@ type LockRequest struct {
 
 	Mode Mode
 	// Reenters is the owner of a reentrant lock, "" for none. Its levels hold the key together, and
-	// nothing else does beside them. A level is a Shared lock whose token is generated.
+	// nothing else does beside them. A level is a Shared lock whose token is generated: Token is "".
 	Reenters engine.Token
 	Fair     bool // first come, first served, over all daemons
 	// Valued: a client of plain SET NX chose Token as the value. To such a client an equal
