@@ -11,7 +11,9 @@
 package inspect
 
 import (
+	"cmp"
 	"log/slog"
+	"slices"
 	"strconv"
 	"time"
 
@@ -182,6 +184,26 @@ func (l *Inspector) readLock(db int, key engine.Key, done func(LockView, error))
 			}
 		}
 		done(view, err)
+	})
+}
+
+// Describe replaces the text of a token's note, for people. The result is false if the token does
+// not hold the key.
+func (l *Inspector) Describe(id engine.LeaseID, text string, done func(bool, error)) {
+	l.ReadLock(id.DB, id.Key, func(v LockView, err error) {
+		at := slices.IndexFunc(v.Holders, func(h Holder) bool { return h.Token == id.Token })
+		switch {
+		case err != nil || at < 0 && !v.unseen:
+			done(false, err)
+		case at < 0 || !v.Holders[at].Confirmed:
+			done(false, v.undecided)
+		default:
+			h := &v.Holders[at]
+			note := cmp.Or(h.Note, &lease.Note{})
+			note.Meta, note.Fence = text, max(note.Fence, h.Fence)
+			l.leases.ReplaceNote(id, *note, h.Left)
+			done(true, nil)
+		}
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
-	"redlockd/redlock/events"
 	"redlockd/redlock/quorum"
 )
 
@@ -277,8 +276,8 @@ func (a *lockBallot) grant(fence int64) {
 	}
 	r.eachLease(a.token, func(id engine.LeaseID) {
 		l.records.note(id, known, now)
-		l.events.Emit(events.Acquired, id, g.Fence, known.gone-now)
-		l.writeNote(id, known.note, known.until)
+		l.events.EmitAcquired(id, g.Fence, known.gone-now, r.Meta)
+		l.writeNote(id, known.note, known.until, false)
 	})
 	if r.Hold != nil {
 		g.Hold = l.changes.Granted(g, a, r.Hold)

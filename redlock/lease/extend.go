@@ -186,7 +186,7 @@ func (e *extension) grant(lost [quorum.MaxMasters]bool) {
 		before := l.records.prolong(id, longer, e.records[i], now)
 		l.events.Emit(events.Extended, id, before.fence, longer.gone-now)
 		if before.until < until {
-			l.writeNote(id, before.note, until)
+			l.writeNote(id, before.note, until, true)
 		}
 	}
 	if e.exact {
