@@ -28,7 +28,7 @@ type fakeInspect struct {
 	revoked []string
 
 	described []string
-	most    int
+	most      int
 }
 
 func (f *fakeInspect) ReadLock(_ int, key redlock.Key, done func(redlock.LockView, error)) {

@@ -38,7 +38,7 @@ func TestDLOCK_REENTRANTMakesTheTokenTheOwners(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	for words, want := range map[string]string{
-		"REENTRANT": "needs TOKEN",
+		"REENTRANT":                                                 "needs TOKEN",
 		"TOKEN owner-of-a REENTRANT FAIR":                           "REENTRANT and FAIR contradict",
 		"TOKEN owner-of-a REENTRANT SHARED":                         "contradict",
 		"TOKEN owner-of-a LIMIT 2 REENTRANT":                        "contradict",

@@ -43,6 +43,7 @@ type Config struct {
 	MastersFile              string   // where Masters were read from, "" if they were given
 	Embedded                 int      // 0 if and only if Masters are given
 	Group, KeyPrefix         string
+	KeyPrefixes              []string // of all daemons of the group; none = those that it has
 	Databases                int
 	MasterTimeout            time.Duration
 	RestartGuard             string
@@ -54,6 +55,7 @@ type Config struct {
 	ScriptClasses                               []string // "<sha1>=<class>…" each
 	IDsDurability                               string
 	LockInfo                                    bool
+	FairKeys                                    string // pattern; "" = none
 
 	AdminListen         string
 	MetricsPrefixes     []string // of keys, each a label of metrics

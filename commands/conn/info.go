@@ -160,6 +160,12 @@ func (h *handlers) infoMasters(p *infoPage) {
 	for i := range masters {
 		p.line(fmt.Sprintf("master%d", i), masterFields(&masters[i].Status))
 	}
+	daemons := pool.Daemons(masters)
+	p.line("daemons", len(daemons))
+	p.line("daemons_stale", len(pool.StaleDaemons(masters)))
+	for i, d := range daemons {
+		p.line(fmt.Sprintf("daemon%d", i), fmt.Sprintf("name=%s,address=%s,epoch=%d", commands.Field(d.Name), commands.Field(d.Address), d.Epoch))
+	}
 }
 
 // masterFields is one master in a line of name=value pairs.

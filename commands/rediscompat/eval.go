@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/commands/arg"
 	"redlockd/commands/dropin"
 	"redlockd/redlock"
@@ -43,10 +44,8 @@ func (h *handlers) evaluate(c *commands.Call, bySHA, reads bool) error {
 	if err := e.arguments(c.Args); err != nil {
 		return err
 	}
-	known := true
 	if bySHA {
 		e.sha = strings.ToLower(c.Args[1])
-		e.text, known = h.scripts.text(c.Client.User, e.sha)
 	} else {
 		if err := checkScript(c.Args[1]); err != nil {
 			return err
@@ -57,11 +56,17 @@ func (h *handlers) evaluate(c *commands.Call, bySHA, reads bool) error {
 	if script := redissonScripts[e.sha]; script != nil {
 		return e.serveRedisson(script)
 	}
-	switch {
-	case !c.MayUseAll(e.keys...):
+	if !c.MayUseAll(e.keys...) {
 		return nil
-	case !known:
-		return c.Reply(errNoScript)
+	}
+	if h.nextIDs.isScript(e) {
+		return h.nextIDs.set(c, access.HeldKey{DB: e.db, Key: e.keys[0]}, e.given.Args[0])
+	}
+	if bySHA {
+		var ok bool
+		if e.text, ok = h.scripts.text(c.Client.User, e.sha); !ok {
+			return c.Reply(errNoScript)
+		}
 	}
 	if e.class = h.deps.Scripts.BySHA(e.sha, e.given); e.class != nil {
 		return e.serve()

@@ -69,6 +69,10 @@ func (f *fakeReader) ListLocks(r redlock.Listing, done func(redlock.LockPage, er
 	done(p, failure)
 }
 
+func (f *fakeReader) Track(int, redlock.Key, redlock.Seen, func(bool)) func() {
+	panic("the page tracks no keys")
+}
+
 func (f *fakeReader) Waiting(_ int, wanted func(redlock.Key) bool, _ int) (list []redlock.Waiting, all int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,6 +98,10 @@ func (f *fakeReader) Listen(_ int, heard func(redlock.Event)) (end func()) {
 func (f *fakeReader) Force(redlock.ForceRequest, func(bool, error)) { panic("nothing is forced here") }
 
 func (f *fakeReader) Revoke(int, redlock.Key, string) int { panic("nothing is revoked here") }
+
+func (f *fakeReader) Describe(redlock.Lease, string, func(bool, error)) {
+	panic("nothing is described here")
+}
 
 func (f *fakeReader) listening() bool {
 	f.mu.Lock()

@@ -12,6 +12,7 @@ package inspect
 
 import (
 	"cmp"
+	"hash/maphash"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -137,6 +138,7 @@ type Inspector struct {
 	leases *lease.Leases
 	logger *slog.Logger
 	local  Local
+	walks  reported
 }
 
 // Local is what this daemon alone knows of a key.
@@ -147,7 +149,7 @@ type Local struct {
 
 // New returns an Inspector.
 func New(e *engine.Engine, l *lease.Leases, logger *slog.Logger, local Local) *Inspector {
-	return &Inspector{engine: e, leases: l, logger: logger, local: local}
+	return &Inspector{engine: e, leases: l, logger: logger, local: local, walks: reported{seed: maphash.MakeSeed()}}
 }
 
 // ReadLock reads one lock from every master.

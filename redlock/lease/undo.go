@@ -53,7 +53,7 @@ func (a *lockBallot) undoWithin(lane int, c copyState, key string, token engine.
 	}
 	engine.RetryUntilAnswered(a.call.group, lane, key, pool.PendingRelease{
 		Args:        append(l.releaseWords(key, token, ends), slot...),
-		Until:       a.start + lasts + 4*l.engine.MasterTimeout,
+		Until:       a.start + lasts + a.call.request.Delay + 4*l.engine.MasterTimeout,
 		ConnectedAt: a.soleConnection(lane, c, token),
 	})
 }

@@ -50,8 +50,8 @@ func brokenPermits() []Mutant {
 		patched("multi-undo", "of several keys only the first one is given back by a failed attempt",
 			Change{"redlock/lease/multi.go", "\tfor _, key := range a.rest {\n\t\ta.undo(lane, c, key)\n", "\tfor _, key := range a.rest {\n\t\tif pool.Broken(\"multi-undo\") {\n\t\t\tbreak\n\t\t}\n\t\ta.undo(lane, c, key)\n"}).in("pairs-3"),
 		patched("multi-hold", "of several keys only the first one is given back when their holder goes",
-			Change{"redlock/lease/lease.go", "\tfor _, id := range g.Leases() {\n\t\tl.releaseAlways(events.Released, nil, id, only,",
-				"\tfor i, id := range g.Leases() {\n\t\tif i > 0 && pool.Broken(\"multi-hold\") {\n\t\t\tbreak\n\t\t}\n\t\tl.releaseAlways(events.Released, nil, id, only,"}).in("waits-3"),
+			Change{"redlock/lease/lease.go", "\tfor _, id := range g.Leases() {\n\t\tl.engine.EnterAlways()\n",
+				"\tfor i, id := range g.Leases() {\n\t\tif i > 0 && pool.Broken(\"multi-hold\") {\n\t\t\tbreak\n\t\t}\n\t\tl.engine.EnterAlways()\n"}).in("waits-3"),
 		patched("multi-extend", "of several keys one that is another's is prolonged, too",
 			Change{scripts + "multiextend.lua", "if kind == 'string' and redis.call('GET', lock) == token then", "if kind == 'string' and (i > 1 or redis.call('GET', lock) == token) then"}).in("torn-3"),
 	}
@@ -81,7 +81,7 @@ func brokenCycles() []Mutant {
 		patched("cycle-own", "a reader that upgrades waits for itself",
 			Change{"redlock/wait/deadlock.go", "\treturn l.Token != w.request.Token && !together\n", "\treturn (l.Token != w.request.Token || pool.Broken(\"cycle-own\")) && !together\n"}).in("cycles-3"),
 		patched("cycle-queue", "the search ignores waiters that are blocked by earlier waiters",
-			Change{"redlock/wait/deadlock.go", "\tif ln == nil {\n\t\treturn false\n", "\tif ln == nil || pool.Broken(\"cycle-queue\") {\n\t\treturn false\n"}).in("cycles-3"),
+			Change{"redlock/wait/deadlock.go", "\tsteps, own := 0, w.queueID()\n", "\tif pool.Broken(\"cycle-queue\") {\n\t\treturn false\n\t}\n\tsteps, own := 0, w.queueID()\n"}).in("cycles-3"),
 		patched("cycle-over", "leases that have run out count",
 			Change{"redlock/lease/lease.go", "\treturn ok && known.until > l.engine.Recent()\n", "\treturn ok && (known.until > l.engine.Recent() || pool.Broken(\"cycle-over\"))\n"}).in("cyclefaults-3"),
 	}
