@@ -72,23 +72,31 @@ func (l *Leases) noteOf(r *LockRequest, fence engine.Fence) string {
 	return note.encode()
 }
 
-// writeNote keeps a note on every master until the lease lapses; "" is no note.
-func (l *Leases) writeNote(id engine.LeaseID, text string, until time.Duration) {
+// writeNote keeps a note on every master until the lease lapses; "" is no note. With prolongs, a
+// note that is there stays as it is: it may have been replaced through another daemon.
+func (l *Leases) writeNote(id engine.LeaseID, text string, until time.Duration, prolongs bool) {
 	if text != "" {
-		l.sendNote(nil, id, text, until)
+		l.sendNote(nil, id, text, until, prolongs)
 	}
+}
+
+// ReplaceNote replaces the note of a holder whose lease lasts for left.
+func (l *Leases) ReplaceNote(id engine.LeaseID, n Note, left time.Duration) {
+	text := n.encode()
+	l.records.describe(id, text)
+	l.writeNote(id, text, l.engine.Clock.Now()+left, false)
 }
 
 // dropNote drops the note of a lease that is being released; "" is no note.
 func (l *Leases) dropNote(b *engine.Batch, id engine.LeaseID, text string) {
 	if text != "" {
-		l.sendNote(b, id, "", 0)
+		l.sendNote(b, id, "", 0, false)
 	}
 }
 
 // sendNote writes or drops a note on every master. It is not repeated on a master that does
 // not answer: the note expires. It follows the acquire of its lock and precedes the release.
-func (l *Leases) sendNote(b *engine.Batch, id engine.LeaseID, text string, until time.Duration) {
+func (l *Leases) sendNote(b *engine.Batch, id engine.LeaseID, text string, until time.Duration, prolongs bool) {
 	l.engine.Submit(b, l.engine.Pool.Group(id.DB), &engine.Message{
 		Plan: pool.Props{Key: l.engine.MasterKey(id.Key), SharesKey: true},
 		Write: func(m *pool.SendContext, c *pool.Command) bool {
@@ -100,7 +108,7 @@ func (l *Leases) sendNote(b *engine.Batch, id engine.LeaseID, text string, until
 				}
 				end = m.Decimal(quorum.Expiry(m.Time, left, l.engine.Late))
 			}
-			c.Set("EVALSHA", l.engine.Scripts.Note, "1", NotesKey(l.engine, id.Key), string(id.Token), text, end)
+			c.Set("EVALSHA", l.engine.Scripts.Note, "1", NotesKey(l.engine, id.Key), string(id.Token), text, end, engine.Flag(prolongs))
 			return true
 		},
 	})
