@@ -39,7 +39,6 @@ func TestDLOCK_REENTRANTMakesTheTokenTheOwners(t *testing.T) {
 	}
 	for words, want := range map[string]string{
 		"REENTRANT":                                                 "needs TOKEN",
-		"TOKEN owner-of-a REENTRANT FAIR":                           "REENTRANT and FAIR contradict",
 		"TOKEN owner-of-a REENTRANT SHARED":                         "contradict",
 		"TOKEN owner-of-a LIMIT 2 REENTRANT":                        "contradict",
 		"TOKEN " + strings.Repeat("o", 485) + " REENTRANT":          "485 bytes, allowed are up to 484",

@@ -183,3 +183,33 @@ func TestReentrant_TheViewShowsTheLevels(t *testing.T) {
 	_, err = d.tryToSee("k")
 	noQuorum(t, err, "1 of 3")
 }
+
+// The queue of FAIR goes before everything else, but its waiters wait for the owner.
+func TestReentrant_TheOwnerPassesTheQueueOfFairAndOthersStandInIt(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon()
+	outer := one.get(level(ownerA))
+	first, _ := two.stands("k", LockRequest{})
+	second, _ := one.stands("k", level(ownerB))
+	third, _ := two.stands("k", level("owner-of-c"))
+	if n := c.do(0, "ZCARD", "redlockd:qw:k"); n != int64(3) {
+		t.Errorf("%v of three waiters wait for all before them", n)
+	}
+	again := level(ownerA)
+	inner := two.get(again)
+	again.Fair, again.Wait, again.TTL = true, patience, long
+	innermost := make(chan waited, 1)
+	one.Wait(nil, again, func(g Grant, err error) { innermost <- waited{"innermost", g, err} })
+	for _, token := range []Token{got(t, innermost).Token, inner.Token, outer.Token} {
+		if len(first)+len(second)+len(third) > 0 {
+			t.Fatal("a waiter was served beside the owner's levels")
+		}
+		one.free("k", token)
+	}
+	for _, out := range []chan waited{first, second, third} {
+		g := got(t, out)
+		one.free("k", g.Token)
+	}
+	c.noQueues("k")
+}

@@ -125,8 +125,6 @@ func levelTokens(request *redlock.LockRequest, reentrant bool) error {
 		return errors.New("option REENTRANT needs TOKEN: the owner that may take the lock again")
 	case len(token) > maxOwnerBytes:
 		return fmt.Errorf("option REENTRANT: a token of %d bytes, allowed are up to %d", len(token), maxOwnerBytes)
-	case request.Fair:
-		return errors.New("options REENTRANT and FAIR contradict each other: the owner would wait behind those that wait for it")
 	}
 	request.Reenters, request.Token = request.Token, ""
 	return nil

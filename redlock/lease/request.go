@@ -76,6 +76,9 @@ type Requester struct {
 	Trace *engine.Trace
 }
 
+// Writes reports whether the request waits in a queue as a writer does, for all before it.
+func (r *LockRequest) Writes() bool { return r.Mode != Shared || r.Reenters != "" }
+
 func (r *LockRequest) trace() *engine.Trace {
 	if r.Requester == nil {
 		return nil

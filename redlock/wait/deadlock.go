@@ -64,7 +64,7 @@ func (s *Queues) cycleLocked(w *waiter) []engine.Key {
 				for other := ln.head; other != nil && steps <= maxCycleSteps; other = other.next {
 					steps++
 					blocked = blocked || s.blockedBy(other, lease)
-					if owner := other.request.Owner; (blocked || queued && other.request.Token == "") && owner != nil && !visited[owner] {
+					if owner := other.request.Owner; (blocked || queued && other.request.Token == "" && other.request.Reenters == "") && owner != nil && !visited[owner] {
 						visited[owner] = true
 						queue = append(queue, visitedOwner{owner, lease.Key, at})
 					}
@@ -85,7 +85,7 @@ func (s *Queues) blocksLocked(w *waiter, l engine.LeaseID) bool {
 	}
 	steps, own := 0, w.queueID()
 	for _, ln := range s.byKey[dbKey{l.DB, l.Key}] {
-		if ln.queueID != own && (!ln.fair || w.request.Token != "") {
+		if ln.queueID != own && (!ln.fair || w.request.Token != "" || w.request.Reenters != "") {
 			continue
 		}
 		for other := ln.head; other != nil && other != w && steps < maxCycleSteps; other = other.next {
