@@ -92,6 +92,7 @@ type Masters interface {
 	EventCounts() redlock.EventCounts
 	InFlight() int // operations that have not been answered yet
 	Waiters() int  // requests that wait
+	Tracked() int  // keys that clients track
 	Holds() int    // leases that are renewed
 }
 
