@@ -13,6 +13,7 @@ import (
 	"redlockd/commands/dropin"
 	"redlockd/pool"
 	"redlockd/redlock"
+	"redlockd/redlock/slots"
 )
 
 // Locks decides the lock commands on a quorum of masters. Every operation
@@ -137,6 +138,8 @@ type Deps struct {
 	CompatTest  bool        // --compat-test; false: FLUSHDB, plain SET and their like are not served
 	Inspect     Inspect     // nil: DINFO, DLOCKS, DWAITERS and DFORCE are not served, subscribers receive nothing
 	Masters     Masters     // nil: DMASTERS is not served, INFO leaves out the sections Locks and Masters
+
+	Cluster func() slots.Division // nil: the daemon is no node of a cluster, --cluster-announce
 
 	KeyPrefix string        // stands before every key on the masters, --key-prefix
 	Databases int           // SELECT accepts 0 … Databases−1; 0 means 16

@@ -34,7 +34,7 @@ func (h *eventSubscriber) run(ctx context.Context) {
 	defer close(h.ended)
 	e := h.events
 	for {
-		err := wire.Subscribe(ctx, h.master, e.Channel(), e.Timeout, func() { h.since.Store(max(int64(e.Clock.Now()), 1)) }, e.deliver)
+		err := wire.Subscribe(ctx, h.master, e.Channel, e.Timeout, func() { h.since.Store(max(int64(e.Clock.Now()), 1)) }, e.deliver)
 		h.since.Store(0)
 		if ctx.Err() != nil {
 			return

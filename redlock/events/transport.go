@@ -93,7 +93,7 @@ func (s *dbEvents) onBatchTimer() {
 // accepts it makes no difference: another one does, or the message is lost.
 func (s *dbEvents) publish(message string) {
 	o := &engine.Message{Write: func(_ *pool.SendContext, c *pool.Command) bool {
-		c.Set("PUBLISH", s.group.Events.Channel(), message)
+		c.Set("PUBLISH", s.group.Events.Channel, message)
 		return true
 	}}
 	for lane := range s.events.engine.Pool.N() {
