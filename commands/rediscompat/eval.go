@@ -59,7 +59,7 @@ func (h *handlers) evaluate(c *commands.Call, bySHA, reads bool) error {
 	if !c.MayUseAll(e.keys...) {
 		return nil
 	}
-	if h.nextIDs.isScript(e) {
+	if !e.reads && h.nextIDs.isScript(e.sha, e.given) {
 		return h.nextIDs.set(c, access.HeldKey{DB: e.db, Key: e.keys[0]}, e.given.Args[0])
 	}
 	if bySHA {

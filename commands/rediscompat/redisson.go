@@ -121,9 +121,8 @@ func (e *evaluation) enter(yes func(redlock.Fence) commands.Reply, no func(ms in
 		return err
 	}
 	request := redlock.LockRequest{DB: at.DB, Key: at.Key, TTL: ttl, Mode: redlock.Shared, Reenters: at.Token, Requester: c.Client.Identity()}
-	a := &pendingAcquire{handlers: h, watch: e.watch}
+	a := h.pending(e.watch)
 	a.yes = func() commands.Reply { return yes(a.Granted.Fence) }
-	a.Locks, a.Answer = h.deps.Locks, a
 	if !a.Reserve(c, &request) {
 		return nil
 	}

@@ -24,6 +24,8 @@ import (
 	"redlockd/proxy"
 	"redlockd/proxy/tlsconf"
 	"redlockd/redlock"
+	"redlockd/redlock/homes"
+	"redlockd/redlock/slots"
 )
 
 // poolOptions reads the certificates that the masters name; the error is a
@@ -77,6 +79,14 @@ func lockerOptions(config configs.Config, logger *slog.Logger) redlock.Options {
 		MaxWaiters: config.MaxWaiters, MaxWaitersPerKey: config.MaxWaitersPerKey,
 		VolatileIDs: volatileIDs(config), LockInfo: config.LockInfo, Logger: logger,
 	}
+}
+
+// announce makes this daemon a node of a cluster; without --cluster-announce it returns nil.
+func announce(config configs.Config, logger *slog.Logger, masters *pool.Pool) *homes.Homes {
+	if config.ClusterAnnounce == "" {
+		return nil
+	}
+	return homes.New(config.ClusterAnnounce, slots.All(), logger, masters)
 }
 
 // accessControl is which users may connect and which scripts they may send.

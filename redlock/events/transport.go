@@ -44,10 +44,9 @@ const (
 
 // batch is the next batch to send. dbEvents.mu guards it.
 type batch struct {
-	text       []byte
-	number     uint64 // of the last batch
-	sending    bool   // the timer is set, or a batch is about to leave
-	batchTimer pool.Timer
+	text    []byte
+	number  uint64 // of the last batch
+	sending bool   // the timer is set, or a batch is about to leave
 }
 
 // addToBatchLocked adds an event to the next batch.
@@ -75,11 +74,7 @@ func (s *dbEvents) addToBatchLocked(ev *Event) {
 		return
 	}
 	s.sending = true
-	if s.batch.batchTimer == nil {
-		s.batch.batchTimer = s.clock().AfterFunc(batchInterval, s.onBatchTimer)
-		return
-	}
-	s.batch.batchTimer.Reset(batchInterval)
+	s.clock().AfterFunc(batchInterval, s.onBatchTimer)
 }
 
 // onBatchTimer sends the gathered batch.
@@ -94,7 +89,7 @@ func (s *dbEvents) onBatchTimer() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.text) > 0 { // gathered while this batch was sent
-		s.batch.batchTimer.Reset(batchInterval)
+		s.clock().AfterFunc(batchInterval, s.onBatchTimer)
 		return
 	}
 	s.sending = false
@@ -104,7 +99,7 @@ func (s *dbEvents) onBatchTimer() {
 // accepts it makes no difference: another one does, or the message is lost.
 func (s *dbEvents) publish(message string) {
 	o := &engine.Message{Write: func(_ *pool.SendContext, c *pool.Command) bool {
-		c.Set("PUBLISH", s.group.Events.Channel(), message)
+		c.Set("PUBLISH", s.group.Events.Channel, message)
 		return true
 	}}
 	for lane := range s.events.engine.Pool.N() {

@@ -113,7 +113,7 @@ func brokenCopies() []Mutant {
 		patched("upgrade-undo", "the undo of an upgrade takes the read lease, too",
 			Change{"redlock/lease/upgrade.go", takeBack, "\tif c == copyUpgraded && pool.Broken(\"upgrade-undo\") {\n\t\ta.undoWithin(lane, c, a.key, a.token, expiryRange{0, 2 * a.ends[lane]})\n\t\treturn\n\t}\n" + takeBack}).in("contest-3"),
 		patched("pending-release", "an unanswered release is not repeated",
-			Change{"pool/pendingrelease.go", "func (l *lane) retryLocked(d PendingRelease) {\n", "func (l *lane) retryLocked(d PendingRelease) {\n\tif Broken(\"pending-release\") {\n\t\treturn\n\t}\n"}),
+			Change{"pool/releaseretry.go", "func (l *lane) retryLocked(d PendingRelease) {\n", "func (l *lane) retryLocked(d PendingRelease) {\n\tif Broken(\"pending-release\") {\n\t\treturn\n\t}\n"}),
 	}
 }
 

@@ -115,13 +115,9 @@ func (j *checker) tick() int64 { j.serial++; return j.serial }
 
 // beforeAcquire is called when an acquire leaves its client; what it returns goes to
 // granted. That adds the grants since then: an acquire may be under way while another lock
-// comes and goes. Holders that may overlap are ordered against those that they exclude.
-func (j *checker) beforeAcquire(key string, mode redlock.Mode) (before int64) {
-	return j.beforeLevel(key, mode, "")
-}
-
-// beforeLevel is beforeAcquire for levels of an owner, which exclude all other readers.
-func (j *checker) beforeLevel(key string, mode redlock.Mode, owner redlock.Token) (before int64) {
+// comes and goes. Holders that may overlap are ordered against those that they exclude. The
+// levels of an owner, "" = readers, exclude those of others.
+func (j *checker) beforeAcquire(key string, mode redlock.Mode, owner redlock.Token) (before int64) {
 	r := j.lock(key)
 	switch mode {
 	case redlock.Exclusive:
@@ -162,7 +158,7 @@ func (j *checker) granted(d *daemon, key, token string, fence, before int64, unt
 	w.trace.note(key, "client holds %q by %s, fence %d, until %.3fms", key, abbreviate(token), fence, ms(until))
 	j.exclusive(r, t, until)
 	if until > w.now && !w.Scenario.Wiped {
-		before = max(before, j.beforeLevel(key, t.mode, redlock.OwnerOf(redlock.Token(token)))) // grants that came while this request was under way
+		before = max(before, j.beforeAcquire(key, t.mode, redlock.OwnerOf(redlock.Token(token)))) // grants that came while this request was under way
 	}
 	if fence != 0 {
 		if other := r.fences[fence]; other != "" && other != token {

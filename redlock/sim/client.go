@@ -155,7 +155,7 @@ func (c *locking) acquire(d *daemon, token redlock.Token) {
 	if n := w.Scenario.Owners; n > 0 && c.mode == redlock.Shared && token == "" && !w.chance(5) {
 		request.Reenters = redlock.Token(fmt.Sprint("owner-", w.random.IntN(n)))
 	}
-	before := w.checker().beforeLevel(c.key, c.mode, request.Reenters)
+	before := w.checker().beforeAcquire(c.key, c.mode, request.Reenters)
 	if c.mode == redlock.Permits {
 		request.Limit = permits
 	}
