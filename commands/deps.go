@@ -13,6 +13,7 @@ import (
 	"redlockd/commands/dropin"
 	"redlockd/pool"
 	"redlockd/redlock"
+	"redlockd/redlock/slots"
 )
 
 // Locks decides the lock commands on a quorum of masters. Every operation
@@ -72,6 +73,9 @@ type Inspect interface {
 	// Listen calls onEvent for every event of a database's locks, one at a time, until
 	// end is called; one may still be on its way then.
 	Listen(db int, onEvent func(redlock.Event)) (end func())
+	// Track calls report once when a key is no longer as a client has seen it, or, with lost,
+	// when the masters cannot tell.
+	Track(db int, key redlock.Key, seen redlock.Seen, report func(lost bool)) (stop func())
 }
 
 // Masters shows the masters and the figures of the work done on them, and takes masters
@@ -112,6 +116,8 @@ type Connections interface {
 	Describe() []Description
 	// Cut closes a connection at once; false if there is none of that ID.
 	Cut(id int64) bool
+	// Client is one for Push and OnClose, which are safe for others; nil if there is none of that ID.
+	Client(id int64) *Client
 }
 
 // Policies for leases that Redis' own commands and scripts request.
@@ -132,6 +138,8 @@ type Deps struct {
 	CompatTest  bool        // --compat-test; false: FLUSHDB, plain SET and their like are not served
 	Inspect     Inspect     // nil: DINFO, DLOCKS, DWAITERS and DFORCE are not served, subscribers receive nothing
 	Masters     Masters     // nil: DMASTERS is not served, INFO leaves out the sections Locks and Masters
+
+	Cluster func() slots.Division // nil: the daemon is no node of a cluster, --cluster-announce
 
 	KeyPrefix string        // stands before every key on the masters, --key-prefix
 	Databases int           // SELECT accepts 0 … Databases−1; 0 means 16

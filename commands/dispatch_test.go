@@ -64,8 +64,8 @@ func TestDispatch_ReportsUnknownCommandsAsRedisDoes(t *testing.T) {
 		< -ERR unknown subcommand 'FOO'. Try CLIENT HELP.
 		> config SET a b
 		< -ERR unknown subcommand 'SET'. Try CONFIG HELP.
-		> COMMAND GETKEYS
-		< -ERR unknown subcommand 'GETKEYS'. Try COMMAND HELP.
+		> COMMAND GETNAMES
+		< -ERR unknown subcommand 'GETNAMES'. Try COMMAND HELP.
 	`)
 	if got := c.words("FOO\r\n-OK", "\t"); got != "-ERR unknown command 'FOO\r\n-OK', with args beginning with: '\t' " {
 		t.Errorf("the encoder masks line breaks, not the text: %q", got)

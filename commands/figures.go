@@ -20,6 +20,7 @@ type Snapshot struct {
 	RefusedLogins            int64
 	UncheckedLogins          int64 // refused without a look at the password
 	VolatileIDs              bool
+	Daemons                  int // in the division of the slots; 0 = this daemon is no node of a cluster
 }
 
 func (e *Deps) Snapshot() (s Snapshot) {
@@ -32,6 +33,9 @@ func (e *Deps) Snapshot() (s Snapshot) {
 	}
 	s.RefusedLogins, s.UncheckedLogins = e.Users.RefusedLogins()
 	s.VolatileIDs = e.VolatileIDs
+	if e.Cluster != nil {
+		s.Daemons = len(e.Cluster().Daemons)
+	}
 	if m := e.Masters; m != nil {
 		events := m.EventCounts()
 		s.Locks, s.Lanes, s.Events = m.Counters(), m.MasterCounters(), &events
@@ -45,6 +49,7 @@ type Section string
 const (
 	SectionClients Section = "Clients"
 	SectionStats   Section = "Stats"
+	SectionCluster Section = "Cluster"
 	SectionLocks   Section = "Locks"
 	SectionMasters Section = "Masters"
 )
@@ -114,6 +119,13 @@ var Figures = []Figure{
 	ofPart(traces, "traces_sent", "redlockd_traces_sent_total", "Spans of operations that the collector accepted.", func(n *TraceCounts) int64 { return n.Sent }),
 	ofPart(traces, "traces_dropped", "redlockd_traces_dropped_total", "Spans that were lost because the collector did not accept them.", func(n *TraceCounts) int64 { return n.Dropped }),
 	gauge(SectionStats, "", "redlockd_clients_memory_bytes", "Memory that counts for --max-memory-clients.", func(s *Snapshot) int { return s.Clients.Memory }),
+
+	{SectionCluster, "cluster_daemons", "redlockd_cluster_daemons", true, "Daemons among which the slots are divided, this one included (--cluster-announce).", func(s *Snapshot) any {
+		if s.Daemons == 0 {
+			return nil
+		}
+		return s.Daemons
+	}},
 
 	count(SectionLocks, "locks_acquired", "redlockd_locks_acquired_total", "Grants.", func(s *Snapshot) int64 { return s.Locks.Acquired }),
 	count(SectionLocks, "locks_refused", "redlockd_locks_refused_total", "Lock requests answered nil: another client held the key.", func(s *Snapshot) int64 { return s.Locks.Refused }),

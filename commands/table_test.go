@@ -88,7 +88,7 @@ func TestTable_WritesSyntaxAsPeopleReadIt(t *testing.T) {
 		"client|id":       "CLIENT ID",
 		"client|no-evict": "CLIENT NO-EVICT <ON | OFF>",
 		"client|setinfo":  "CLIENT SETINFO <LIB-NAME libname | LIB-VER libver>",
-		"client|tracking": "CLIENT TRACKING <ON | OFF> [OPTIN]",
+		"client|tracking": "CLIENT TRACKING <ON | OFF> [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]",
 		"config|get":      "CONFIG GET parameter [parameter ...]",
 		"info":            "INFO [section [section ...]]",
 	}

@@ -62,6 +62,17 @@ func Reachable(address string) bool {
 	return !strings.HasPrefix(address, "unix:") && (err != nil || host != "localhost" && (notIP != nil || !ip.IsLoopback()))
 }
 
+// checkAnnounce accepts what other machines can connect to.
+func checkAnnounce(c *Config) error {
+	if c.ClusterAnnounce == "" {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(c.ClusterAnnounce)
+	ip, _ := netip.ParseAddr(host)
+	return cmp.Or(refuse(err != nil, "is not host:port"), checkPort(port, 1), checkHost(host),
+		refuse(ip.IsUnspecified(), "has a host that stands for all addresses of this machine, to which no client can connect"))
+}
+
 func checkAdmin(c *Config) error {
 	if c.AdminListen == "" {
 		return refuse(c.Pprof, "is missing, and pprof is served there alone")
@@ -140,8 +151,35 @@ func checkEmbedded(c *Config) error {
 func checkGroup(c *Config) error { return refuse(!wordPattern.MatchString(c.Group), "is not a name") }
 
 func checkKeyPrefix(c *Config) error {
-	return cmp.Or(refuse(len(c.KeyPrefix) > maxKeyPrefix, fmt.Sprintf("has %d bytes, too many", len(c.KeyPrefix))),
-		refuse(hasBlank(c.KeyPrefix), "holds a blank or a control character"))
+	listed := len(c.KeyPrefixes) == 0 || slices.Contains(c.KeyPrefixes, c.KeyPrefix)
+	if err := checkPrefix(c.KeyPrefix); err != nil || listed {
+		return err
+	}
+	return refuse(true, "is none of key-prefixes", fmt.Sprintf("the nearest one is %q", nearest(c.KeyPrefix, c.KeyPrefixes)))
+}
+
+func checkPrefix(prefix string) error {
+	return cmp.Or(refuse(len(prefix) > maxKeyPrefix, fmt.Sprintf("has %d bytes, too many", len(prefix))),
+		refuse(hasBlank(prefix), "holds a blank or a control character"))
+}
+
+// checkKeyPrefixes: a key of one prefix must not be one of another prefix, too. The empty one comes
+// first: a group that began without a prefix keeps its own keys there.
+func checkKeyPrefixes(c *Config) error {
+	if len(c.KeyPrefixes) > maxPrefixes {
+		return refuse(true, fmt.Sprintf("has %d key prefixes", len(c.KeyPrefixes)))
+	}
+	for i, prefix := range c.KeyPrefixes {
+		if err := checkPrefix(prefix); err != nil {
+			return err
+		}
+		for j, other := range c.KeyPrefixes {
+			if i != j && strings.HasPrefix(prefix, other) && (other != "" || j > 0 || prefix == "") {
+				return refuse(true, fmt.Sprintf("has %q, which begins with %q", prefix, other))
+			}
+		}
+	}
+	return nil
 }
 
 func checkCompatTest(c *Config) error {

@@ -26,6 +26,7 @@ const (
 type Config struct {
 	Listen                                        []string // port 0 picks a free one
 	UnixMode                                      fs.FileMode
+	ClusterAnnounce                               string // "" = no node of a cluster
 	MaxClients, MaxClientsPerAddress, MaxConnects int
 	UnauthenticatedMemory, MaxMemoryClients       int // bytes of all clients together
 	ClientOutputLimit                             int // bytes
@@ -43,6 +44,7 @@ type Config struct {
 	MastersFile              string   // where Masters were read from, "" if they were given
 	Embedded                 int      // 0 if and only if Masters are given
 	Group, KeyPrefix         string
+	KeyPrefixes              []string // of all daemons of the group; none = those that it has
 	Databases                int
 	MasterTimeout            time.Duration
 	RestartGuard             string

@@ -45,16 +45,20 @@ func groups(c *Config) []group {
 			{"tls-cert", "", "PEM; the CA is that of clients", readable, text(&c.TLSCert, "FILE", pem).checked(checkTLSCert)},
 			{"tls-key", "", "", readable, text(&c.TLSKey, "FILE", pem).checked(checkTLSKey)},
 			{"tls-ca", "", "", readable, text(&c.TLSCA, "FILE", pem).checked(checkTLSCA)},
-			{"tls-client-auth", ClientAuthOff, "whether clients show certificates", "use required where only clients with a certificate may connect",
+			{"tls-client-auth", ClientAuthOff, "certificates", "use required where only clients with a certificate may connect",
 				choice(&c.TLSClientAuth, ClientAuthOff, "optional", "required")},
+			{"cluster-announce", "", "", "write the address at which clients reach this daemon, such as 10.0.0.1:7379, another one in each daemon",
+				text(&c.ClusterAnnounce, "ADDRESS", "host:port, or nothing").checked(checkAnnounce)},
 		}},
 		{"Masters", []option{
 			{"masters", "", "[name=]host:port, redis[s]://user:pass@host, unix:/path", "separate entries by commas", masterList(c)},
 			{"masters-file", "", "", "write the entries of masters, one a line; # begins a comment", mastersFile(c)},
 			{"embedded", "5", "or masters inside this process, for trying out only", "leave it out, or leave --masters out", integer(&c.Embedded, 3, 9).allows("3, 5, 7 or 9, and only without masters").checked(checkEmbedded)},
-			{"group", "default", "group of daemons; key prefix", "use the same short name in all daemons of these masters", text(&c.Group, "NAME", wordAllowed).checked(checkGroup)},
+			{"group", "default", "group; keys", "use the same short name in all daemons of these masters", text(&c.Group, "NAME", wordAllowed).checked(checkGroup)},
 			{"key-prefix", "", "", "use a short one such as locks:",
 				text(&c.KeyPrefix, "TEXT", fmt.Sprintf("0 to %d bytes without blanks and control characters", maxKeyPrefix)).checked(checkKeyPrefix)},
+			{"key-prefixes", "", "", "list the key prefixes of all daemons of the group, the same in all of them, for example orders:,jobs:",
+				list(&c.KeyPrefixes, "LIST", ",", fmt.Sprintf("at most %d key prefixes, of which none begins with another one; no text before the first comma is the empty one", maxPrefixes), splitCommas).checked(checkKeyPrefixes)},
 			{"databases", "16", "", "match what the masters have (CONFIG GET databases)", integer(&c.Databases, 1, 256)},
 			{"master-timeout", "100ms", "an answer later than this does not count",
 				"choose several times the round trip to the slowest master", duration(&c.MasterTimeout, 10*ms, 5*time.Second)},
@@ -157,8 +161,8 @@ func Rows() (rows []OptionRow) {
 // Help returns the text of --help: one screen of 24 lines and 100 columns.
 func Help() string {
 	var text strings.Builder
-	text.WriteString("redlockd [OPTION…]: quorum locks; redlockd lock|top|quarantine|hash-password|completion|help\n")
-	text.WriteString("redlockd bootstrap [--aged M|--fence-above N]|check [--performance]|reconfigure [--force]|masters\n")
+	text.WriteString("redlockd [OPTION…]: quorum locks; also lock|top|masters|quarantine|hash-password|completion|help\n")
+	text.WriteString("redlockd bootstrap [--aged M|--fence-above N]|check [--performance]|reconfigure [--force|--wait]\n")
 	defaults := Default()
 	for _, group := range groups(&defaults) {
 		title, options := group.title, group.options

@@ -28,11 +28,12 @@ func TestFingerprint_DependsOnEverySettingAndOnNoOrder(t *testing.T) {
 		t.Error("addresses or passwords matter: the same master may be reached in several ways")
 	}
 	for name, change := range map[string]func(*Options){
-		"group":                 func(o *Options) { o.Group = "green" },
-		"max-ttl":               func(o *Options) { o.MaxTTL += time.Millisecond },
-		"max-keep":              func(o *Options) { o.MaxKeep += time.Millisecond },
-		"list of masters":       func(o *Options) { o.Masters[2].Name = "d" },
-		"the list of masters d": func(o *Options) { o.Masters = append(o.Masters, Master{Name: "d"}, Master{Name: "e"}) },
+		"group":                   func(o *Options) { o.Group = "green" },
+		"max-ttl":                 func(o *Options) { o.MaxTTL += time.Millisecond },
+		"max-keep":                func(o *Options) { o.MaxKeep += time.Millisecond },
+		"key prefixes":            func(o *Options) { o.Prefixes = []string{o.KeyPrefix, "jobs:"} },
+		"list of masters":         func(o *Options) { o.Masters[2].Name = "d" },
+		"or key prefixes differs": func(o *Options) { o.Masters = append(o.Masters, Master{Name: "d"}, Master{Name: "e"}) },
 	} {
 		o := testOptions()
 		change(o)

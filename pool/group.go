@@ -4,6 +4,7 @@ package pool
 
 import (
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,7 +39,8 @@ type Group struct {
 	recordsKnown bool          // it is closed
 
 	Keys        notify.Keys                        // watchers of keys
-	Events      notify.Events                      // messages of other daemons
+	Events      notify.Events                      // messages of other daemons about locks
+	Daemons     notify.Events                      // and about themselves
 	repeated    atomic.Pointer[func() []Operation] // see OnReconnect
 	heartbeatAt time.Duration                      // time of the last heartbeat, or of the start
 }
@@ -49,13 +51,14 @@ func newGroup(p *Pool, db int) *Group {
 	g := &Group{
 		pool:        p,
 		db:          db,
-		sealKey:     o.KeyPrefix + "redlockd:seal",
+		sealKey:     o.GroupKey("seal"),
 		ready:       make(chan struct{}),
 		recordsRead: make(chan struct{}),
 		Keys:        notify.Keys{Config: config, Dial: p.track, Submit: p.tasks.Submit, MaxQueue: o.MaxQueue, Untracked: p.embedded()},
 		// Embedded masters have no other daemon, and a custom Dialer leads to other masters.
-		Events: notify.Events{Config: config, Prefix: o.KeyPrefix, Carried: !p.embedded() && o.Dialer == nil,
+		Events: notify.Events{Config: config, Channel: o.KeyPrefix + "redlockd:events:" + strconv.Itoa(db), Carried: !p.embedded() && o.Dialer == nil,
 			CountEvery: settingsEvery * heartbeat, Databases: &p.listenedDBs},
+		Daemons: notify.Events{Config: config, Channel: o.KeyPrefix + "redlockd:events:daemons", Carried: !p.embedded() && o.Dialer == nil, Databases: new(atomic.Int32)},
 	}
 	for i, m := range p.Masters() {
 		g.lanes = append(g.lanes, newLane(g, i, m))
@@ -301,6 +304,7 @@ func (g *Group) close() {
 	g.mu.Unlock()
 	g.Keys.Close()
 	g.Events.Close()
+	g.Daemons.Close()
 	for _, l := range g.lanes {
 		l.close(errClosed)
 	}

@@ -60,7 +60,7 @@ type lockAnswer struct {
 
 func (a *lockAnswer) decided(grant redlock.Grant, err error) {
 	if err != nil {
-		a.Refuse(commands.Failure(err))
+		a.Refuse(commands.Failure(err), err)
 		return
 	}
 	a.Grant(grant, a.lasting(&grant)+grant.Delay())

@@ -73,20 +73,28 @@ func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stde
 			return setup.Check(ctx, o, setup.CheckTerms{Performance: c.Performance}, out)
 		}),
 		"reconfigure": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
-			return setup.Reconfigure(ctx, o, c.Force, out)
+			return awaited(ctx, setup.Reconfigure(ctx, o, c.Force, out), o, c, out)
 		}),
 		"masters": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
 			join, err := poolOptions(configs.Config{Masters: c.Join}, nil) // reads their certificates
 			if err != nil {
 				return err
 			}
-			return setup.ChangeMasters(ctx, o, setup.MastersChange{Join: join.Masters, Leave: c.Leave}, c.Force, out)
+			return awaited(ctx, setup.ChangeMasters(ctx, o, setup.MastersChange{Join: join.Masters, Leave: c.Leave}, c.Force, out), o, c, out)
 		}),
 		"quarantine": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
 			return setup.Quarantine(ctx, o, c.Master, out)
 		}),
 	}
 	return app.Run(ctx, args)
+}
+
+// awaited waits for the masters after a change that succeeded, if the operator wants it.
+func awaited(ctx context.Context, err error, o pool.Options, c cli.CommandLine, out io.Writer) error {
+	if err != nil || !c.Wait {
+		return err
+	}
+	return setup.AwaitVotes(ctx, o, out)
 }
 
 // withAddressHint adds what to do if another process listens on an address of the daemon.
@@ -154,6 +162,10 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	if tracer != nil {
 		deps.Traces = tracer.Counts
 	}
+	nodes := announce(config, logger, masters)
+	if nodes != nil {
+		deps.Cluster = nodes.Division
+	}
 	table := newTable(deps)
 	if err := endpoint.listen(masters, locker, users, table, stats, deps.Snapshot, logger); err != nil {
 		return err
@@ -166,6 +178,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 		return err
 	}
 	defer onHangup(&reloader{config: config, users: users, server: server, endpoint: endpoint, logger: logger})()
+	nodes.AwaitOthers(ctx)
 	cli.Banner(stdout, config, server.Addrs(), masters.Quorum())
 	endpoint.serve(ctx, stdout)
 	// The locker ends waits before the server closes connections: otherwise closing a
@@ -175,6 +188,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	context.AfterFunc(ctx, func() {
 		logger.Info("draining", "timeout", config.DrainTimeout.String())
 		locker.EndWaits()
+		nodes.Close()
 		stop()
 	})
 	err = server.Serve(serving)

@@ -24,19 +24,21 @@ import (
 	"redlockd/proxy"
 	"redlockd/proxy/tlsconf"
 	"redlockd/redlock"
+	"redlockd/redlock/homes"
+	"redlockd/redlock/slots"
 )
 
 // poolOptions reads the certificates that the masters name; the error is a
 // *configs.FieldError for the first master whose files cannot be used.
 func poolOptions(config configs.Config, logger *slog.Logger) (pool.Options, error) {
 	options := pool.Options{
-		Embedded: config.Embedded, Group: config.Group, KeyPrefix: config.KeyPrefix,
+		Embedded: config.Embedded, Group: config.Group, KeyPrefix: config.KeyPrefix, Prefixes: config.KeyPrefixes,
 		MaxTTL: config.MaxTTL, MaxKeep: config.MaxKeep, MasterTimeout: config.MasterTimeout,
 		RestartGuardOff: config.RestartGuard == configs.GuardOff, AssumeDurable: config.AssumeDurable,
 		Databases: config.Databases, Logger: logger, AwaitBootstrap: true,
 	}
 	for _, m := range config.Masters {
-		master := pool.Master{Name: m.Name, Network: m.Network, Address: m.Address, Username: m.Username, Password: m.Password}
+		master := pool.Master{Name: m.Name, Network: m.Network, Address: m.Address, Username: m.Username, Password: string(m.Password)}
 		if m.TLS != nil {
 			var err error
 			if master.TLS, err = m.TLS.Load(); err != nil {
@@ -77,6 +79,14 @@ func lockerOptions(config configs.Config, logger *slog.Logger) redlock.Options {
 		MaxWaiters: config.MaxWaiters, MaxWaitersPerKey: config.MaxWaitersPerKey,
 		VolatileIDs: volatileIDs(config), LockInfo: config.LockInfo, Logger: logger,
 	}
+}
+
+// announce makes this daemon a node of a cluster; without --cluster-announce it returns nil.
+func announce(config configs.Config, logger *slog.Logger, masters *pool.Pool) *homes.Homes {
+	if config.ClusterAnnounce == "" {
+		return nil
+	}
+	return homes.New(config.ClusterAnnounce, slots.All(), logger, masters)
 }
 
 // accessControl is which users may connect and which scripts they may send.

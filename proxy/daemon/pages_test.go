@@ -423,3 +423,24 @@ func TestWrongCommands_AreFound(t *testing.T) {
 		}
 	}
 }
+
+// make sim has lines of its own, and golden takes seconds.
+func TestMakefile_WhatTakesLongShowsProgress(t *testing.T) {
+	text, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	long, own := regexp.MustCompile(`\$\(GO\) test|\$\(GO\) run . |\.ci/(fuzz|interop|other-masters|release)`), regexp.MustCompile("TestSimulation -count|proxy/contract")
+	found := 0
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, "\t") || !long.MatchString(line) || own.MatchString(line) {
+			continue
+		}
+		if found++; !strings.Contains(line, "$(PROGRESS) ") {
+			t.Errorf("this runs for long and shows no progress: %s", line)
+		}
+	}
+	if found < 15 {
+		t.Errorf("%d lines run tests, there were more", found)
+	}
+}

@@ -3,6 +3,7 @@
 package lease
 
 import (
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -35,6 +36,9 @@ func (c *acquireCall) finish(g Grant, err error) {
 	c.done(g, err)
 	if r.bounded() {
 		defer l.hot.leave(c)
+		if errors.Is(err, engine.ErrWrongType) {
+			l.refusals.noLock(r.DB, r.Key)
+		}
 		c.answerOthers(err)
 	}
 	if r.Token == "" {

@@ -3,6 +3,8 @@
 package lease
 
 import (
+	"errors"
+
 	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
@@ -76,6 +78,17 @@ func (sameAgain) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 type plainMode struct{ sameAgain }
 
 var _ lockMode = plainMode{}
+
+// after looks at a key that has refused for longer than any lease lasts, see refusals.go. A client
+// of plain SET NX gets nil from Redis, too, and a wait looks by itself.
+func (p plainMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
+	next, err := p.sameAgain.after(a, v)
+	if r, l := &a.call.request, a.call.leases; errors.Is(err, engine.ErrHeld) && !r.Valued && r.Wait == 0 && l.refusals.lastLong(r.DB, r.Key) {
+		r.Reads = true
+		return l.lockModeOf(r, a.token), nil
+	}
+	return next, err
+}
 
 func (plainMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
 	if a.call.request.TTL >= Endless {

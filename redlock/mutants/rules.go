@@ -75,6 +75,9 @@ func brokenFences() []Mutant {
 func brokenMemories() []Mutant {
 	const proves = "engine.CountsAsVote(answer):\n\t\treturn engine.No\n"
 	return []Mutant{
+		patched("admitted-at", "a durable master that lost acknowledged writes counts once another daemon has raised its register",
+			Change{"pool/attempt.go", "lost := run != \"\" &&", "lost := run != \"\" && !Broken(\"admitted-at\") &&"}).in("liar-5").
+			but("one daemon must see a master's last writes acknowledged, and another one be the first that returns; seen once in 10⁸ executions. TestIncarnation_OfADurableMasterThatLostAcknowledgedWritesEnds is a directed test"),
 		patched("age", "a quarantined master's consent counts",
 			Change{"pool/options.go", "if o.RestartGuardOff {", "if o.RestartGuardOff || Broken(\"age\") {"}),
 		patched("quarantined-absence", "a quarantined master's \"not held\" counts",
@@ -110,7 +113,7 @@ func brokenCopies() []Mutant {
 		patched("upgrade-undo", "the undo of an upgrade takes the read lease, too",
 			Change{"redlock/lease/upgrade.go", takeBack, "\tif c == copyUpgraded && pool.Broken(\"upgrade-undo\") {\n\t\ta.undoWithin(lane, c, a.key, a.token, expiryRange{0, 2 * a.ends[lane]})\n\t\treturn\n\t}\n" + takeBack}).in("contest-3"),
 		patched("pending-release", "an unanswered release is not repeated",
-			Change{"pool/pendingrelease.go", "func (l *lane) retryLocked(d PendingRelease) {\n", "func (l *lane) retryLocked(d PendingRelease) {\n\tif Broken(\"pending-release\") {\n\t\treturn\n\t}\n"}),
+			Change{"pool/releaseretry.go", "func (l *lane) retryLocked(d PendingRelease) {\n", "func (l *lane) retryLocked(d PendingRelease) {\n\tif Broken(\"pending-release\") {\n\t\treturn\n\t}\n"}),
 	}
 }
 

@@ -49,7 +49,8 @@ function showState(s) {
   if (before) measure(s, before);
   rows(byId("masters"), s.masters, (m) => m.name, ["bare", "bare", "number bare", "wide note", "number bare", "number more", "number more"], fillMaster);
   const current = s.masters.find((m) => m.configuration === "current");
-  setText(byId("epoch"), current ? "epoch " + current.epoch : "");
+  const stale = s.stale_daemons.length ? ", stale: " + s.stale_daemons.join(", ") : "";
+  setText(byId("epoch"), current ? "epoch " + current.epoch + " · daemons " + number(s.daemons) + stale : "");
   chart(byId("rate"), line, ["granted", "refused", "undecided"], (n) => (n ? number(n) + "/s" : "0"), "No figures yet: they begin when the page opens.", 5);
   chart(byId("time"), times, ["p50", "p99"], micros, "No request was decided in this time.", 100);
   rows(byId("waiters"), s.waiters, (w) => w.id, ["key cut wide", "cut wide", "number", "number", "number"], fillWaiter);
