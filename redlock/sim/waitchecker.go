@@ -186,10 +186,10 @@ func (j *checker) queued(d *daemon, s *server, words []string, r pool.Reply, qui
 
 // dequeued: a waiter with edges has lost its place before its answer, which waits until its edges
 // are gone.
-func (j *checker) dequeued(d *daemon, words []string) {
+func (s *waitChecker) dequeued(d *daemon, words []string) {
 	_, digits, _ := strings.Cut(words[len(words)-1], "/")
 	number, _ := strconv.ParseInt(digits, 36, 64)
-	for _, one := range j.waiting.all {
+	for _, one := range s.all {
 		if one.daemon == d && one.number == number {
 			one.gone = true
 		}
@@ -275,7 +275,7 @@ func (j *checker) executed(f *flight, words []string, r pool.Reply, received boo
 	case kind == scriptEnlist:
 		j.queued(l.daemon, l.server, words, r, received && w.now-f.sent < masterTimeout*4/5)
 	case kind == scriptDequeue && w.Scenario.MaxCycle > 0:
-		j.dequeued(l.daemon, words)
+		j.waiting.dequeued(l.daemon, words)
 	case kind == scriptExtend && !received:
 		j.renewing(l.daemon, words, f.sent)
 	}
