@@ -141,26 +141,27 @@ type searchRound struct {
 	ballot engine.Ballot
 	search *cycleSearch
 	at     int            // index of the client that waits for the key
+	asked  edge           // what it waits for
 	votes  map[string]int // by edge
 }
 
 var _ engine.Question = (*searchRound)(nil)
 
 func (c *cycleSearch) ask(at int) {
-	r := &searchRound{search: c, at: at, votes: map[string]int{}}
+	r := &searchRound{search: c, at: at, asked: c.found[at], votes: map[string]int{}}
 	w := c.edges.w
 	r.ballot.Ask(w.waits.engine, nil, w.queue.group, nil, r)
 }
 
 func (r *searchRound) Props() pool.Props {
-	return pool.Props{Key: r.search.found[r.at].key, SharesKey: true, Sealed: true}
+	return pool.Props{Key: r.asked.key, SharesKey: true, Sealed: true}
 }
 
 // Command also writes the edges, in the first round, unless the wait is over: on each lane their
 // deletion comes last. No edge outlasts its lease.
 func (r *searchRound) Command(m *pool.SendContext, c *pool.Command) bool {
 	e, held := r.search.edges, r.search.held
-	s, asked := e.w.waits, &r.search.found[r.at]
+	s := e.w.waits
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -171,8 +172,8 @@ func (r *searchRound) Command(m *pool.SendContext, c *pool.Command) bool {
 	default:
 		e.until = max(e.until, m.Now+edgeLife)
 	}
-	c.Set("EVALSHA", s.engine.Scripts.Edges, strconv.Itoa(1+len(held)), asked.key)
-	c.Args = append(append(c.Args, s.keysOf(held)...), engine.Flag(asked.writes), s.engine.KeyOf(edgeKind, ""), asked.String())
+	c.Set("EVALSHA", s.engine.Scripts.Edges, strconv.Itoa(1+len(held)), r.asked.key)
+	c.Args = append(append(c.Args, s.keysOf(held)...), engine.Flag(r.asked.writes), s.engine.KeyOf(edgeKind, ""), r.asked.String())
 	for _, one := range held {
 		left := min(edgeLife, s.leases.Until(one)-m.Now)
 		c.Args = append(c.Args, strconv.FormatInt(m.Time/1000+left.Milliseconds(), 10))
@@ -263,8 +264,13 @@ func (c *cycleSearch) closed(at int) {
 func (w *waiter) answer(g lease.Grant, err error) {
 	s := w.waits
 	s.mu.Lock()
-	w.pending = true
+	w.pending = s.edges[w] != nil
+	pending := w.pending
 	s.mu.Unlock()
+	if !pending {
+		w.done(g, err)
+		return
+	}
 	w.deleteEdges(func() {
 		s.mu.Lock()
 		left := !w.pending
