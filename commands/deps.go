@@ -68,6 +68,8 @@ type Inspect interface {
 	ListLocks(redlock.Listing, func(redlock.LockPage, error))
 	Waiting(db int, wanted func(redlock.Key) bool, most int) (list []redlock.Waiting, all int)
 	Force(redlock.ForceRequest, func(bool, error))
+	// Describe replaces the META of a holder; false if the token does not hold the key.
+	Describe(id redlock.Lease, meta string, done func(bool, error))
 	// Revoke notifies the connections that hold a key, and returns how many of this daemon do.
 	Revoke(db int, key redlock.Key, text string) int
 	// Listen calls onEvent for every event of a database's locks, one at a time, until
@@ -90,6 +92,7 @@ type Masters interface {
 	EventCounts() redlock.EventCounts
 	InFlight() int // operations that have not been answered yet
 	Waiters() int  // requests that wait
+	Tracked() int  // keys that clients track
 	Holds() int    // leases that are renewed
 }
 

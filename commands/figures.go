@@ -11,16 +11,16 @@ import (
 
 // Snapshot holds all counters at about one moment.
 type Snapshot struct {
-	Clients                  ClientCounts
-	Locks                    redlock.Counters
-	Lanes                    pool.Counters
-	Events                   *redlock.EventCounts // nil: there are no masters
-	Traces                   *TraceCounts         // nil: nothing is traced
-	InFlight, Waiters, Holds int
-	RefusedLogins            int64
-	UncheckedLogins          int64 // refused without a look at the password
-	VolatileIDs              bool
-	Daemons                  int // in the division of the slots; 0 = this daemon is no node of a cluster
+	Clients                           ClientCounts
+	Locks                             redlock.Counters
+	Lanes                             pool.Counters
+	Events                            *redlock.EventCounts // nil: there are no masters
+	Traces                            *TraceCounts         // nil: nothing is traced
+	InFlight, Waiters, Holds, Tracked int
+	RefusedLogins                     int64
+	UncheckedLogins                   int64 // refused without a look at the password
+	VolatileIDs                       bool
+	Daemons                           int // in the division of the slots; 0 = this daemon is no node of a cluster
 }
 
 func (e *Deps) Snapshot() (s Snapshot) {
@@ -39,7 +39,7 @@ func (e *Deps) Snapshot() (s Snapshot) {
 	if m := e.Masters; m != nil {
 		events := m.EventCounts()
 		s.Locks, s.Lanes, s.Events = m.Counters(), m.MasterCounters(), &events
-		s.InFlight, s.Waiters, s.Holds = m.InFlight(), m.Waiters(), m.Holds()
+		s.InFlight, s.Waiters, s.Holds, s.Tracked = m.InFlight(), m.Waiters(), m.Holds(), m.Tracked()
 	}
 	return s
 }
@@ -138,6 +138,7 @@ var Figures = []Figure{
 	gauge(SectionLocks, "locks_held", "redlockd_locks_held", "Locks that this daemon granted and that run, as far as it knows: not released through it, and not past their end. Above 1024 it is an estimate from so many.", func(s *Snapshot) int { return s.Locks.Held }),
 	gauge(SectionLocks, "waiters", "redlockd_waiters", "Requests that wait for a lock.", func(s *Snapshot) int { return s.Waiters }),
 	gauge(SectionLocks, "holds", "redlockd_holds", "Leases that the daemon renews (HOLD).", func(s *Snapshot) int { return s.Holds }),
+	gauge(SectionLocks, "tracked_keys", "redlockd_tracked_keys", "Keys that clients track (CLIENT TRACKING).", func(s *Snapshot) int { return s.Tracked }),
 	count(SectionLocks, "holds_lost", "redlockd_holds_lost_total", "Leases under renewal that were lost.", func(s *Snapshot) int64 { return s.Locks.HoldsLost }),
 	count(SectionLocks, "copies_undone", "redlockd_copies_undone_total", "Copies of failed attempts released on single masters.", func(s *Snapshot) int64 { return s.Locks.Undone }),
 	count(SectionLocks, "copies_late", "redlockd_copies_late_total", "Copies made after the decision and released.", func(s *Snapshot) int64 { return s.Locks.LateGrants }),

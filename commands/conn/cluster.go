@@ -22,35 +22,43 @@ import (
 // other text ends its connection.
 var errNoCluster = commands.RedisText("This instance has cluster support disabled")
 
-// clusterMap has the handlers of CLUSTER; nil without --cluster-announce.
-type clusterMap func() slots.Division
+// clusterNode is this daemon with the others; nil: it is no node of a cluster.
+type clusterNode func() slots.Division
 
-func (m clusterMap) row() *commands.Command {
+// mode is the kind of Redis that clients see.
+func (n clusterNode) mode() string {
+	if n != nil {
+		return "cluster"
+	}
+	return "standalone"
+}
+
+func (n clusterNode) row() *commands.Command {
 	part := func(name string, arity commands.Arity, summary string, handle commands.Handler, args ...arg.Spec) *commands.Command {
 		return commands.Connection(name, arity, summary, func(c *commands.Call) error {
-			if m == nil {
+			if n == nil {
 				return errNoCluster
 			}
 			return handle(c)
 		}, args...)
 	}
-	own := func(c *commands.Call) error { return c.Reply(commands.Bulk(nodeID(m().Own))) }
+	own := func(c *commands.Call) error { return c.Reply(commands.Bulk(nodeID(n().Own))) }
 	none := func(c *commands.Call) error { return c.Reply(commands.Array()) }
 	slot, node := arg.Integer("slot"), arg.Text("node-id")
 	row := commands.Connection("cluster", commands.AtLeast(2), "Shows the daemons as a Redis Cluster (--cluster-announce).", nil)
 	row.Parts = []*commands.Command{
 		part("countkeysinslot", commands.Exactly(3), "Always 0: the daemon keeps no keys.", ofSlot(commands.Int(0)), slot),
 		part("getkeysinslot", commands.Exactly(4), "Always empty: the daemon keeps no keys.", ofSlot(commands.Array()), slot, arg.Integer("count")),
-		part("info", commands.Exactly(2), "The state of the cluster, which is always ok.", m.info),
+		part("info", commands.Exactly(2), "The state of the cluster, which is always ok.", n.info),
 		part("keyslot", commands.Exactly(3), "The slot of a name.", func(c *commands.Call) error { return c.Reply(commands.Int(int64(slots.Of(c.Args[2])))) }, arg.Text("key")),
 		part("links", commands.Exactly(2), "Always empty: daemons are not connected with one another.", none),
 		part("myid", commands.Exactly(2), "The id of this daemon, which follows from its address.", own),
 		part("myshardid", commands.Exactly(2), "The id of this daemon.", own),
-		part("nodes", commands.Exactly(2), "The daemons, with the slots in which each is at home.", m.nodes),
+		part("nodes", commands.Exactly(2), "The daemons, with the slots in which each is at home.", n.nodes),
 		part("replicas", commands.Exactly(3), "Always empty: there are no replicas.", none, node),
-		part("shards", commands.Exactly(2), "The daemons, with the slots in which each is at home.", m.shards),
+		part("shards", commands.Exactly(2), "The daemons, with the slots in which each is at home.", n.shards),
 		part("slaves", commands.Exactly(3), "Always empty: there are no replicas.", none, node),
-		part("slots", commands.Exactly(2), "Ranges of slots, each with the daemon that is at home there.", m.slots),
+		part("slots", commands.Exactly(2), "Ranges of slots, each with the daemon that is at home there.", n.slots),
 	}
 	return row
 }
@@ -83,8 +91,8 @@ func ofSlot(reply commands.Reply) commands.Handler {
 	}
 }
 
-func (m clusterMap) slots(c *commands.Call) error {
-	homes := m().Homes
+func (n clusterNode) slots(c *commands.Call) error {
+	homes := n().Homes
 	items := make([]commands.Reply, len(homes))
 	for i, home := range homes {
 		host, port := endpoint(home.Daemon)
@@ -94,8 +102,8 @@ func (m clusterMap) slots(c *commands.Call) error {
 	return c.Reply(commands.Array(items...))
 }
 
-func (m clusterMap) shards(c *commands.Call) error {
-	d := m()
+func (n clusterNode) shards(c *commands.Call) error {
+	d := n()
 	items := make([]commands.Reply, len(d.Daemons))
 	for i, daemon := range d.Daemons {
 		host, port := endpoint(daemon)
@@ -118,8 +126,8 @@ func (m clusterMap) shards(c *commands.Call) error {
 }
 
 // nodes has a line for each daemon. Epochs are the places in the list, and there is no bus.
-func (m clusterMap) nodes(c *commands.Call) error {
-	d := m()
+func (n clusterNode) nodes(c *commands.Call) error {
+	d := n()
 	var text strings.Builder
 	for i, daemon := range d.Daemons {
 		host, port := endpoint(daemon)
@@ -138,8 +146,8 @@ func (m clusterMap) nodes(c *commands.Call) error {
 	return c.Reply(commands.Bulk(text.String()))
 }
 
-func (m clusterMap) info(c *commands.Call) error {
-	d := m()
+func (n clusterNode) info(c *commands.Call) error {
+	d := n()
 	page := infoPage{}
 	page.line("cluster_state", "ok")
 	page.line("cluster_slots_assigned", slots.Count)

@@ -87,18 +87,10 @@ func (h *handlers) introduction(client *commands.Client) commands.Reply {
 		commands.Bulk("version"), commands.Bulk(advertisedVersion),
 		commands.Bulk("proto"), commands.Int(int64(client.Proto)),
 		commands.Bulk("id"), commands.Int(client.ID),
-		commands.Bulk("mode"), commands.Bulk(h.mode()),
+		commands.Bulk("mode"), commands.Bulk(clusterNode(h.deps.Cluster).mode()),
 		commands.Bulk("role"), commands.Bulk("master"),
 		commands.Bulk("modules"), commands.Array(),
 	)
-}
-
-// mode is the kind of Redis that clients see.
-func (h *handlers) mode() string {
-	if h.deps.Cluster != nil {
-		return "cluster"
-	}
-	return "standalone"
 }
 
 // auth uses the texts of Redis; ioredis turns exactly the first into a warning.

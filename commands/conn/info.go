@@ -112,7 +112,7 @@ func (h *handlers) infoServer(p *infoPage) {
 	up := int64(time.Since(h.deps.Start) / time.Second)
 	p.line("redis_version", advertisedVersion) // first: redis-cli looks for it there
 	p.line("redlockd_version", h.deps.Version)
-	p.line("redis_mode", h.mode())
+	p.line("redis_mode", clusterNode(h.deps.Cluster).mode())
 	p.line("os", runtime.GOOS+" "+runtime.GOARCH)
 	p.line("arch_bits", 32<<(^uint(0)>>63))
 	p.line("process_id", os.Getpid())

@@ -88,6 +88,6 @@ func (h *handlers) serverRows() []*commands.Command {
 		commands.Connection("wait", commands.Exactly(3), "Always 0: there are no replicas.", h.wait, arg.Integer("numreplicas"), arg.Integer("timeout")),
 		commands.Connection("readonly", commands.Exactly(1), "Accepted and without effect.", commands.Always(commands.OK)),
 		commands.Connection("readwrite", commands.Exactly(1), "Accepted and without effect.", commands.Always(commands.OK)),
-		clusterMap(h.deps.Cluster).row(),
+		clusterNode(h.deps.Cluster).row(),
 	}
 }

@@ -12,12 +12,13 @@ import (
 )
 
 func Rows(deps commands.Deps) []*commands.Command {
-	h := &handlers{deps: deps, scripts: scriptCache{stats: deps.DropinStats}, nextIDs: nextIDs{ids: deps.IDs, users: deps.Users, stats: deps.DropinStats}}
+	h := &handlers{leasePolicy: leasePolicy{&deps}, deps: deps, scripts: scriptCache{stats: deps.DropinStats}, nextIDs: nextIDs{ids: deps.IDs, users: deps.Users, stats: deps.DropinStats}}
 	h.probes.limiter = rate.NewLimiter(probesPerSecond, probesPerSecond)
 	return append(h.dropinRows(), h.compatRows()...)
 }
 
 type handlers struct {
+	leasePolicy
 	deps    commands.Deps
 	scripts scriptCache
 	probes  prober
@@ -55,6 +56,8 @@ func (h *handlers) dropinRows() []*commands.Command {
 		row("ttl", commands.Exactly(2), access.CategoryRead, "How many seconds a lock is held: -2 not at all, -1 without an end.", h.viewing(ttl(h.deps.MasterTimeout)), key),
 		row("exists", commands.AtLeast(2), access.CategoryRead, "How many of the keys are held.", h.exists, arg.Multiple(key)),
 		row("type", commands.Exactly(2), access.CategoryRead, "What holds the key: string for one holder, zset for readers, hash for permits, none.", h.viewing(kindOf), key),
+		row("hexists", commands.Exactly(3), access.CategoryRead, "Whether an owner (the field) holds a reentrant lock: 1 or 0.", h.levels(hasLevel), key, arg.Text("field")),
+		row("hget", commands.Exactly(3), access.CategoryRead, "How many levels of a reentrant lock an owner (the field) has, or nil.", h.levels(levelCount), key, arg.Text("field")),
 		row("strlen", commands.Exactly(2), access.CategoryRead, "The length of the value with which the lock is held.", h.viewing(strlen), key),
 		alsoForce(commands.Barrier(row("del", commands.AtLeast(2), access.CategoryLock, "Releases locks regardless of their holders and returns their number.", h.del, arg.Multiple(key)))),
 		alsoForce(commands.Barrier(row("unlink", commands.AtLeast(2), access.CategoryLock, "Releases locks regardless of their holders and returns their number.", h.del, arg.Multiple(key)))),

@@ -6,7 +6,8 @@
 // away when the predecessor was sent. The fences show the order of such events (expirywatch.go).
 //
 // A batch is text: the line "1 daemon number", and for each event the line "kind fence time
-// token-hash lasts length" with the key behind it.
+// token-hash lasts length" with the key behind it. With a text of the holder, the line has its
+// length, too, and the text stands behind the key.
 
 package events
 
@@ -35,6 +36,8 @@ const (
 	senderTimeout = time.Minute
 	// maxLease bounds the lease times that are accepted from other daemons.
 	maxLease = 24 * time.Hour
+	// maxMeta bounds the texts that are accepted from other daemons.
+	maxMeta = 512
 	// noTokenHash stands for a token hash that is not known.
 	noTokenHash = "-"
 )
@@ -48,7 +51,7 @@ type batch struct {
 
 // addToBatchLocked adds an event to the next batch.
 func (s *dbEvents) addToBatchLocked(ev *Event) {
-	if len(s.text)+len(ev.Key)+128 > maxBatchSize {
+	if len(s.text)+len(ev.Key)+len(ev.Meta)+128 > maxBatchSize {
 		s.events.counts.dropped.Add(1)
 		return
 	}
@@ -62,8 +65,11 @@ func (s *dbEvents) addToBatchLocked(ev *Event) {
 	}
 	line = append(append(line, hash...), ' ')
 	line = append(strconv.AppendInt(line, ev.lasts.Milliseconds(), 10), ' ')
-	line = append(strconv.AppendInt(line, int64(len(ev.Key)), 10), '\n')
-	s.text = append(line, ev.Key...)
+	line = strconv.AppendInt(line, int64(len(ev.Key)), 10)
+	if ev.Meta != "" {
+		line = strconv.AppendInt(append(line, ' '), int64(len(ev.Meta)), 10)
+	}
+	s.text = append(append(append(line, '\n'), ev.Key...), ev.Meta...)
 	if s.sending {
 		return
 	}
@@ -197,10 +203,10 @@ func parseBatch(message string) (daemon string, number uint64, body string, ok b
 func parseEvent(body string) (ev Event, rest string, ok bool) {
 	head, rest, _ := strings.Cut(body, "\n")
 	words := strings.Split(head, " ")
-	if len(words) != 6 {
+	if len(words) < 6 || len(words) > 7 {
 		return Event{}, "", false
 	}
-	var n [6]int64
+	var n [7]int64
 	for i, word := range words {
 		if i == 3 {
 			continue
@@ -210,17 +216,22 @@ func parseEvent(body string) (ev Event, rest string, ok bool) {
 			return Event{}, "", false
 		}
 	}
-	if n[0] == 0 || n[4] > maxLease.Milliseconds() || n[5] > int64(len(rest)) || !isTokenHash(words[3]) {
+	if n[0] == 0 || n[4] > maxLease.Milliseconds() || !isTokenHash(words[3]) ||
+		n[5] > int64(len(rest)) || n[6] > int64(len(rest))-n[5] || n[6] > maxMeta {
 		return Event{}, "", false
 	}
-	ev = Event{Fence: engine.Fence(n[1]), At: time.UnixMilli(n[2]), lasts: time.Duration(n[4]) * time.Millisecond, Key: engine.Key(rest[:n[5]])}
+	key, rest := rest[:n[5]], rest[n[5]:]
+	ev = Event{
+		Fence: engine.Fence(n[1]), At: time.UnixMilli(n[2]), lasts: time.Duration(n[4]) * time.Millisecond,
+		Key: engine.Key(key), Meta: rest[:n[6]],
+	}
 	if n[0] < int64(len(names)) {
 		ev.Kind = Kind(n[0])
 	}
 	if words[3] != noTokenHash {
 		ev.TokenHash = words[3]
 	}
-	return ev, rest[n[5]:], true
+	return ev, rest[n[6]:], true
 }
 
 func isTokenHash(word string) bool {

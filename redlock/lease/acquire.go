@@ -9,7 +9,6 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
-	"redlockd/redlock/events"
 	"redlockd/redlock/quorum"
 )
 
@@ -110,7 +109,9 @@ func (c *acquireCall) startBallot(b *engine.Batch, f lockMode) {
 	c.tries++
 	a.token = c.request.Token
 	if a.token == "" {
-		a.token = c.leases.tokens()
+		if a.token = c.leases.tokens(); c.request.Reenters != "" {
+			a.token = engine.LevelOf(c.request.Reenters, a.token)
+		}
 	} else {
 		a.connectedAt = new([quorum.MaxMasters]time.Duration)
 	}
@@ -279,8 +280,8 @@ func (a *lockBallot) grant(fence int64) {
 	}
 	r.eachLease(a.token, func(id engine.LeaseID) {
 		l.records.note(id, known, now)
-		l.events.Emit(events.Acquired, id, g.Fence, known.gone-now)
-		l.writeNote(id, known.note, known.until+r.Delay)
+		l.events.EmitAcquired(id, g.Fence, known.gone-now, r.Meta)
+		l.writeNote(id, known.note, known.until+r.Delay, false)
 	})
 	if r.Hold != nil {
 		g.Hold = l.changes.Granted(g, a, r.Hold)

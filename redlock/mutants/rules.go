@@ -126,6 +126,8 @@ func brokenModes() []Mutant {
 			Change{scripts + "shape.lua", "'(' .. digits(now)", "'(' .. ARGV[2]"}).in("readers-3"),
 		patched("one-kind", "an extension adds up copies of a reader and of a writer",
 			Change{"redlock/lease/extend.go", "return a.held && a == b }", "return a.held && (a == b || b.held && pool.Broken(\"one-kind\")) }"}).in("halves-3"),
+		patched("levels-apart", "levels of two owners hold a key together",
+			Change{scripts + "share.lua", "  if owner ~= ownerOf(reader) then return 0 end\n", ""}).in("owners-3"),
 		patched("counted-permits", "masters count permits, each for itself",
 			Change{scripts + "permit.lua", "    return said\n", "    if #said == 1 then return said end\n    slot, holder = digits(said[2]), nil\n"}).in("permits-3"),
 	}
