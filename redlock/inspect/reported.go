@@ -2,8 +2,8 @@
 // they have copies on several of the masters that it walks.
 //
 // A walk is followed by its connection and its cursor. Elsewhere it goes on without the memory:
-// through another connection or daemon, or after maxReported was reached. Then a lock may be
-// listed again. None is missed: only what was listed is left out.
+// through another connection or daemon, or after walks that came later needed the space. Then a
+// lock may be listed again. None is missed: only what was listed is left out.
 
 package inspect
 
@@ -13,8 +13,13 @@ import (
 	"sync"
 )
 
-// maxReported bounds the locks that are remembered, of all walks together: some 20 bytes each.
-const maxReported = 1 << 18
+const (
+	// maxReported bounds what is remembered of all walks together, counted in locks: some 20
+	// bytes each.
+	maxReported = 1 << 18
+	// walkCost is a walk itself, counted in locks: one that has reported nothing takes space, too.
+	walkCost = 16
+)
 
 // reportedKeys are hashes of keys: 64 bits, with a seed that no client knows.
 type reportedKeys map[uint64]struct{}
@@ -32,7 +37,7 @@ type reported struct {
 
 	mu    sync.Mutex
 	walks map[int64]interrupted // by client, which has one at a time
-	total int                   // keys
+	total int                   // what they cost
 }
 
 // take returns what the walk has reported so far; nil if that is not known.
@@ -40,8 +45,7 @@ func (r *reported) take(l *Listing) reportedKeys {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w := r.walks[l.Client]
-	delete(r.walks, l.Client)
-	r.total -= len(w.keys)
+	r.dropLocked(l.Client)
 	switch {
 	case l.Client == 0:
 		return nil
@@ -53,18 +57,35 @@ func (r *reported) take(l *Listing) reportedKeys {
 	return w.keys
 }
 
-// keep remembers what the walk has reported until the step with that cursor; 0 = it has ended.
+// keep remembers what the walk has reported until the step with that cursor; 0 = it has ended. If
+// there is no space, other walks are forgotten: many of them have been given up by their clients.
 func (r *reported) keep(l *Listing, cursor uint64, keys reportedKeys) {
+	cost := walkCost + len(keys)
+	if cursor == 0 || keys == nil || cost > maxReported {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if cursor == 0 || keys == nil || r.total+len(keys) > maxReported {
-		return
+	r.dropLocked(l.Client)
+	for other := range r.walks {
+		if r.total+cost <= maxReported {
+			break
+		}
+		r.dropLocked(other)
 	}
 	if r.walks == nil {
 		r.walks = map[int64]interrupted{}
 	}
-	r.total += len(keys) - len(r.walks[l.Client].keys)
+	r.total += cost
 	r.walks[l.Client] = interrupted{l.DB, cursor, keys}
+}
+
+// dropLocked forgets a client's walk, if there is one.
+func (r *reported) dropLocked(client int64) {
+	if w, ok := r.walks[client]; ok {
+		delete(r.walks, client)
+		r.total -= walkCost + len(w.keys)
+	}
 }
 
 // newOf returns the locks that the walk has not reported before.

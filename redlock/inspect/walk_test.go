@@ -2,7 +2,9 @@ package inspect
 
 import (
 	"errors"
+	"hash/maphash"
 	"log/slog"
+	"strconv"
 	"testing"
 	"time"
 
@@ -53,5 +55,39 @@ func TestListLocks_RefusesCursorsThatNoWalkAnswers(t *testing.T) {
 	}
 	if d.engine.InFlight() != 0 {
 		t.Errorf("%d operations are still in flight", d.engine.InFlight())
+	}
+}
+
+// Many clients begin a walk and give it up. What is remembered of them makes place for others.
+func TestReported_WalksThatWereGivenUpMakePlace(t *testing.T) {
+	t.Parallel()
+	r := reported{seed: maphash.MakeSeed()}
+	step := func(client int64, locks int) {
+		l := &Listing{Client: client}
+		keys := r.take(l)
+		for i := range locks {
+			r.newOf([]ListedLock{{Key: engine.Key(strconv.Itoa(i))}}, keys)
+		}
+		r.keep(l, 7, keys)
+	}
+	for client := range int64(4) {
+		step(1+client, maxReported/4)
+	}
+	for client := range int64(2 * maxReported / walkCost) {
+		step(10+client, 0)
+	}
+	if n := len(r.walks); n > maxReported/walkCost || n == 0 {
+		t.Errorf("%d walks are remembered, at most %d have space", n, maxReported/walkCost)
+	}
+	step(1, 3)
+	again := r.take(&Listing{Client: 1, Cursor: 7})
+	if got := r.newOf([]ListedLock{{Key: "2"}, {Key: "new"}}, again); len(got) != 1 || got[0].Key != "new" {
+		t.Errorf("the next step of a walk has %v, want the new lock alone", got)
+	}
+	for client := range r.walks {
+		r.take(&Listing{Client: client})
+	}
+	if r.total != 0 {
+		t.Errorf("without walks %d locks are counted", r.total)
 	}
 }
