@@ -230,9 +230,9 @@ func TestRedisson_UsersNeedTheLockAndForceUnlockTheCategory(t *testing.T) {
 			t.Errorf("not permitted: %s", got)
 		}
 	}
-	c, _, inspect := reentrant(t)
+	operator, _, inspect := reentrant(t)
 	inspect.forced = true
-	if got := c.redisson(rlockForce, "2", "k", rlockChannel, "0", "PUBLISH"); got != ":1" || inspect.force.Key != "k" {
+	if got := operator.redisson(rlockForce, "2", "k", rlockChannel, "0", "PUBLISH"); got != ":1" || inspect.force.Key != "k" {
 		t.Errorf("forceUnlock: %s, %+v", got, inspect.force)
 	}
 }

@@ -1,7 +1,7 @@
 // Tracking is CLIENT TRACKING of one connection: its client keeps what it reads, and receives an
 // invalidation when that is no longer so. It is as in Redis: a key is tracked from the reply
 // that showed it until the first invalidation, and what the connection itself changes is
-// invalidated, too, unless it said NOLOOP. Unlike in Redis, a lock that the connection took or
+// invalidated, too, unless it set NOLOOP. Unlike in Redis, a lock that the connection took or
 // was refused is tracked as well.
 
 package commands
@@ -148,7 +148,7 @@ func (t *Tracking) track(db int, key redlock.Key, seen redlock.Seen) {
 	}
 }
 
-// changed sends the invalidation of a key, or of all if the masters cannot tell.
+// changed sends the invalidation of a key, or of all if the masters cannot decide.
 func (t *Tracking) changed(at access.HeldKey, k *trackedKey, lost bool) {
 	t.mu.Lock()
 	if t.keys[at] != k {
@@ -215,7 +215,7 @@ func (t *Tracking) OnEnd(end func()) {
 	}
 }
 
-// BreakRedirect notes that the connection has ended which received the messages, and tells the
+// BreakRedirect notes that the connection that received the messages has ended, and notifies the
 // client, as Redis does.
 func (t *Tracking) BreakRedirect(c *Client) {
 	t.mu.Lock()
@@ -317,9 +317,10 @@ func (d trackedReply) Reply() Reply {
 // settle tracks what the client sees now, and what it had seen of keys that the call left alone.
 func (a *trackedCall) settle() {
 	a.mu.Lock()
-	defer a.mu.Unlock()
+	all := a.seen
+	a.mu.Unlock()
 	t := a.tracking
-	for _, one := range a.seen {
+	for _, one := range all {
 		former, was := a.suspended[one.key]
 		delete(a.suspended, one.key)
 		if was && !t.NoLoop && !one.seen.Undecided && !former.Same(&one.seen) {
@@ -336,7 +337,7 @@ func (a *trackedCall) settle() {
 		seen.Lease = 0 // the call may have changed it
 		t.track(a.db, key, seen)
 	}
-	if len(a.seen) > 0 {
+	if len(all) > 0 {
 		t.account()
 	}
 }

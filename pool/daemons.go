@@ -22,7 +22,7 @@ func (f *flush) appendDaemons() {
 	}
 }
 
-// noteDaemons stores the list. A master that may not be asked is not asked again on this connection.
+// noteDaemons stores the list. After an error, as without the right, this connection does not read it again.
 func (f *flush) noteDaemons() {
 	if f.daemonsAt < 0 {
 		return

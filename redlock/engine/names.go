@@ -36,8 +36,8 @@ func NewToken() Token {
 }
 
 // Tokens of the levels of a reentrant lock have the form owner + "#" + a token of NewToken. The
-// masters know the form, too (shape.lua): levels of one owner hold a key together, and nothing
-// else does beside them.
+// scripts parse it, too (shape.lua): levels of one owner hold a key together, and nothing else
+// does beside them.
 const (
 	levelMark  = '#'
 	levelBytes = 1 + 27

@@ -1,6 +1,6 @@
 // Package homes agrees with the other daemons which of them is the home of each slot. Every
 // daemon announces its address once a second on a channel of the masters; the division follows
-// from the daemons that were heard lately. Every daemon serves every key, so a division that is
+// from the announcements that came lately. Every daemon serves every key, so a division that is
 // out of date costs time and nothing else.
 package homes
 
@@ -23,7 +23,7 @@ const (
 	announceEvery = time.Second
 	// firstEvery is the interval until the first announcement has come back.
 	firstEvery = 100 * time.Millisecond
-	// maxSilence is after how long a daemon that is not heard loses its slots.
+	// maxSilence is after how long a daemon without an announcement loses its slots.
 	maxSilence = 5 * announceEvery
 	// maxDaemons and maxAddress bound what is remembered of other daemons.
 	maxDaemons, maxAddress = 256, 300
@@ -32,21 +32,21 @@ const (
 	version, joining, leaving = "1 ", " joins", " leaves"
 )
 
-// Homes are the daemons of the same masters, as this one hears them.
+// Homes are the daemons of the same masters, by their announcements.
 type Homes struct {
 	own    string
 	ranges []slots.Range
 	pools  []*pool.Pool
 	clock  pool.Clock
 	log    *slog.Logger
-	joined chan struct{} // closed when all other daemons have had the time to be heard
+	joined chan struct{} // closed when all other daemons have had the time to announce themselves
 
 	mu     sync.Mutex
 	timer  pool.Timer
 	echoed bool // an own announcement has come back
 	open   bool // joined is closed
 	closed bool
-	heard  map[string]time.Duration // when, by address
+	latest map[string]time.Duration // announcement of each other daemon, by address
 	now    slots.Division
 }
 
@@ -54,7 +54,7 @@ type Homes struct {
 // order. own is the address at which clients reach this daemon.
 func New(own string, ranges []slots.Range, log *slog.Logger, pools ...*pool.Pool) *Homes {
 	ranges = slices.SortedFunc(slices.Values(ranges), func(a, b slots.Range) int { return cmp.Compare(a.First, b.First) })
-	h := &Homes{own: own, ranges: ranges, pools: pools, clock: pools[0].Clock(), log: log, joined: make(chan struct{}), heard: map[string]time.Duration{}}
+	h := &Homes{own: own, ranges: ranges, pools: pools, clock: pools[0].Clock(), log: log, joined: make(chan struct{}), latest: map[string]time.Duration{}}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.updateLocked()
@@ -91,7 +91,7 @@ func (h *Homes) Division() slots.Division {
 	return h.now
 }
 
-// Close tells the other daemons that this one leaves.
+// Close announces that this daemon leaves.
 func (h *Homes) Close() {
 	if h == nil {
 		return
@@ -159,28 +159,28 @@ func (h *Homes) receive(message string) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_, known := h.heard[address]
+	_, known := h.latest[address]
 	switch {
 	case address == h.own:
-		if !h.echoed { // so all announcements from now on are heard
+		if !h.echoed { // so all announcements from now on are received
 			h.echoed = true
 			h.clock.AfterFunc(announceEvery*3/2, h.onJoined)
 		}
 		return
 	case joins && h.open:
 	case leaves:
-		delete(h.heard, address)
-	case known || len(h.heard) < maxDaemons:
-		h.heard[address] = h.clock.Now()
+		delete(h.latest, address)
+	case known || len(h.latest) < maxDaemons:
+		h.latest[address] = h.clock.Now()
 	}
 }
 
 // updateLocked divides the slots anew if a daemon has come or gone.
 func (h *Homes) updateLocked() {
 	daemons := []string{h.own}
-	for address, at := range h.heard {
+	for address, at := range h.latest {
 		if h.clock.Now()-at > maxSilence {
-			delete(h.heard, address)
+			delete(h.latest, address)
 			continue
 		}
 		daemons = append(daemons, address)

@@ -63,7 +63,7 @@ func TestHomes_DaemonsComeAndGo(t *testing.T) {
 	h.receive("1 " + other)
 	h.wants(t, own, other, third)
 	clock.Ahead.Add(int64(time.Millisecond))
-	h.wants(t, own, other) // the third was not heard for longer than allowed
+	h.wants(t, own, other) // the third has not announced itself for longer than allowed
 	clock.Ahead.Add(int64(2 * maxSilence))
 	h.wants(t, own)
 }

@@ -1,6 +1,6 @@
 // fairMode checks the queue of FAIR in front of a lock script.
 //
-// Every script that takes a lock checks it, whether or not its request says FAIR: once a queue is
+// Every script that takes a lock checks it, with FAIR and without: once a queue is
 // established on a quorum, no such request passes it. While there is no queue, that costs one EXISTS
 // in a script that runs anyway. A plain SET NX does not check it, because it is the hot path and the
 // command of all other Redlock clients. It can pass the queue only in the moments at which the key
@@ -10,7 +10,7 @@
 // every SET NX, but it does not hold what it seems to promise. Nothing writes it when a lock
 // expires, or when another Redlock client releases it. Each release of redlockd would have to look
 // for a queue: that is the other half of the hot path. A marker of a daemon that died would
-// refuse clients that know nothing of queues, and look to them like a lock that nobody holds. So
+// refuse clients that do not use queues, and look to them like a lock without a holder. So
 // names that must be fair are configured (--fair-keys), and waiters check the queue after
 // some hand-overs, see package wait.
 

@@ -1,4 +1,4 @@
-// Homes divides the slots among the daemons, so that clients that know the division send all
+// Homes divides the slots among the daemons, so that clients with the division send all
 // requests for a key to one daemon: its waiters stand in one queue, and its requests share the
 // flushes to the masters.
 
@@ -28,7 +28,7 @@ type Division struct {
 // would get smaller batches from more daemons, and clients a longer map.
 const pieceSlots = 128
 
-// Homes is the same in every daemon that knows the same daemons: each piece belongs to the one
+// Homes is the same in every daemon with the same list of daemons: each piece belongs to the one
 // with the highest hash of both (rendezvous hashing) among those that have less than their share.
 // So few pieces move when a daemon comes or goes. ranges are in ascending order.
 func Homes(ranges []Range, daemons []string) (homes []Home) {

@@ -1,7 +1,7 @@
 // This file finds cycles of waits over several daemons.
 //
-// A waiter whose connection holds locks keeps an edge on the masters for each of them: who holds this
-// token waits for that key. Nothing is written for a waiter that holds nothing, nor for one that waits
+// A waiter whose connection holds locks keeps an edge on the masters for each of them: the holder of
+// this token waits for that key. Nothing is written for a waiter that holds nothing, nor for one that waits
 // for less than edgeInterval. The waiter's daemon searches along the edges: which waiting clients hold
 // the awaited key, which hold the keys that these wait for, and so on, until one of them is this
 // waiter. An edge counts if a quorum of masters shows it together with a copy of that lock.
@@ -109,7 +109,7 @@ func (e *waiterEdges) search() {
 	}
 }
 
-// cycleSearch is one search. Its rounds ask one after another who holds the keys of found.
+// cycleSearch is one search. Its rounds, one after another, look for the holders of the keys of found.
 type cycleSearch struct {
 	edges *waiterEdges
 	held  []engine.LeaseID // whose edges it writes
@@ -135,7 +135,7 @@ func parseEdge(text string, from int) (e edge, ok bool) {
 	return edge{id: words[0], writes: words[1] == "1", key: words[2], from: from}, true
 }
 
-// searchRound asks all masters who holds one key.
+// searchRound queries all masters for the holders of one key.
 type searchRound struct {
 	engine.Plain
 	ballot engine.Ballot
