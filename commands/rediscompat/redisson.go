@@ -49,6 +49,7 @@ var redissonScripts = map[string]*redissonScript{
 	"6866459238a13a701d42f4971f12d9f3a50e2442": {does: "release", keys: 3, args: 5, serve: leaveRedisson(3)},
 	"73ac2729af29ea9a975f95e8097f7ee9a74cce3d": {does: "release", keys: 2, args: 3, serve: leaveRedisson(2)},
 	"6a3d31570dc6f4b0bd32bcdc8e75667747c6f635": {does: "extend", several: true, serve: (*evaluation).renewRedisson},
+	"3fd750e0b43af99dbd223e5523718f18cded3664": {does: "extend", keys: 1, args: 2, serve: (*evaluation).expireRedisson},
 	"605e338249a7a1d40df83b04f7658354f883b41b": {does: "discard", keys: 2, args: 2, serve: (*evaluation).forceRedisson},
 
 	"8f6ed299ffd259f0539c20f89253998c0777ea75": {advice: "RFairLock keeps a queue in a list: use DLOCK key ttl FAIR WAIT ms"},
@@ -194,10 +195,15 @@ func (e *evaluation) renewRedisson() error {
 	return nil
 }
 
-// extendLevels prolongs all levels of an owner; held is false if it has none.
+// extendLevels prolongs all levels of an owner, "" for whichever it is; held is false if there are
+// none.
 func (h *handlers) extendLevels(at redlock.Lease, ttl time.Duration, done func(held bool, err error)) {
 	h.deps.Inspect.ReadLock(at.DB, at.Key, func(v redlock.LockView, err error) {
-		levels, undecided := v.Levels(at.Token)
+		owner := at.Token
+		if owner == "" && len(v.Holders) > 0 {
+			owner = redlock.OwnerOf(v.Holders[0].Token)
+		}
+		levels, undecided := v.Levels(owner)
 		if err != nil || len(levels) == 0 {
 			done(false, cmp.Or(err, undecided))
 			return
@@ -217,6 +223,24 @@ func (h *handlers) extendLevels(at redlock.Lease, ttl time.Duration, done func(h
 			})
 		}
 	})
+}
+
+// expireRedisson is expire, which a RedissonMultiLock with a lease sends for each lock that it has
+// taken: 1, or 0 if the lock is free. It names no owner, and never shortens a lease.
+func (e *evaluation) expireRedisson() error {
+	if mode := e.given.Args[1]; mode != "" {
+		return e.refuse("it expires a lock with the condition '%s'", commands.Clip(mode, commands.ShownBytes))
+	}
+	ttl, err := e.redissonLease()
+	if err != nil || !mayForce(e.call) {
+		return err
+	}
+	reply := commands.Answer(e.call, commands.Bool)
+	e.handlers.extendLevels(redlock.Lease{DB: e.db, Key: e.keys[0]}, ttl, func(held bool, err error) {
+		e.watch.Stop(held, err)
+		reply(held, err)
+	})
+	return nil
 }
 
 // forceRedisson is forceUnlock.
