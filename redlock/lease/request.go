@@ -38,10 +38,10 @@ type LockRequest struct {
 	Token engine.Token  // "" = generate 160 random bits (27 characters)
 	Meta  string        // free text for people, at most 512 bytes
 
-	Mode Mode
 	// Reenters is the owner of a reentrant lock, "" for none. Its levels hold the key together, and
 	// nothing else does beside them. A level is a Shared lock whose token is generated: Token is "".
 	Reenters engine.Token
+	Mode     Mode
 	Fair     bool // first come, first served, over all daemons
 	// Valued: a client of plain SET NX chose Token as the value. To such a client an equal
 	// value that is already there belongs to another holder.
