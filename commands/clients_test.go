@@ -83,9 +83,9 @@ func TestCLIENTKILL_AnswersAsRedisDoes(t *testing.T) {
 		> CLIENT KILL ID 0
 		< -ERR client-id should be greater than 0
 		> CLIENT KILL ID
-		< -ERR the filter ID has no value
+		< -ERR the filter ID has no value: CLIENT KILL ID value
 		> CLIENT KILL user
-		< -ERR the filter USER has no value
+		< -ERR the filter USER has no value: CLIENT KILL USER value
 		> CLIENT KILL FOO bar
 		< -ERR syntax error
 		> CLIENT KILL ID 1 ADDR

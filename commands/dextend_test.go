@@ -46,7 +46,7 @@ func TestDEXTEND_NamesADelay(t *testing.T) {
 		> DEXTEND a 12345678 20000 DELAY 40001
 		< -ERR ttl and DELAY are 60001 ms together, allowed are at most 60000 ms (--max-ttl); syntax: DEXTEND key token ttl [DELAY ms]
 		> DMEXTEND 12345678 20000 1 a b
-		< -ERR unknown option 'b'; syntax: DMEXTEND token ttl numkeys key [key ...] [DELAY ms]
+		< -ERR unknown option 'b' behind the keys: numkeys must be their number; syntax: DMEXTEND token ttl numkeys key [key ...] [DELAY ms]
 		> DMEXTEND 12345678 20000 1 a DELAY 5 DELAY 5
 		< -ERR option DELAY is given twice; syntax: DMEXTEND token ttl numkeys key [key ...] [DELAY ms]
 	`)

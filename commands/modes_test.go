@@ -135,10 +135,10 @@ func TestDMLOCK_ReportsACallersMistakes(t *testing.T) {
 		`1000 2 a ""`:          "invalid lock name: 0 bytes, allowed are 1 to 512",
 		"1000 2 a redlockd:x":  "invalid lock name 'redlockd:x': names beginning with 'redlockd:' are reserved",
 		"5 1 a":                "ttl '5' is not an integer or out of range, allowed are 10 to 60000 ms",
-		"1000 1 a b":           "unknown option 'b'",
-		"1000 1 a LIMIT 2":     "unknown option 'LIMIT'",
+		"1000 1 a b":           "unknown option 'b' behind the keys: numkeys must be their number",
+		"1000 1 a LIMIT 2":     "unknown option 'LIMIT' behind the keys: numkeys must be their number",
 		"1000 1 a FAIR fair":   "option FAIR is given twice",
-		"1000 1 a SHARED B":    "unknown option 'B'",
+		"1000 1 a SHARED B":    "unknown option 'B' behind the keys: numkeys must be their number",
 		"1000 1 a TOKEN short": "invalid token: 5 bytes, allowed are 8 to 512",
 	} {
 		got := c.say("DMLOCK " + args)

@@ -21,6 +21,7 @@ type Words struct {
 	at    int    // the next word
 	known []Spec // the options of the command, see Options
 	given uint32 // one bit for each option that was already given
+	keyed bool   // the options stand behind a number of keys
 	err   error
 }
 
@@ -66,6 +67,9 @@ func (w *Words) Option() (name string) {
 		}
 		return name
 	}
+	if w.keyed {
+		w.Fail(fmt.Errorf("unknown option %s behind the keys: numkeys must be their number", Quoted(given)))
+	}
 	w.Fail(fmt.Errorf("unknown option %s", Quoted(given)))
 	return ""
 }
@@ -88,6 +92,7 @@ func (w *Words) Keys() []redlock.Key {
 	if left := len(w.words) - w.at; n > left {
 		w.Fail(fmt.Errorf("numkeys is %d, but %d arguments follow it", n, left))
 	}
+	w.keyed = true
 	keys := make([]redlock.Key, 0, n)
 	for len(keys) < n && w.err == nil {
 		key := w.Key()

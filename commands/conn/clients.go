@@ -72,7 +72,7 @@ func (h *handlers) clientKill(c *commands.Call) error {
 	}
 	if len(c.Args) == 3 {
 		if name := strings.ToUpper(c.Args[2]); slices.Contains(filterNames, name) { // Redis takes it for an address
-			return fmt.Errorf("the filter %s has no value", name)
+			return fmt.Errorf("the filter %s has no value: CLIENT KILL %[1]s value", name)
 		}
 		if h.kill(c.Client, filter{addr: c.Args[2], me: true}) == 0 {
 			return commands.RedisText("No such client")

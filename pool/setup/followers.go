@@ -21,8 +21,8 @@ const (
 	followPause = 100 * time.Millisecond
 )
 
-// daemons are those that the masters have admitted. A master that does not list its clients,
-// or runs daemons of an earlier version only, shows none.
+// daemons are those that the masters list, also refused ones. A master that does not list its
+// clients, or has daemons of an earlier version only, shows none.
 func (c *change) daemons() (all []admission.Daemon) {
 	for _, one := range c.all {
 		if some, err := admission.Daemons(one.link, c.group.options.Group); err == nil {
@@ -33,8 +33,8 @@ func (c *change) daemons() (all []admission.Daemon) {
 }
 
 // reportFollowers waits until the daemons of before use the next configuration, and writes which
-// do and which do not. A refused daemon has no connection for long, so those of before are what
-// is known of it.
+// do and which do not. A refused daemon has no connection while it dials again, so those of before
+// count, too.
 func (c *change) reportFollowers(ctx context.Context) error {
 	var now, stale []admission.Daemon
 	for range maxFollow / followPause {

@@ -48,7 +48,7 @@ type change struct {
 
 	inForce bool // it is from an earlier run; some masters may have missed it
 
-	before []admission.Daemon // that the masters had admitted before the change
+	before []admission.Daemon // that the masters listed before the change
 }
 
 // rename changes the lists if nothing but the lists differs from what the masters carry. It
