@@ -52,6 +52,7 @@ var arrows = map[string][]string{
 	"redlock/events":       {"redlock/due", "redlock/engine", "pool"},
 	"redlock/due":          {},
 	"redlock/scripts":      {},
+	"redlock/slots":        {},
 	"redlock/work":         {"redlock/engine", "redlock/quorum", "pool"},
 	"redlock/ids":          {"redlock/engine", "redlock/quorum", "pool"},
 	"redlock/quorum":       {},
