@@ -65,7 +65,7 @@ func (p *Pool) Follow(masters []Master, known admission.Known) error {
 // differ: limits are this daemon's own. A newcomer is reached as the first master is.
 func (p *Pool) followConfiguration(next *admission.Configuration, known admission.Known) {
 	o := p.Options()
-	if own := o.Configuration(next.Epoch); o.FollowOff || own.Format != next.Format || own.Group != next.Group || own.KeyPrefix != next.KeyPrefix || own.MaxTTL != next.MaxTTL || own.MaxKeep != next.MaxKeep {
+	if own := o.Configuration(next.Epoch); o.FollowOff || !own.SameSettings(next) {
 		return
 	}
 	var list []Master

@@ -17,6 +17,7 @@ type Options struct {
 
 	Group     string // name of the group of masters, part of the fingerprint; "default"
 	KeyPrefix string // stands before everything this daemon writes; ""
+	Slots     string // that the group serves, one of several groups; "" = all, of one group
 
 	MaxTTL  time.Duration // longest lease; 60 s. Decides how long a master that forgot may not vote
 	MaxKeep time.Duration // how long finished work is kept at most; 10 min

@@ -26,6 +26,7 @@ type Configuration struct {
 	KeyPrefix       string
 	MaxTTL, MaxKeep time.Duration
 	Masters         []wire.Master // by name; with network and address only
+	Slots           string        // of one of several groups, see package slots; "" = all
 }
 
 // String is the text on the masters: one line without control characters.
@@ -34,8 +35,19 @@ func (c *Configuration) String() string {
 	for i, m := range c.Masters {
 		masters[i] = url.QueryEscape(m.Name) + "@" + url.QueryEscape(m.Network) + "@" + url.QueryEscape(m.Address)
 	}
-	return fmt.Sprintf("epoch=%d format=%s group=%s key-prefix=%s max-ttl=%d max-keep=%d masters=%s", c.Epoch, c.Format, url.QueryEscape(c.Group),
+	text := fmt.Sprintf("epoch=%d format=%s group=%s key-prefix=%s max-ttl=%d max-keep=%d masters=%s", c.Epoch, c.Format, url.QueryEscape(c.Group),
 		url.QueryEscape(c.KeyPrefix), c.MaxTTL.Milliseconds(), c.MaxKeep.Milliseconds(), strings.Join(masters, ","))
+	if c.Slots != "" {
+		text += " slots=" + url.QueryEscape(c.Slots)
+	}
+	return text
+}
+
+// SameSettings reports whether two configurations differ by nothing but epoch and masters.
+func (c *Configuration) SameSettings(other *Configuration) bool {
+	a, b := *c, *other
+	a.Epoch, a.Masters, b.Epoch, b.Masters = 0, nil, 0, nil
+	return a.String() == b.String()
 }
 
 // Mark names the configuration in identities: its epoch and a hash of its text.
@@ -74,6 +86,7 @@ func ParseConfiguration(text string) (*Configuration, error) {
 	c := &Configuration{
 		Epoch: number("epoch"), Format: fields["format"], Group: plain(fields["group"]), KeyPrefix: plain(fields["key-prefix"]),
 		MaxTTL: time.Duration(number("max-ttl")) * time.Millisecond, MaxKeep: time.Duration(number("max-keep")) * time.Millisecond,
+		Slots: plain(fields["slots"]),
 	}
 	for one := range strings.SplitSeq(fields["masters"], ",") {
 		parts := strings.Split(one, "@")
@@ -84,7 +97,7 @@ func ParseConfiguration(text string) (*Configuration, error) {
 		c.Masters = append(c.Masters, wire.Master{Name: plain(parts[0]), Network: plain(parts[1]), Address: plain(parts[2])})
 	}
 	if bad || c.String() != text {
-		return nil, fmt.Errorf("the configuration %q is not of the form epoch= format= group= key-prefix= max-ttl= max-keep= masters=", text)
+		return nil, fmt.Errorf("the configuration %q is not of the form epoch= format= group= key-prefix= max-ttl= max-keep= masters= [slots=]", text)
 	}
 	return c, nil
 }

@@ -24,6 +24,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -210,6 +211,9 @@ func (r *reconfiguration) carried(c *candidate) (settings, error) {
 		case len(one) == 0:
 		case one["group"] != r.group.options.Group && !r.force:
 			return nil, fmt.Errorf("reconfigure: master %s belongs to group %q in database %d; nothing was changed. If that group is no more: redlockd reconfigure --force", c.master.Name, one["group"], db)
+		case one["slots"] != r.group.options.Slots && !r.force:
+			return nil, fmt.Errorf("reconfigure: group %s has the slots %s here and %s on master %s; nothing was changed. Slots do not change their group while daemons serve: two of them could grant one lock. See Several groups in the runbook",
+				r.group.options.Group, orAll(r.group.options.Slots), orAll(one["slots"]), c.master.Name)
 		case carries != nil && !maps.Equal(carries, one) && !r.force:
 			return nil, fmt.Errorf("reconfigure: master %s carries different settings in its databases; nothing was changed. Stop all daemons and run redlockd reconfigure --force", c.master.Name)
 		default:
@@ -220,8 +224,11 @@ func (r *reconfiguration) carried(c *candidate) (settings, error) {
 }
 
 func (s settings) text() string {
-	return fmt.Sprintf("format %s, group %s, max-ttl %s ms, max-keep %s ms, masters %s", s["format"], s["group"], s["max-ttl"], s["max-keep"], s["masters"])
+	return fmt.Sprintf("format %s, group %s, max-ttl %s ms, max-keep %s ms, masters %s, slots %s", s["format"], s["group"], s["max-ttl"], s["max-keep"], s["masters"], orAll(s["slots"]))
 }
+
+// orAll shows the slots of a group.
+func orAll(slots string) string { return cmp.Or(slots, "all") }
 
 // checkQuorum checks condition 2 of the file's head.
 func (r *reconfiguration) checkQuorum(now settings) error {

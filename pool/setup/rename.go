@@ -64,7 +64,7 @@ func (g *group) rename(ctx context.Context, out io.Writer) (done bool, err error
 	if newest.Now == nil {
 		return false, nil
 	}
-	if !sameLimits(g.options.Configuration(0), newest.Now) {
+	if !g.options.Configuration(0).SameSettings(newest.Now) {
 		return false, nil
 	}
 	c.connect(ctx, newest.Now.Masters)
@@ -133,10 +133,6 @@ func (c *change) newest() (newest admission.StoredConfiguration) {
 		}
 	}
 	return newest
-}
-
-func sameLimits(a, b *admission.Configuration) bool {
-	return a.Format == b.Format && a.Group == b.Group && a.KeyPrefix == b.KeyPrefix && a.MaxTTL == b.MaxTTL && a.MaxKeep == b.MaxKeep
 }
 
 // sameMasters compares the names: daemons may reach a master under different addresses.
