@@ -63,6 +63,7 @@ const configurationCurrent = "current"
 // MasterReport is one master with all that is measured of it.
 type MasterReport struct {
 	Status
+	Group    string        // of several groups; "" = there is one
 	Role     string        // "master" while it is connected, "" otherwise
 	InFlight int           // operations sent and not answered
 	RTT      Histogram     // of flushes, heartbeats included

@@ -51,6 +51,7 @@ var arrows = map[string][]string{
 	"redlock/wait":         {"redlock/engine", "redlock/lease", "redlock/quorum", "redlock/work", "pool"},
 	"redlock/events":       {"redlock/due", "redlock/engine", "pool"},
 	"redlock/due":          {},
+	"redlock/groups":       {"redlock", "redlock/slots", "pool"},
 	"redlock/scripts":      {},
 	"redlock/slots":        {},
 	"redlock/work":         {"redlock/engine", "redlock/quorum", "pool"},
@@ -63,7 +64,7 @@ var arrows = map[string][]string{
 	"pool/setup":           {"pool", "pool/admission", "pool/clock", "pool/notify", "pool/wire"},
 	"pool/wire":            {},
 	"pool/embedded":        {"redlock/due"},
-	"configs":              {},
+	"configs":              {"redlock/slots"},
 	"proxy/contract":       {"proxy/daemon"}, // tests only
 	"pool/faulty":          {"proxy/resp"},
 	"redlock/checker":      {},
@@ -79,6 +80,7 @@ var testSupport = []string{"proxy/resp", "pool/faulty", "pool/embedded", "pool/s
 
 // testArrows lists what only the tests of a package import: what they talk to.
 var testArrows = map[string][]string{
+	"redlock/groups":  {"redlock/engine"},
 	"redlock/inspect": {"redlock/events"},
 	"redlock/renew":   {"redlock/inspect"},
 	"proxy":           {"commands/access", "commands/conn"},

@@ -269,14 +269,15 @@ func (a *lockBallot) grant(fence int64) {
 	if r.Token != "" {
 		g.ballot = a
 	}
-	known := leaseRecord{
-		until: g.Until(), gone: l.goneAt(a.start, now, r.TTL),
-		copies: a.lanesWithCopy(), mode: r.Mode, fence: g.Fence, note: l.noteOf(r, g.Fence), granted: now,
+	known := leaseRecord{until: g.Until(), gone: l.goneAt(a.start, now, r.TTL), copies: a.lanesWithCopy(), mode: r.Mode, fence: g.Fence, granted: now}
+	if !r.Part {
+		known.note = l.noteOf(r, g.Fence)
 	}
 	r.eachLease(a.token, func(id engine.LeaseID) {
 		l.records.note(id, known, now)
-		l.events.Emit(events.Acquired, id, g.Fence, known.gone-now)
-		l.writeNote(id, known.note, known.until)
+		if !r.Part {
+			l.announce(id, known, now)
+		}
 	})
 	if r.Hold != nil {
 		g.Hold = l.changes.Granted(g, a, r.Hold)
@@ -292,6 +293,12 @@ func (a *lockBallot) grant(fence int64) {
 		l.engine.Counts.ThirdSeals.Add(1)
 	}
 	a.call.finish(g, nil)
+}
+
+// announce reports a grant to listeners, and to people.
+func (l *Leases) announce(id engine.LeaseID, known leaseRecord, now time.Duration) {
+	l.events.Emit(events.Acquired, id, known.fence, known.gone-now)
+	l.writeNote(id, known.note, known.until)
 }
 
 // tokenOf is the token of the i-th key.
