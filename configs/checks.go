@@ -144,6 +144,9 @@ func checkKeyPrefix(c *Config) error {
 
 func checkCompatTest(c *Config) error {
 	open := slices.IndexFunc(c.Listen, Reachable)
+	if c.CompatTest && len(c.Groups) > 1 {
+		return refuse(true, "is for one group of masters, and the file has several", "leave the [[group]] tables out")
+	}
 	if !c.CompatTest || open < 0 {
 		return nil
 	}

@@ -106,7 +106,11 @@ func (l *loader) readGroups(path string, line int, tables []map[string]any) {
 			l.refuse(e)
 		}
 		for _, key := range slices.Sorted(maps.Keys(table)) {
-			if !slices.Contains(groupKeys, key) {
+			switch {
+			case slices.Contains(groupKeys, key):
+			case slices.Contains(l.names, key):
+				about(key, FieldError{Problem: "is no setting of a group", Advice: "write it before the first [[group]]: what follows that line belongs to the group"})
+			default:
 				about(shownName(key), FieldError{Problem: "is no setting of a group", Advice: "the nearest one is " + nearest(key, groupKeys)})
 			}
 		}

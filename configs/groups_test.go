@@ -67,6 +67,7 @@ func TestGroups_WhatIsWrongIsNamed(t *testing.T) {
 		"a master of two groups": {strings.ReplaceAll(good, "10.0.0.1:6101", "10.0.0.1:6001"), nil, []string{"[[group]] g2: master g2-a=10.0.0.1:6001 has the address 10.0.0.1:6001, as one of group g1 has"}},
 		"a name of two masters":  {strings.ReplaceAll(good, "g2-a", "g1-a"), nil, []string{"has the name g1-a, as one of group g1 has"}},
 		"an unknown key":         {good + "master = \"x\"\n", nil, []string{"master of [[group]] 2", "the nearest one is masters"}},
+		"an option after it":     {good + "max-ttl = \"5s\"\n", nil, []string{"max-ttl of [[group]] 2", "write it before the first [[group]]"}},
 		"--masters, too":         {good, []string{"--masters", "10.0.0.9:1,10.0.0.9:2,10.0.0.9:3"}, []string{"masters (from --masters): cannot be combined with [[group]] tables"}},
 		"--embedded, too":        {good, []string{"--embedded", "3"}, []string{"embedded (from --embedded): cannot be combined with [[group]] tables"}},
 		"--group of none":        {good, []string{"--group", "g3"}, []string{"is none of the groups of the file", "name one of g1, g2"}},

@@ -156,15 +156,34 @@ func (h *handlers) infoMasters(p *infoPage) {
 	p.line("masters", len(masters))
 	p.line("masters_voting", voting)
 	p.line("configuration_epoch", pool.Epoch(masters))
+	infoGroups(p, masters)
 	figures(commands.SectionMasters)(p)
 	for i := range masters {
-		p.line(fmt.Sprintf("master%d", i), masterFields(&masters[i].Status))
+		p.line(fmt.Sprintf("master%d", i), masterFields(&masters[i]))
+	}
+}
+
+// infoGroups shows several groups, each in a line of name=value pairs.
+func infoGroups(p *infoPage, masters []redlock.MasterReport) {
+	for number := 0; len(masters) > 0 && masters[0].Group != ""; number++ {
+		name, n, voting := masters[0].Group, 0, 0
+		for ; n < len(masters) && masters[n].Group == name; n++ {
+			if masters[n].State == "voting" {
+				voting++
+			}
+		}
+		p.line(fmt.Sprintf("group%d", number), fmt.Sprintf("name=%s,masters=%d,voting=%d,needed=%d,epoch=%d", commands.Field(name), n, voting, pool.Quorum(n), pool.Epoch(masters[:n])))
+		masters = masters[n:]
 	}
 }
 
 // masterFields is one master in a line of name=value pairs.
-func masterFields(m *redlock.MasterStatus) string {
-	return fmt.Sprintf("name=%s,address=%s,state=%s,since_ms=%d,epoch=%d,run_id=%s,version=%s,durable=%t,queued=%d,pending_releases=%d,detail=%s",
+func masterFields(m *redlock.MasterReport) string {
+	group := ""
+	if m.Group != "" {
+		group = "group=" + commands.Field(m.Group) + ","
+	}
+	return group + fmt.Sprintf("name=%s,address=%s,state=%s,since_ms=%d,epoch=%d,run_id=%s,version=%s,durable=%t,queued=%d,pending_releases=%d,detail=%s",
 		commands.Field(m.Name), commands.Field(m.Address), commands.Field(m.State), m.Since.Milliseconds(), m.Epoch,
 		commands.Field(m.RunID), commands.Field(m.Version), m.Durable, m.Queued, m.PendingReleases, commands.Field(m.Detail))
 }

@@ -80,7 +80,34 @@ func (r *Record) Poll(reports []redlock.MasterReport, undecided int64, now time.
 	for now.Sub(r.undecided[0].at) > recently && len(r.undecided) > 1 {
 		r.undecided = r.undecided[1:]
 	}
-	return diagnose(reports, r.masters, pool.Quorum(len(reports)), undecided-r.undecided[0].n, now)
+	return diagnoseGroups(reports, r.masters, undecided-r.undecided[0].n, now)
+}
+
+// diagnoseGroups builds one headline of the masters of all groups.
+func diagnoseGroups(reports []redlock.MasterReport, masters histories, undecided int64, now time.Time) Headline {
+	h, groups, bad := Headline{Level: LevelGood}, 0, 0
+	for rest := reports; len(rest) > 0; groups++ {
+		n := slices.IndexFunc(rest, func(m redlock.MasterReport) bool { return m.Group != rest[0].Group })
+		if n < 0 {
+			n = len(rest)
+		}
+		if rest[0].Group == "" {
+			return diagnose(reports, masters, pool.Quorum(n), undecided, now)
+		}
+		one := diagnose(rest[:n], masters, pool.Quorum(n), 0, now)
+		if one.Level == LevelBad {
+			bad++
+		}
+		for _, line := range one.Lines {
+			h.warn("Group %s: %s", rest[0].Group, line)
+		}
+		rest = rest[n:]
+	}
+	h.warnUndecided(undecided)
+	if bad == groups && bad > 0 {
+		h.Level = LevelBad
+	}
+	return h
 }
 
 // State returns since when a polled master has been in its state, and why. A master that is
@@ -180,10 +207,14 @@ func diagnose(reports []redlock.MasterReport, masters histories, quorum int, und
 	if len(again) > 0 {
 		h.warn("Voting again: %s so far.", strings.Join(again, ", "))
 	}
-	if undecided > 0 {
-		h.warn("Undecided lock requests in the last minute (NOQUORUM or EXPIRED): %d.", undecided)
-	}
+	h.warnUndecided(undecided)
 	return h
+}
+
+func (h *Headline) warnUndecided(n int64) {
+	if n > 0 {
+		h.warn("Undecided lock requests in the last minute (NOQUORUM or EXPIRED): %d.", n)
+	}
 }
 
 // Finish adds what is good, and a warning, which comes first unless there is something worse.

@@ -21,7 +21,7 @@ func (h *handlers) dmasters(c *commands.Call) error {
 }
 
 func masterReply(m *redlock.MasterReport) commands.Reply {
-	return commands.Map(
+	reply := commands.Map(
 		commands.Bulk("name"), commands.Bulk(m.Name),
 		commands.Bulk("address"), commands.Bulk(m.Address),
 		commands.Bulk("state"), commands.Bulk(m.State),
@@ -44,4 +44,8 @@ func masterReply(m *redlock.MasterReport) commands.Reply {
 		commands.Bulk("refused"), commands.Int(m.Votes.No),
 		commands.Bulk("uncounted"), commands.Int(m.Votes.Uncounted),
 	)
+	if m.Group != "" {
+		reply.Items = append(reply.Items, commands.Bulk("group"), commands.Bulk(m.Group))
+	}
+	return reply
 }

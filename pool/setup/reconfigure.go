@@ -17,7 +17,8 @@
 //     two seconds that every age has in reserve.
 //
 // A memory that was not broken keeps its incarnation id, and so its counters stay trusted,
-// if every new quorum of such masters shares one with every former quorum. A master
+// if every new quorum of such masters shares one with every former quorum. Where the slots
+// change, it does not: a counter that comes back to its group would have the value that it had. A master
 // that was away and carries the new settings from an earlier time may have missed
 // anything: it never keeps its incarnation id.
 
@@ -241,7 +242,7 @@ func (r *reconfiguration) checkQuorum(now settings) error {
 		return fmt.Errorf("reconfigure: only %d of the %d masters of the former list are in the new one, so daemons with the former list could still find a quorum of %d; nothing was changed. Replace a minority at a time, or stop all daemons and run redlockd reconfigure --force",
 			len(r.carriers), n, pool.Quorum(n))
 	}
-	r.keepIDs = !r.mixed && r.former["format"] == now["format"] && r.former["group"] == r.group.options.Group &&
+	r.keepIDs = !r.mixed && r.former["format"] == now["format"] && r.former["group"] == r.group.options.Group && r.former["slots"] == now["slots"] &&
 		left < pool.Quorum(n) && pool.Quorum(len(r.all))+pool.Quorum(n) > n
 	return nil
 }

@@ -22,7 +22,7 @@ const module = "redlockd"
 // a line here and a word about it in the README.
 var arrows = map[string][]string{
 	"":                     {"proxy/daemon"},
-	"proxy/daemon":         {"proxy", "proxy/admin", "proxy/tlsconf", "commands", "commands/access", "commands/cli", "commands/conn", "commands/counter", "commands/dropin", "commands/inspect", "commands/lock", "commands/rediscompat", "commands/tracing", "commands/work", "redlock", "pool", "pool/embedded", "pool/setup", "configs"},
+	"proxy/daemon":         {"proxy", "proxy/admin", "proxy/tlsconf", "commands", "commands/access", "commands/cli", "commands/conn", "commands/counter", "commands/dropin", "commands/inspect", "commands/lock", "commands/rediscompat", "commands/tracing", "commands/work", "redlock", "redlock/groups", "redlock/slots", "pool", "pool/embedded", "pool/setup", "configs"},
 	"proxy":                {"proxy/guard", "proxy/preauth", "proxy/resp", "proxy/tlsconf", "commands", "redlock", "pool"},
 	"proxy/guard":          {"proxy/preauth", "proxy/resp"},
 	"proxy/preauth":        {"proxy/resp"},
@@ -70,7 +70,7 @@ var arrows = map[string][]string{
 	"redlock/checker":      {},
 	"redlock/mutants":      {},
 	"redlock/redlocktest":  {"redlock/engine", "redlock/events", "redlock/lease", "redlock/mutants", "pool", "pool/embedded", "pool/faulty", "pool/setup"}, // tests only
-	"redlock/sim":          {"redlock", "redlock/sim/fake", "pool", "pool/setup"},
+	"redlock/sim":          {"redlock", "redlock/groups", "redlock/slots", "redlock/sim/fake", "pool", "pool/setup"},
 	"redlock/sim/fake":     {"pool/wire"},
 	"redlock/chaos":        {},
 }

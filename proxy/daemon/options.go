@@ -29,7 +29,7 @@ import (
 // *configs.FieldError for the first master whose files cannot be used.
 func poolOptions(config configs.Config, logger *slog.Logger) (pool.Options, error) {
 	options := pool.Options{
-		Embedded: config.Embedded, Group: config.Group, KeyPrefix: config.KeyPrefix,
+		Embedded: config.Embedded, Group: config.Group, KeyPrefix: config.KeyPrefix, Slots: config.Slots,
 		MaxTTL: config.MaxTTL, MaxKeep: config.MaxKeep, MasterTimeout: config.MasterTimeout,
 		RestartGuardOff: config.RestartGuard == configs.GuardOff, AssumeDurable: config.AssumeDurable,
 		Databases: config.Databases, Logger: logger, AwaitBootstrap: true,
@@ -45,17 +45,6 @@ func poolOptions(config configs.Config, logger *slog.Logger) (pool.Options, erro
 		options.Masters = append(options.Masters, master)
 	}
 	return options, nil
-}
-
-// onMasters is a job that runs do once with the options of the masters, without serving.
-func onMasters(stderr io.Writer, do func(context.Context, pool.Options, cli.CommandLine, io.Writer) error) cli.Job {
-	return func(ctx context.Context, config configs.Config, command cli.CommandLine, out io.Writer) error {
-		options, err := poolOptions(config, newLogger(config, stderr))
-		if err != nil {
-			return err
-		}
-		return do(ctx, options, command, out)
-	}
 }
 
 // checkFenceAbove rejects a value above which the masters have no space to start.
