@@ -11,6 +11,8 @@ GOTEST      ?=
 
 # How many packages are built or tested at a time.
 ATONCE      ?= 4
+# Prints a line every ten seconds while the command behind it runs.
+PROGRESS     = "$(CURDIR)"/.ci/progress
 
 .PHONY: run test test-go test-bench test-long test-under-load evidence release lint fmt bench bench-quick counters golden fuzz interop other-masters crowd chaos soak sim mutants mutation-e2e sim-vs-redis page upgrade needs
 
@@ -29,8 +31,8 @@ test: needs test-go
 # package begins first. vet has run before, no debugger needs symbols, and without GORACE each
 # binary sleeps a second at its end.
 test-go:
-	$(GO) vet ./...
-	GORACE="atexit_sleep_ms=50 $$GORACE" $(GO) test -race -short -vet=off -ldflags=-w -p $(ATONCE) -parallel 8 -timeout $(TIMEOUT) $(GOTEST) ./redlock ./...
+	$(PROGRESS) $(GO) vet ./...
+	GORACE="atexit_sleep_ms=50 $$GORACE" $(PROGRESS) $(GO) test -race -short -vet=off -ldflags=-w -p $(ATONCE) -parallel 8 -timeout $(TIMEOUT) $(GOTEST) ./redlock ./...
 
 # The evidence for the product that takes longer than a contributor waits: rules and
 # seeded bugs that the tests must notice, other servers, libraries, browsers, fuzzing, an
@@ -42,15 +44,15 @@ evidence: test-long test-bench other-masters counters interop page upgrade
 
 # The tests that `make test` leaves out.
 test-long: needs
-	$(GO) test -race -timeout $(TIMEOUT) -run '^Test(Controls|Mutants|Waits|Worlds|Simulation|Masters|Linear|Check_Rejects|MutationE2E_AMutant|Storm|Work_Soak|Chaos_|Exclusion|Hold_EndsWithItsLease|Upgrade_)' $(GOTEST) ./redlock ./redlock/sim ./redlock/chaos ./redlock/checker
-	$(GO) test -timeout $(TIMEOUT) -run '^TestRelease_' $(GOTEST) ./proxy/daemon
-	cd bench && $(GO) test -timeout $(TIMEOUT) -run '^TestMixedFleet_' $(GOTEST) .
+	$(PROGRESS) $(GO) test -race -timeout $(TIMEOUT) -run '^Test(Controls|Mutants|Waits|Worlds|Simulation|Masters|Linear|Check_Rejects|MutationE2E_AMutant|Storm|Work_Soak|Chaos_|Exclusion|Hold_EndsWithItsLease|Upgrade_)' $(GOTEST) ./redlock ./redlock/sim ./redlock/chaos ./redlock/checker
+	$(PROGRESS) $(GO) test -timeout $(TIMEOUT) -run '^TestRelease_' $(GOTEST) ./proxy/daemon
+	cd bench && $(PROGRESS) $(GO) test -timeout $(TIMEOUT) -run '^TestMixedFleet_' $(GOTEST) .
 
 # Peers and examples live in modules of their own, so that what they need never
 # enters the product's.
 test-bench: needs
-	cd bench && $(GO) vet ./... && $(GO) test -short -timeout $(TIMEOUT) $(GOTEST) ./...
-	cd redlock/examples && $(GO) vet ./... && $(GO) test -timeout $(TIMEOUT) $(GOTEST) ./...
+	cd bench && $(GO) vet ./... && $(PROGRESS) $(GO) test -short -timeout $(TIMEOUT) $(GOTEST) ./...
+	cd redlock/examples && $(GO) vet ./... && $(PROGRESS) $(GO) test -timeout $(TIMEOUT) $(GOTEST) ./...
 
 # The same tests beside LOAD busy loops, RUNS times: no test may depend on how fast
 # the machine is.
@@ -62,12 +64,12 @@ test-under-load: needs
 # Static binaries of VERSION for Linux and macOS, and their checksums, in dist/.
 VERSION ?= $(shell git describe --tags --always --dirty)
 release:
-	.ci/release $(VERSION)
+	$(PROGRESS) .ci/release $(VERSION)
 
 lint:
 	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
-	$(GO) vet ./...
-	$(GO) run $(STATICCHECK) ./...
+	$(PROGRESS) $(GO) vet ./...
+	$(PROGRESS) $(GO) run $(STATICCHECK) ./...
 
 fmt:
 	gofmt -w .
@@ -76,14 +78,14 @@ fmt:
 # bench/RESULTS.md and its charts. ARGS="-only REGEXP" runs a part of it, ARGS="-dir
 # DIR" keeps the masters' files elsewhere. Quick is what is promised, in three minutes.
 bench: needs
-	cd bench && ./install-peers && $(GO) run . $(ARGS)
+	cd bench && ./install-peers && $(PROGRESS) $(GO) run . $(ARGS)
 
 bench-quick: needs
-	cd bench && $(GO) run . -quick -rounds 4 -seconds 0.5 $(ARGS)
+	cd bench && $(PROGRESS) $(GO) run . -quick -rounds 4 -seconds 0.5 $(ARGS)
 
 # What does not depend on the machine: flushes, system calls, allocations, bytes.
 counters: needs
-	$(GO) test -run Counters -count=1 -v -timeout $(TIMEOUT) ./redlock ./proxy
+	$(PROGRESS) $(GO) test -run Counters -count=1 -v -timeout $(TIMEOUT) ./redlock ./proxy
 
 # Writes the golden files of everything that users depend on. Without it a difference
 # fails the tests: read what `git diff` shows, and name the change in CHANGELOG.md.
@@ -92,28 +94,28 @@ golden:
 
 # The cost of clients that send nothing, and of clients that do their worst.
 crowd: needs
-	cd bench && BENCH_CROWD=1 $(GO) test -run Crowd -v -timeout $(TIMEOUT) .
+	cd bench && BENCH_CROWD=1 $(PROGRESS) $(GO) test -run Crowd -v -timeout $(TIMEOUT) .
 
 # Every client library against a daemon on real masters; installs what is missing.
 interop: needs
-	.ci/interop $(ARGS)
+	$(PROGRESS) .ci/interop $(ARGS)
 
 # The tests that drive real masters, on the oldest Redis that is supported and the
 # newest Valkey; installs them beside the tree. ARGS are packages.
 other-masters:
-	.ci/other-masters $(ARGS)
+	$(PROGRESS) .ci/other-masters $(ARGS)
 
 # The page of the admin endpoint as a browser shows it, on real masters; installs
 # Chromium when it is missing. PAGE_SHOTS=DIR keeps pictures.
 page: needs
 	@command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 || sh proxy/admin/browser/install-chromium
 	cd proxy/admin/browser && $(GO) vet ./... && \
-		PAGE_SHOTS=$(if $(PAGE_SHOTS),$(abspath $(PAGE_SHOTS))) $(GO) test -count=1 -timeout $(TIMEOUT) ./...
+		PAGE_SHOTS=$(if $(PAGE_SHOTS),$(abspath $(PAGE_SHOTS))) $(PROGRESS) $(GO) test -count=1 -timeout $(TIMEOUT) ./...
 
 # Every fuzz target for FUZZTIME each.
 FUZZTIME ?= 30s
 fuzz:
-	FUZZTIME=$(FUZZTIME) sh .ci/fuzz
+	FUZZTIME=$(FUZZTIME) $(PROGRESS) sh .ci/fuzz
 
 # Daemons and masters as processes, and everything that may happen to them, for
 # MINUTES of load. MIX is all mixes of faults, or one of them, or a number: so many,
@@ -122,7 +124,7 @@ fuzz:
 # puts the table into redlock/chaos/RESULTS.md, if nothing failed.
 chaos: needs
 	CHAOS_MINUTES=$(or $(MINUTES),6) CHAOS_MIX="$(or $(MIX),all)" CHAOS_SEED=$(SEED) \
-		$(GO) test -run 'TestChaos$$' -count=1 -v -timeout $$(($(or $(MINUTES),6) * 2 + 15))m ./redlock/chaos
+		$(PROGRESS) $(GO) test -run 'TestChaos$$' -count=1 -v -timeout $$(($(or $(MINUTES),6) * 2 + 15))m ./redlock/chaos
 
 # The daemons of another commit and of this one, side by side on one group of masters,
 # while clients work: an upgrade, daemon by daemon, and the way back. UPGRADE_FROM is the
@@ -130,12 +132,12 @@ chaos: needs
 # names a seeded bug of the new daemons, which the run must notice.
 upgrade: needs
 	CHAOS_UPGRADE_FROM="$(or $(UPGRADE_FROM),last)" CHAOS_UPGRADE_MUTANT="$(UPGRADE_MUTANT)" CHAOS_SEED=$(SEED) \
-		$(GO) test -run 'TestUpgrade$$' -count=1 -v -timeout 15m ./redlock/chaos
+		$(PROGRESS) $(GO) test -run 'TestUpgrade$$' -count=1 -v -timeout 15m ./redlock/chaos
 
 # The same load again and again for MINUTES: nothing may grow.
 soak: needs
 	CHAOS_SOAK_MINUTES=$(or $(MINUTES),3) CHAOS_SEED=$(SEED) \
-		$(GO) test -run TestSoak -count=1 -v -timeout $$(($(or $(MINUTES),3) + 15))m ./redlock/chaos
+		$(PROGRESS) $(GO) test -run TestSoak -count=1 -v -timeout $$(($(or $(MINUTES),3) + 15))m ./redlock/chaos
 
 # The product against simulated faults, 10^8 executions or half an hour, whichever
 # comes first; the table goes into redlock/sim/RESULTS.md. What it prints when a promise
@@ -146,13 +148,13 @@ sim:
 
 # Seeded bugs: each must be caught by the simulation. SIM_MUTANTS names some.
 mutants:
-	SIM_MUTANTS="$${SIM_MUTANTS:-all}" $(GO) test -run TestMutants -count=1 -v -timeout 120m ./redlock/sim
+	SIM_MUTANTS="$${SIM_MUTANTS:-all}" $(PROGRESS) $(GO) test -run TestMutants -count=1 -v -timeout 120m ./redlock/sim
 
 # The same bugs in daemons as processes, with faults: two at a time, a minute each at
 # most; the table goes into redlock/mutants/RESULTS.md. E2E_MUTANTS names some.
 mutation-e2e: needs
-	E2E_MUTANTS="$${E2E_MUTANTS:-all}" $(GO) test -run TestMutationE2E_MutantsAreCaught -count=1 -v -timeout 150m ./redlock/chaos
+	E2E_MUTANTS="$${E2E_MUTANTS:-all}" $(PROGRESS) $(GO) test -run TestMutationE2E_MutantsAreCaught -count=1 -v -timeout 150m ./redlock/chaos
 
 # The simulated masters against redis-server, a million operations.
 sim-vs-redis: needs
-	SIM_DIFFERENTIAL=$${SIM_DIFFERENTIAL:-1000000} $(GO) test -run TestMasters -count=1 -v -timeout 60m ./redlock/sim
+	SIM_DIFFERENTIAL=$${SIM_DIFFERENTIAL:-1000000} $(PROGRESS) $(GO) test -run TestMasters -count=1 -v -timeout 60m ./redlock/sim

@@ -61,6 +61,15 @@ func charts(r results) map[string]string {
 			costs.bars = append(costs.bars, cost)
 		}
 	}
+	// The last line and bar: a daemon that costs nothing, with the clients and masters of this run.
+	bound := series{name: "bound: free daemon"}
+	for _, n := range counts {
+		bound.values = append(bound.values, at(multiplexedName(n), pairsPerSecond)/at(multiplexedName(n), boundShare))
+	}
+	throughput.lines = append(throughput.lines, bound)
+	if client, masters := at(multiplexedName(costsCallers), clientCPU), at(multiplexedName(costsCallers), mastersCPU); client+masters > 0 {
+		costs.bars = append(costs.bars, bar{name: bound.name, parts: []float64{client, 0, masters}})
+	}
 	drawn := map[string]string{"throughput.svg": throughput.svg(), "latency.svg": latency.svg(), "cost.svg": costs.svg()}
 	for name, svg := range drawn {
 		if svg == "" {

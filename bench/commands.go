@@ -18,8 +18,12 @@ type mode struct {
 	freed  int64 // the reply of the last command: the number of released locks
 }
 
+const modeCallers = 64
+
+func commandName(mode string) string { return multiplexedName(modeCallers) + ", " + mode }
+
 func commandScenarios() []scenario {
-	const n = 64
+	const n = modeCallers
 	shared := func(key string, more ...string) (lock func(int, int) []string, unlock func(int, int, string) []string) {
 		words := append([]string{"DLOCK", key, leaseMillis}, more...)
 		return func(int, int) []string { return words },
@@ -47,7 +51,7 @@ func commandScenarios() []scenario {
 	var all []scenario
 	for _, m := range []mode{readers, permits, fair, several} {
 		all = append(all, scenario{
-			name: "daemon, one multiplexed client, " + callers(n) + ", " + m.name, page: pageModes, peer: multiplexedName(n),
+			name: commandName(m.name), page: pageModes, peer: multiplexedName(n),
 			run: pairs(n, m.open),
 		})
 	}

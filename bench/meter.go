@@ -78,6 +78,9 @@ func (m *meter) perPair(pairs int64) figures {
 			f[allCPU] += v
 		}
 	}
+	if daemon, ok := f[daemonCPU]; ok && f[allCPU] > 0 {
+		f[boundShare] = 1 - daemon/f[allCPU]
+	}
 	return f
 }
 

@@ -17,6 +17,7 @@ const (
 	pageSizes    = "sizes"
 	pageListing  = "listing"
 	pageHandover = "handover"
+	pageBeside   = "beside"
 	pageWork     = "work"
 	pageIDs      = "ids"
 	pageFailures = "failures"
@@ -60,6 +61,9 @@ func tables() []table {
 				"are grants to another caller than the previous one: with polling the lock often returns to the previous holder. Ratios " +
 				"are to redsync.",
 			append(against("grants/s", "redsync"), value(handoversPerSecond), versus("hand-overs × redsync", handoversPerSecond))},
+		{[]string{pageBeside}, "Beside other callers",
+			"64 callers beside as many that are not measured, of another client. Ratios are to the same load beside callers with keys of their own.",
+			against(pairsPerSecond, "own keys")},
 		{[]string{pageWork}, "Work that is done once",
 			"DWORK and DWORKDONE, every time new work. Ratios are to redsync's plain locks with as many callers.",
 			against(pairsPerSecond, "redsync")},
@@ -70,8 +74,9 @@ func tables() []table {
 		{[]string{pagePairs, pageModes, pageSizes}, "What a pair costs",
 			"Processor time is user and system time; calls are reads and writes. The client's process is this program; the engine " +
 				"in process runs in it, too. Lock commands are SET, EVAL and EVALSHA without the seals. Lanes count the commands per " +
-				"flush, masters the commands per read.",
-			[]column{value(clientCPU), value(daemonCPU), value(mastersCPU), value(allCPU), value(perFlush), value(perRead),
+				"flush, masters the commands per read. The share of the bound is the part of client and masters in the processor time: " +
+				"with a daemon that costs nothing, busy cores would serve so much more.",
+			[]column{value(clientCPU), value(daemonCPU), value(mastersCPU), value(allCPU), value(boundShare), value(perFlush), value(perRead),
 				value(mallocs), value(clientCalls), value(daemonCalls)}},
 		{[]string{pageFailures}, "Masters fail",
 			"\"After\" counts acquires that began more than 100 ms after the fault. The slowest is the longest acquire that began " +

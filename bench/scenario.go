@@ -56,6 +56,7 @@ func scenarios() []scenario {
 		holdScenarios(),
 		listingScenarios(),
 		handoverScenarios(),
+		hotKeyScenarios(),
 		workScenarios(),
 		idScenarios(),
 		failureScenarios(),

@@ -44,11 +44,11 @@ func TestAUTH_RepliesAsRedisDoes(t *testing.T) {
 	c, _ := guarded(t, access.Everything("default", "pw"), low())
 	c.transcript(strings.NewReplacer("REFUSED", helloRefused, "UNMEASURED", "age=0 idle=0 flags=N sub=0 psub=0 "+unmeasured).Replace(`
 		> PING
-		< -NOAUTH Authentication required.
+		< -NOAUTH Authentication required. Send AUTH password, or AUTH user password.
 		> DLOCK a:1 1000
-		< -NOAUTH Authentication required.
+		< -NOAUTH Authentication required. Send AUTH password, or AUTH user password.
 		> CLIENT ID
-		< -NOAUTH Authentication required.
+		< -NOAUTH Authentication required. Send AUTH password, or AUTH user password.
 		> PING x y z
 		< -ERR wrong number of arguments for 'ping' command
 		> FOO bar
@@ -74,7 +74,7 @@ func TestAUTH_RepliesAsRedisDoes(t *testing.T) {
 		> RESET
 		< +RESET
 		> PING
-		< -NOAUTH Authentication required.
+		< -NOAUTH Authentication required. Send AUTH password, or AUTH user password.
 		> HELLO 3 AUTH low new SETNAME me
 		< {"server" "redis" "version" "8.4.0" "proto" :3 "id" :7 "mode" "standalone" "role" "master" "modules" []}
 		> CLIENT INFO
@@ -170,7 +170,7 @@ func TestPermissions_AreRefusedInTheWordsOfRedis(t *testing.T) {
 		"DWORK a:1 1000 MAX 3":       strings.ReplaceAll(command, "%", "dwork"),
 		"DWORKINFO a:1":              strings.ReplaceAll(command, "%", "dworkinfo"),
 		"CLIENT KILL ID 1":           strings.ReplaceAll(command, "%", "client|kill"),
-		"DLOCK b":                    "-ERR wrong number of arguments for 'dlock' command; syntax: " + "DLOCK key ttl [SHARED | LIMIT n] [FAIR] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]",
+		"DLOCK b":                    "-ERR wrong number of arguments for 'dlock' command; syntax: " + "DLOCK key ttl [SHARED | LIMIT n] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]",
 		"NOSUCH b":                   "-ERR unknown command 'NOSUCH', with args beginning with: 'b' ",
 	} {
 		if got := c.say(line); got != want {
@@ -397,7 +397,7 @@ func TestQuota_BoundsTheConnectionsOfAUser(t *testing.T) {
 			t.Errorf("%s: %s", line, got)
 		}
 	}
-	if got := others[1].say("PING"); got != "-NOAUTH Authentication required." {
+	if got := others[1].say("PING"); got != "-NOAUTH Authentication required. Send AUTH password, or AUTH user password." {
 		t.Errorf("one too many is in: %s", got)
 	}
 	others[0].client.OnClose.Run() // its connection ends

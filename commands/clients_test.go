@@ -12,7 +12,10 @@ import (
 type fakeConnections struct {
 	list []commands.Description
 	cut  []int64
+	they map[int64]*commands.Client
 }
+
+func (f *fakeConnections) Client(id int64) *commands.Client { return f.they[id] }
 
 func (f *fakeConnections) Describe() []commands.Description { return f.list }
 func (f *fakeConnections) Cut(id int64) bool                { f.cut = append(f.cut, id); return id != 99 }
@@ -80,7 +83,9 @@ func TestCLIENTKILL_AnswersAsRedisDoes(t *testing.T) {
 		> CLIENT KILL ID 0
 		< -ERR client-id should be greater than 0
 		> CLIENT KILL ID
-		< -ERR No such client
+		< -ERR the filter ID has no value
+		> CLIENT KILL user
+		< -ERR the filter USER has no value
 		> CLIENT KILL FOO bar
 		< -ERR syntax error
 		> CLIENT KILL ID 1 ADDR

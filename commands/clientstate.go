@@ -36,6 +36,9 @@ type Client struct {
 	// nil: there is no client to send to.
 	Push func(message Reply, plain bool)
 
+	// SetTracked sets how many bytes of memory the tracked keys take. nil: nothing counts them.
+	SetTracked func(bytes int)
+
 	// Expel ends the connection because its client may not stay. Its wait and its holds
 	// end with the reason, nothing more is started, and it is closed behind the replies
 	// under way. It never blocks. nil: there is no connection to end.
@@ -48,6 +51,7 @@ type Client struct {
 	ReplyMode  ReplyMode     // CLIENT REPLY
 	Channels   Subscriptions // SUBSCRIBE
 	Patterns   Subscriptions // PSUBSCRIBE
+	Tracking   *Tracking     // CLIENT TRACKING; nil = off
 }
 
 // expel is Expel for a client whose user was removed.

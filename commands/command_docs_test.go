@@ -34,7 +34,7 @@ func TestCOMMAND_AllCountAndListAgree(t *testing.T) {
 func TestCOMMAND_DocsDescribeArguments(t *testing.T) {
 	newConversation(t).transcript(`
 		> COMMAND DOCS dextend nope
-		< {"dextend" {"summary" "Makes a lock last at least ttl milliseconds from now: its validity, or nil if the token does not hold it any more." "since" "0.1.0" "group" "lock" "arguments" [{"name" "key" "type" "key" "key_spec_index" :0} {"name" "token" "type" "string"} {"name" "ttl" "type" "integer"}]}}
+		< {"dextend" {"summary" "Makes a lock last at least ttl milliseconds from now: its validity, or nil if the token does not hold it any more." "since" "0.1.0" "group" "lock" "arguments" [{"name" "key" "type" "key" "key_spec_index" :0} {"name" "token" "type" "string"} {"name" "ttl" "type" "integer"} {"name" "ms" "type" "integer" "token" "DELAY" "flags" [+optional]}]}}
 		> COMMAND DOCS config
 		< {"config" {"summary" "Shows the options of this daemon." "since" "0.1.0" "group" "connection" "subcommands" {"config|get" {"summary" "Options whose names match the patterns, with their values." "since" "0.1.0" "group" "info" "arguments" [{"name" "parameter" "type" "string" "flags" [+multiple]}]} "config|help" {"summary" "Lists the subcommands." "since" "0.1.0" "group" "connection"}}}}
 		> COMMAND DOCS client|no-evict

@@ -72,6 +72,9 @@ type Inspect interface {
 	// Listen calls onEvent for every event of a database's locks, one at a time, until
 	// end is called; one may still be on its way then.
 	Listen(db int, onEvent func(redlock.Event)) (end func())
+	// Track calls report once when a key is no longer as a client has seen it, or, with lost,
+	// when the masters cannot tell.
+	Track(db int, key redlock.Key, seen redlock.Seen, report func(lost bool)) (stop func())
 }
 
 // Masters shows the masters and the figures of the work done on them, and takes masters
@@ -112,6 +115,8 @@ type Connections interface {
 	Describe() []Description
 	// Cut closes a connection at once; false if there is none of that ID.
 	Cut(id int64) bool
+	// Client is one for Push and OnClose, which are safe for others; nil if there is none of that ID.
+	Client(id int64) *Client
 }
 
 // Policies for leases that Redis' own commands and scripts request.
@@ -143,6 +148,8 @@ type Deps struct {
 	// MaxSubscriptions is how many channels and patterns a connection may subscribe
 	// to, --max-subscriptions; 0 means 1 024.
 	MaxSubscriptions int
+	// FairKeys reports whether locks of a key are FAIR without saying so, --fair-keys; nil: none are.
+	FairKeys func(redlock.Key) bool
 	// LongTTL is PolicyDeny or PolicyClamp, NoTTL PolicyDeny, PolicyLease or
 	// PolicyAllow: for leases that Redis' own commands and scripts request.
 	LongTTL, NoTTL string

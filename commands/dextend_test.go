@@ -33,6 +33,32 @@ func TestDEXTEND_AnswersWhatIsLeftWhenItIsWritten(t *testing.T) {
 	}
 }
 
+func TestDEXTEND_NamesADelay(t *testing.T) {
+	c := newConversation(t)
+	c.prolongs(time.Second)
+	c.transcript(`
+		> DEXTEND a 12345678 20000 delay 40000
+		< :1000
+		> DMEXTEND 12345678 20000 1 a DELAY 5
+		< :1000
+		> DEXTEND a 12345678 20000 DELAY
+		< -ERR option DELAY needs a value; syntax: DEXTEND key token ttl [DELAY ms]
+		> DEXTEND a 12345678 20000 DELAY 40001
+		< -ERR ttl and DELAY are 60001 ms together, allowed are at most 60000 ms (--max-ttl); syntax: DEXTEND key token ttl [DELAY ms]
+		> DMEXTEND 12345678 20000 1 a b
+		< -ERR unknown option 'b'; syntax: DMEXTEND token ttl numkeys key [key ...] [DELAY ms]
+		> DMEXTEND 12345678 20000 1 a DELAY 5 DELAY 5
+		< -ERR option DELAY is given twice; syntax: DMEXTEND token ttl numkeys key [key ...] [DELAY ms]
+	`)
+	want := []redlock.ExtendRequest{
+		{Key: "a", Token: "12345678", TTL: 20 * time.Second, Delay: 40 * time.Second},
+		{Key: "a", Token: "12345678", TTL: 20 * time.Second, Delay: 5 * time.Millisecond, More: []redlock.Key{}},
+	}
+	if !reflect.DeepEqual(c.locks.extended, want) {
+		t.Errorf("got %+v", c.locks.extended)
+	}
+}
+
 func TestDEXTEND_IsNilForATokenThatDoesNotHoldTheLock(t *testing.T) {
 	c := newConversation(t)
 	c.locks.extend = func(redlock.ExtendRequest) (redlock.Grant, error) { return redlock.Grant{}, redlock.ErrNotHeld }
@@ -74,12 +100,12 @@ func TestDEXTEND_ProlongsWhatTheConnectionRemembers(t *testing.T) {
 }
 
 func TestDEXTEND_ReportsACallersMistakes(t *testing.T) {
-	const syntax = "; syntax: DEXTEND key token ttl\n"
+	const syntax = "; syntax: DEXTEND key token ttl [DELAY ms]\n"
 	newConversation(t).transcript(strings.ReplaceAll(`
 		> DEXTEND a 12345678
 		< -ERR wrong number of arguments for 'dextend' commandSYNTAX
 		> DEXTEND a 12345678 1000 x
-		< -ERR wrong number of arguments for 'dextend' commandSYNTAX
+		< -ERR unknown option 'x'SYNTAX
 		> DEXTEND a short 1000
 		< -ERR invalid token: 5 bytes, allowed are 8 to 512SYNTAX
 		> DEXTEND a 12345678 60001

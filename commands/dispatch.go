@@ -126,6 +126,9 @@ func (t *Table) Dispatch(c *Call) {
 			return
 		}
 		c.row = row
+		if tracking := c.Client.Tracking; tracking != nil {
+			tracking.begin(c)
+		}
 		if mistake := row.Handle(c); mistake != nil {
 			c.Reply(row.refuse(mistake))
 		}

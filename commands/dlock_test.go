@@ -11,7 +11,7 @@ import (
 	"redlockd/redlock"
 )
 
-const lockSyntax = "; syntax: DLOCK key ttl [SHARED | LIMIT n] [FAIR] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]"
+const lockSyntax = "; syntax: DLOCK key ttl [SHARED | LIMIT n] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]"
 
 // grants answers every lock with token "generated-token", fence 41 and the
 // validity, unless the request has a token of its own.
@@ -48,10 +48,13 @@ func TestDLOCK_SendsWhatWasRequested(t *testing.T) {
 		< ["12345678" :1000 :41]
 		> DLOCK x 60000 META ""
 		< ["generated-token" :1000 :41]
+		> DLOCK x 50000 delay 10000
+		< ["generated-token" :1000 :41]
 	`)
 	want := []redlock.LockRequest{
 		{DB: 3, Key: "a\r\n\x00b", TTL: 10 * time.Millisecond, Token: "12345678", Meta: "build 7"},
 		{DB: 3, Key: "x", TTL: time.Minute},
+		{DB: 3, Key: "x", TTL: 50 * time.Second, Delay: 10 * time.Second},
 	}
 	if !reflect.DeepEqual(c.locks.locked, want) {
 		t.Errorf("got %+v\nwant %+v", c.locks.locked, want)
@@ -85,6 +88,8 @@ func TestDLOCK_ReportsACallersMistakes(t *testing.T) {
 		{[]string{"k", "1000", "TOKEN", long}, "invalid token: 513 bytes, allowed are 8 to 512"},
 		{[]string{"k", "1000", "META", long}, "invalid META: 513 bytes, allowed are 0 to 512"},
 		{[]string{"k", "1000", "META", "a", "meta", "b"}, "option META is given twice"},
+		{[]string{"k", "1000", "DELAY", "0"}, "DELAY '0' is not an integer or out of range, allowed are 1 to 60000 ms (--max-ttl)"},
+		{[]string{"k", "1000", "DELAY", "59001"}, "ttl and DELAY are 60001 ms together, allowed are at most 60000 ms (--max-ttl)"},
 		{[]string{"k", "1000", "NX"}, "unknown option 'NX'"},
 		{[]string{"k", "1000", "TO\u212aEN", "12345678"}, "unknown option 'TO\u212aEN'"},
 		{[]string{"k", "1000", long}, "unknown option '" + long[:64] + "...'"},

@@ -57,6 +57,8 @@ type acquiredLock struct {
 	until   time.Time // when its validity is used up
 	number  uint64    // the larger, the later acquired
 	endless time.Time // when it was acquired, if its renewal has no end
+
+	handedOn bool // a RESET came since
 }
 
 // Remember notes an acquired lock in place of the former one of the key.
@@ -116,7 +118,7 @@ func (l *LastAcquired) Token(db int, key redlock.Key) (redlock.Token, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lock, ok := l.locks[access.HeldKey{DB: db, Key: key}]
-	return lock.token, ok
+	return lock.token, ok && !lock.handedOn
 }
 
 // SawToken notes that a client has sent the token of a lock over this connection.
@@ -209,11 +211,19 @@ func (l *LastAcquired) Forget(db int, key redlock.Key, token redlock.Token) {
 	}
 }
 
-func (l *LastAcquired) Clear() {
+// HandOn is for RESET: the connection's next user must give tokens. Locks with HOLD still end
+// with the connection, so they count as before for deadlocks and for other use.
+func (l *LastAcquired) HandOn() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.locks, l.bytes = nil, 0
-	l.endless.Store(0)
+	for at, lock := range l.locks {
+		if lock.until.Before(time.Now().Add(Unbounded / 2)) {
+			l.dropLocked(at)
+		} else {
+			lock.handedOn = true
+			l.locks[at] = lock
+		}
+	}
 }
 
 func (l *LastAcquired) dropLocked(at access.HeldKey) {

@@ -75,7 +75,7 @@ func TestLastAcquired_CountsARepeatedKeyOnce(t *testing.T) {
 
 func TestLastAcquired_CountsTheLocksWithoutAnEnd(t *testing.T) {
 	var h LastAcquired
-	for _, key := range []redlock.Key{"forgotten", "ended", "again", "cleared"} {
+	for _, key := range []redlock.Key{"forgotten", "ended", "again", "handed on"} {
 		h.Remember(1, key, "12345678", Endless)
 		h.Remember(1, key, "12345678", Endless) // repeated
 	}
@@ -91,7 +91,11 @@ func TestLastAcquired_CountsTheLocksWithoutAnEnd(t *testing.T) {
 	if n := h.endless.Load(); n != 1 {
 		t.Errorf("%d locks have no end, want 1", n)
 	}
-	h.Clear()
+	h.HandOn()
+	if n := h.endless.Load(); n != 1 {
+		t.Errorf("%d locks have no end after RESET, want 1", n)
+	}
+	h.EndRenewal(1, "handed on", "12345678")
 	if n := h.endless.Load(); n != 0 {
 		t.Errorf("%d locks have no end, want none", n)
 	}

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"redlockd/commands"
 	"redlockd/redlock"
 )
 
@@ -57,6 +59,23 @@ func TestDLOCK_ReportsWhatIsWrongWithAMode(t *testing.T) {
 	}
 	if len(c.locks.locked) > 0 {
 		t.Errorf("a mistaken request reached the masters: %+v", c.locks.locked)
+	}
+}
+
+// What an operator made FAIR is FAIR, in every mode; other keys are not.
+func TestDLOCK_KeysThatAreConfiguredAreFair(t *testing.T) {
+	c := newConversation(t)
+	c.grants(time.Second)
+	c.serve(commands.Deps{Locks: c.locks, Waits: true, FairKeys: func(k redlock.Key) bool { return k == "queue" }})
+	for _, line := range []string{"DLOCK queue 1000", "DLOCK queue 1000 SHARED", "DMLOCK 1000 2 other queue", "DLOCK other 1000", "DLOCK other 1000 FAIR"} {
+		c.say(line)
+	}
+	var fair []bool
+	for _, r := range c.locks.locked {
+		fair = append(fair, r.Fair)
+	}
+	if want := []bool{true, true, true, false, true}; !slices.Equal(fair, want) {
+		t.Errorf("FAIR: %v, want %v", fair, want)
 	}
 }
 

@@ -88,6 +88,28 @@ func TestOtherUse_AConnectionInOtherUseIsLoggedOnce(t *testing.T) {
 	})
 }
 
+// RESET is what a pool sends when it hands a connection on. The lock goes on with the connection.
+func TestOtherUse_ALockThatIsKeptOverARESETIsLogged(t *testing.T) {
+	playHolds(t, func(h *holds) {
+		h.play(1, time.Second, "DLOCK leader 30000 TOKEN leaders-token HOLD")
+		h.play(1, time.Second, "RESET")
+		if got := h.say("DUNLOCK leader"); !strings.HasPrefix(got, "-ERR this connection holds nothing on 'leader'") {
+			t.Error(got)
+		}
+		if bound := h.client.LastAcquired.Holds(func(redlock.Lease) bool { return true }); len(bound) != 1 || bound[0].Key != "leader" {
+			t.Errorf("deadlocks are searched among %v, want leader", bound)
+		}
+		h.play(20, time.Second, "DLOCK other 1000 TOKEN others-token")
+		if h.lines() != 1 {
+			t.Errorf("the log has\n%s", &h.log)
+		}
+		h.say("DUNLOCK leader leaders-token")
+		if bound := h.client.LastAcquired.Holds(func(redlock.Lease) bool { return true }); len(bound) != 1 || bound[0].Key != "other" {
+			t.Errorf("after its release, deadlocks are searched among %v, want other", bound)
+		}
+	})
+}
+
 func TestOtherUse_AllConnectionsTogetherHaveOneLineAMinute(t *testing.T) {
 	playHolds(t, func(h *holds) {
 		for id := range 3 { // each after 20 s of other use

@@ -3,6 +3,7 @@
 package commands
 
 import (
+	"errors"
 	"time"
 
 	"redlockd/commands/access"
@@ -49,7 +50,7 @@ func (p *PendingGrant) Reserve(c *Call, request *redlock.LockRequest) bool {
 	for _, key := range p.Keys {
 		slot, err := c.table.users.Reserve(who, access.QuotaKeyOf(p.DB, p.mode, key, request.Token))
 		if err != nil {
-			p.Refuse(Error("TRYLATER", err.Error()))
+			p.Refuse(Error("TRYLATER", err.Error()), nil)
 			return false
 		}
 		p.slots = append(p.slots, slot)
@@ -57,8 +58,16 @@ func (p *PendingGrant) Reserve(c *Call, request *redlock.LockRequest) bool {
 	return true
 }
 
-// Refuse replies that nothing was granted.
-func (p *PendingGrant) Refuse(reply Reply) {
+// Refuse replies that nothing was granted, for the reason err.
+func (p *PendingGrant) Refuse(reply Reply, err error) {
+	for _, key := range p.Keys {
+		switch held := errors.Is(err, redlock.ErrHeld); {
+		case !held:
+			p.call.Saw(key, redlock.Seen{}, err)
+		case len(p.Keys) == 1: // of several keys, it is not known which one is held
+			p.call.Saw(key, redlock.Seen{Refused: true}, nil)
+		}
+	}
 	for _, slot := range p.slots {
 		slot.Free()
 	}
@@ -70,6 +79,9 @@ func (p *PendingGrant) Grant(grant redlock.Grant, counts time.Duration) {
 	p.Granted = grant
 	for i, slot := range p.slots {
 		slot.Fill(p.quotaKey(i), grant.TokenOf(i), counts)
+		if p.mode == redlock.Exclusive {
+			p.call.SawHeld(p.Keys[i], grant.TokenOf(i), grant.Validity())
+		}
 	}
 	p.call.Completer.CompleteDeferred(p)
 }

@@ -12,7 +12,7 @@ import (
 const maxLoginFailures = 3
 
 var (
-	notSignedIn     = Error("NOAUTH", "Authentication required.")
+	notSignedIn     = Error("NOAUTH", "Authentication required. Send AUTH password, or AUTH user password.")
 	noKeyPermission = Error("NOPERM", "this user has no permissions to access one of the keys used as arguments")
 )
 

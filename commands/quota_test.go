@@ -1,12 +1,14 @@
 package commands_test
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
 	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/commands/arg"
+	"redlockd/redlock"
 )
 
 // A lock and an attempt at work of the same name are two things to hold.
@@ -91,6 +93,42 @@ func TestQuota_FollowsLocksThatSETAndEXPIREChange(t *testing.T) {
 		if got := c.say("SET k5 new XX PX 30000"); got != "nil" {
 			t.Fatal(got)
 		}
+	}
+}
+
+// With DELAY a lock takes its slot for as long as it takes its key.
+func TestQuota_ADelayCountsAsTheLockDoes(t *testing.T) {
+	user := access.Everything("low", "pw")
+	user.Held = 1
+	users, err := access.NewUsers([]access.User{user})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	users.Now = func() time.Time { return now }
+	c := newConversation(t)
+	given := func(token redlock.Token) redlock.Grant {
+		g := grant(t, token, 41, time.Second, &stillClock{})
+		set(t, reflect.ValueOf(&g).Elem(), "delay", 10*time.Second)
+		return g
+	}
+	c.locks.lock = func(r redlock.LockRequest) (redlock.Grant, error) { return given(r.Token), nil }
+	c.locks.extend = func(r redlock.ExtendRequest) (redlock.Grant, error) { return given(r.Token), nil }
+	c.serve(commands.Deps{Locks: c.locks, Users: users})
+	c.say("AUTH low pw")
+	const full = "-TRYLATER user 'low' may hold 1 locks at once (held in the users file); nothing was done"
+	for _, command := range []string{"DLOCK a 1000 DELAY 10000 TOKEN 12345678", "DEXTEND a 12345678 1000 DELAY 10000"} {
+		if got := c.say(command); got[0] == '-' {
+			t.Fatal(got)
+		}
+		now = now.Add(10 * time.Second)
+		if got := c.say("DLOCK b 1000 TOKEN 87654321"); got != full {
+			t.Errorf("while the delay of %s runs: %s", command, got)
+		}
+	}
+	now = now.Add(time.Second)
+	if got := c.say("DLOCK b 1000 TOKEN 87654321"); got == full {
+		t.Error("after the delay:", got)
 	}
 }
 

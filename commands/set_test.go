@@ -60,6 +60,27 @@ func TestSET_AnswersNilForALockThatIsHeldAndErrorsForWhatIsUnknown(t *testing.T)
 	}
 }
 
+// A lease that is over takes no lock, and Redis replies to it like to any other.
+func TestSET_WithAnExpiryThatIsOverRepliesAsRedisDoes(t *testing.T) {
+	c, o := dropinConversation(t, commands.Deps{})
+	o.views["held"] = redlock.View{Kind: "string", Value: "hello", Left: time.Second}
+	c.transcript(`
+		> SET free v NX EXAT 1
+		< +OK
+		> SET free v NX PXAT 1000
+		< +OK
+		> SET held v NX EXAT 1
+		< nil
+	`)
+	o.failure = &redlock.NoQuorum{Answered: 2, Needed: 3, Total: 5}
+	if got := c.say("SET free v NX EXAT 1"); !strings.HasPrefix(got, "-NOQUORUM 2 of 5") {
+		t.Error(got)
+	}
+	if len(c.locks.locked) > 0 || len(o.written) > 0 {
+		t.Errorf("it reached the masters: %+v %+v", c.locks.locked, o.written)
+	}
+}
+
 func TestSET_ThatIsNoLockIsRefused(t *testing.T) {
 	c, _ := dropinConversation(t, commands.Deps{})
 	for words, want := range map[string]string{

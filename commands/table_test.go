@@ -77,9 +77,9 @@ func TestTable_ArityAgreesWithTheDocumentedArguments(t *testing.T) {
 
 func TestTable_WritesSyntaxAsPeopleReadIt(t *testing.T) {
 	want := map[string]string{
-		"dlock":           "DLOCK key ttl [SHARED | LIMIT n] [FAIR] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]",
+		"dlock":           "DLOCK key ttl [SHARED | LIMIT n] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]",
 		"dunlock":         "DUNLOCK key [token [KEEP ms]]",
-		"dextend":         "DEXTEND key token ttl",
+		"dextend":         "DEXTEND key token ttl [DELAY ms]",
 		"ping":            "PING [message]",
 		"quit":            "QUIT",
 		"auth":            "AUTH [username] password",
@@ -88,7 +88,7 @@ func TestTable_WritesSyntaxAsPeopleReadIt(t *testing.T) {
 		"client|id":       "CLIENT ID",
 		"client|no-evict": "CLIENT NO-EVICT <ON | OFF>",
 		"client|setinfo":  "CLIENT SETINFO <LIB-NAME libname | LIB-VER libver>",
-		"client|tracking": "CLIENT TRACKING <ON | OFF> [OPTIN]",
+		"client|tracking": "CLIENT TRACKING <ON | OFF> [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]",
 		"config|get":      "CONFIG GET parameter [parameter ...]",
 		"info":            "INFO [section [section ...]]",
 	}
@@ -121,7 +121,7 @@ func TestMarkdown_HasOneLineForEveryCommandThatCanBeCalled(t *testing.T) {
 			t.Errorf("%d bars in %s", cells, line)
 		}
 	}
-	first := "| `DLOCK key ttl [SHARED \\| LIMIT n] [FAIR] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]` | Takes a lock for ttl milliseconds: [token, validity, fence], or nil if another token holds it. After WAIT, DEXTEND confirms it. | lock |"
+	first := "| `DLOCK key ttl [SHARED \\| LIMIT n] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]` | Takes a lock for ttl milliseconds: [token, validity, fence], or nil if another token holds it. After WAIT, DEXTEND confirms it. With DELAY the key stays taken that much longer. | lock |"
 	if lines[0] != first {
 		t.Errorf(" got %s\nwant %s", lines[0], first)
 	}

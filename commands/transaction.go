@@ -1,5 +1,6 @@
 // Transaction is what a connection has watched, read and queued: WATCH key, GET key,
-// MULTI, DEL | PEXPIRE | EXPIRE key, EXEC. No other transaction is served.
+// MULTI, DEL | PEXPIRE | EXPIRE key, EXEC. Or it reads one lock, as clients do that keep what
+// they read: MULTI, PTTL key, GET key, EXEC. No other transaction is served.
 
 package commands
 
@@ -10,14 +11,18 @@ import (
 	"sync"
 
 	"redlockd/commands/access"
+	"redlockd/commands/arg"
 	"redlockd/redlock"
 )
 
 // maxWatched bounds what a connection may watch.
 const maxWatched = 16
 
+// maxReadings bounds the readings of one transaction.
+const maxReadings = 4
+
 // ErrTransaction refuses what is no such transaction.
-var ErrTransaction = errors.New("redlockd is not a database: a transaction is WATCH key, GET key, MULTI, one of DEL, UNLINK, PEXPIRE and EXPIRE on that key, EXEC")
+var ErrTransaction = errors.New("redlockd is not a database: a transaction is WATCH key, GET key, MULTI, one of DEL, UNLINK, PEXPIRE and EXPIRE on that key, EXEC; or MULTI, PTTL key, GET key, EXEC")
 
 var queued = Simple("QUEUED")
 
@@ -26,7 +31,7 @@ var queued = Simple("QUEUED")
 type Transaction struct {
 	open   bool
 	broken bool // a command was refused: EXEC does nothing
-	queue  []string
+	queue  [][]string
 
 	mu      sync.Mutex
 	watched map[access.HeldKey]*redlock.View // nil until it was read
@@ -71,16 +76,16 @@ func (x *Transaction) Open() bool { return x.open }
 
 func (x *Transaction) Begin() { x.open = true }
 
-// End returns what was queued, with what GET has seen of a key, and starts anew. If
-// broken, nothing may be done; without words, nothing was queued.
-func (x *Transaction) End() (words []string, seen func(access.HeldKey) *redlock.View, broken bool) {
-	words, broken = x.queue, x.broken
+// End returns what was queued, one change or readings of one key, with what GET has seen of a
+// key, and starts anew. If broken, nothing may be done.
+func (x *Transaction) End() (queue [][]string, seen func(access.HeldKey) *redlock.View, broken bool) {
+	queue, broken = x.queue, x.broken
 	x.open, x.broken, x.queue = false, false, nil
 	x.mu.Lock()
 	watched := x.watched
 	x.watched = nil
 	x.mu.Unlock()
-	return words, func(at access.HeldKey) *redlock.View { return watched[at] }, broken
+	return queue, func(at access.HeldKey) *redlock.View { return watched[at] }, broken
 }
 
 // refused notes that a command was not taken: a transaction does all or nothing.
@@ -104,15 +109,24 @@ func (c *Call) queues(row *Command) bool {
 	if !x.open {
 		return false
 	}
+	room := false
 	switch row.Name {
 	case "del", "unlink", "pexpire", "expire":
-		if x.queue == nil {
-			x.queue = c.Args
-			c.Reply(queued)
-			return true
-		}
+		room = x.queue == nil
+	case "get", "pttl":
+		x.mu.Lock()
+		room = x.watched == nil && (x.queue == nil || len(x.queue) < maxReadings && Reads(x.queue[0]) && x.queue[0][1] == c.Args[1])
+		x.mu.Unlock()
+	}
+	if room {
+		x.queue = append(x.queue, c.Args)
+		c.Reply(queued)
+		return true
 	}
 	x.refused()
 	c.Reply(row.refuse(ErrTransaction))
 	return true
 }
+
+// Reads reports whether a queued command changes nothing.
+func Reads(words []string) bool { return arg.IsWord(words[0], "GET") || arg.IsWord(words[0], "PTTL") }

@@ -100,7 +100,8 @@ func parseURL(place string) (Master, error) {
 // login takes the user and the password of a URL.
 func (m *Master) login(u *url.URL) error {
 	m.Username = u.User.Username()
-	m.Password, _ = u.User.Password()
+	password, _ := u.User.Password()
+	m.Password = Secret(password)
 	return refuse(u.User != nil && m.Password == "", "has an incomplete login: write user:password@, or :password@ for a password alone")
 }
 

@@ -25,6 +25,22 @@ func TestLoad_RefusesAnInvalidAdminListen(t *testing.T) {
 	mustLoad(t, []string{"--admin-listen", "tls:127.0.0.1:9379", "--tls-cert", "/c", "--tls-key", "/k"}, nil)
 }
 
+func TestLoad_ChecksKeyPrefixes(t *testing.T) {
+	for _, c := range []struct{ own, all, says string }{
+		{"ordres:", "jobs:,orders:", `key-prefix = ordres: (from --key-prefix): is none of key-prefixes; allowed: 0 to 64 bytes without blanks and control characters; the nearest one is "orders:"`},
+		{"a:", "a:,a:b:", `has "a:b:", which begins with "a:"`},
+		{"a:", "a:,a:", `has "a:", which begins with "a:"`},
+		{"a:", "a:,", `has "a:", which begins with ""`},
+		{"a:", "a:,b c", "holds a blank"},
+		{"a:", "a:," + strings.Repeat("x", maxKeyPrefix+1), "has 65 bytes"},
+	} {
+		wantRefused(t, []string{"--key-prefix", c.own, "--key-prefixes", c.all}, nil, c.says)
+	}
+	if got := mustLoad(t, []string{"--key-prefixes", ",jobs:"}, nil).KeyPrefixes; !slices.Equal(got, []string{"", "jobs:"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestLoad_ChecksMetricsPrefixes(t *testing.T) {
 	many := make([]string, maxPrefixes+1)
 	for i := range many {

@@ -138,8 +138,35 @@ func checkEmbedded(c *Config) error {
 }
 
 func checkKeyPrefix(c *Config) error {
-	return cmp.Or(refuse(len(c.KeyPrefix) > maxKeyPrefix, fmt.Sprintf("has %d bytes, too many", len(c.KeyPrefix))),
-		refuse(hasBlank(c.KeyPrefix), "holds a blank or a control character"))
+	listed := len(c.KeyPrefixes) == 0 || slices.Contains(c.KeyPrefixes, c.KeyPrefix)
+	if err := checkPrefix(c.KeyPrefix); err != nil || listed {
+		return err
+	}
+	return refuse(true, "is none of key-prefixes", fmt.Sprintf("the nearest one is %q", nearest(c.KeyPrefix, c.KeyPrefixes)))
+}
+
+func checkPrefix(prefix string) error {
+	return cmp.Or(refuse(len(prefix) > maxKeyPrefix, fmt.Sprintf("has %d bytes, too many", len(prefix))),
+		refuse(hasBlank(prefix), "holds a blank or a control character"))
+}
+
+// checkKeyPrefixes: a key of one prefix must not be one of another prefix, too. The empty one comes
+// first: a group that began without a prefix keeps its own keys there.
+func checkKeyPrefixes(c *Config) error {
+	if len(c.KeyPrefixes) > maxPrefixes {
+		return refuse(true, fmt.Sprintf("has %d key prefixes", len(c.KeyPrefixes)))
+	}
+	for i, prefix := range c.KeyPrefixes {
+		if err := checkPrefix(prefix); err != nil {
+			return err
+		}
+		for j, other := range c.KeyPrefixes {
+			if i != j && strings.HasPrefix(prefix, other) && (other != "" || j > 0 || prefix == "") {
+				return refuse(true, fmt.Sprintf("has %q, which begins with %q", prefix, other))
+			}
+		}
+	}
+	return nil
 }
 
 func checkCompatTest(c *Config) error {

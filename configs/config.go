@@ -43,6 +43,7 @@ type Config struct {
 	MastersFile              string   // where Masters were read from, "" if they were given
 	Embedded                 int      // 0 if and only if Masters are given
 	Group, KeyPrefix         string   // with Groups, Group is "", or the one that a subcommand is for
+	KeyPrefixes              []string // of all daemons of the group; none = those that it has
 	Groups                   []Group  // of [[group]] tables, in place of Masters; none = one group with all slots
 	Slots                    string   // of a Config that Each returns; "" = all
 	Databases                int
@@ -56,6 +57,7 @@ type Config struct {
 	ScriptClasses                               []string // "<sha1>=<class>…" each
 	IDsDurability                               string
 	LockInfo                                    bool
+	FairKeys                                    string // pattern; "" = none
 
 	AdminListen         string
 	MetricsPrefixes     []string // of keys, each a label of metrics

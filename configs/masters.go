@@ -1,6 +1,6 @@
 package configs
 
-// masters.go contains Master, which hides its password, and the list of them: it is split,
+// masters.go contains Master and the list of them: it is split,
 // every entry parsed (see address.go) and the whole checked.
 
 import (
@@ -9,7 +9,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -19,14 +18,13 @@ import (
 	"strings"
 )
 
-// Master is one Redis server that votes. However it is printed, logged or
-// marshalled as a whole, the output contains only its name and address.
+// Master is one Redis server that votes.
 type Master struct {
 	Name     string // the same in all daemons; by default the address with its port
 	Network  string // "tcp" or "unix"
 	Address  string // "host:port", or the path of the socket
 	Username string // "" = the default user
-	Password string // "" = none
+	Password Secret // "" = none
 	TLS      *TLS   // nil = a plain connection
 }
 
@@ -49,13 +47,6 @@ func (m Master) String() string {
 	}
 	return address
 }
-
-// Format prints String for every verb: %v, %+v and %#v of a struct would
-// otherwise show the password.
-func (m Master) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, m.String()) }
-
-// MarshalText returns String, for encoding/json and slog.
-func (m Master) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
 // Load reads the files and returns what a connection needs. The error names
 // the file that could not be used.

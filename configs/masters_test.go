@@ -45,7 +45,7 @@ func TestParseMaster_UnderstandsEveryForm(t *testing.T) {
 
 // describe shows all of a master, which Master itself refuses to.
 func describe(m Master) string {
-	return strings.Join([]string{m.Name, m.Network, m.Address, m.Username, m.Password}, " | ")
+	return strings.Join([]string{m.Name, m.Network, m.Address, m.Username, string(m.Password)}, " | ")
 }
 
 func TestParseMaster_RefusesWhatItCannotMean(t *testing.T) {

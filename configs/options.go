@@ -52,9 +52,11 @@ func groups(c *Config) []group {
 			{"masters", "", "[name=]host:port, redis[s]://user:pass@host, unix:/path", "separate entries by commas", masterList(c)},
 			{"masters-file", "", "", "write the entries of masters, one a line; # begins a comment", mastersFile(c)},
 			{"embedded", "5", "or masters inside this process, for trying out only", "leave it out, or leave --masters out", integer(&c.Embedded, 3, 9).allows("3, 5, 7 or 9, and only without masters").checked(checkEmbedded)},
-			{"group", "default", "group of daemons; key prefix", "use the same short name in all daemons of these masters", groupName(c)},
+			{"group", "default", "group; keys", "use the same short name in all daemons of these masters", groupName(c)},
 			{"key-prefix", "", "", "use a short one such as locks:",
 				text(&c.KeyPrefix, "TEXT", fmt.Sprintf("0 to %d bytes without blanks and control characters", maxKeyPrefix)).checked(checkKeyPrefix)},
+			{"key-prefixes", "", "", "list the key prefixes of all daemons of the group, the same in all of them, for example orders:,jobs:",
+				list(&c.KeyPrefixes, "LIST", ",", fmt.Sprintf("at most %d key prefixes, of which none begins with another one; no text before the first comma is the empty one", maxPrefixes), splitCommas).checked(checkKeyPrefixes)},
 			{"databases", "16", "", "match what the masters have (CONFIG GET databases)", integer(&c.Databases, 1, 256)},
 			{"master-timeout", "100ms", "an answer later than this does not count",
 				"choose several times the round trip to the slowest master", duration(&c.MasterTimeout, 10*ms, 5*time.Second)},
@@ -75,9 +77,11 @@ func groups(c *Config) []group {
 			{"script-class", "", "", "the error of the script that was refused has its SHA1", list(&c.ScriptClasses, "SPEC", " ",
 				"<sha1>=<class>[,token=n[+n…]][,time=n<unit>][,keys=n][,args=n][,yes=answer[|answer…]][,no=answer[|answer…]], separated by blanks",
 				strings.Fields)},
-			{"ids-durability", "on", "ids need masters that fsync; DINFO names clients", "keep on wherever an id given twice does harm",
+			{"ids-durability", "on", "ids need fsync; DINFO; FAIR", "keep on wherever an id given twice does harm",
 				choice(&c.IDsDurability, "on", IDsVolatile)},
 			{"lock-info", "", "", "write --lock-info or --lock-info=false", truth(&c.LockInfo)},
+			// Checked by the package that has the patterns.
+			{"fair-keys", "", "", "write for example queue:*, the same in all daemons", text(&c.FairKeys, "PATTERN", "a pattern of keys with * and ?")},
 		}},
 		{"Daemon", []option{
 			{"admin-listen", "", "HTTP: page, metrics", "write for example 127.0.0.1:9379",
@@ -155,8 +159,8 @@ func Rows() (rows []OptionRow) {
 // Help returns the text of --help: one screen of 24 lines and 100 columns.
 func Help() string {
 	var text strings.Builder
-	text.WriteString("redlockd [OPTION…]: quorum locks; redlockd lock|top|quarantine|hash-password|completion|help\n")
-	text.WriteString("redlockd bootstrap [--aged M|--fence-above N]|check [--performance]|reconfigure [--force]|masters\n")
+	text.WriteString("redlockd [OPTION…]: quorum locks; also lock|top|masters|quarantine|hash-password|completion|help\n")
+	text.WriteString("redlockd bootstrap [--aged M|--fence-above N]|check [--performance]|reconfigure [--force|--wait]\n")
 	defaults := Default()
 	for _, group := range groups(&defaults) {
 		title, options := group.title, group.options

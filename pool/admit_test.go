@@ -22,9 +22,9 @@ func TestAdmit_TheScriptIsToldWhatTheDaemonKnows(t *testing.T) {
 				continue
 			}
 			first := s.pool.options.Configuration(1)
-			if len(words) != 18 || words[14] != "0" || words[3] != s.group.sealKey || words[4] != admission.ConfigurationKey || words[6] != "500000" || words[7] != "0" ||
+			if len(words) != 19 || words[14] != "0" || words[3] != s.group.sealKey || words[4] != admission.ConfigurationKey || words[6] != "500000" || words[7] != "0" ||
 				len(words[8]) != 20 || words[9] != s.pool.options.Fingerprint(0, first.Mark(), "a") || words[10] != "" || words[11] != "0" ||
-				words[16] != "default" || words[17] != "" {
+				words[16] != "default" || words[17] != "" || words[18] != "" {
 				t.Errorf("told %q", words[2:])
 			}
 			floor, ok := text(words[12]).Number()
@@ -143,7 +143,7 @@ func nonsense() []Reply {
 	out := []Reply{{}, number(-1), number(1 << 62), text(""), text("OK"), refusal("ERR no"), list(), list(Reply{}),
 		list(text("OK")), list(text("OK"), text("x"), text("y"), text("z")), list(list(list()), number(1)),
 		list(text("REPLICA"), Reply{}), list(text("CLOCK"), text("-")), list(text("FINGERPRINT"), text("///")),
-		list(text("OK"), text("a b 1 1 f"), Reply{}, text("nan")), {Kind: ReplyKind(99)}}
+		list(text("OK"), text("a b 1 1 f"), Reply{}, text("nan"), text("")), {Kind: ReplyKind(99)}}
 	return append(out, list(out...))
 }
 

@@ -42,6 +42,12 @@ func (d *attempt) verify(ctx context.Context) (c *connection, err error) {
 	if err := d.awaitTurn(ctx); err != nil {
 		return nil, err
 	}
+	g.mu.Lock()
+	mark := g.epoch.Mark
+	g.mu.Unlock()
+	if err := admission.Announce(d.link, g.pool.options.Group, mark); err != nil {
+		return nil, err
+	}
 	a, err := d.admitOnce()
 	if err != nil {
 		return nil, err
@@ -50,10 +56,6 @@ func (d *attempt) verify(ctx context.Context) (c *connection, err error) {
 		return nil, err
 	}
 	if err := admission.LoadScripts(d.link, g.pool.scripts); err != nil {
-		return nil, err
-	}
-	_, mark := admission.SplitMark(a.Incarnation.Fingerprint)
-	if err := admission.Announce(d.link, g.pool.options.Group, mark); err != nil {
 		return nil, err
 	}
 	return d.connected(a), nil
@@ -143,27 +145,29 @@ func (d *attempt) quarantineEvicting(cause error) error {
 // admitOnce runs the admission. An incarnation whose register lies below what this daemon
 // has seen acknowledged, or what the other masters have recorded, was rolled back and is
 // invalidated. That includes an incarnation earlier than the last one that this daemon
-// admitted: a new incarnation begins above the register of the one before.
+// admitted: a new incarnation begins above the register of the one before. Another daemon may
+// have raised the register since, so the one that each process began with counts, too.
 func (d *attempt) admitOnce() (admission.Admission, error) {
 	l := d.lane
 	g := l.group
 	for range maxAdmissions {
 		others := g.elsewhere()
 		g.mu.Lock()
-		least := l.minRegisterLocked()
+		least, acked, run := l.minRegisterLocked(), l.acked, l.lastRun
 		now := g.now()
 		o := g.pool.Options() // with the masters of now
 		r := admission.Request{
 			SealKey: g.sealKey, DB: g.db, Fingerprint: o.Fingerprint(g.db, g.epoch.Mark, l.master.Name),
 			Clock: g.medianLocked(now), Durable: d.info.Durable(o.AssumeDurable), Invalidate: l.invalidated, Floor: max(g.hybrid.Seen, least),
-			LeastBase: g.leastBaseLocked(), Refusal: d.mayNotBeginLocked(now, others), Hint: l.carries.leftText(l.master.Name) + g.nextText(), Texts: g.epoch.Texts, Group: o.Group, KeyPrefix: o.KeyPrefix,
+			LeastBase: g.leastBaseLocked(), Refusal: d.mayNotBeginLocked(now, others), Hint: l.carries.leftText(l.master.Name) + g.nextText(), Texts: g.epoch.Texts, Group: o.Group, KeyPrefix: o.KeyPrefix, Prefixes: o.prefixes(),
 		}
 		g.mu.Unlock()
 		a, err := admission.Admit(d.link, r)
 		if err != nil {
 			return a, err
 		}
-		if a.Incarnation.Identity != r.Invalidate && a.Score >= least {
+		lost := run != "" && a.LowestSince(run) < acked // what this daemon saw acknowledged before
+		if a.Incarnation.Identity != r.Invalidate && a.Score >= least && !lost {
 			return a, nil
 		}
 		g.mu.Lock()

@@ -77,10 +77,13 @@ func (l *lane) dialOnce() {
 	g := l.group
 	ctx, cancel := context.WithTimeout(context.Background(), 2*g.pool.options.DialTimeout())
 	defer cancel()
+	keepRefused(l, nil)
 	link, err := g.pool.dial(ctx, l.master, g.db)
 	var c *connection
 	if err == nil {
-		if c, err = (&attempt{lane: l, link: link}).verify(ctx); err != nil {
+		if c, err = (&attempt{lane: l, link: link}).verify(ctx); errors.As(err, new(*admission.Unfit)) {
+			keepRefused(l, link)
+		} else if err != nil {
 			link.Close()
 		}
 	}

@@ -42,18 +42,12 @@ type groupEpoch struct {
 	next            *admission.Configuration
 }
 
-// carried is what stood at a master's seal at the last look.
-type carried struct {
-	at time.Duration // 0 = never
-	admission.Carried
-}
-
 // noteSealLocked stores what counts of the master's seal and of the texts of its
 // configuration, also if it is not admitted.
 func (l *lane) noteSealLocked(seal string, stored admission.StoredConfiguration) {
 	g := l.group
 	print := admission.FingerprintOf(seal)
-	if now := stored.Now; print == "" && now != nil && now.KeyPrefix != g.pool.options.KeyPrefix {
+	if now := stored.Now; print == "" && now != nil && now.Prefixes[0] != g.pool.options.prefixes()[0] {
 		print = now.String() // not blank: the seal of its daemons has another name
 	}
 	settings, mark := admission.SplitMark(print)
@@ -141,7 +135,7 @@ func (d *attempt) awaitTurn(ctx context.Context) error {
 // connections that were admitted under another one.
 func (g *Group) learnEpochLocked(now time.Duration, others admission.Known) (stale []*connection) {
 	s, e, quorum := g.surveyLocked(now), &g.epoch, Quorum(len(g.lanes))
-	if next := s.Next(quorum, admission.EpochOf(e.Mark)); next != nil && (e.next == nil || next.Epoch > e.next.Epoch) {
+	if next := s.Next(g.pool.firstConfiguration(), quorum, admission.EpochOf(e.Mark)); next != nil && (e.next == nil || next.Epoch > e.next.Epoch) {
 		g.followLocked(next)
 	}
 	found := s.Majority(quorum, e.Known)
@@ -262,20 +256,6 @@ func (g *Group) evidenceText(now time.Duration) string {
 		text += "; make sure that this daemon has the group's masters and run redlockd bootstrap --aged MASTER"
 	}
 	return text + g.nextText()
-}
-
-// hasLeft reports whether the master carries a configuration whose list is without it.
-func (c *carried) hasLeft(name string) bool {
-	now := c.Stored.Now
-	return now != nil && now.Mark() == c.Mark && !slices.ContainsFunc(now.Masters, func(m Master) bool { return m.Name == name })
-}
-
-// leftText is that a change has left the master out, for people.
-func (c *carried) leftText(name string) string {
-	if !c.hasLeft(name) {
-		return ""
-	}
-	return fmt.Sprintf("; this master left the group at epoch %d", c.Stored.Now.Epoch)
 }
 
 // nextText names the configuration that replaced this daemon's, for people.

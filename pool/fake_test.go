@@ -230,7 +230,7 @@ func (m *fakeMaster) admitLocked(args []string) Reply {
 		m.identity = fmt.Sprintf("%s %s %d 0 %s", m.runID, id, base, print)
 		m.register = max(m.register, floor, us+clock.Micros(admission.MaxSkew))
 	}
-	return list(text("OK"), text(m.identity), decimal(us), decimal(m.register))
+	return list(text("OK"), text(m.identity), decimal(us), decimal(m.register), text(""))
 }
 
 // goodInfo is the part of INFO that a lane reads.

@@ -26,7 +26,11 @@ func (o *Options) settings(db int) string {
 		names = append(names, m.Name)
 	}
 	slices.Sort(names)
-	sum := sha256.Sum256([]byte(strings.Join(names, "\n")))
+	lists := strings.Join(names, "\n")
+	if len(o.Prefixes) > 1 {
+		lists += "\x00" + admission.EscapePrefixes(o.Prefixes)
+	}
+	sum := sha256.Sum256([]byte(lists))
 	parts := []string{
 		"format=" + formatVersion,
 		"group=" + o.Group,
@@ -48,11 +52,22 @@ func (o *Options) Fingerprint(db int, mark, name string) string {
 	return o.settings(db) + "/epoch=" + mark + "/master=" + url.PathEscape(name)
 }
 
+// prefixes are all key prefixes of the group.
+func (o *Options) prefixes() []string {
+	if len(o.Prefixes) == 0 {
+		return []string{o.KeyPrefix}
+	}
+	return o.Prefixes
+}
+
+// GroupKey is the name on the masters of a key that all daemons of the group share.
+func (o *Options) GroupKey(name string) string { return o.prefixes()[0] + "redlockd:" + name }
+
 // Configuration is that of these options. Daemons may reach a master under different
 // addresses: only names and limits are compared.
 func (o *Options) Configuration(epoch int64) *admission.Configuration {
 	c := &admission.Configuration{
-		Epoch: epoch, Format: formatVersion, Group: o.Group, KeyPrefix: o.KeyPrefix, MaxTTL: o.MaxTTL, MaxKeep: o.MaxKeep, Slots: o.Slots,
+		Epoch: epoch, Format: formatVersion, Group: o.Group, Prefixes: o.prefixes(), MaxTTL: o.MaxTTL, MaxKeep: o.MaxKeep, Slots: o.Slots,
 	}
 	for _, m := range o.Masters {
 		c.Masters = append(c.Masters, Master{Name: m.Name, Network: m.Network, Address: m.Address})

@@ -31,9 +31,10 @@ func TestFingerprint_DependsOnEverySettingAndOnNoOrder(t *testing.T) {
 		"group":                              func(o *Options) { o.Group = "green" },
 		"max-ttl":                            func(o *Options) { o.MaxTTL += time.Millisecond },
 		"max-keep":                           func(o *Options) { o.MaxKeep += time.Millisecond },
+		"key prefixes":                       func(o *Options) { o.Prefixes = []string{o.KeyPrefix, "jobs:"} },
 		"slots is all here and 0-8191 there": func(o *Options) { o.Slots = "0-8191" },
 		"list of masters":                    func(o *Options) { o.Masters[2].Name = "d" },
-		"the list of masters d":              func(o *Options) { o.Masters = append(o.Masters, Master{Name: "d"}, Master{Name: "e"}) },
+		"or key prefixes differs":            func(o *Options) { o.Masters = append(o.Masters, Master{Name: "d"}, Master{Name: "e"}) },
 	} {
 		o := testOptions()
 		change(o)

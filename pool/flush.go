@@ -29,6 +29,7 @@ type flush struct {
 	serverAt int // index of INFO server's reply, −1 = not sent
 	// settingsAt is the index of the first reply about settings, −1 = not sent.
 	settingsAt   int
+	daemonsAt    int // likewise about the connections of daemons
 	readSettings bool
 	// newRecords is what the flush stores on the master about the others, readRecords that
 	// it reads the master's records, minRegister what the master's own register cannot be
@@ -178,12 +179,13 @@ func (f *flush) write() {
 		}
 	}
 	f.writeBulks()
-	f.serverAt, f.settingsAt, f.recordsWrittenAt, f.recordsReadAt = -1, -1, -1, -1
+	f.serverAt, f.settingsAt, f.daemonsAt, f.recordsWrittenAt, f.recordsReadAt = -1, -1, -1, -1, -1
 	if f.beat && !f.conn.lane.group.pool.embedded() {
 		f.serverAt = len(f.commands)
 		f.next().Set("INFO", "server")
 		if f.readSettings {
 			f.appendSettings()
+			f.appendDaemons()
 			f.appendRecords()
 		}
 	}

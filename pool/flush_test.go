@@ -163,7 +163,7 @@ func TestFlush_AHeartbeatReadsTheRegisterAndDoesNotRaiseIt(t *testing.T) {
 	f.reset(s.conn)
 	f.beat, f.readSettings = true, true
 	f.write()
-	if got := written(f); !slices.Equal(got, []string{"INFO", "CONFIG", "INFO", "CONFIG", "INFO", "PUBSUB", "ZSCORE", "TIME"}) {
+	if got := written(f); !slices.Equal(got, []string{"INFO", "CONFIG", "INFO", "CONFIG", "INFO", "PUBSUB", "CLIENT", "ZSCORE", "TIME"}) {
 		t.Errorf("written %q", got)
 	}
 }

@@ -21,20 +21,23 @@ import (
 	"redlockd/pool/admission"
 )
 
-// Follow changes the masters in all databases. Their order is the pool's own. known is the
-// configuration that they carry. An error is about the list; then nothing has changed.
-func (p *Pool) Follow(masters []Master, known admission.Known) error {
+// Follow changes the masters in all databases, and the key prefixes of the group. Their order is the
+// pool's own. known is the configuration that they carry. An error is about the lists; then nothing
+// has changed.
+func (p *Pool) Follow(masters []Master, prefixes []string, known admission.Known) error {
 	if p.embedded() {
 		return errors.New("masters: embedded masters cannot be changed")
 	}
 	o := p.options
-	if o.Masters = masters; o.WithDefaults() != nil {
-		return o.WithDefaults()
+	o.Masters, o.Prefixes = masters, prefixes
+	if err := o.WithDefaults(); err != nil {
+		return err
 	}
 	p.mu.Lock()
 	former := p.Masters()
 	list := arrange(former, masters)
 	p.masters.Store(&list)
+	p.prefixes.Store(&prefixes)
 	var left []*lane
 	var outdated []*connection
 	for _, g := range p.groups {
@@ -61,7 +64,7 @@ func (p *Pool) Follow(masters []Master, known admission.Known) error {
 	return nil
 }
 
-// followConfiguration follows a change of the group that its masters carry. Only the list may
+// followConfiguration follows a change of the group that its masters carry. Only the lists may
 // differ: limits are this daemon's own. A newcomer is reached as the first master is.
 func (p *Pool) followConfiguration(next *admission.Configuration, known admission.Known) {
 	o := p.Options()
@@ -78,7 +81,7 @@ func (p *Pool) followConfiguration(next *admission.Configuration, known admissio
 		}
 		list = append(list, m)
 	}
-	if err := p.Follow(list, known); err != nil {
+	if err := p.Follow(list, next.Prefixes, known); err != nil {
 		o.Logger.Error("change of the group not followed", "epoch", next.Epoch, "err", err.Error())
 		return
 	}

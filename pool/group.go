@@ -50,7 +50,7 @@ func newGroup(p *Pool, db int) *Group {
 	g := &Group{
 		pool:        p,
 		db:          db,
-		sealKey:     o.KeyPrefix + "redlockd:seal",
+		sealKey:     o.GroupKey("seal"),
 		ready:       make(chan struct{}),
 		recordsRead: make(chan struct{}),
 		Keys:        notify.Keys{Config: config, Dial: p.track, Submit: p.tasks.Submit, MaxQueue: o.MaxQueue, Untracked: p.embedded()},

@@ -66,6 +66,8 @@ type lane struct {
 	base    int64   // of the last incarnation with this daemon's settings
 	carries carried // configuration that stood on it at the last look
 
+	refused Link // of the last dial, if the master refused this daemon
+
 	left         bool   // the list does not have it any more
 	claimedRunID string // run_id this lane is connected to, or about to be
 	lastID       int64  // CLIENT ID of the last admitted connection …
@@ -99,6 +101,9 @@ type connection struct {
 	inFlight bool // the flush has been sent and not been settled
 	stalled  bool // its operations were answered "unknown", its replies are read all the same
 	flush    flush
+
+	daemonsIn int // readings of settings until the one of the master's daemons; -1 = never
+
 	unsealed []unsealedAnswer // answers of 0 that need a good seal after them
 }
 
@@ -306,6 +311,7 @@ func (l *lane) close(cause error) {
 		queued = l.swapQueueLocked(nil)
 	}
 	l.group.mu.Unlock()
+	keepRefused(l, nil)
 	if c != nil {
 		c.fail(cause)
 		return

@@ -24,6 +24,7 @@ type (
 	Dialer      = wire.Dialer
 	TrackDialer = wire.TrackDialer
 	Incarnation = admission.Incarnation
+	Daemon      = admission.Daemon
 	Watcher     = notify.Watcher
 )
 

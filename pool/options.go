@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -16,8 +17,12 @@ type Options struct {
 	Embedded int      // instead: this many in-process masters, for trying out
 
 	Group     string // name of the group of masters, part of the fingerprint; "default"
-	KeyPrefix string // stands before everything this daemon writes; ""
-	Slots     string // that the group serves, one of several groups; "" = all, of one group
+	KeyPrefix string // stands before the keys of this daemon's locks; ""
+	// Prefixes are the key prefixes of all daemons of the group, KeyPrefix among them. The first one
+	// stands before what they share. Without a list it is that of the group, if KeyPrefix is the
+	// first one there, and KeyPrefix alone in a new group.
+	Prefixes []string
+	Slots    string // that the group serves, one of several groups; "" = all, of one group
 
 	MaxTTL  time.Duration // longest lease; 60 s. Decides how long a master that forgot may not vote
 	MaxKeep time.Duration // how long finished work is kept at most; 10 min
@@ -101,6 +106,9 @@ func (o *Options) WithDefaults() error {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Jitter == nil {
 		o.Jitter = rand.N[time.Duration]
+	}
+	if len(o.Prefixes) > 0 && !slices.Contains(o.Prefixes, o.KeyPrefix) {
+		return fmt.Errorf("key-prefix: %q is none of the group's key prefixes: %q", o.KeyPrefix, o.Prefixes)
 	}
 	seen := map[string]bool{}
 	for _, m := range o.Masters {

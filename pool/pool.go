@@ -17,6 +17,7 @@ import (
 type Pool struct {
 	options   Options // Masters are those at the start, see Pool.Masters
 	masters   atomic.Pointer[[]Master]
+	prefixes  atomic.Pointer[[]string] // of keys, of all daemons of the group
 	dial      Dialer
 	track     TrackDialer      // nil: no tracking, waiters poll
 	inProcess embedded.Masters // nil with real masters
@@ -24,6 +25,7 @@ type Pool struct {
 	tasks     Tasks
 	scripts   []string
 
+	daemons     sync.Map                 // by a master's name: the daemons that it listed last
 	drained     [maxMasters]atomic.Int64 // since when each master is being drained, ns of Clock; 0 = it is not
 	lastLines   map[string]*lastLine     // about each master; guarded by mu
 	listenedDBs atomic.Int32             // databases whose events have a listener, see package notify
@@ -50,6 +52,7 @@ func New(o Options) (*Pool, error) {
 		}
 	}
 	p.masters.Store(&p.options.Masters)
+	p.prefixes.Store(&p.options.Prefixes)
 	if p.dial == nil {
 		p.dial = wire.DialRueidis(p.options.DialTimeout())
 	}
@@ -118,7 +121,7 @@ func (p *Pool) Master(lane int) Master {
 // Options returns the options with their defaults filled in.
 func (p *Pool) Options() Options {
 	o := p.options
-	o.Masters = p.Masters()
+	o.Masters, o.Prefixes = p.Masters(), *p.prefixes.Load()
 	return o
 }
 

@@ -32,7 +32,7 @@ import (
 const maxAdmissions = 10
 
 // RecordsKey is the key of the records on every master.
-func RecordsKey(o *Options) string { return o.KeyPrefix + "redlockd:acked" }
+func RecordsKey(o *Options) string { return o.GroupKey("acked") }
 
 // recordOf is the member of the zset for one master. It names group
 // and database: records that SWAPDB or an operator moves elsewhere mean nothing there.

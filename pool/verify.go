@@ -56,6 +56,7 @@ func (c *connection) finishFlush() {
 	c.deliver(f, seal, sealed)
 	f.logErrors(now)
 	if ending = cmp.Or(ending, f.endingReply()); ending == nil {
+		f.noteDaemons()
 		ending = f.settingsChanged()
 	}
 	if ending != nil {

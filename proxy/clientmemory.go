@@ -1,8 +1,8 @@
 package proxy
 
 // clientmemory.go counts one client's memory against the limit of all clients:
-// incomplete commands, commands and replies in the reply queue, messages and
-// subscriptions. The count is coarse, so that a client that sends little and reads its
+// incomplete commands, commands and replies in the reply queue, messages, subscriptions
+// and tracked keys. The count is coarse, so that a client that sends little and reads its
 // replies never locks the limit.
 
 import "unsafe"
@@ -18,7 +18,7 @@ const (
 // updateMemoryLocked keeps the reservation up to date. It shrinks the reservation when that
 // is twice too large, so that a client whose size varies does not change it each time.
 func (s *session) updateMemoryLocked() {
-	size := s.input + s.waiting*pendingMemory + s.unwritten + s.subscribed + s.buffered
+	size := s.input + s.waiting*pendingMemory + s.unwritten + s.subscribed + s.tracked + s.buffered
 	switch {
 	case size <= freeMemory:
 		size = 0

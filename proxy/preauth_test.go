@@ -31,7 +31,7 @@ func guarded(t testing.TB) *commands.Table {
 }
 
 const (
-	noAuth    = "-NOAUTH Authentication required.\r\n"
+	noAuth    = "-NOAUTH Authentication required. Send AUTH password, or AUTH user password.\r\n"
 	wrongPass = "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
 	helloAuth = "-NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time\r\n"
 )

@@ -200,6 +200,12 @@ func (s *Server) newSession(conn net.Conn, listen string) *session {
 	c.windowSpace.L = &c.mu
 	c.flushTask = c.flush
 	c.client.Push = c.push
+	c.client.SetTracked = func(bytes int) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.tracked = bytes
+		c.updateMemoryLocked()
+	}
 	c.client.Expel = c.expel
 	c.guard = s.guards.Guard(conn, c)
 	return c
@@ -221,13 +227,28 @@ func (s *Server) Describe() []commands.Description {
 // Cut implements commands.Connections. The client receives no reply to commands in
 // flight, and locks granted by them are released.
 func (s *Server) Cut(id int64) bool {
+	c := s.sessionBy(id)
+	if c != nil {
+		c.guard.Close()
+	}
+	return c != nil
+}
+
+// Client implements commands.Connections.
+func (s *Server) Client(id int64) *commands.Client {
+	if c := s.sessionBy(id); c != nil {
+		return &c.client
+	}
+	return nil
+}
+
+func (s *Server) sessionBy(id int64) *session {
 	for _, c := range s.snapshot() {
 		if c.client.ID == id {
-			c.guard.Close()
-			return true
+			return c
 		}
 	}
-	return false
+	return nil
 }
 
 var _ commands.Connections = (*Server)(nil)

@@ -78,6 +78,7 @@ type session struct {
 	unwritten      int            // estimated bytes of answers not yet written
 	buffered       int            // bytes of an incomplete command
 	subscribed     int            // bytes of the subscriptions
+	tracked        int            // bytes of the tracked keys
 	reserved       int            // bytes in the memory limit of all clients
 	memory         memReservation // of that limit
 	owner          string         // the user of that reservation

@@ -260,9 +260,10 @@ func (s *session) encodePushesLocked() {
 	}
 	for i := range all {
 		s.written += all[i].size
-		// A client that has just unsubscribed takes the next array for a reply.
-		subscribed := s.client.Subscriptions() > 0
-		if all[i].plain && subscribed || !all[i].plain && s.client.Proto >= 3 {
+		// A client that has just unsubscribed takes the next array for a reply. A message that is
+		// an array itself has another form for RESP3.
+		plain := all[i].plain && s.client.Subscriptions() > 0 && (s.client.Proto < 3 || all[i].message.Kind != commands.KindArray)
+		if plain || !all[i].plain && s.client.Proto >= 3 {
 			s.out = appendReply(s.out, all[i].message, s.client.Proto)
 		}
 	}
@@ -284,6 +285,9 @@ func (s *session) encode(pr *pendingReply) {
 	default:
 		s.out = appendReply(s.out, pr.reply, s.client.Proto)
 	}
+	// The block of pending replies outlives this one while its connection is idle. It would keep
+	// the answer: of a lock, all of the request.
+	pr.deferred, pr.reply = nil, commands.Reply{}
 	if len(s.out) == before || s.client.ReplyMode == commands.ReplyOn {
 		return
 	}

@@ -4,11 +4,13 @@ import (
 	"io"
 	"net"
 	"reflect"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"redlockd/commands"
 	"redlockd/redlock"
@@ -320,3 +322,31 @@ func TestSession_NeverWritesOnTheGoroutineThatAnswers(t *testing.T) {
 	}
 	theirs.Close()
 }
+
+// A written answer is garbage, although its connection keeps the block that it was in.
+func TestSession_KeepsNoAnswerThatIsWritten(t *testing.T) {
+	d := newDispatcher()
+	answers := make(chan weak.Pointer[bigAnswer], 1)
+	d.execute = func(call *commands.Call) bool {
+		big := &bigAnswer{}
+		answers <- weak.Make(big)
+		call.Completer.CompleteDeferred(big)
+		return true
+	}
+	c := dial(t, serve(t, Options{}, d))
+	c.send(command("BIG"))
+	c.expect("+OK\r\n")
+	answer := <-answers
+	for end := time.Now().Add(testTimeout); answer.Value() != nil; runtime.GC() {
+		if time.Now().After(end) {
+			t.Fatal("the answer is still there")
+		}
+	}
+	c.send(command("BIG")) // the connection lives
+	c.expect("+OK\r\n")
+}
+
+type bigAnswer struct{ _ [1024]byte }
+
+func (*bigAnswer) Reply() commands.Reply { return commands.OK }
+func (*bigAnswer) Undelivered()          {}

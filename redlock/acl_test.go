@@ -69,8 +69,8 @@ func (c *cluster) denied(i int) string {
 
 // Commands that are in no script of ours and in no call of our own.
 var (
-	// saidByRueidis is how it begins a connection.
-	saidByRueidis = []string{"hello", "auth", "select", "client|setname", "client|tracking"}
+	// saidByRueidis is how it begins a connection, and a subscription.
+	saidByRueidis = []string{"hello", "auth", "select", "client|setname", "client|tracking", "subscribe"}
 	// saidByLibraries: their scripts run on the masters as they are. A library that needs one
 	// more adds it here and to the file.
 	saidByLibraries = []string{

@@ -173,7 +173,7 @@ func TestAdmission_ADaemonWithOtherSettingsIsRefusedByEveryMaster(t *testing.T) 
 	}{
 		"longest lease": {func(o *pool.Options) { o.MaxTTL = long / 2 }, fmt.Sprintf("max-ttl is %d here and %d there", (long / 2).Milliseconds(), long.Milliseconds())},
 		"group":         {func(o *pool.Options) { o.Group = "other" }, "group is other here and default there"},
-		"names":         {func(o *pool.Options) { o.Masters[0].Name, o.FollowOff = "z", true }, "the list of masters differs"},
+		"names":         {func(o *pool.Options) { o.Masters[0].Name, o.FollowOff = "z", true }, "the list of masters or key prefixes differs"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			c := &cluster{t: t, servers: c.servers, maxTTL: c.maxTTL}

@@ -7,6 +7,7 @@ import (
 	"redlockd/redlock/ids"
 	"redlockd/redlock/inspect"
 	"redlockd/redlock/lease"
+	"redlockd/redlock/track"
 	"redlockd/redlock/wait"
 	"redlockd/redlock/work"
 )
@@ -122,6 +123,9 @@ const (
 	CounterChanged    = ids.CounterChanged
 	CounterUnanswered = ids.CounterUnanswered
 )
+
+// Seen is what a client has seen of a key, see package track.
+type Seen = track.Seen
 
 // Waits, see package wait.
 type (

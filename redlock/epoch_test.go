@@ -4,6 +4,7 @@ package redlock
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -232,7 +233,7 @@ func TestEpoch_OfTwoChangesThatStopHalfwayNoneIsUsed(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 6, long)
 	c.bootstrapOf(0, 1, 2, 3)
-	err := c.reconfigureAround(func() {
+	err := c.reconfigureAround(func() { // of the two, this one would take the place of the other
 		c.readOnly(true, 0, 1)
 		if err := setup.Reconfigure(t.Context(), c.optionsFor(2, 3, 5), false, t.Output()); err == nil {
 			t.Error("a change is in force on two masters of four")
@@ -255,6 +256,61 @@ func TestEpoch_OfTwoChangesThatStopHalfwayNoneIsUsed(t *testing.T) {
 	noQuorum(t, err, "0 of 3")
 	_, err = two.lock("k", time.Second)
 	noQuorum(t, err, "0 of 3")
+}
+
+// Rule: lost-change. Of two operators one has reached d alone. The other one has stopped when a quorum
+// of the four masters had its change, and before one had stored that it is in force. Daemons use it,
+// so it must not be replaced.
+func TestEpoch_AChangeThatHasAQuorumIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 6, long)
+	c.bootstrapOf(0, 1, 2, 3)
+	c.servers[4].Kill() // with a new master, that the change is in force would be stored
+	c.servers[5].Kill()
+	one := c.startDaemon(listing(0, 1, 2, 3), relayed)
+	one.await(3, "voting")
+	rival := func() error { return setup.Reconfigure(t.Context(), c.optionsFor(2, 3, 5), false, t.Output()) }
+	o, renames := c.optionsFor(0, 1, 4), 0
+	aroundScripts(&o, func(_ string, send func()) {
+		if renames++; renames == 1 {
+			c.readOnly(true, 0, 1, 2)
+			if rival() == nil {
+				t.Error("a change is in force on one master of four")
+			}
+			c.readOnly(false, 0, 1, 2)
+		}
+		if send(); renames == 4 {
+			c.readOnly(true, 0, 1, 2, 3)
+		}
+	})
+	_ = setup.Reconfigure(t.Context(), o, false, t.Output())
+	c.readOnly(false, 0, 1, 2, 3)
+	one.lists(0, 1, 4)
+	one.countsVotesOf(0)
+	one.countsVotesOf(1)
+	first := one.take("k", long)
+	for _, r := range one.relays {
+		r.Refuse()
+		r.Cut()
+	}
+	err := rival()
+	if err == nil {
+		two := c.startDaemon(listing(2, 3, 5))
+		two.await(0, "voting")
+		two.await(1, "voting")
+		_ = alone(two, first, "{a, b}")
+	}
+	if err == nil || !strings.Contains(err.Error(), "a change to epoch 2 is unfinished") {
+		t.Errorf("the other change: %v", err)
+	}
+}
+
+// countsVotesOf waits until the daemon counts those of a master, wherever that is in its list.
+func (d *daemon) countsVotesOf(master int) {
+	d.t.Helper()
+	eventually(d.t, "master "+name(master)+" votes", func() bool {
+		return slices.ContainsFunc(d.Masters(0), func(m MasterStatus) bool { return m.Name == name(master) && m.State == "voting" })
+	})
 }
 
 // milestone is over once, for all that wait for it.

@@ -1,6 +1,8 @@
 package redlock
 
-// follow_test.go: the masters of a group change while its daemons serve.
+// follow_test.go: the masters of a group change while its daemons serve. The figures of the changes:
+//
+//	go test -run TestFollow_ -count=1 -v ./redlock | grep ' without '
 
 import (
 	"fmt"
@@ -61,11 +63,29 @@ type pairLoad struct {
 	stop    atomic.Bool
 	over    sync.WaitGroup
 	granted []atomic.Int64
+	last    []atomic.Int64 // when each daemon granted last, ns since the beginning
+	longest atomic.Int64   // of the times between two grants of a daemon, since the last report
+	began   time.Time
 	failed  atomic.Int64
 }
 
+// grants counts a grant of a daemon.
+func (l *pairLoad) grants(i int) {
+	l.granted[i].Add(1)
+	now := time.Since(l.began).Nanoseconds()
+	for gap, longest := now-l.last[i].Swap(now), l.longest.Load(); gap > longest && !l.longest.CompareAndSwap(longest, gap); {
+		longest = l.longest.Load()
+	}
+}
+
+// report shows the longest time since the last report in which a daemon granted nothing.
+func (l *pairLoad) report(t *testing.T, change string) {
+	t.Helper()
+	t.Logf("%s: %v without a grant by one of %d daemons", change, time.Duration(l.longest.Swap(0)).Round(time.Millisecond), len(l.granted))
+}
+
 func startLoad(daemons []*daemon) *pairLoad {
-	l := &pairLoad{granted: make([]atomic.Int64, len(daemons))}
+	l := &pairLoad{granted: make([]atomic.Int64, len(daemons)), last: make([]atomic.Int64, len(daemons)), began: time.Now()}
 	for i, d := range daemons {
 		l.over.Go(func() {
 			key := Key(fmt.Sprint("load-", i))
@@ -76,7 +96,7 @@ func startLoad(daemons []*daemon) *pairLoad {
 					time.Sleep(time.Millisecond)
 					continue
 				}
-				l.granted[i].Add(1)
+				l.grants(i)
 				if _, err := d.unlock(key, token); err != nil {
 					l.failed.Add(1) // the release is repeated until every master has let go
 				}
@@ -117,11 +137,13 @@ func TestFollow_ADeadMasterIsReplacedWhileAllDaemonsServe(t *testing.T) {
 	l.goesOn(t, 10)
 	c.servers[2].Kill()
 	l.goesOn(t, 10)
+	l.report(t, "a master dies")
 	c.reconfigure(0, 1, 3)
 	for _, d := range daemons {
 		d.lists(0, 1, 3)
 	}
 	l.goesOn(t, 50)
+	l.report(t, "it is replaced")
 	late := c.startDaemon(listing(0, 1, 2)) // its file is older than the change
 	late.lists(0, 1, 3)
 	late.await(0, "voting")
@@ -150,13 +172,18 @@ func TestFollow_ADaemonThatWasAwayFollowsWhenItIsBack(t *testing.T) {
 		r.Cut()
 	}
 	c.reconfigure(0, 1, 3)
+	_, err := away.lock("k", time.Second)
+	noQuorum(t, err, "0 of 3")
+	back := time.Now()
 	for _, r := range away.relays {
 		r.Accept()
 	}
 	away.lists(0, 1, 3)
 	away.await(0, "voting")
 	away.await(1, "voting")
-	away.free("k", away.take("k", time.Second).Token)
+	g := away.take("k", time.Second)
+	t.Logf("a daemon that was away grants %v after it is back, without a command", time.Since(back).Round(time.Millisecond))
+	away.free("k", g.Token)
 }
 
 func TestFollow_ThreeMastersBecomeFiveAndThreeAgain(t *testing.T) {
@@ -166,9 +193,11 @@ func TestFollow_ThreeMastersBecomeFiveAndThreeAgain(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 5, time.Second)
 	c.bootstrapOf(0, 1, 2)
-	daemons := []*daemon{c.startDaemon(listing(0, 1, 2)), c.startDaemon(listing(0, 1, 2))}
-	for _, d := range daemons {
+	var daemons []*daemon
+	for range 3 {
+		d := c.startDaemon(listing(0, 1, 2))
 		d.await(2, "voting")
+		daemons = append(daemons, d)
 	}
 	l := startLoad(daemons)
 	defer l.end()
@@ -181,6 +210,7 @@ func TestFollow_ThreeMastersBecomeFiveAndThreeAgain(t *testing.T) {
 				d.await(i, "voting")
 			}
 		}
+		l.report(t, fmt.Sprint("now ", len(list), " masters"))
 	}
 	l.goesOn(t, 20)
 	for i := range 2 {

@@ -201,7 +201,7 @@ func (c *cluster) startDaemon(traits ...trait) *daemon {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(p.Close)
-	if d.Locker, err = New(p, Options{Logger: cmp.Or(d.logger, o.Logger), LockInfo: d.lockInfo, MaxWaiters: d.maxWaiters}); err != nil {
+	if d.Locker, err = New(p, Options{KeyPrefix: o.KeyPrefix, Logger: cmp.Or(d.logger, o.Logger), LockInfo: d.lockInfo, MaxWaiters: d.maxWaiters}); err != nil {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { _ = d.Close(time.Second) }) // what a test broke on purpose may stay unanswered

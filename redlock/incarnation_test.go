@@ -106,3 +106,40 @@ func TestIncarnation_ThatWasRolledBackIsInvalidated(t *testing.T) {
 	isHeld(t, one.refuse("k", time.Second))
 	one.free("k", held.Token)
 }
+
+// Rule: admitted-at. A durable master loses the last writes that it answered. The first daemon to
+// return has not seen them, and raises the register above the one that is lost.
+func TestIncarnation_OfADurableMasterThatLostAcknowledgedWritesEnds(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long, durably...)
+	one, two := c.daemon(relayed), c.daemon(relayed)
+	one.leave(1)
+	two.leave(0, 2)
+	one.await(2, "voting")
+	before := c.register(2)
+	first := one.take("k", long) // on a and c alone
+	one.leave(0, 2)
+	c.do(2, "DEL", "k")
+	c.do(2, "ZADD", "redlockd:seal", before, c.do(2, "ZRANGE", "redlockd:seal", 0, 0).([]any)[0])
+	for _, i := range []int{0, 1} {
+		c.do(i, "DEL", "redlockd:acked")
+	}
+	c.servers[2].Restart()
+	for _, r := range two.relays[1:] {
+		r.Accept()
+	}
+	two.awaitProcess(2, c.servers[2])
+	two.free("other", two.take("other", long).Token) // on b and c
+	if now := c.register(2); now <= before {
+		t.Fatalf("the register is %d, and was %d", now, before)
+	}
+	for _, r := range one.relays {
+		r.Accept()
+	}
+	one.awaitProcess(2, c.servers[2])
+	two.settled(1)
+	if g, err := two.lockAs("k", "token-of-a-caller", time.Second); err == nil && first.Validity() > 0 {
+		t.Fatalf("two tokens hold \"k\": one for %v by {a, c}, and one for %v", first.Validity(), g.Validity())
+	}
+	one.await(2, "quarantined")
+}

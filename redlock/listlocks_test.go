@@ -431,3 +431,47 @@ func TestListLocks_ListsOnlyLocksThatAMasterShows(t *testing.T) {
 		t.Errorf("told %v", told)
 	}
 }
+
+// A lock has copies on each of the three masters that a walk of five covers. One connection's walk
+// lists it once, also while a master fails; what another daemon has listed is not known.
+func TestListLocks_ListsEachLockOnce(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 5, time.Minute)
+	one, two := c.daemon(), c.daemon()
+	const locks = 30
+	for i := range locks {
+		one.take(Key(fmt.Sprintf("k%d", i)), time.Minute)
+	}
+	most := func(told map[Key]int) (n int) {
+		if len(told) != locks {
+			t.Errorf("%d locks are listed, of %d", len(told), locks)
+		}
+		for _, times := range told {
+			n = max(n, times)
+		}
+		return n
+	}
+	for _, count := range []int{1, 7, 1000} {
+		if n := most(walkOver(t, []*daemon{one}, Listing{Client: 7, Count: count}, nil)); n != 1 {
+			t.Errorf("with COUNT %d a lock is listed %d times", count, n)
+		}
+	}
+	if n := most(walkOver(t, []*daemon{one}, Listing{Client: 7, Count: 7}, func(step int) {
+		if step == 2 {
+			c.servers[1].Kill()
+		}
+	})); n != 1 {
+		t.Errorf("while a master fails, a lock is listed %d times", n)
+	}
+	// The second connection's walk, and the last one's that changes the daemon, stand on their own.
+	if n := most(walkOver(t, []*daemon{one}, Listing{Client: 7, Count: 7}, func(int) {
+		if _, err := one.list(Listing{Client: 8, Count: 7}); err != nil {
+			t.Error(err)
+		}
+	})); n != 1 {
+		t.Errorf("beside another connection's walk, a lock is listed %d times", n)
+	}
+	if n := most(walkOver(t, []*daemon{one, two}, Listing{Client: 7, Count: 7}, nil)); n < 2 {
+		t.Error("a walk over two daemons lists each lock once: then it would not have to remember")
+	}
+}

@@ -289,6 +289,58 @@ func TestWait_BehindAWaiterInACycleIsInIt(t *testing.T) {
 	}
 }
 
+// A reader without FAIR is behind a writer with a ticket. A token may hold the key already, and then
+// it is not.
+func TestWait_BehindATicketInACycleIsInIt(t *testing.T) {
+	t.Parallel()
+	reads := LockRequest{Key: "k", Mode: Shared}
+	named := LockRequest{Key: "k", Mode: Shared, Token: "a token of its own"}
+	for _, test := range []struct {
+		r       LockRequest
+		isLast  bool // to begin
+		refused int64
+		closes  bool
+	}{{reads, true, 1, true}, {reads, false, 1, true}, {named, true, 2, false}, {named, false, 2, false}} {
+		d := newPureDaemon(t, Options{})
+		a, c := &pureOwner{}, &pureOwner{}
+		g := d.take(reads)
+		a.held = []Lease{{Key: "k", Token: g.Token}}
+		g = d.take(LockRequest{Key: "j"})
+		c.held = []Lease{{Key: "j", Token: g.Token}}
+		out := make(chan waited, 8) // all answers
+		expected := int64(0)
+		begins := func(name string, r LockRequest, refusals int64) {
+			expected += refusals
+			d.waitFor(name, r, out)
+			eventually(t, name+" has been refused", func() bool { return d.Counters().Refused >= expected })
+		}
+		begins("writer", LockRequest{Key: "k", Fair: true}, 1)
+		test.r.Owner = c
+		last := "a→j"
+		if test.isLast {
+			last = "c→k"
+			begins("a→j", LockRequest{Key: "j", Owner: a}, 1)
+			begins("c→k", test.r, test.refused)
+		} else {
+			begins("c→k", test.r, test.refused)
+			begins("a→j", LockRequest{Key: "j", Owner: a}, 1)
+		}
+		if test.closes {
+			var cycle *Deadlock
+			if w := <-out; !errors.As(w.err, &cycle) || w.name != last || len(cycle.Keys) != 2 {
+				t.Fatalf("%s: %v", w.name, w.err)
+			}
+		}
+		d.quiet()
+		d.EndWaits()
+		for wait := 3; wait > 0 && !(test.closes && wait == 1); wait-- {
+			if w := <-out; !errors.Is(w.err, ErrShutdown) {
+				t.Errorf("%+v, %s: %v", test, w.name, w.err)
+			}
+		}
+	}
+}
+
 // The clock stands still, so no poll leads to the answer.
 func TestWait_ForDataThatIsNoLockEndsWithoutAPoll(t *testing.T) {
 	t.Parallel()

@@ -15,6 +15,7 @@ import (
 	"redlockd/redlock/inspect"
 	"redlockd/redlock/lease"
 	"redlockd/redlock/renew"
+	"redlockd/redlock/track"
 	"redlockd/redlock/wait"
 	"redlockd/redlock/work"
 )
@@ -46,6 +47,7 @@ type Locker struct {
 	*ids.IDs
 	*work.Works
 	*wait.Queues
+	*track.Tracks
 	engine *engine.Engine
 	holds  *renew.Holds
 }
@@ -81,6 +83,7 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 	l.Leases = lease.New(e, l.Events, o.Tokens, o.LockInfo)
 	l.Queues = wait.New(e, l.Leases, o.MaxWaiters, o.MaxWaitersPerKey)
 	l.Works = work.New(e, l.AwaitWork, l.Freed)
+	l.Tracks = track.New(e, l.Leases)
 	l.holds = renew.New(e, l.Events, l.Leases, o.Logger)
 	l.Inspector = inspect.New(e, l.Leases, o.Logger, inspect.Local{Waiters: l.CountAt, Wanted: l.holds.WantedText})
 	l.Connect(l.Freed, l.holds)
@@ -97,10 +100,11 @@ func (l *Locker) DrainMaster(name string) error   { return l.engine.Pool.Drain(n
 func (l *Locker) UndrainMaster(name string) error { return l.engine.Pool.Undrain(name) }
 
 // EndWaits begins the end of this daemon. It answers every waiter with ErrShutdown and
-// admits no new ones. Holds that end from here on are not released.
+// admits no new ones. Holds that end from here on are not released. Nothing is tracked anymore.
 func (l *Locker) EndWaits() {
 	l.holds.Drain()
 	l.Queues.End()
+	l.Tracks.End()
 }
 
 // Revoke requests that the holders of a key let go. It notifies listeners, and the connections of

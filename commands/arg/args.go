@@ -168,6 +168,15 @@ func (w *Words) TTL(longest time.Duration) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
+// Delay is the time of the option DELAY of a lock with this ttl.
+func (w *Words) Delay(ttl, longest time.Duration) time.Duration {
+	delay := w.Time("DELAY", Milliseconds(time.Millisecond, longest, "--max-ttl"))
+	if ttl+delay > longest {
+		w.Fail(fmt.Errorf("ttl and DELAY are %d ms together, allowed are at most %d ms (--max-ttl)", (ttl + delay).Milliseconds(), longest.Milliseconds()))
+	}
+	return delay
+}
+
 // Wait is the time of the option WAIT; 0 is for ever, which ends as every wait does.
 func (w *Words) Wait(longest time.Duration) time.Duration {
 	if wait := w.Time("WAIT", Milliseconds(0, longest, "--max-wait")); wait > 0 {

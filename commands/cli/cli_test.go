@@ -30,6 +30,8 @@ func TestParse_TakesTheCommandLineApart(t *testing.T) {
 		"bootstrap --masters a -- --aged b":  {Word: "bootstrap", Args: []string{"--masters", "a", "--", "--aged", "b"}},
 		"reconfigure --performance":          {Word: "reconfigure", Args: []string{"--performance"}},
 		"reconfigure --force --masters a":    {Word: "reconfigure", Force: true, Args: []string{"--masters", "a"}},
+		"reconfigure --wait --masters a":     {Word: "reconfigure", Wait: true, Args: []string{"--masters", "a"}},
+		"masters remove c --wait":            {Word: "masters", Wait: true, Args: []string{}, Leave: []string{"c"}},
 		"masters add d=e:1 f=e:2 --force --masters a": {Word: "masters", Force: true, Args: []string{"--masters", "a"}, Join: []configs.Master{
 			{Name: "d", Network: "tcp", Address: "e:1"}, {Name: "f", Network: "tcp", Address: "e:2"}}},
 		"masters remove d e":                {Word: "masters", Leave: []string{"d", "e"}, Args: []string{}},

@@ -54,9 +54,11 @@ var subcommands = []subcommand{
 	}, "embedded masters are always fit"},
 	{wordReconfigure, "", "put other masters, limits or another version in force", []flagRow{
 		{"force", "", "assert that no daemon with other settings runs any more"},
+		{"wait", "", "end when all masters vote, and show how long that takes"},
 	}, "embedded masters take their settings from every start"},
 	{wordMasters, "add|remove|replace", "add NAME=ADDRESS, remove NAME or replace OLD NEW=ADDRESS while the daemons serve, by reconfigure", []flagRow{
 		{"force", "", "as that of reconfigure"},
+		{"wait", "", "likewise"},
 	}, "embedded masters stay as they are"},
 	{wordQuarantine, "MASTER", "end the incarnation of a master whose files were replaced", nil, "embedded masters are new at every start"},
 	{wordLock, "[OPTION...] KEY -- COMMAND [ARGUMENT...]", "run COMMAND while the lock on KEY is held", optionsOf(lockFlags(&lockOptions{})), ""},
@@ -78,6 +80,7 @@ var ErrUsage = errors.New("wrong usage")
 type CommandLine struct {
 	Word   string // "" or the word of a subcommand
 	Force  bool   // bootstrap --force, reconfigure --force, masters --force
+	Wait   bool   // reconfigure --wait, masters --wait
 	Master string // quarantine MASTER
 	// Join and Leave are the masters of masters add, remove and replace.
 	Join  []configs.Master
@@ -102,9 +105,9 @@ func Parse(args []string) (CommandLine, error) {
 		command.Force = command.takeSwitch("--force")
 		err = errors.Join(command.takeFenceAbove(), command.takeAged())
 	case wordReconfigure:
-		command.Force = command.takeSwitch("--force")
+		command.Force, command.Wait = command.takeSwitch("--force"), command.takeSwitch("--wait")
 	case wordMasters:
-		command.Force = command.takeSwitch("--force")
+		command.Force, command.Wait = command.takeSwitch("--force"), command.takeSwitch("--wait")
 		err = command.takeChange()
 	case wordCheck:
 		command.Performance = command.takeSwitch("--performance")

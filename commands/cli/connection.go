@@ -15,9 +15,6 @@ import (
 
 const defaultConnect = "127.0.0.1:7379"
 
-// errHelp: --help is among the options.
-var errHelp = errors.New("help is wanted")
-
 // connection is what the options tell of the daemons.
 type connection struct {
 	connect  []string

@@ -5,9 +5,7 @@ package cli
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"crypto/tls"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +16,7 @@ import (
 	"time"
 
 	"redlockd/proxy/resp"
+	"redlockd/redlock"
 )
 
 const (
@@ -46,13 +45,7 @@ type clientLease struct {
 }
 
 func newClientLease(d *daemons, key string, ttl time.Duration) *clientLease {
-	return &clientLease{daemons: d, key: key, ttl: ttl, token: newToken()}
-}
-
-func newToken() string {
-	var random [20]byte
-	_, _ = rand.Read(random[:]) // never fails: the runtime ends the process instead
-	return base64.RawURLEncoding.EncodeToString(random[:])
+	return &clientLease{daemons: d, key: key, ttl: ttl, token: string(redlock.NewToken())}
 }
 
 // take requests the lock until it is granted or the time to wait is over. The first try does
@@ -96,34 +89,23 @@ func (l *clientLease) waitReason(ctx context.Context, err error) string {
 		return ": " + err.Error()
 	}
 	reply, _ := l.query(ctx, "DINFO", l.key) // a failure shows nothing, either
-	holders, _ := field(reply, "holders").([]any)
+	holders := newFields(reply).list("holders")
 	if len(holders) == 0 {
 		return ", " + errHeld.Error()
 	}
-	reason := ", held by"
+	first, reason := newFields(holders[0]), ", held by"
 	for _, name := range []string{"name", "client", "meta", "daemon", "token"} {
-		if text, ok := field(holders[0], name).(string); ok {
+		if text, ok := first[name].(string); ok {
 			reason += fmt.Sprintf(" %s %q", name, text)
 		}
 	}
 	if more := len(holders) - 1; more > 0 {
 		reason += fmt.Sprintf(" and %d more", more)
 	}
-	if left, ok := field(holders[0], "ttl").(int64); ok {
+	if left, ok := first["ttl"].(int64); ok {
 		reason += fmt.Sprintf(", for %s unless it is extended", time.Duration(left)*time.Millisecond)
 	}
 	return reason
-}
-
-// field is a value of a map in RESP2, nil without it.
-func field(reply any, name string) any {
-	items, _ := reply.([]any)
-	for i := 0; i+1 < len(items); i += 2 {
-		if items[i] == name {
-			return items[i+1]
-		}
-	}
-	return nil
 }
 
 // retryable reports whether the next try may succeed.
@@ -184,15 +166,14 @@ func (l *clientLease) confirmed(ctx context.Context, waited bool) (bool, error) 
 		return true, nil
 	}
 	l.release()
-	l.token = newToken() // the old one is over, and names no other lock for a while
+	l.token = string(redlock.NewToken()) // the old one is over, and names no other lock for a while
 	return false, errLate
 }
 
 // maxWait is the longest WAIT of the daemon.
 func (l *clientLease) maxWait(ctx context.Context) (time.Duration, error) {
 	reply, err := l.query(ctx, "CONFIG", "GET", "max-wait")
-	text, _ := field(reply, "max-wait").(string)
-	if longest, bad := time.ParseDuration(text); bad == nil {
+	if longest, bad := time.ParseDuration(newFields(reply).text("max-wait")); bad == nil {
 		return longest, err
 	}
 	return defaultMaxWait, err

@@ -53,7 +53,7 @@ type lockOptions struct {
 
 func (a *App) lock(ctx context.Context, args []string) error {
 	o, err := a.lockOptions(args)
-	if errors.Is(err, errHelp) {
+	if errors.Is(err, pflag.ErrHelp) {
 		return a.print(lockHelp())
 	}
 	if err != nil {
@@ -94,9 +94,7 @@ func (a *App) commandEnviron(l *clientLease) []string {
 func (a *App) lockOptions(args []string) (lockOptions, error) {
 	o := lockOptions{connection: a.connection()}
 	flags := lockFlags(&o)
-	if err := flags.Parse(args); errors.Is(err, pflag.ErrHelp) {
-		return o, errHelp
-	} else if err != nil {
+	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
 	rest := flags.Args()

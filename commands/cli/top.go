@@ -52,9 +52,7 @@ func topFlags(o *topOptions) *pflag.FlagSet {
 func (a *App) topOptions(args []string) (topOptions, error) {
 	o := topOptions{connection: a.connection()}
 	flags := topFlags(&o)
-	if err := flags.Parse(args); errors.Is(err, pflag.ErrHelp) {
-		return o, errHelp
-	} else if err != nil {
+	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
 	if flags.NArg() > 0 {
@@ -65,7 +63,7 @@ func (a *App) topOptions(args []string) (topOptions, error) {
 
 func (a *App) top(ctx context.Context, args []string) error {
 	o, err := a.topOptions(args)
-	if errors.Is(err, errHelp) {
+	if errors.Is(err, pflag.ErrHelp) {
 		return a.print(topHelp())
 	}
 	if err != nil {

@@ -4,7 +4,6 @@
 package conn
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -18,7 +17,7 @@ const maxClientName = 256
 // changesClient makes those subcommands run alone whose effect others see: another
 // connection's CLIENT LIST, and the answers behind.
 func changesClient(args []string) bool {
-	return len(args) > 1 && (arg.IsWord(args[1], "SETNAME") || arg.IsWord(args[1], "SETINFO") || arg.IsWord(args[1], "REPLY"))
+	return len(args) > 1 && (arg.IsWord(args[1], "SETNAME") || arg.IsWord(args[1], "SETINFO") || arg.IsWord(args[1], "REPLY") || arg.IsWord(args[1], "TRACKING"))
 }
 
 // ownText checks a text and makes it the connection's own, so that it does not keep the
@@ -98,19 +97,4 @@ func (h *handlers) clientSwitch(c *commands.Call) error {
 		return commands.RedisText("syntax error")
 	}
 	return c.Reply(commands.OK)
-}
-
-// clientTracking accepts exactly what is safe without ever sending an
-// invalidation. With OPTIN a client caches nothing until it sends CLIENT
-// CACHING YES, which is an error here; rueidis does not connect without OPTIN.
-func (h *handlers) clientTracking(c *commands.Call) error {
-	mode, more := c.Args[2], c.Args[3:]
-	switch {
-	case arg.IsWord(mode, "OFF") && len(more) == 0,
-		arg.IsWord(mode, "ON") && len(more) == 1 && arg.IsWord(more[0], "OPTIN"):
-		return c.Reply(commands.OK)
-	case arg.IsWord(mode, "ON"):
-		return errors.New("CLIENT TRACKING is served as ON OPTIN only: no invalidation messages are sent")
-	}
-	return commands.RedisText("syntax error")
 }

@@ -6,6 +6,7 @@ package conn
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,6 +71,9 @@ func (h *handlers) clientKill(c *commands.Call) error {
 		return errNoOthers
 	}
 	if len(c.Args) == 3 {
+		if name := strings.ToUpper(c.Args[2]); slices.Contains(filterNames, name) { // Redis takes it for an address
+			return fmt.Errorf("the filter %s has no value", name)
+		}
 		if h.kill(c.Client, filter{addr: c.Args[2], me: true}) == 0 {
 			return commands.RedisText("No such client")
 		}
@@ -81,6 +85,8 @@ func (h *handlers) clientKill(c *commands.Call) error {
 	}
 	return c.Reply(commands.Int(h.kill(c.Client, wish)))
 }
+
+var filterNames = []string{"ID", "ADDR", "USER", "SKIPME"}
 
 type filter struct {
 	id   int64 // 0: any

@@ -46,7 +46,8 @@ func (h *handlers) reset(c *commands.Call) error {
 	c.Client.ReplyMode = commands.ReplyOn
 	c.Client.Channels, c.Client.Patterns = commands.Subscriptions{}, commands.Subscriptions{}
 	h.channels.unsubscribeAll(c.Client)
-	c.Client.LastAcquired.Clear()
+	endTracking(c.Client)
+	c.Client.LastAcquired.HandOn()
 	return c.Reply(commands.Simple("RESET"))
 }
 

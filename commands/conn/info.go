@@ -175,6 +175,12 @@ func infoGroups(p *infoPage, masters []redlock.MasterReport) {
 		p.line(fmt.Sprintf("group%d", number), fmt.Sprintf("name=%s,masters=%d,voting=%d,needed=%d,epoch=%d", commands.Field(name), n, voting, pool.Quorum(n), pool.Epoch(masters[:n])))
 		masters = masters[n:]
 	}
+	daemons := pool.Daemons(masters)
+	p.line("daemons", len(daemons))
+	p.line("daemons_stale", len(pool.StaleDaemons(masters)))
+	for i, d := range daemons {
+		p.line(fmt.Sprintf("daemon%d", i), fmt.Sprintf("name=%s,address=%s,epoch=%d", commands.Field(d.Name), commands.Field(d.Address), d.Epoch))
+	}
 }
 
 // masterFields is one master in a line of name=value pairs.

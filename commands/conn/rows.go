@@ -41,7 +41,9 @@ func (h *handlers) clientRows() []*commands.Command {
 	onOff := arg.OneOf("enabled", arg.Word("ON"), arg.Word("OFF"))
 	attribute := arg.OneOf("attribute", arg.Option("LIB-NAME", arg.Text("libname")), arg.Option("LIB-VER", arg.Text("libver")))
 	client.Parts = []*commands.Command{
+		commands.Connection("caching", commands.Exactly(3), "With CLIENT TRACKING: whether what the next command reads is tracked.", h.clientCaching, arg.OneOf("mode", arg.Word("YES"), arg.Word("NO"))),
 		commands.Connection("getname", commands.Exactly(2), "The name of this connection, or nil.", h.clientGetName),
+		commands.Connection("getredir", commands.Exactly(2), "The connection that receives the invalidations of this one: 0 = itself, -1 = there is no tracking.", h.clientGetRedir),
 		commands.Connection("id", commands.Exactly(2), "The number of this connection, unique in this daemon.", h.clientID),
 		commands.Connection("info", commands.Exactly(2), "Describes this connection in one line.", h.clientInfo),
 		commands.OfCategory(access.CategoryAdmin, commands.Connection("kill", commands.AtLeast(3), "Closes connections by address or filter (ID, ADDR, USER, SKIPME).", h.clientKill, arg.Multiple(arg.Text("filter")))),
@@ -51,7 +53,10 @@ func (h *handlers) clientRows() []*commands.Command {
 		commands.Connection("reply", commands.Exactly(3), "Turns the replies to this connection on or off.", h.clientReply, arg.OneOf("action", arg.Word("ON"), arg.Word("OFF"), arg.Word("SKIP"))),
 		commands.Connection("setinfo", commands.Exactly(4), "Sets the name or version of the client library.", h.clientSetInfo, attribute),
 		commands.Connection("setname", commands.Exactly(3), "Names this connection.", h.clientSetName, arg.Text("connection-name")),
-		commands.Connection("tracking", commands.AtLeast(3), "Accepted with OPTIN only: no invalidations are sent.", h.clientTracking, onOff, arg.Optional(arg.Word("OPTIN"))),
+		commands.Connection("tracking", commands.AtLeast(3), "Sends an invalidation when a lock that this connection read or took is released, expires or changes hands.", h.clientTracking, onOff,
+			arg.Optional(arg.Option("REDIRECT", arg.Integer("client-id"))), arg.Optional(arg.Multiple(arg.Option("PREFIX", arg.Text("prefix")))), arg.Optional(arg.Word("BCAST")),
+			arg.Optional(arg.Word("OPTIN")), arg.Optional(arg.Word("OPTOUT")), arg.Optional(arg.Word("NOLOOP"))),
+		commands.Connection("trackinginfo", commands.Exactly(2), "What CLIENT TRACKING has set for this connection.", h.clientTrackingInfo),
 	}
 	return []*commands.Command{client}
 }

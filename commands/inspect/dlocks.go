@@ -48,7 +48,7 @@ func pageReply(page redlock.LockPage) commands.Reply {
 
 func (h *handlers) listing(c *commands.Call) (redlock.Listing, error) {
 	words := c.Words()
-	r := redlock.Listing{DB: c.Client.DB, Count: defaultCount}
+	r := redlock.Listing{DB: c.Client.DB, Client: c.Client.ID, Count: defaultCount}
 	text := words.Next()
 	cursor, ok := arg.ParseCount(text)
 	if !ok {

@@ -43,6 +43,8 @@ func masterReply(m *redlock.MasterReport) commands.Reply {
 		commands.Bulk("granted"), commands.Int(m.Votes.Yes),
 		commands.Bulk("refused"), commands.Int(m.Votes.No),
 		commands.Bulk("uncounted"), commands.Int(m.Votes.Uncounted),
+		commands.Bulk("daemons"), commands.Int(int64(len(m.Daemons))),
+		commands.Bulk("stale_daemons"), commands.Int(int64(len(m.StaleDaemons()))),
 	)
 	if m.Group != "" {
 		reply.Items = append(reply.Items, commands.Bulk("group"), commands.Bulk(m.Group))

@@ -4,6 +4,7 @@ package lock
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,9 @@ import (
 
 // acquire requests the locks and replies [token, validity, fence].
 func (h *handlers) acquire(c *commands.Call, request redlock.LockRequest) {
+	if fair := h.deps.FairKeys; fair != nil {
+		request.Fair = request.Fair || fair(request.Key) || slices.ContainsFunc(request.More, fair)
+	}
 	answer := &lockAnswer{client: c.Client, endless: request.Hold != nil && request.Hold.MaxTime == 0}
 	answer.Locks, answer.Answer = h.deps.Locks, answer
 	if answer.Reserve(c, &request) {
@@ -56,10 +60,10 @@ type lockAnswer struct {
 
 func (a *lockAnswer) decided(grant redlock.Grant, err error) {
 	if err != nil {
-		a.Refuse(commands.Failure(err))
+		a.Refuse(commands.Failure(err), err)
 		return
 	}
-	a.Grant(grant, a.lasting(&grant))
+	a.Grant(grant, a.lasting(&grant)+grant.Delay())
 }
 
 // ReplyTo remembers the locks for DUNLOCK without a token.

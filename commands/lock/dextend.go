@@ -1,5 +1,5 @@
-// DEXTEND key token ttl makes a held lock last at least ttl from now,
-// DMEXTEND token ttl numkeys key [key …] several.
+// DEXTEND key token ttl [DELAY ms] makes a held lock last at least ttl from now,
+// DMEXTEND token ttl numkeys key [key …] [DELAY ms] several.
 
 package lock
 
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redlockd/commands"
+	"redlockd/commands/arg"
 	"redlockd/redlock"
 )
 
@@ -15,6 +16,7 @@ import (
 func (h *handlers) dextend(c *commands.Call) error {
 	words := c.Words()
 	request := redlock.ExtendRequest{DB: c.Client.DB, Key: words.Key(), Token: words.Token(), TTL: words.TTL(h.deps.MaxTTL)}
+	h.delayOption(&words, &request)
 	if err := words.Err(); err != nil {
 		return err
 	}
@@ -28,7 +30,7 @@ func (h *handlers) dmextend(c *commands.Call) error {
 	words := c.Words()
 	request := redlock.ExtendRequest{DB: c.Client.DB, Token: words.Token(), TTL: words.TTL(h.deps.MaxTTL)}
 	keys := words.Keys()
-	words.EndOfKeys()
+	h.delayOption(&words, &request)
 	if err := words.Err(); err != nil {
 		return err
 	}
@@ -37,6 +39,13 @@ func (h *handlers) dmextend(c *commands.Call) error {
 		h.extend(c, request, "the locks may be lost")
 	}
 	return nil
+}
+
+func (h *handlers) delayOption(words *arg.Words, request *redlock.ExtendRequest) {
+	for words.More() {
+		words.Option()
+		request.Delay = words.Delay(request.TTL, h.deps.MaxTTL)
+	}
 }
 
 // extend reports what is left when the reply is written. Nothing is undone if it is not
@@ -55,7 +64,7 @@ func (h *handlers) extend(c *commands.Call, request redlock.ExtendRequest, fate 
 			}
 			for _, key := range append([]redlock.Key{request.Key}, request.More...) {
 				c.Client.LastAcquired.Prolong(request.DB, key, request.Token, validity)
-				h.deps.Users.ProlongedKey(request.DB, key, request.Token, validity)
+				h.deps.Users.ProlongedKey(request.DB, key, request.Token, validity+grant.Delay())
 			}
 			return commands.Int(validity.Milliseconds())
 		}))

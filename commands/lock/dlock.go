@@ -1,4 +1,4 @@
-// DLOCK key ttl [SHARED | LIMIT n] [FAIR] [WAIT ms] [TOKEN token] [META text]
+// DLOCK key ttl [SHARED | LIMIT n] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text]
 // [HOLD [max-ms]] takes a lock; DMLOCK ttl numkeys key [key …] with the same options but
 // LIMIT takes several keys, all or none.
 
@@ -85,6 +85,8 @@ func (h *handlers) lockOptions(words *arg.Words, request *redlock.LockRequest) {
 			request.Meta = words.Meta()
 		case "FAIR":
 			request.Fair = true
+		case "DELAY":
+			request.Delay = words.Delay(request.TTL, h.deps.MaxTTL)
 		case "WAIT", "HOLD":
 			if !h.deps.Waits {
 				words.Fail(errNoWaits)

@@ -3,6 +3,7 @@ package lock
 import (
 	"reflect"
 	"testing"
+	"time"
 
 	"redlockd/commands"
 	"redlockd/commands/arg"
@@ -22,10 +23,10 @@ func TestDLOCK_ServesEveryOptionOfItsRow(t *testing.T) {
 		}
 		for _, option := range options {
 			given := []string{"DLOCK", option.Word}
-			if value := map[string]string{"LIMIT": "3", "TOKEN": "12345678", "WAIT": "0", "HOLD": "1000", "META": "note"}[option.Word]; value != "" {
+			if value := map[string]string{"LIMIT": "3", "TOKEN": "12345678", "WAIT": "0", "HOLD": "1000", "META": "note", "DELAY": "10"}[option.Word]; value != "" {
 				given = append(given, value)
 			}
-			h.deps.MaxWait = 1
+			h.deps.MaxWait, h.deps.MaxTTL = 1, time.Minute
 			words := arg.Read(given, options)
 			var request redlock.LockRequest
 			if h.lockOptions(&words, &request); words.Err() != nil || reflect.DeepEqual(request, redlock.LockRequest{}) {

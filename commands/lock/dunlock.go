@@ -61,8 +61,11 @@ func (h *handlers) unlock(c *commands.Call, request redlock.UnlockRequest, done 
 		if err == nil {
 			c.Client.LastAcquired.Forget(request.DB, request.Key, request.Token)
 			h.deps.Users.ReleasedKey(request.DB, request.Key, request.Token)
-			if released && request.Keep > 0 {
+			switch {
+			case released && request.Keep > 0:
 				goesOn(request.Keep)
+			case released:
+				c.Freed(request.Key)
 			}
 		}
 		done(released, err)

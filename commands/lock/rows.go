@@ -17,13 +17,14 @@ type handlers struct{ deps commands.Deps }
 func (h *handlers) rows() []*commands.Command {
 	key, token, ttl := arg.Key(), arg.Text("token"), arg.Integer("ttl")
 	mode := arg.OneOf("mode", arg.Word("SHARED"), arg.Option("LIMIT", arg.Integer("n")))
+	delay := arg.Optional(arg.Option("DELAY", arg.Integer("ms")))
 	options := []arg.Spec{
-		arg.Optional(arg.Word("FAIR")), arg.Optional(arg.Option("WAIT", arg.Integer("ms"))), arg.Optional(arg.Option("TOKEN", token)),
+		arg.Optional(arg.Word("FAIR")), delay, arg.Optional(arg.Option("WAIT", arg.Integer("ms"))), arg.Optional(arg.Option("TOKEN", token)),
 		arg.Optional(arg.Option("META", arg.Text("text"))), arg.Optional(arg.Block("hold", arg.Word("HOLD"), arg.Optional(arg.Integer("max-ms")))),
 	}
 	return []*commands.Command{
 		{Name: "dlock", Arity: commands.AtLeast(3), Category: access.CategoryLock, Flags: []string{"write", "fast"},
-			Summary: "Takes a lock for ttl milliseconds: [token, validity, fence], or nil if another token holds it. After WAIT, DEXTEND confirms it.",
+			Summary: "Takes a lock for ttl milliseconds: [token, validity, fence], or nil if another token holds it. After WAIT, DEXTEND confirms it. With DELAY the key stays taken that much longer.",
 			Tried:   []string{"lock", "acquire", "dacquire"},
 			Args:    slices.Concat([]arg.Spec{key, ttl, arg.Optional(mode)}, options), Handle: h.dlock, Barrier: blocksLock},
 		{Name: "dunlock", Arity: commands.Between(2, 5), Category: access.CategoryLock, Flags: []string{"write", "fast"},
@@ -31,9 +32,9 @@ func (h *handlers) rows() []*commands.Command {
 			Tried:   []string{"unlock", "release", "drelease", "dfree"},
 			Args:    []arg.Spec{key, arg.Optional(arg.Block("holder", token, arg.Optional(arg.Option("KEEP", arg.Integer("ms")))))},
 			Handle:  h.dunlock, Barrier: withoutToken},
-		{Name: "dextend", Arity: commands.Exactly(4), Category: access.CategoryLock, Flags: []string{"write", "fast"},
+		{Name: "dextend", Arity: commands.Between(4, 6), Category: access.CategoryLock, Flags: []string{"write", "fast"},
 			Summary: "Makes a lock last at least ttl milliseconds from now: its validity, or nil if the token does not hold it any more.",
-			Tried:   []string{"extend", "renew", "drenew", "refresh", "drefresh"}, Args: []arg.Spec{key, token, ttl}, Handle: h.dextend},
+			Tried:   []string{"extend", "renew", "drenew", "refresh", "drefresh"}, Args: []arg.Spec{key, token, ttl, delay}, Handle: h.dextend},
 		{Name: "dmlock", Arity: commands.AtLeast(4), Category: access.CategoryLock, Flags: []string{"write", "movablekeys"},
 			Summary: "Takes all of the keys or none, with the reply of DLOCK. After WAIT, DMEXTEND confirms it.",
 			Tried:   []string{"mlock", "multilock"},
@@ -44,6 +45,6 @@ func (h *handlers) rows() []*commands.Command {
 			Tried:   []string{"munlock"}, Args: []arg.Spec{token, arg.Integer("numkeys"), arg.Multiple(key)}, Handle: h.dmunlock},
 		{Name: "dmextend", Arity: commands.AtLeast(5), Category: access.CategoryLock, Flags: []string{"write", "movablekeys"},
 			Summary: "Makes all of the keys last at least ttl milliseconds from now: their validity, or nil unless the token holds every one.",
-			Tried:   []string{"mextend"}, Args: []arg.Spec{token, ttl, arg.Integer("numkeys"), arg.Multiple(key)}, Handle: h.dmextend},
+			Tried:   []string{"mextend"}, Args: []arg.Spec{token, ttl, arg.Integer("numkeys"), arg.Multiple(key), delay}, Handle: h.dmextend},
 	}
 }

@@ -6,6 +6,7 @@ package rediscompat
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -24,10 +25,15 @@ func (h *handlers) del(c *commands.Call) error {
 	if keys == nil || !mayForce(c) {
 		return err
 	}
+	for _, key := range keys {
+		if h.nextIDs.serves(access.HeldKey{DB: c.Client.DB, Key: key}) {
+			return fmt.Errorf("the ids of counter %s only grow; an operator deletes it with DIDS DEL", arg.Quoted(string(key)))
+		}
+	}
 	each := counting(c, len(keys), h.deps.DropinStats.Timed("del"))
 	for i, key := range keys {
 		request := redlock.WriteRequest{DB: c.Client.DB, Key: key, Effect: redlock.WriteDeletes, EndlessToo: h.endlessToo()}
-		done := h.noting(request, each(i))
+		done := h.noting(c, request, each(i))
 		if h.compatOn() {
 			done = orForward(h.deps.RedisCompat, request, done)
 		}
@@ -50,9 +56,12 @@ func orForward(masters commands.RedisCompat, r redlock.WriteRequest, done redloc
 }
 
 // noting updates the quota of the lock's holder after a change of the lock.
-func (h *handlers) noting(r redlock.WriteRequest, done redlock.WriteDone) redlock.WriteDone {
+func (h *handlers) noting(c *commands.Call, r redlock.WriteRequest, done redlock.WriteDone) redlock.WriteDone {
 	return func(did bool, err error) {
 		if err == nil && did {
+			if r.Effect == redlock.WriteDeletes {
+				c.Freed(r.Key)
+			}
 			h.deps.Users.Changed(access.HeldKey{DB: r.DB, Key: r.Key}, r.TTL)
 		}
 		done(did, err)
@@ -93,7 +102,7 @@ func (h *handlers) delSeen(r dropin.DeleteRequest, x comparison) {
 			x.answer(false, nil)
 		case r.When.Negative():
 			request := redlock.WriteRequest{DB: db, Key: x.key, Effect: redlock.WriteDeletes, Equal: v.Value, EndlessToo: h.endlessToo()}
-			h.deps.RedisCompat.Write(nil, request, h.noting(request, x.done))
+			h.deps.RedisCompat.Write(nil, request, h.noting(x.call, request, x.done))
 		default:
 			h.release(x.call, redlock.UnlockRequest{DB: db, Key: x.key, Token: v.Value}, x.done)
 		}
@@ -108,6 +117,9 @@ func (h *handlers) release(c *commands.Call, r redlock.UnlockRequest, done redlo
 	h.deps.Locks.Unlock(c.Batch, r, func(was bool, err error) {
 		if err == nil {
 			h.deps.Users.ReleasedKey(r.DB, r.Key, r.Token)
+		}
+		if was {
+			c.Freed(r.Key)
 		}
 		done(was, err)
 	})
@@ -144,7 +156,7 @@ func (h *handlers) expireIn(c *commands.Call, unit int64) error {
 	if ttl == 0 {
 		request.Effect = redlock.WriteDeletes
 	}
-	h.deps.RedisCompat.Write(c.Batch, request, h.noting(request, timed(c, h.deps.DropinStats.Timed("expire"), commands.Int(1), commands.Int(0))))
+	h.deps.RedisCompat.Write(c.Batch, request, h.noting(c, request, timed(c, h.deps.DropinStats.Timed("expire"), commands.Int(1), commands.Int(0))))
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"redlockd/commands"
+	"redlockd/commands/access"
 	"redlockd/commands/arg"
 	"redlockd/commands/dropin"
 	"redlockd/redlock"
@@ -43,17 +44,22 @@ func (h *handlers) evaluate(c *commands.Call, bySHA, reads bool) error {
 		return nil
 	}
 	if bySHA {
-		var ok bool
 		e.sha = strings.ToLower(c.Args[1])
-		if e.text, ok = h.scripts.text(c.Client.User, e.sha); !ok {
-			return c.Reply(errNoScript)
-		}
 	} else {
 		if err := checkScript(c.Args[1]); err != nil {
 			return err
 		}
 		e.sha, e.text = shaOf(c.Args[1]), c.Args[1]
 		h.scripts.keep(c.Client.User, e.sha, e.text)
+	}
+	if h.nextIDs.isScript(e) {
+		return h.nextIDs.set(c, access.HeldKey{DB: e.db, Key: e.keys[0]}, e.given.Args[0])
+	}
+	if bySHA {
+		var ok bool
+		if e.text, ok = h.scripts.text(c.Client.User, e.sha); !ok {
+			return c.Reply(errNoScript)
+		}
 	}
 	if e.class = h.deps.Scripts.BySHA(e.sha, e.given); e.class != nil {
 		return e.serve()

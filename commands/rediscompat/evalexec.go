@@ -301,6 +301,7 @@ func (e *evaluation) run(r redlock.ScriptRequest) {
 	r.DB, r.Partly = e.db, e.class.Prefix > 0
 	e.handlers.deps.RedisCompat.RunScript(e.call.Batch, r, func(o redlock.ScriptOutcome, err error) {
 		e.watch.Stop(o.Yes, err)
+		e.saw(r, o, err)
 		switch {
 		case err != nil:
 			e.call.Reply(commands.Failure(err))
@@ -320,4 +321,20 @@ func (e *evaluation) run(r redlock.ScriptRequest) {
 		}
 		e.call.Reply(ofDropin(e.answer(o.Reply)))
 	})
+}
+
+// saw notes what the client learns of the keys.
+func (e *evaluation) saw(r redlock.ScriptRequest, o redlock.ScriptOutcome, err error) {
+	for _, key := range r.Keys {
+		switch {
+		case err != nil:
+			e.call.Saw(key, redlock.Seen{}, err)
+		case o.Yes && (r.Effect == redlock.ScriptReleases || r.Token == ""):
+			e.call.Freed(key)
+		case o.Yes && r.Effect == redlock.ScriptForces:
+			e.call.SawHeld(key, r.Token, 0)
+		case o.Yes:
+			e.call.SawHeld(key, r.Token, o.Grant.Validity())
+		}
+	}
 }

@@ -18,6 +18,9 @@ func (e *evaluation) readLocks(locks []redlock.Key) error {
 	each := commands.Gather(len(locks), func(views []redlock.View, errs []error) {
 		err := cmp.Or(errs...)
 		e.watch.Stop(true, err)
+		for i, key := range locks {
+			e.call.Saw(key, redlock.Seen{View: views[i]}, errs[i])
+		}
 		if err != nil {
 			e.call.Reply(commands.Failure(err))
 			return

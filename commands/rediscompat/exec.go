@@ -56,13 +56,17 @@ func (h *handlers) exec(c *commands.Call) error {
 	if !x.Open() {
 		return commands.RedisText("EXEC without MULTI")
 	}
-	words, seenOf, broken := x.End()
+	queue, seenOf, broken := x.End()
 	switch {
 	case broken:
 		return c.Reply(commands.Error("EXECABORT", "Transaction discarded because of previous errors."))
-	case words == nil:
+	case queue == nil:
 		return c.Reply(commands.Array())
-	case len(words) < 2:
+	case commands.Reads(queue[0]):
+		return execReads(h, c, queue)
+	}
+	words := queue[0]
+	if len(words) < 2 {
 		return commands.ErrTransaction
 	}
 	key, err := arg.ParseKey(words[1])
@@ -77,6 +81,26 @@ func (h *handlers) exec(c *commands.Call) error {
 		return c.Reply(commands.Array(commands.Int(0)))
 	}
 	return h.execIfEqual(c, words, key, seen.Value)
+}
+
+// execReads answers all readings of the key from one view.
+func execReads(h *handlers, c *commands.Call, queue [][]string) error {
+	key, err := arg.ParseKey(queue[0][1])
+	if err != nil || !c.MayUseAll(key) {
+		return err
+	}
+	h.view(c, key, "get", func(v redlock.View) commands.Reply {
+		var list []commands.Reply
+		for _, words := range queue {
+			if arg.IsWord(words[0], "PTTL") {
+				list = append(list, pttl(v))
+			} else {
+				list = append(list, valueOf(v))
+			}
+		}
+		return commands.Array(list...)
+	})
+	return nil
 }
 
 // execIfEqual does the one command while the lock has this value.

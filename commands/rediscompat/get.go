@@ -27,17 +27,26 @@ func (h *handlers) get(c *commands.Call) error {
 		h.deps.RedisCompat.View(c.Batch, at.DB, key, commands.Answer(c, func(v redlock.View) commands.Reply { return h.fences.reply(at, v) }))
 		return nil
 	}
+	if h.nextIDs.serves(at) {
+		return h.nextIDs.current(c, at)
+	}
 	h.view(c, key, "get", func(v redlock.View) commands.Reply {
-		if v.Kind != "string" && v.Kind != "none" {
-			return errNoString
+		if v.Kind == "string" || v.Kind == "none" {
+			client.Transaction.Saw(at, v)
 		}
-		client.Transaction.Saw(at, v)
-		if v.Kind == "none" {
-			return commands.Nil
-		}
-		return commands.Bulk(string(v.Value))
+		return valueOf(v)
 	})
 	return nil
+}
+
+func valueOf(v redlock.View) commands.Reply {
+	switch v.Kind {
+	case "string":
+		return commands.Bulk(string(v.Value))
+	case "none":
+		return commands.Nil
+	}
+	return errNoString
 }
 
 // Replies of PTTL, TTL, TYPE, STRLEN and DIGEST to what a quorum holds.
@@ -107,6 +116,7 @@ func (h *handlers) view(c *commands.Call, key redlock.Key, name string, show fun
 	watch, reply := h.deps.DropinStats.Timed(name), commands.Answer(c, show)
 	h.deps.RedisCompat.View(c.Batch, c.Client.DB, key, func(v redlock.View, err error) {
 		watch.Stop(v.Kind != "none", err)
+		c.Saw(key, redlock.Seen{View: v}, err)
 		reply(v, err)
 	})
 }
@@ -119,7 +129,10 @@ func (h *handlers) exists(c *commands.Call) error {
 	each := counting(c, len(keys), h.deps.DropinStats.Timed("look"))
 	for i, key := range keys {
 		done := each(i)
-		h.deps.RedisCompat.View(c.Batch, c.Client.DB, key, func(v redlock.View, err error) { done(v.Kind != "none", err) })
+		h.deps.RedisCompat.View(c.Batch, c.Client.DB, key, func(v redlock.View, err error) {
+			c.Saw(key, redlock.Seen{View: v}, err)
+			done(v.Kind != "none", err)
+		})
 	}
 	return nil
 }

@@ -38,12 +38,12 @@ func (h *handlers) startAcquire(c *commands.Call, request redlock.LockRequest, w
 func (a *pendingAcquire) decided(grant redlock.Grant, err error) {
 	if errors.Is(err, redlock.ErrHeld) {
 		a.watch.Stop(false, nil)
-		a.Refuse(a.no())
+		a.Refuse(a.no(), err)
 		return
 	}
 	a.watch.Stop(true, err)
 	if err != nil {
-		a.Refuse(commands.Failure(err))
+		a.Refuse(commands.Failure(err), err)
 		return
 	}
 	a.Grant(grant, grant.Validity())

@@ -12,7 +12,7 @@ import (
 )
 
 func Rows(deps commands.Deps) []*commands.Command {
-	h := &handlers{deps: deps, scripts: scriptCache{stats: deps.DropinStats}}
+	h := &handlers{deps: deps, scripts: scriptCache{stats: deps.DropinStats}, nextIDs: nextIDs{ids: deps.IDs, users: deps.Users, stats: deps.DropinStats}}
 	h.probes.limiter = rate.NewLimiter(probesPerSecond, probesPerSecond)
 	return append(h.dropinRows(), h.compatRows()...)
 }
@@ -22,6 +22,7 @@ type handlers struct {
 	scripts scriptCache
 	probes  prober
 	fences  fences
+	nextIDs nextIDs
 }
 
 func (h *handlers) dropinRows() []*commands.Command {
@@ -78,8 +79,8 @@ func (h *handlers) transactionRows(row rowMaker) []*commands.Command {
 	rows := []*commands.Command{
 		row("watch", commands.AtLeast(2), access.CategoryLock, "Begins a comparison: GET reads the value that the lock must still have at EXEC.", h.watch, keys),
 		row("unwatch", commands.Exactly(1), access.CategoryLock, "Ends the comparison.", h.unwatch),
-		row("multi", commands.Exactly(1), access.CategoryLock, "Begins the one change: DEL, UNLINK, PEXPIRE or EXPIRE of a watched lock.", h.multi),
-		row("exec", commands.Exactly(1), access.CategoryLock, "Makes the change if the lock still has the value: its answer in a list, or nil.", h.exec),
+		row("multi", commands.Exactly(1), access.CategoryLock, "Begins the one change, DEL, UNLINK, PEXPIRE or EXPIRE of a watched lock, or PTTL and GET of one lock.", h.multi),
+		row("exec", commands.Exactly(1), access.CategoryLock, "Makes the change if the lock still has the value: its answer in a list, or nil. Or reads the lock.", h.exec),
 		row("discard", commands.Exactly(1), access.CategoryLock, "Makes no change.", h.discard),
 		row("blpop", commands.AtLeast(3), access.CategoryRead, "Waits until lock:name is free: the key and 1, or nil after the time.", h.blpop, arg.Text("lock-signal:name"), arg.Text("seconds")),
 	}

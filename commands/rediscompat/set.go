@@ -5,6 +5,7 @@ package rediscompat
 
 import (
 	"errors"
+	"time"
 
 	"redlockd/commands"
 	"redlockd/commands/access"
@@ -31,6 +32,10 @@ func (h *handlers) set(c *commands.Call) error {
 	if err != nil {
 		return err
 	}
+	if r.When == dropin.IfAbsent && r.Expiry.Kind == dropin.At && r.Expiry.MS <= time.Now().UnixMilli() {
+		setEnded(h.deps.RedisCompat, c, request.Key, watch)
+		return nil
+	}
 	if request.TTL, err = h.leaseUntil(r.Expiry); err != nil {
 		return err
 	}
@@ -47,6 +52,13 @@ func (h *handlers) set(c *commands.Call) error {
 		h.setSeen(c, r, request, watch)
 	}
 	return nil
+}
+
+// setEnded is SET NX with an expiry that is over. It takes no lock, but as in Redis its reply is
+// that of one that it would have taken.
+func setEnded(masters commands.RedisCompat, c *commands.Call, key redlock.Key, watch dropin.Stopwatch) {
+	reply := timed(c, watch, commands.OK, commands.Nil)
+	masters.View(c.Batch, c.Client.DB, key, func(v redlock.View, err error) { reply(v.Kind == "none", err) })
 }
 
 // setSeen is SET with IFNE, IFDEQ and IFDNE.
@@ -114,6 +126,7 @@ func (h *handlers) replace(c *commands.Call, r redlock.LockRequest, watch dropin
 	}, func(done bool, err error) {
 		if err == nil && done {
 			h.deps.Users.Changed(at, 0) // for any holder
+			c.SawHeld(r.Key, r.Token, 0)
 			slot.Fill(at, r.Token, r.TTL)
 		} else {
 			slot.Free()

@@ -9,7 +9,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,6 +34,24 @@ const MaxSkew = 500 * time.Millisecond
 type Admission struct {
 	Incarnation *Incarnation
 	Score       int64
+	processes   string // see admit.lua
+}
+
+// LowestSince is the lowest register with which a process of the incarnation has begun since the one
+// with this run_id: a later vote raises the register above what the process had lost.
+func (a *Admission) LowestSince(run string) int64 {
+	lowest := int64(math.MaxInt64)
+	for rest := a.processes; ; {
+		entry, after, whole := strings.Cut(rest, ";")
+		id, score, _ := strings.Cut(entry, "=")
+		if !whole || id == run {
+			return lowest
+		}
+		if register, err := strconv.ParseInt(score, 10, 64); err == nil {
+			lowest = min(lowest, register)
+		}
+		rest = after
+	}
 }
 
 // Request is what the script receives.
@@ -55,6 +75,7 @@ type Request struct {
 	Texts     string // of the configuration, see StoredTexts; "" if they are unknown
 	Group     string
 	KeyPrefix string
+	Prefixes  []string // of the configuration
 }
 
 // Admit runs the script.
@@ -62,7 +83,7 @@ func Admit(link wire.Link, r Request) (Admission, error) {
 	reply, err := wire.AskOne(link, "EVAL", admitScript, "2", r.SealKey, ConfigurationKey,
 		strconv.FormatInt(r.Clock, 10), strconv.FormatInt(clock.Micros(MaxSkew), 10), Bit(r.Durable),
 		NewIncarnationID(), r.Fingerprint, r.Invalidate, Bit(r.Bootstrap), strconv.FormatInt(r.Floor, 10), r.mayBegin(), strconv.FormatInt(r.LeastBase, 10),
-		r.Texts, r.Group, url.QueryEscape(r.KeyPrefix))
+		r.Texts, r.Group, EscapePrefixes(r.Prefixes[:min(1, len(r.Prefixes))]), EscapePrefixes([]string{r.KeyPrefix}))
 	if err != nil {
 		return Admission{}, err
 	}
@@ -94,7 +115,7 @@ func (q *Request) read(r wire.Reply) (Admission, error) {
 	detail := r.Items[1].Str
 	switch r.Items[0].Str {
 	case "OK":
-		if len(r.Items) != 4 {
+		if len(r.Items) != 5 {
 			return Admission{}, Unfitf("the admission script answered something unexpected")
 		}
 		incarnation, err := ParseIdentity(detail)
@@ -102,7 +123,7 @@ func (q *Request) read(r wire.Reply) (Admission, error) {
 		if err != nil || !ok {
 			return Admission{}, Unfitf("the admission script answered something unexpected: %v", err)
 		}
-		return Admission{incarnation, score}, nil
+		return Admission{incarnation, score, r.Items[4].Str}, nil
 	case "REPLICA":
 		return Admission{}, Unfitf("is a %s: masters are independent, %s", detail, emptyReplica)
 	case "PROMOTED":
@@ -121,9 +142,7 @@ func (q *Request) read(r wire.Reply) (Admission, error) {
 	case "BLANK":
 		return Admission{}, Unfitf("is empty, and %s", q.Refusal)
 	case "PREFIX":
-		return Admission{}, Unfitf("serves daemons of group %s whose --key-prefix is %q, and this daemon's is %q: locks would be held twice. "+
-			"Give all daemons of the group the same; or give this one another --group; or, if no daemon with the other prefix runs any more, delete %s in database %d on every master",
-			q.Group, unescaped(detail), q.KeyPrefix, ConfigurationKey, q.DB)
+		return Admission{}, q.otherPrefix(detail)
 	case "FOREIGN":
 		return Admission{}, Unfitf("the key %s in database %d holds %s that redlockd did not write: delete it on this master, or give all daemons another --key-prefix", q.SealKey, q.DB, "a "+detail)
 	}
@@ -148,11 +167,19 @@ func groupOf(fingerprint string) string {
 	return group
 }
 
-func unescaped(prefix string) string {
-	if plain, err := url.QueryUnescape(prefix); err == nil {
-		return plain
+// otherPrefix is the reason if the group has other key prefixes than this daemon has.
+func (q *Request) otherPrefix(escaped string) error {
+	listed, _ := url.QueryUnescape(strings.ReplaceAll(escaped, ",", url.QueryEscape(",")))
+	all := strings.Split(listed, ",")
+	switch {
+	case slices.Contains(all, q.KeyPrefix):
+		return Unfitf("serves group %s with several key prefixes: give this daemon all of them: --key-prefixes %s", q.Group, listed)
+	case len(all) > 1 || len(q.Prefixes) > 1:
+		return Unfitf("serves group %s with the key prefixes %q, and this daemon's --key-prefix is %q: allowed are those; redlockd reconfigure --key-prefixes %s,%[3]s adds it", q.Group, all, q.KeyPrefix, listed)
 	}
-	return prefix
+	return Unfitf("serves daemons of group %s whose --key-prefix is %q, and this daemon's is %q: locks would be held twice. "+
+		"Give all daemons of the group the same; or list both, %[2]s first: --key-prefixes; or give this one another --group; or, if no daemon with the other prefix runs any more, delete %[4]s in database %[5]d on every master",
+		q.Group, listed, q.KeyPrefix, ConfigurationKey, q.DB)
 }
 
 // AgedAdvice is what helps a blank master with which no daemon begins, and what it risks.

@@ -4,7 +4,8 @@
 --        "run_id:evicted incarnation base durable fingerprint", its score the register.
 --        evicted is evicted_keys when the identity was written. One that was invalidated
 --        is "retired fingerprint".
---      2 a hash: of each group, when an identity got its configuration, and its text
+--      2 a hash: of each group, when an identity got its configuration, and its text; and the
+--        processes of its incarnation, see below
 -- ARGV 1 the group's clock, us   2 largest clock error, us   3 durable now: 0 | 1
 --      4 a random incarnation id 5 fingerprint               6 identity to invalidate, or ''
 --      7 bootstrap: 0 | 1 if no earlier incarnation matters  8 floor for a new register
@@ -12,8 +13,11 @@
 --        stand: on a blank master, and where its group had a former epoch. The clock in
 --        ARGV 1 bounds how late that happens. 2: and where another change made its epoch
 --      10 the least base of a new incarnation: a change of the limits lays it ahead
---      11 the text of the configuration, '' if unknown   12 group    13 key prefix
--- Returns {'OK', identity, clock us, register} or {reason, detail}. Writes
+--      11 the text of the configuration, '' if unknown   12 group    13 the group's first key prefix
+--      14 this daemon's: one of those that the group has now
+-- Returns {'OK', identity, clock us, register, 'run_id=register;…'} or {reason, detail}. The
+-- last one has the register of each process of this incarnation at its first admission, the
+-- newest process first; what stands behind the last semicolon may be cut off. Writes
 -- nothing with a wrong clock, except that an identity to invalidate is replaced.
 local seal = KEYS[1]
 -- The seal gets another member by DEL and ZADD. If ZADD is refused, it must be while the
@@ -54,11 +58,15 @@ end
 local was, lineage, base, durable, print
 if old then was, lineage, base, durable, print = string.match(old, '^(%x+:%d+) (%x+) (%d+) ([01]) (.+)$') end
 local texts = redis.call('HGET', KEYS[2], ARGV[12])
-local prefix = texts and string.match(texts, '^%d+\n[^\n]* key%-prefix=(%S*)')
-if prefix and prefix ~= ARGV[13] then return {'PREFIX', prefix} end
 local carried = print or old and string.match(old, '^retired (.+)$')
 local function group(of) return string.match(of, '^format=[^/]*/(group=.-)/db=') end
 local function epoch(of) return tonumber(string.match(of, '/epoch=(%d+)%-') or '0') end
+local at, prefixes = string.match(texts or '', '^%d+\nepoch=(%d+) [^\n]*key%-prefix=(%S*)')
+if prefixes then
+  local listed = string.find(',' .. prefixes .. ',', ',' .. ARGV[14] .. ',', 1, true)
+  local older = tonumber(at) < epoch(ARGV[5]) -- the master missed the change that has listed it
+  if string.match(prefixes, '^[^,]*') ~= ARGV[13] or not (listed or older) then return {'PREFIX', prefixes} end
+end
 if carried and carried ~= ARGV[5] then
   local least = ARGV[9] == '2' and epoch(ARGV[5]) or epoch(ARGV[5]) - 1
   if ARGV[9] == '0' or group(carried) ~= group(ARGV[5]) or epoch(carried) > least then return {'FINGERPRINT', carried} end
@@ -105,4 +113,9 @@ end
 if ARGV[11] ~= '' and (identity ~= old or not texts) then
   redis.call('HSET', KEYS[2], ARGV[12], string.format('%.0f', us) .. '\n' .. ARGV[11])
 end
-return {'OK', identity, string.format('%.0f', us), score}
+local processes = keeps and redis.call('HGET', KEYS[2], ARGV[12] .. '\nprocesses') or ''
+if string.match(processes, '^%x*') ~= run then
+  processes = string.sub(run .. '=' .. score .. ';' .. processes, 1, 512)
+  redis.call('HSET', KEYS[2], ARGV[12] .. '\nprocesses', processes)
+end
+return {'OK', identity, string.format('%.0f', us), score, processes}

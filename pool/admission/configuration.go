@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +24,7 @@ type Configuration struct {
 	Epoch           int64
 	Format          string
 	Group           string
-	KeyPrefix       string
+	Prefixes        []string // of keys; a daemon serves one of them, and the group's own keys have the first one
 	MaxTTL, MaxKeep time.Duration
 	Masters         []wire.Master // by name; with network and address only
 	Slots           string        // of one of several groups, see package slots; "" = all
@@ -36,18 +37,34 @@ func (c *Configuration) String() string {
 		masters[i] = url.QueryEscape(m.Name) + "@" + url.QueryEscape(m.Network) + "@" + url.QueryEscape(m.Address)
 	}
 	text := fmt.Sprintf("epoch=%d format=%s group=%s key-prefix=%s max-ttl=%d max-keep=%d masters=%s", c.Epoch, c.Format, url.QueryEscape(c.Group),
-		url.QueryEscape(c.KeyPrefix), c.MaxTTL.Milliseconds(), c.MaxKeep.Milliseconds(), strings.Join(masters, ","))
+		EscapePrefixes(c.Prefixes), c.MaxTTL.Milliseconds(), c.MaxKeep.Milliseconds(), strings.Join(masters, ","))
 	if c.Slots != "" {
 		text += " slots=" + url.QueryEscape(c.Slots)
 	}
 	return text
 }
 
-// SameSettings reports whether two configurations differ by nothing but epoch and masters.
+// EscapePrefixes is a list of key prefixes in the text.
+func EscapePrefixes(prefixes []string) string {
+	escaped := make([]string, len(prefixes))
+	for i, prefix := range prefixes {
+		escaped[i] = url.QueryEscape(prefix)
+	}
+	return strings.Join(escaped, ",")
+}
+
+// SameSettings reports whether two configurations differ by nothing but what a change can put in
+// force while the daemons serve: the masters, and the key prefixes behind the first one.
 func (c *Configuration) SameSettings(other *Configuration) bool {
 	a, b := *c, *other
-	a.Epoch, a.Masters, b.Epoch, b.Masters = 0, nil, 0, nil
+	a.Epoch, a.Masters, a.Prefixes = 0, nil, a.Prefixes[:1]
+	b.Epoch, b.Masters, b.Prefixes = 0, nil, b.Prefixes[:1]
 	return a.String() == b.String()
+}
+
+// SameLists compares the masters and the key prefixes.
+func (c *Configuration) SameLists(other *Configuration) bool {
+	return c.SameMasters(other) && slices.Equal(c.Prefixes, other.Prefixes)
 }
 
 // Mark names the configuration in identities: its epoch and a hash of its text.
@@ -56,13 +73,22 @@ func (c *Configuration) Mark() string {
 	return strconv.FormatInt(c.Epoch, 10) + "-" + hex.EncodeToString(sum[:8])
 }
 
-// Names lists the masters, for people.
+// Names lists the masters, for people, and several key prefixes as the option that has them.
 func (c *Configuration) Names() string {
 	names := make([]string, len(c.Masters))
 	for i, m := range c.Masters {
 		names[i] = m.Name + "=" + m.Address
 	}
-	return strings.Join(names, ",")
+	text := strings.Join(names, ",")
+	if len(c.Prefixes) > 1 {
+		text += " --key-prefixes " + strings.Join(c.Prefixes, ",")
+	}
+	return text
+}
+
+// SameMasters compares the names: daemons may reach a master under different addresses.
+func (c *Configuration) SameMasters(other *Configuration) bool {
+	return slices.EqualFunc(c.Masters, other.Masters, func(x, y wire.Master) bool { return x.Name == y.Name })
 }
 
 // ParseConfiguration reads the text.
@@ -84,9 +110,12 @@ func ParseConfiguration(text string) (*Configuration, error) {
 		return text
 	}
 	c := &Configuration{
-		Epoch: number("epoch"), Format: fields["format"], Group: plain(fields["group"]), KeyPrefix: plain(fields["key-prefix"]),
+		Epoch: number("epoch"), Format: fields["format"], Group: plain(fields["group"]),
 		MaxTTL: time.Duration(number("max-ttl")) * time.Millisecond, MaxKeep: time.Duration(number("max-keep")) * time.Millisecond,
 		Slots: plain(fields["slots"]),
+	}
+	for prefix := range strings.SplitSeq(fields["key-prefix"], ",") {
+		c.Prefixes = append(c.Prefixes, plain(prefix))
 	}
 	for one := range strings.SplitSeq(fields["masters"], ",") {
 		parts := strings.Split(one, "@")

@@ -10,7 +10,7 @@ import (
 
 func someConfiguration(epoch int64) *Configuration {
 	return &Configuration{
-		Epoch: epoch, Format: "v2", Group: "a group/=@,", KeyPrefix: "locks: x", MaxTTL: time.Minute, MaxKeep: time.Hour,
+		Epoch: epoch, Format: "v2", Group: "a group/=@,", Prefixes: []string{"locks: x", "a,b"}, MaxTTL: time.Minute, MaxKeep: time.Hour,
 		Masters: []wire.Master{{Name: "a,b", Network: "unix", Address: "/run/a b@c"}, {Name: "c", Network: "tcp", Address: "[::1]:6379"}},
 	}
 }
@@ -66,6 +66,13 @@ func TestSurvey_FindsTheConfigurationOfTheGroup(t *testing.T) {
 	}
 	blank, silent := Carried{Fresh: true}, Carried{}
 	known := Known{Mark: one.Mark(), Texts: "known"}
+	after := func(former *Configuration) Carried {
+		c := carries(two, false, false)
+		c.Stored.Former = former
+		return c
+	}
+	larger := someConfiguration(1)
+	larger.Masters = append(larger.Masters, wire.Master{Name: "z", Network: "tcp", Address: "z:1"})
 	for name, c := range map[string]struct {
 		survey          Survey
 		majority, blank string
@@ -79,6 +86,8 @@ func TestSurvey_FindsTheConfigurationOfTheGroup(t *testing.T) {
 		"all blank":           {Survey{blank, blank, blank}, "", one.Mark(), false},
 		"left behind":         {Survey{carries(two, false, true), carries(two, false, true), carries(one, true, true)}, "", "", true},
 		"under a wrong name":  {Survey{carries(two, true, true), carries(two, false, true), silent}, two.Mark(), "", false},
+		"after its own list":  {Survey{after(one), after(one), carries(one, true, true)}, "", "", true},
+		"after another list":  {Survey{after(larger), after(larger), carries(one, true, true)}, "", "", false}, // of which these are no quorum
 		"one other":           {Survey{carries(two, false, true), blank, blank}, "", "", false},
 	} {
 		if got := c.survey.Majority(2, known).Mark; got != c.majority {
@@ -87,7 +96,7 @@ func TestSurvey_FindsTheConfigurationOfTheGroup(t *testing.T) {
 		if got := c.survey.Blank(known, someConfiguration(1)).Mark; got != c.blank {
 			t.Errorf("%s: the blank group has %q, want %q", name, got, c.blank)
 		}
-		if got := c.survey.Next(2, 1) != nil; got != c.next {
+		if got := c.survey.Next(one, 2, 1) != nil; got != c.next {
 			t.Errorf("%s: replaced: %v, want %v", name, got, c.next)
 		}
 	}

@@ -1,9 +1,10 @@
-// Daemons: the daemons that a master has admitted, and the epoch that each uses. The name of a
+// Daemons: the daemons that use a master, or that it refuses, and the epoch that each has. The name of a
 // lane's connection has both. The commands of operators read it, and so does an operator in CLIENT LIST.
 
 package admission
 
 import (
+	"cmp"
 	"net"
 	"net/url"
 	"os"
@@ -14,11 +15,11 @@ import (
 	"redlockd/pool/wire"
 )
 
-// Daemon is a daemon as the connections that a master has admitted show it.
+// Daemon is a daemon as its connections to a master show it.
 type Daemon struct {
 	Name    string // host/pid
 	Address string // of its machine
-	Epoch   int64
+	Epoch   int64  // 0 if it has met no quorum with its settings
 }
 
 // DaemonName tells the daemon's processes apart for people.
@@ -30,7 +31,7 @@ func DaemonName() string {
 	return host + "/" + strconv.Itoa(os.Getpid())
 }
 
-// Announce names an admitted connection. A master that refuses the name only shows less.
+// Announce names a connection before its admission. A master that refuses the name only shows less.
 func Announce(link wire.Link, group, mark string) error {
 	_, err := wire.AskOne(link, "CLIENT", "SETNAME", connectionPrefix(group)+strconv.FormatInt(EpochOf(mark), 10)+":"+url.PathEscape(DaemonName()))
 	return err
@@ -44,20 +45,20 @@ func connectionPrefix(group string) string { return "redlockd:" + url.QueryEscap
 // epochs, in the order of their names. Daemons of earlier versions have no name.
 func Daemons(link wire.Link, group string) ([]Daemon, error) {
 	reply, err := wire.AskOne(link, "CLIENT", "LIST", "TYPE", "normal")
-	if err == nil {
-		err = reply.Err
-	}
-	if err != nil {
+	if err = cmp.Or(err, reply.Err); err != nil {
 		return nil, err
 	}
-	var all []Daemon
-	for line := range strings.Lines(reply.Str) {
-		d, ok := daemonOf(line, connectionPrefix(group))
-		if ok {
+	return DaemonsOf(reply.Str, group), nil
+}
+
+// DaemonsOf reads the daemons of a group from a list of connections.
+func DaemonsOf(list, group string) (all []Daemon) {
+	for line := range strings.Lines(list) {
+		if d, ok := daemonOf(line, connectionPrefix(group)); ok {
 			all = MergeDaemons(all, d)
 		}
 	}
-	return all, nil
+	return all
 }
 
 // daemonOf reads a line of CLIENT LIST.

@@ -76,7 +76,7 @@ func Difference(ours, theirs string) string {
 			continue
 		}
 		if name == "masters" {
-			parts = append(parts, "the list of masters differs (names must be the same on every daemon)")
+			parts = append(parts, "the list of masters or key prefixes differs (names must be the same on every daemon)")
 			continue
 		}
 		parts = append(parts, fmt.Sprintf("%s is %s here and %s there", name, mine, other))

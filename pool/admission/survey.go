@@ -75,14 +75,18 @@ func (s Survey) Blank(known Known, first *Configuration) Known {
 	return Known{first.Mark(), StoredConfiguration{Now: first, InForce: true}.Texts()}
 }
 
-// Next is the configuration that replaced this daemon's: a quorum of its masters carries it. One
-// that a master carries with this daemon's settings is its own, also if another master is
+// Next is the configuration that replaced this daemon's: it is in force, by what a master has stored
+// or because a quorum of the list that it replaced carries it, and a quorum of this daemon's masters
+// does. One that a master carries with this daemon's settings is its own, also if another master is
 // reached under a wrong name.
-func (s Survey) Next(quorum int, epoch int64) (next *Configuration) {
+func (s Survey) Next(list *Configuration, quorum int, epoch int64) (next *Configuration) {
 	for _, c := range s {
 		now := c.Stored.Now
 		own := slices.ContainsFunc(s, func(one Carried) bool { return one.Ours && one.Mark == c.Mark })
 		if own || now == nil || now.Mark() != c.Mark || now.Epoch <= epoch || s.count(c.Mark) < quorum {
+			continue
+		}
+		if former := c.Stored.Former; s.inForce(c.Mark, Known{}).Mark == "" && (former == nil || !former.SameMasters(list)) {
 			continue
 		}
 		next, epoch = now, now.Epoch

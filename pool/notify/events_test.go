@@ -1,24 +1,22 @@
 package notify
 
 import (
-	"errors"
 	"io"
 	"log/slog"
 	"net"
-	"os"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"redlockd/pool/clock"
 	"redlockd/pool/wire"
+	"redlockd/proxy/resp"
 )
 
 // deafEvents belongs to masters that nothing is sent to.
 func deafEvents() *Events {
 	return &Events{Config: Config{
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Clock: clock.SystemClock(), Timeout: 200 * time.Millisecond,
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Clock: clock.SystemClock(), Timeout: 20 * time.Second,
 		Masters: []wire.Master{
 			{Name: "a", Network: "tcp", Address: "127.0.0.1:1"}, {Name: "b", Network: "tcp", Address: "127.0.0.1:2"}, {Name: "c", Network: "tcp", Address: "127.0.0.1:3"},
 		},
@@ -87,69 +85,20 @@ func TestEvents_AMasterThatMayNotTellIsNotAskedForAWhile(t *testing.T) {
 	}
 }
 
-// subscribed is a subscription whose master a test plays.
-func subscribed(t *testing.T) (*Subscription, net.Conn) {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	far, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	near, err := ln.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { near.Close(); far.Close() })
-	return newSubscription(near, 20*time.Second), far
-}
-
-func TestSubscription_ReadsMessagesAndNothingElse(t *testing.T) {
-	message := "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$5\r\na\r\nb\x00\r\n"
-	for _, c := range []struct{ sent, words string }{
-		{message, "message|c|a\r\nb\x00"},
-		{"*2\r\n$4\r\npong\r\n$0\r\n\r\n", "pong|"},
-		{"*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n", "subscribe|c|1"},
-		{"+OK\r\n", "OK"},
-		{"-NOPERM no\r\n", ""}, {"*5\r\n", ""}, {"*-1\r\n", ""}, {"*1\r\n*1\r\n", ""}, {"*1\r\n$-1\r\n", ""}, {"*1\r\n$1048577\r\n", ""},
-		{"*1\r\n$99999999999999999999\r\n", ""}, {"*1\r\n$1\r\nabc", ""}, {":1\r\n", ""}, {"\r\n", ""}, {"x\n", ""}, {strings.Repeat("a", 5000), ""},
-	} {
-		s, master := subscribed(t)
-		if _, err := io.WriteString(master, c.sent); err != nil {
-			t.Fatal(err)
+// serve answers HELLO, and SUBSCRIBE with what it is to say.
+func serve(conn net.Conn, say string) {
+	defer conn.Close()
+	in := resp.NewReader(conn)
+	for {
+		request, err := in.ReadValue()
+		if err != nil {
+			return
 		}
-		words, err := s.next()
-		if got := strings.Join(words, "|"); got != c.words || (err != nil) != (c.words == "") {
-			t.Errorf("%.40q is read as %q, %v", c.sent, got, err)
+		answer := say
+		if request.Words()[0] == "HELLO" {
+			answer = "%2\r\n+version\r\n+7.0.15\r\n+proto\r\n:3\r\n"
 		}
-	}
-}
-
-func TestSubscription_AMasterThatSaysNothingIsAskedAndThenGivenUp(t *testing.T) {
-	s, master := subscribed(t)
-	s.quiet = 20 * time.Millisecond
-	asked := make(chan error, 1)
-	go func() {
-		ping := make([]byte, len("*1\r\n$4\r\nPING\r\n"))
-		_, err := io.ReadFull(master, ping)
-		if err == nil && string(ping) != "*1\r\n$4\r\nPING\r\n" {
-			err = errors.New(string(ping))
-		}
-		_, _ = io.WriteString(master, "*2\r\n$4\r\npong\r\n$0\r\n\r\n")
-		asked <- err
-	}()
-	if words, err := s.next(); err != nil || len(words) != 2 || words[0] != "pong" {
-		t.Errorf("%q, %v", words, err)
-	}
-	if err := <-asked; err != nil {
-		t.Error(err)
-	}
-	s.timeout = 20 * time.Millisecond // from here on it says nothing
-	if words, err := s.next(); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("%q, %v", words, err)
+		_, _ = io.WriteString(conn, answer)
 	}
 }
 
@@ -168,13 +117,11 @@ func TestEventSubscriber_ComesBackAfterItsConnectionEnded(t *testing.T) {
 			if err != nil {
 				return
 			}
-			say := "+OK\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n"
+			say := ">3\r\n+subscribe\r\n+redlockd:events:0\r\n:1\r\n"
 			if visits.Add(1) > 1 {
-				say += "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$2\r\nhi\r\n"
+				say += ">3\r\n+message\r\n+redlockd:events:0\r\n+hi\r\n"
 			}
-			_, _ = io.WriteString(conn, say+"*1\r\n$5\r\nbogus\r\n")
-			_, _ = io.Copy(io.Discard, conn)
-			conn.Close()
+			serve(conn, say+"*1\r\n$5\r\nbogus\r\n")
 		}
 	}()
 	e := deafEvents()

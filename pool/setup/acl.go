@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"redlockd/pool/admission"
-	"redlockd/pool/notify"
 	"redlockd/pool/wire"
 )
 
@@ -95,8 +94,10 @@ func (g *group) permissions(ctx context.Context, f *finding, link wire.Link) {
 		f.problem("its user may not %s: allow the commands of configs/master-acl.txt", strings.Join(missing, ", "))
 		return
 	}
-	if !mayUse(link, admission.ConfigurationKey) {
-		f.problem("its user may not use the key %s, which stands without --key-prefix: allow ~%[1]s, too", admission.ConfigurationKey)
+	for _, key := range []string{admission.ConfigurationKey, g.sealKey()} {
+		if !mayUse(link, key) {
+			f.problem("its user may not use the key %s, which stands without --key-prefix: allow ~%[1]s, too", key)
+		}
 	}
 }
 
@@ -113,10 +114,8 @@ func (g *group) maySubscribe(ctx context.Context, m wire.Master, channel string)
 	if g.options.Dialer != nil { // it leads to something else than a socket
 		return true
 	}
-	s, err := notify.Subscribe(ctx, m, channel, g.options.DialTimeout())
-	if err == nil {
-		s.Close()
-		return true
-	}
-	return !strings.HasPrefix(err.Error(), "SUBSCRIBE: ") || !wire.IsDenied(err.Error())
+	ctx, end := context.WithTimeout(ctx, g.options.DialTimeout())
+	defer end()
+	err := wire.Subscribe(ctx, m, channel, g.options.DialTimeout(), end, func(string) {})
+	return !wire.IsDenied(err.Error())
 }

@@ -33,7 +33,7 @@ func BootstrapAged(ctx context.Context, o pool.Options, master string, out io.Wr
 	a := &aging{group: g}
 	defer func() { closeAll(a.reached) }()
 	if err := a.reach(ctx, m); err != nil {
-		return fmt.Errorf("bootstrap --aged: master %s: %w; nothing was changed", m.Name, err)
+		return fmt.Errorf("bootstrap --aged: %w; nothing was changed", err)
 	}
 	return a.run(out)
 }
@@ -48,20 +48,18 @@ type aging struct {
 // reach connects to the masters that answer; only the one has to.
 func (a *aging) reach(ctx context.Context, one wire.Master) error {
 	for _, m := range a.group.options.Masters {
-		link, err := a.group.dial(ctx, m, 0)
-		c := &candidate{master: m, link: link}
-		if err == nil {
-			if c.info, err = admission.Probe(link, a.group.options.Clock); err == nil {
-				a.reached = append(a.reached, c)
-			} else {
-				link.Close()
-			}
+		c, err := a.group.connect(ctx, m)
+		switch {
+		case err == nil:
+			a.reached = append(a.reached, c)
+		case c != nil:
+			c.link.Close()
 		}
-		if m.Name == one.Name {
-			if err != nil {
-				return err
-			}
-			a.one = c
+		if m.Name != one.Name {
+			continue
+		}
+		if a.one = c; err != nil {
+			return err
 		}
 	}
 	return distinct(a.reached, "bootstrap --aged")
@@ -69,15 +67,14 @@ func (a *aging) reach(ctx context.Context, one wire.Master) error {
 
 func (a *aging) run(out io.Writer) error {
 	g := a.group
-	err := g.readSeals(a.reached, "bootstrap --aged: master %s, database %d: %w (--databases is the number in use)", "bootstrap --aged: reading records in database %d: %w")
-	if err != nil {
+	if err := g.readSeals(a.reached, "bootstrap --aged"); err != nil {
 		return err
 	}
 	blank, err := a.mayBegin()
 	if err != nil {
 		return fmt.Errorf("bootstrap --aged: %w; nothing was changed", err)
 	}
-	base := a.leastBase()
+	_, base := highest(a.reached, 0)
 	for _, db := range blank {
 		if err := a.begin(db, base); err != nil {
 			return fmt.Errorf("bootstrap --aged: master %s, database %d: %w; what was begun stands: run the same command again", a.one.master.Name, db, err)
@@ -121,19 +118,6 @@ func (a *aging) mayBegin() (blank []int, err error) {
 		return nil, errors.New("all masters are blank: run redlockd bootstrap; if they lost their memory, see All masters lost in the runbook")
 	}
 	return blank, nil
-}
-
-// leastBase is the latest base of any master that answers: it lies ahead of the clocks
-// while leases of longer, former limits may last.
-func (a *aging) leastBase() (base int64) {
-	for _, c := range a.reached {
-		for _, s := range c.seals {
-			if incarnation, err := admission.ParseIdentity(s.identity); err == nil {
-				base = max(base, incarnation.Base)
-			}
-		}
-	}
-	return base
 }
 
 func (a *aging) begin(db int, base int64) error {

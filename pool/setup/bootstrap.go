@@ -154,11 +154,7 @@ func (b *bootstrapping) run(out io.Writer) error {
 // look reads the seals, the records and the marks.
 func (b *bootstrapping) look() error {
 	b.marked = nil
-	for _, c := range b.all {
-		c.seals = nil
-	}
-	err := b.group.readSeals(b.all, "bootstrap: master %s, database %d: %w (--databases is the number in use)", "bootstrap: reading records in database %d: %w")
-	if err != nil {
+	if err := b.group.readSeals(b.all, "bootstrap"); err != nil {
 		return err
 	}
 	for _, c := range b.all {
@@ -173,7 +169,7 @@ func (b *bootstrapping) look() error {
 
 // prepare makes all masters ready, or changes nothing.
 func (b *bootstrapping) prepare(began time.Duration) error {
-	if err := b.checkClocks(); err != nil {
+	if err := checkClocks(b.all, "bootstrap"); err != nil {
 		return err
 	}
 	resumes, fresh := false, []int(nil) // databases
@@ -194,17 +190,6 @@ func (b *bootstrapping) prepare(began time.Duration) error {
 		b.unmark()
 	}
 	return fmt.Errorf("%w; nothing was changed", err)
-}
-
-// checkClocks: the admission would refuse it when others vote already.
-func (b *bootstrapping) checkClocks() error {
-	median := medianOffset(b.all)
-	for _, c := range b.all {
-		if off := c.info.Est.Offset - median; clock.Abs(off) > clock.Micros(admission.MaxSkew)+c.info.Est.Err {
-			return fmt.Errorf("bootstrap: master %s: %s; nothing was changed", c.master.Name, admission.ClockOff(off))
-		}
-	}
-	return nil
 }
 
 // standing is what the masters have in one database.

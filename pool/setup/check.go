@@ -164,11 +164,11 @@ func (g *group) settings(f *finding, link wire.Link) {
 			return
 		}
 		if err, ok := replies[1].Err.(wire.MasterError); ok && err.Begins("WRONGTYPE") {
-			f.problem("database %d: %sredlockd:seal holds something that redlockd did not write: use --key-prefix, or delete it", db, g.options.KeyPrefix)
+			f.problem("database %d: %s holds something that redlockd did not write: use --key-prefix, or delete it", db, g.sealKey())
 			return
 		}
 		if err := replies[1].Err; err != nil {
-			f.problem("database %d: %sredlockd:seal cannot be read: %v", db, g.options.KeyPrefix, err)
+			f.problem("database %d: %s cannot be read: %v", db, g.sealKey(), err)
 			return
 		}
 		if err, ok := replies[2].Err.(wire.MasterError); ok && err.Begins("WRONGTYPE") {

@@ -37,7 +37,7 @@ func newGroup(o pool.Options, timeout time.Duration) (*group, error) {
 	return g, nil
 }
 
-func (g *group) sealKey() string { return g.options.KeyPrefix + "redlockd:seal" }
+func (g *group) sealKey() string { return g.options.GroupKey("seal") }
 
 // candidate is a connected master of a command that needs all of them.
 type candidate struct {
@@ -61,20 +61,30 @@ func (s *sealRecord) mark() string {
 	return mark
 }
 
+// connect reaches a master. One that answers and is unfit is returned beside the reason.
+func (g *group) connect(ctx context.Context, m wire.Master) (c *candidate, err error) {
+	link, err := g.dial(ctx, m, 0)
+	if err != nil {
+		return nil, fmt.Errorf("master %s: %w", m.Name, err)
+	}
+	c = &candidate{master: m, link: link}
+	if c.info, err = admission.Probe(link, g.options.Clock); err != nil {
+		err = fmt.Errorf("master %s %w", m.Name, err)
+	}
+	return c, err
+}
+
 // connectAll connects to all masters, for a command that needs all of them; the
 // error names the command and the reason why it cannot run.
 func (g *group) connectAll(ctx context.Context, what string) (all []*candidate, err error) {
 	var errs []error
 	for _, m := range g.options.Masters {
-		link, err := g.dial(ctx, m, 0)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("master %s: %w", m.Name, err))
-			continue
+		c, err := g.connect(ctx, m)
+		if c != nil {
+			all = append(all, c)
 		}
-		c := &candidate{master: m, link: link}
-		all = append(all, c)
-		if c.info, err = admission.Probe(link, g.options.Clock); err != nil {
-			errs = append(errs, fmt.Errorf("master %s %w", m.Name, err))
+		if err != nil {
+			errs = append(errs, err)
 		}
 	}
 	if len(errs) > 0 {
@@ -109,20 +119,19 @@ func inDB(link wire.Link, db int, args ...string) (wire.Reply, error) {
 	return replies[1], errors.Join(replies[0].Err, replies[1].Err)
 }
 
-// readSeals reads every seal and the records of connected masters. The formats of its errors
-// take master, database and cause, or database and cause.
-func (g *group) readSeals(all []*candidate, seal, records string) error {
+// readSeals reads every seal and the records of connected masters, for the command what.
+func (g *group) readSeals(all []*candidate, what string) error {
 	for _, c := range all {
 		c.seals = nil
 		for db := range g.options.Databases {
 			reply, err := inDB(c.link, db, "ZRANGE", g.sealKey(), "0", "-1", "WITHSCORES")
 			if err != nil {
-				return fmt.Errorf(seal, c.master.Name, db, err)
+				return fmt.Errorf("%s: master %s, database %d: %w (--databases is the number in use)", what, c.master.Name, db, err)
 			}
 			s := readSealed(reply.Items)
 			texts, err := inDB(c.link, db, "HGET", admission.ConfigurationKey, g.options.Group)
 			if err != nil {
-				return fmt.Errorf(seal, c.master.Name, db, err)
+				return fmt.Errorf("%s: master %s, database %d: %w", what, c.master.Name, db, err)
 			}
 			s.stored = admission.ParseStored(texts.Str)
 			c.seals = append(c.seals, s)
@@ -130,7 +139,7 @@ func (g *group) readSeals(all []*candidate, seal, records string) error {
 	}
 	for db := range g.options.Databases {
 		if err := g.readRecords(db, all); err != nil {
-			return fmt.Errorf(records, db, err)
+			return fmt.Errorf("%s: reading records in database %d: %w", what, db, err)
 		}
 	}
 	return nil
@@ -185,13 +194,54 @@ func (g *group) present(all []*candidate) admission.StoredConfiguration {
 	return present
 }
 
+// optionsOf are the options with the lists of a configuration.
+func (g *group) optionsOf(c *admission.Configuration) pool.Options {
+	o := g.options
+	o.Masters, o.Prefixes = c.Masters, c.Prefixes
+	return o
+}
+
+// keepPrefixes completes options without a list of key prefixes: they leave it as it is.
+func (g *group) keepPrefixes(newest admission.StoredConfiguration) {
+	if len(g.options.Prefixes) == 0 && newest.Now != nil {
+		g.options.Prefixes = newest.Now.Prefixes
+	}
+}
+
 // request is for the admission of a master under a configuration, whatever it carries.
 func (g *group) request(c *candidate, db int, of admission.StoredConfiguration) admission.Request {
 	o := &g.options
 	return admission.Request{
 		SealKey: g.sealKey(), DB: db, Fingerprint: o.Fingerprint(db, of.Now.Mark(), c.master.Name), Durable: c.info.Durable(o.AssumeDurable),
-		Texts: of.Texts(), Group: o.Group, KeyPrefix: o.KeyPrefix,
+		Texts: of.Texts(), Group: o.Group, KeyPrefix: o.KeyPrefix, Prefixes: of.Now.Prefixes,
 	}
+}
+
+// highest are the highest register in a database, and the latest base in all of them: it lies ahead
+// of the clocks while leases of longer, former limits may last.
+func highest(all []*candidate, db int) (register, base int64) {
+	for _, c := range all {
+		register = max(register, c.seals[db].register)
+		for _, s := range c.seals {
+			if incarnation, err := admission.ParseIdentity(s.identity); err == nil {
+				base = max(base, incarnation.Base)
+			}
+		}
+	}
+	return register, base
+}
+
+// checkClocks: an incarnation that begins by a wrong clock ends its quarantine at a wrong time, and the
+// admission would refuse it when others vote already.
+func checkClocks(all []*candidate, what string) error {
+	median := medianOffset(all)
+	var errs []error
+	for _, c := range all {
+		if off := c.info.Est.Offset - median; clock.Abs(off) > clock.Micros(admission.MaxSkew)+c.info.Est.Err {
+			errs = append(errs, fmt.Errorf("%s: master %s: %s; nothing was changed", what, c.master.Name, admission.ClockOff(off)))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func medianOffset(all []*candidate) int64 {

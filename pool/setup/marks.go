@@ -24,7 +24,7 @@ const (
 
 var errMarkLost = errors.New("the mark of the bootstrap ended or was lost meanwhile")
 
-func (g *group) markKey() string { return g.options.KeyPrefix + "redlockd:bootstrap" }
+func (g *group) markKey() string { return g.options.GroupKey("bootstrap") }
 
 // marks are those of one master.
 type marks struct {
@@ -39,11 +39,7 @@ func (m *marks) set(db int) bool    { return m.begins(db) || m.texts[db] == prep
 
 // readMarks reads those of all databases of a master.
 func (g *group) readMarks(c *candidate) (*marks, error) {
-	dbs := make([]int, g.options.Databases)
-	for db := range dbs {
-		dbs[db] = db
-	}
-	replies, err := inDBs(c.link, dbs, wire.Words("GET", g.markKey()))
+	replies, err := inDBs(c.link, g.databases(), wire.Words("GET", g.markKey()))
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +55,13 @@ func (g *group) readMarks(c *candidate) (*marks, error) {
 		m.texts = append(m.texts, r.Str)
 	}
 	return m, nil
+}
+
+func (g *group) databases() (all []int) {
+	for db := range g.options.Databases {
+		all = append(all, db)
+	}
+	return all
 }
 
 // inDBs sends a command in several databases and returns its replies; an error reply is an
@@ -106,12 +109,8 @@ func (b *bootstrapping) mark(dbs []int, began time.Duration) error {
 
 // unmark deletes the marks. One that stays on a master that lost nothing does no harm.
 func (b *bootstrapping) unmark() {
-	for i, c := range b.all {
-		dbs := make([]int, len(b.marked[i].texts))
-		for db := range dbs {
-			dbs[db] = db
-		}
-		_, _ = inDBs(c.link, dbs, wire.Words("DEL", b.group.markKey()))
+	for _, c := range b.all {
+		_, _ = inDBs(c.link, b.group.databases(), wire.Words("DEL", b.group.markKey()))
 	}
 }
 
@@ -121,7 +120,7 @@ func (g *group) hasMemory(c *candidate) bool {
 	if c.info.RunID == "" {
 		return false
 	}
-	if g.readSeals([]*candidate{c}, "%s, %d: %w", "%d: %w") != nil {
+	if g.readSeals([]*candidate{c}, "") != nil {
 		return false
 	}
 	m, err := g.readMarks(c)

@@ -38,6 +38,7 @@ func ChangeMasters(ctx context.Context, o pool.Options, change MastersChange, fo
 	if o.Masters, err = g.listAfter(change, present); err != nil {
 		return err
 	}
+	o.Prefixes = present.Now.Prefixes // the file may be older
 	fmt.Fprintf(out, "epoch %d has the masters %s; the new list is %s\n", present.Now.Epoch, present.Now.Names(), o.Configuration(0).Names())
 	return Reconfigure(ctx, o, force, out)
 }
@@ -46,6 +47,12 @@ func ChangeMasters(ctx context.Context, o pool.Options, change MastersChange, fo
 func (g *group) presentList(ctx context.Context) (newest admission.StoredConfiguration, err error) {
 	c := &change{group: g, out: io.Discard} // Reconfigure reports what it does not reach
 	defer func() { closeAll(c.all) }()
+	return c.present(ctx)
+}
+
+// present reads the masters of the options, and those of the newest configuration that they carry.
+func (c *change) present(ctx context.Context) (newest admission.StoredConfiguration, err error) {
+	g := c.group
 	c.connect(ctx, g.options.Masters)
 	if err := c.read(); err != nil {
 		return newest, err
@@ -91,7 +98,7 @@ func fieldAt(fields []string, i int) string {
 // again, so that the same command finishes it.
 func (g *group) listAfter(change MastersChange, present admission.StoredConfiguration) ([]wire.Master, error) {
 	if present.Former != nil {
-		if again, err := g.apply(change, present.Former); err == nil && sameMasters(again.Configuration(0), present.Now) && change.joined(present.Now) {
+		if again, err := g.apply(change, present.Former); err == nil && again.Configuration(0).SameMasters(present.Now) && change.joined(present.Now) {
 			return again.Masters, nil
 		}
 	}

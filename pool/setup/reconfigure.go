@@ -69,23 +69,11 @@ func Reconfigure(ctx context.Context, o pool.Options, force bool, out io.Writer)
 	if err != nil {
 		return err
 	}
-	if err := checkClocks(all); err != nil {
+	if err := checkClocks(all, "reconfigure"); err != nil {
 		return err
 	}
 	r := &reconfiguration{group: g, all: all, force: force}
 	return r.run(out)
-}
-
-// checkClocks: an incarnation that begins by a wrong clock ends its quarantine at a wrong time.
-func checkClocks(all []*candidate) error {
-	median := medianOffset(all)
-	var errs []error
-	for _, c := range all {
-		if off := c.info.Est.Offset - median; clock.Abs(off) > clock.Micros(admission.MaxSkew)+c.info.Est.Err {
-			errs = append(errs, fmt.Errorf("reconfigure: master %s: its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", c.master.Name, off/1000, admission.MaxSkew.Milliseconds()))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // reconfiguration is one run.
@@ -131,10 +119,10 @@ func (s settings) number() int {
 }
 
 func (r *reconfiguration) run(out io.Writer) error {
-	err := r.group.readSeals(r.all, "reconfigure: master %s, database %d: %w (--databases is the number in use)", "reconfigure: reading records in database %d: %w")
-	if err != nil {
+	if err := r.group.readSeals(r.all, "reconfigure"); err != nil {
 		return err
 	}
+	r.group.keepPrefixes((&change{group: r.group, all: r.all}).newest())
 	if err := r.findFormer(); err != nil {
 		return err
 	}
@@ -282,11 +270,8 @@ func (r *reconfiguration) write(shift time.Duration) error {
 	order := append(slices.DeleteFunc(slices.Clone(r.all), func(c *candidate) bool { return slices.Contains(r.carriers, c) }), r.carriers...)
 	for _, c := range order {
 		for db := range r.group.options.Databases {
-			floor := c.seals[db].minRegister
-			for _, other := range r.all {
-				floor = max(floor, other.seals[db].register)
-			}
-			identity, err := r.writeOne(c, db, floor, shift)
+			register, _ := highest(r.all, db)
+			identity, err := r.writeOne(c, db, max(register, c.seals[db].minRegister), shift)
 			if err != nil {
 				return fmt.Errorf("reconfigure: master %s, database %d: %w", c.master.Name, db, err)
 			}

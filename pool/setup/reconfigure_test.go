@@ -320,7 +320,7 @@ func TestReconfigure_WritesOnlyOverWhatItHasSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &reconfiguration{group: g, all: all}
-	if err := g.readSeals(all, "%s, %d: %w", "%d: %w"); err != nil {
+	if err := g.readSeals(all, "reconfigure"); err != nil {
 		t.Fatal(err)
 	}
 	before := identity(t, servers[1])

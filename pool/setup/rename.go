@@ -1,4 +1,4 @@
-// Rename changes the list of masters while the daemons serve.
+// Rename changes the list of masters, or of key prefixes, while the daemons serve.
 //
 // The next configuration takes the place of the former one on the masters that carry it. Their
 // memory stays, so they vote on. Two daemons with different lists never grant at once:
@@ -6,7 +6,7 @@
 //  1. Quorums of both lists meet in the former one, and the former list has rested for the
 //     longest lease: no lease is left that was granted before it.
 //  2. The next configuration is in force when a quorum of the former list carries it; of two
-//     changes only one gets so far. Only then daemons use it.
+//     changes only one gets so far, see rivals.go. Only then daemons use it.
 //  3. New masters come after that. They begin an incarnation, so they count when each lease
 //     of the former list is over.
 //  4. A daemon with the former list begins with no master any more: package pool, epoch.go.
@@ -51,7 +51,7 @@ type change struct {
 	before []admission.Daemon // that the masters had admitted before the change
 }
 
-// rename changes the list if nothing but the list differs from what the masters carry. It
+// rename changes the lists if nothing but the lists differs from what the masters carry. It
 // reports false if another way is needed.
 func (g *group) rename(ctx context.Context, out io.Writer) (done bool, err error) {
 	c := &change{group: g, out: out}
@@ -64,6 +64,7 @@ func (g *group) rename(ctx context.Context, out io.Writer) (done bool, err error
 	if newest.Now == nil {
 		return false, nil
 	}
+	g.keepPrefixes(newest)
 	if !g.options.Configuration(0).SameSettings(newest.Now) {
 		return false, nil
 	}
@@ -72,7 +73,7 @@ func (g *group) rename(ctx context.Context, out io.Writer) (done bool, err error
 		c.connect(ctx, newest.Former.Masters)
 	}
 	stay := slices.DeleteFunc(slices.Clone(c.all), func(one *candidate) bool { return !has(g.options.Configuration(0), one.master.Name) })
-	if err := errors.Join(distinct(c.all, "reconfigure"), checkClocks(stay)); err != nil {
+	if err := errors.Join(distinct(c.all, "reconfigure"), checkClocks(stay, "reconfigure")); err != nil {
 		return false, err
 	}
 	if err := c.read(); err != nil {
@@ -99,45 +100,20 @@ func (c *change) connect(ctx context.Context, masters []wire.Master) {
 		} else {
 			m = c.group.withLogin(m)
 		}
-		link, err := c.group.dial(ctx, m, 0)
-		if err != nil {
-			fmt.Fprintf(c.out, "%s is not reached: %v\n", m.Name, err)
-			continue
+		switch one, err := c.group.connect(ctx, m); {
+		case err == nil:
+			c.all = append(c.all, one)
+		case one == nil:
+			fmt.Fprintf(c.out, "%s is not reached: %v\n", m.Name, errors.Unwrap(err))
+		default:
+			fmt.Fprintf(c.out, "%s is left alone: it %v\n", m.Name, errors.Unwrap(err))
+			one.link.Close()
 		}
-		one := &candidate{master: m, link: link}
-		if one.info, err = admission.Probe(link, c.group.options.Clock); err != nil {
-			fmt.Fprintf(c.out, "%s is left alone: it %v\n", m.Name, err)
-			link.Close()
-			continue
-		}
-		c.all = append(c.all, one)
 	}
 }
 
 func (c *change) read() error {
-	return c.group.readSeals(c.all, "reconfigure: master %s, database %d: %w (--databases is the number in use)", "reconfigure: reading records in database %d: %w")
-}
-
-// newest is the configuration with the highest epoch that a master carries.
-func (c *change) newest() (newest admission.StoredConfiguration) {
-	for _, one := range c.all {
-		for _, s := range one.seals {
-			switch {
-			case s.stored.Now == nil || s.mark() != s.stored.Now.Mark():
-			case newest.Now == nil || s.stored.Now.Epoch > newest.Now.Epoch, s.stored.Now.Epoch == newest.Now.Epoch && s.stored.InForce && !newest.InForce:
-				newest = s.stored
-			case s.stored.Now.Mark() == newest.Now.Mark():
-				newest.InForce = newest.InForce || s.stored.InForce
-				newest.At = max(newest.At, s.stored.At)
-			}
-		}
-	}
-	return newest
-}
-
-// sameMasters compares the names: daemons may reach a master under different addresses.
-func sameMasters(a, b *admission.Configuration) bool {
-	return slices.EqualFunc(a.Masters, b.Masters, func(x, y wire.Master) bool { return x.Name == y.Name })
+	return c.group.readSeals(c.all, "reconfigure")
 }
 
 func has(c *admission.Configuration, name string) bool {
@@ -147,7 +123,7 @@ func has(c *admission.Configuration, name string) bool {
 // plan finds the former and the next configuration, and checks that the change is allowed.
 func (c *change) plan(ctx context.Context, newest admission.StoredConfiguration) (ready bool, err error) {
 	target := c.group.options.Configuration(newest.Now.Epoch)
-	if sameMasters(target, newest.Now) {
+	if target.SameLists(newest.Now) {
 		if newest.Former == nil {
 			return false, nil // nothing to do, or not by renaming
 		}
@@ -186,8 +162,12 @@ func (c *change) allowed() error {
 		return fmt.Errorf("reconfigure: only %d of the %d masters of the new list are in the former one, and %d must be, so that they can vote while the others are new; nothing was changed. Replace a minority at a time, or stop all daemons and run redlockd reconfigure --force",
 			common, len(c.next.Masters), next)
 	}
+	marks := []string{c.former.Mark(), c.next.Mark()}
+	for _, lost := range c.lostChanges() {
+		marks = append(marks, lost.Mark())
+	}
 	for db := range c.group.options.Databases {
-		all, common := c.carriers(db, c.former.Mark(), c.next.Mark())
+		all, common := c.carriers(db, marks...)
 		if used := c.used(db); used && (len(all) < q || len(common) < next) {
 			return fmt.Errorf("reconfigure: database %d: only %s carry epoch %d and answer; %d of the former list must, and %d that are in both lists; nothing was changed",
 				db, strings.Join(append(all, "none")[:max(1, len(all))], ", "), c.former.Epoch, q, next)
@@ -242,8 +222,7 @@ func (c *change) rest(ctx context.Context, newest admission.StoredConfiguration)
 	if wait <= 0 {
 		return nil
 	}
-	fmt.Fprintf(c.out, text, humanDuration(wait))
-	if err := c.group.sleep(ctx, wait); err != nil {
+	if err := c.group.countdown(ctx, wait, text, c.out); err != nil {
 		return err
 	}
 	return c.read()
@@ -256,13 +235,7 @@ func (c *change) run(ctx context.Context) error {
 		return nil
 	}
 	c.before = c.daemons()
-	if err := c.renameAll(false); err != nil {
-		return err
-	}
-	if err := c.read(); err != nil {
-		return err
-	}
-	if err := c.complete(); err != nil {
+	if err := c.putInForce(); err != nil {
 		return err
 	}
 	if err := c.renameAll(true); err != nil {
@@ -282,6 +255,24 @@ func (c *change) run(ctx context.Context) error {
 		return err
 	}
 	return c.reportFollowers(ctx)
+}
+
+// putInForce renames until enough masters carry the next configuration. What another operator did
+// meanwhile is seen after the first turn, and what it lost is replaced in the second one.
+func (c *change) putInForce() error {
+	var err error
+	for range 2 {
+		if err := c.renameAll(false); err != nil {
+			return err
+		}
+		if err := c.read(); err != nil {
+			return err
+		}
+		if err = c.complete(); err == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // everywhere reports whether all masters of the next list that answer carry it.
@@ -315,9 +306,8 @@ func (c *change) complete() error {
 }
 
 // renameAll puts the next configuration on the masters of the former list that carry the former
-// one, also on those that leave, so that no daemon uses them any more. All operators begin with
-// the same master. Of two changes at once, only the first one there goes on: the other masters
-// would be split between them.
+// one, or a change that lost, also on those that leave, so that no daemon uses them any more. All
+// operators begin with the same master. Of two changes at once, only the first one there goes on.
 func (c *change) renameAll(inForce bool) error {
 	var errs []error
 	first := !slices.ContainsFunc(c.all, func(one *candidate) bool { return c.carriesNext(one) })
@@ -350,31 +340,16 @@ func (c *change) renameAll(inForce bool) error {
 	return nil
 }
 
-// carriesNext reports whether a master carried the next configuration when it was read.
-func (c *change) carriesNext(one *candidate) bool {
-	return slices.ContainsFunc(one.seals, func(s sealRecord) bool { return s.mark() == c.next.Mark() })
-}
-
-// rival is the error if a master carries another change of the former configuration.
-func (c *change) rival(one *candidate) error {
-	if err := c.group.readSeals([]*candidate{one}, "reconfigure: master %s, database %d: %w", "reconfigure: reading records in database %d: %w"); err != nil {
-		return err
-	}
-	for _, s := range one.seals {
-		if now := s.stored.Now; now != nil && s.mark() == now.Mark() && now.Epoch >= c.next.Epoch {
-			return fmt.Errorf("reconfigure: another change, to epoch %d, came first on master %s: --masters %s; nothing was changed by this one. Wait until it is finished, then run this one again; if its operator is gone, finish it with --masters %[3]s",
-				now.Epoch, one.master.Name, now.Names())
-		}
-	}
-	return nil
-}
-
 func (c *change) renameOne(one *candidate, inForce bool) (databases int, err error) {
 	head, former := cutDB(c.fingerprint(c.former, one))
 	_, next := cutDB(c.fingerprint(c.next, one))
 	texts := admission.StoredConfiguration{Now: c.next, Former: c.former, InForce: inForce}.Texts()
-	reply, err := wire.AskOne(one.link, "EVAL", renameScript, "2", c.group.sealKey(), admission.ConfigurationKey,
-		head, former, next, texts, c.group.options.Group, admission.Bit(inForce))
+	args := []string{"EVAL", renameScript, "2", c.group.sealKey(), admission.ConfigurationKey, next, texts, c.group.options.Group, admission.Bit(inForce), head, former}
+	for _, lost := range c.lostChanges() {
+		_, rest := cutDB(c.fingerprint(lost, one))
+		args = append(args, rest)
+	}
+	reply, err := wire.AskOne(one.link, args...)
 	if err = errors.Join(err, reply.Err); err != nil {
 		return 0, err
 	}
@@ -383,8 +358,7 @@ func (c *change) renameOne(one *candidate, inForce bool) (databases int, err err
 
 // fingerprint is that of one of the two configurations, in database 0.
 func (c *change) fingerprint(of *admission.Configuration, one *candidate) string {
-	o := c.group.options
-	o.Masters = of.Masters
+	o := c.group.optionsOf(of)
 	return o.Fingerprint(0, of.Mark(), one.master.Name)
 }
 
@@ -426,17 +400,11 @@ func (c *change) begin(one *candidate, db int, of admission.StoredConfiguration,
 	if _, err := inDB(one.link, db, "PING"); err != nil {
 		return err
 	}
-	options := c.group.options
-	options.Masters = of.Now.Masters
+	options := c.group.optionsOf(of.Now)
 	r := c.group.request(one, db, of)
 	r.Fingerprint = options.Fingerprint(db, of.Now.Mark(), one.master.Name)
-	r.Floor, r.Lost = one.seals[db].minRegister, true
-	for _, other := range c.all {
-		r.Floor = max(r.Floor, other.seals[db].register)
-		if incarnation, err := admission.ParseIdentity(other.seals[db].identity); err == nil {
-			r.LeastBase = max(r.LeastBase, incarnation.Base)
-		}
-	}
+	r.Floor, r.LeastBase = highest(c.all, db)
+	r.Floor, r.Lost = max(r.Floor, one.seals[db].minRegister), true
 	r.Clock = clock.Micros(c.group.options.Clock.Now()) + offset
 	_, err := admission.Admit(one.link, r)
 	return err

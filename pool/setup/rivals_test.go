@@ -4,6 +4,8 @@ package setup
 
 import (
 	"context"
+	"io"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -154,6 +156,124 @@ func TestReconfigure_ChangesAtOnceEndInOneConfiguration(t *testing.T) {
 	for i, s := range all {
 		if in := has(last.Now, string(rune('a'+i))); in && !strings.Contains(identity(t, s), "/epoch="+last.Now.Mark()+"/") {
 			t.Errorf("master %d carries %q, and the group has %s", i, identity(t, s), last.Now.Mark())
+		}
+	}
+}
+
+// Each operator has reached a half of four masters, and none has a quorum. The same commands, run
+// again, end with one of the two changes.
+func TestReconfigure_TwoChangesThatSplitTheMastersEndInOne(t *testing.T) {
+	servers, o := bootstrapped(t, 4)
+	e, f := faulty.Start(t), faulty.Start(t)
+	lists := []pool.Options{renamed(optionsOf(servers[0], servers[1], servers[2], e), "a", "b", "c", "e"), renamed(optionsOf(servers[1], servers[2], servers[3], f), "b", "c", "d", "f")}
+	if err := o.WithDefaults(); err != nil {
+		t.Fatal(err)
+	}
+	for i, own := range lists {
+		g, err := newGroup(own, stepTimeout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &change{group: g, out: io.Discard, former: o.Configuration(1), next: g.options.Configuration(2)}
+		c.connect(t.Context(), o.Masters[2*i:2*i+2])
+		defer closeAll(c.all)
+		if err := c.renameAll(false); err != nil {
+			t.Fatal(err)
+		}
+		lists[i] = g.options
+	}
+	low, high := lists[0], lists[1]
+	names := high.Configuration(2).Names()
+	if out, err := reconfigure(t, low, false); err == nil || !strings.Contains(err.Error(), "first finish it with --masters "+names) {
+		t.Errorf("the change of lower order: %v\n%s", err, out)
+	}
+	if out, err := reconfigure(t, high, false); err != nil || !strings.Contains(out, "epoch 2 is in force") {
+		t.Fatalf("the change of higher order: %v\n%s", err, out)
+	}
+	for i, s := range servers {
+		if got := identity(t, s); !strings.Contains(got, "/epoch="+high.Configuration(2).Mark()+"/") {
+			t.Errorf("master %d carries %q", i, got)
+		}
+	}
+	for lane := range high.Masters {
+		seen(t, high, lane, "voting")
+	}
+}
+
+// model is the masters of a former list, and the changes that have had each.
+type model struct {
+	carries []string
+	ever    []map[string]bool
+}
+
+// rivalTool renames one master a step, by what it read before, as renameAll does.
+type rivalTool struct {
+	mark   string
+	reach  []int
+	read   []string // at its last reading, of those that it reaches
+	master int
+}
+
+func (m *model) step(tool *rivalTool, random *rand.Rand) {
+	n := len(m.carries)
+	if tool.master == len(tool.reach) { // it reads again
+		tool.reach, tool.read, tool.master = random.Perm(n)[:pool.Quorum(n)+random.IntN(n-pool.Quorum(n)+1)], nil, 0
+		for _, i := range tool.reach {
+			tool.read = append(tool.read, m.carries[i])
+		}
+		return
+	}
+	i := tool.reach[tool.master]
+	tool.master++
+	if now := m.carries[i]; now == "" || now < tool.mark && isLost(now, tool.read, n) {
+		m.carries[i] = tool.mark
+		m.ever[i][tool.mark] = true
+	}
+}
+
+// counted are the changes that a daemon could count a quorum of, at whatever moments it looks.
+func (m *model) counted() (marks []string) {
+	for _, mark := range []string{"2-a", "2-b", "2-c"} {
+		n := 0
+		for _, ever := range m.ever {
+			if ever[mark] {
+				n++
+			}
+		}
+		if n >= pool.Quorum(len(m.ever)) {
+			marks = append(marks, mark)
+		}
+	}
+	return marks
+}
+
+// Operators read and rename in any order, and reach a quorum each. No two changes ever have a
+// quorum, and when all masters answer, one has.
+func TestRivals_OneChangeGetsAQuorum(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for world := range 200_000 {
+		n := 3 + random.IntN(4)
+		m := &model{carries: make([]string, n)}
+		for range n {
+			m.ever = append(m.ever, map[string]bool{})
+		}
+		tools := []*rivalTool{{mark: "2-a"}, {mark: "2-b"}, {mark: "2-c"}}[:2+random.IntN(2)]
+		for range random.IntN(12 * n) {
+			m.step(tools[random.IntN(len(tools))], random)
+		}
+		for range 4 { // the same commands again, one after the other, on all masters
+			for _, tool := range tools {
+				tool.reach, tool.read, tool.master = nil, slices.Clone(m.carries), 0
+				for i := range n {
+					tool.reach = append(tool.reach, i)
+				}
+				for range n {
+					m.step(tool, random)
+				}
+			}
+		}
+		if got := m.counted(); len(got) != 1 {
+			t.Fatalf("world %d: of %d masters these changes had a quorum: %q; they carry %q", world, n, got, m.carries)
 		}
 	}
 }

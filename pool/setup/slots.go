@@ -28,7 +28,7 @@ func CheckSlots(ctx context.Context, all ...pool.Options) error {
 				continue // a bootstrap needs it and reports it
 			}
 			one := &candidate{master: m, link: link}
-			err = g.readSeals([]*candidate{one}, "bootstrap: master %s, database %d: %w (--databases is the number in use)", "bootstrap: reading records in database %d: %w")
+			err = g.readSeals([]*candidate{one}, "bootstrap")
 			link.Close()
 			if err != nil {
 				return err

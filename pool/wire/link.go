@@ -49,7 +49,7 @@ var ErrLinkClosed = errors.New("connection ended")
 // rueidisLink is a rueidis client that owns one connection and cannot dial a second one.
 type rueidisLink struct {
 	client  rueidis.Client
-	conn    net.Conn
+	conn    *wire
 	timeout time.Duration // of an Exchange; 0 = the client's own
 	batch   []rueidis.Completed
 }
@@ -101,8 +101,33 @@ func DialTracking(timeout time.Duration) TrackDialer {
 	}
 }
 
+// Subscribe keeps a connection that has subscribed to one channel, and passes the messages to
+// onMessage, one at a time, until it or ctx ends. The error is the reason. A master that sends
+// nothing for timeout receives a PING, and has as long to answer it.
+func Subscribe(ctx context.Context, m Master, channel string, timeout time.Duration, onSubscribed func(), onMessage func(message string)) error {
+	raw, err := DialMaster(ctx, m, timeout)
+	if err != nil {
+		return err
+	}
+	l, err := newLink(raw, m, 0, timeout, 0, rueidis.ClientOption{
+		ClientName:          "redlockd-events",
+		DisableCache:        true,
+		RingScaleEachConn:   1, // for SUBSCRIBE and PING
+		WriteBufferEachConn: 4 << 10,
+		Dialer:              net.Dialer{KeepAlive: timeout},
+	})
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	// The next request is SUBSCRIBE: rueidis begins to read and to send PING with it.
+	l.conn.replies.subscribes = l.conn.requestCount.Load() + 1
+	ctx = rueidis.WithOnSubscriptionHook(ctx, func(rueidis.PubSubSubscription) { onSubscribed() })
+	return l.client.Receive(ctx, l.client.B().Subscribe().Channel(channel).Build(), func(m rueidis.PubSubMessage) { onMessage(m.Message) })
+}
+
 // newLink completes the options with those of all links.
-func newLink(raw net.Conn, m Master, db int, timeout, exchange time.Duration, o rueidis.ClientOption) (Link, error) {
+func newLink(raw net.Conn, m Master, db int, timeout, exchange time.Duration, o rueidis.ClientOption) (*rueidisLink, error) {
 	conn := guardReplies(raw)
 	o.InitAddress, o.Username, o.Password, o.SelectDB = []string{m.Address}, m.Username, m.Password, db
 	o.ClientSetInfo = rueidis.DisableClientSetInfo

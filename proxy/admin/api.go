@@ -18,6 +18,7 @@ import (
 	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/commands/diagnosis"
+	"redlockd/pool"
 	"redlockd/redlock"
 )
 
@@ -76,7 +77,8 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request, visitor access.HT
 	sources, keyFilter, now := &s.options.Sources, visitor.KeyFilter(), time.Now()
 	figures, locks := sources.Snapshot(), sources.Latencies.locks.all.load()
 	undecided := figures.Locks.NoQuorum + figures.Locks.Expired
-	verdict, masters := watch.poll(sources.Locks.Reports(db), undecided, now)
+	reports := sources.Locks.Reports(db)
+	verdict, masters := watch.poll(reports, undecided, now)
 	since, _ := strconv.ParseInt(r.URL.Query().Get("since"), 10, 64) // else all
 	events, last, dropped := watch.eventsAfter(since)
 	waiting, all := sources.Locks.Waiting(db, keyFilter, maxWaiting)
@@ -92,6 +94,7 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request, visitor access.HT
 		"at": now.UnixMilli(), "headline": verdict, "masters": masters, "waiters": waiters, "waiting": all,
 		"granted": figures.Locks.Acquired, "refused": figures.Locks.Refused, "undecided": undecided, "times": countsByBound(&locks),
 		"events": eventRows(events, keyFilter), "last_event": last, "dropped_events": dropped,
+		"daemons": len(pool.Daemons(reports)), "stale_daemons": daemonNames(pool.StaleDaemons(reports)),
 		"in_flight": figures.InFlight, "clients": figures.Clients.Connected, "draining": s.draining.Load(),
 	})
 }

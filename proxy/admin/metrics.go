@@ -120,6 +120,8 @@ func (g *Group) masters(p scrape, db int) {
 	p.gauge("redlockd_masters_needed", "Masters needed for a quorum.", float64(g.Masters.Quorum()), where...)
 	p.gauge("redlockd_masters_voting", "Masters whose votes count now.", float64(voting), where...)
 	p.gauge("redlockd_configuration_epoch", "Epoch of the daemon's configuration, 0 if it is not known.", float64(pool.Epoch(reports)), where...)
+	p.gauge("redlockd_daemons", "Daemons of the group that the masters list, this one included.", float64(len(pool.Daemons(reports))), where...)
+	p.gauge("redlockd_daemons_stale", "Daemons among them with a former epoch of the configuration, or with none.", float64(len(pool.StaleDaemons(reports))), where...)
 }
 
 func (p scrape) master(m *redlock.MasterReport, where []string) {

@@ -69,6 +69,10 @@ func (f *fakeReader) ListLocks(r redlock.Listing, done func(redlock.LockPage, er
 	done(p, failure)
 }
 
+func (f *fakeReader) Track(int, redlock.Key, redlock.Seen, func(bool)) func() {
+	panic("the page tracks no keys")
+}
+
 func (f *fakeReader) Waiting(_ int, wanted func(redlock.Key) bool, _ int) (list []redlock.Waiting, all int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

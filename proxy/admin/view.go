@@ -25,6 +25,14 @@ func masterRow(m *redlock.MasterReport, record *diagnosis.Record, now time.Time)
 	}
 }
 
+func daemonNames(all []pool.Daemon) []string {
+	names := make([]string, len(all))
+	for i, d := range all {
+		names[i] = diagnosis.Printable(d.Name) + " (epoch " + strconv.FormatInt(d.Epoch, 10) + ")"
+	}
+	return names
+}
+
 // countsByBound are the counts of a histogram by the ends of their buckets, in µs.
 func countsByBound(h *pool.Histogram) map[int64]uint64 {
 	counts := map[int64]uint64{}

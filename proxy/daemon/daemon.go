@@ -72,20 +72,28 @@ func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stde
 			return setup.Check(ctx, o, setup.CheckTerms{Performance: c.Performance}, out)
 		}),
 		"reconfigure": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
-			return setup.Reconfigure(ctx, o, c.Force, out)
+			return awaited(ctx, setup.Reconfigure(ctx, o, c.Force, out), o, c, out)
 		}),
 		"masters": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
 			join, err := poolOptions(configs.Config{Masters: c.Join}, nil) // reads their certificates
 			if err != nil {
 				return err
 			}
-			return setup.ChangeMasters(ctx, o, setup.MastersChange{Join: join.Masters, Leave: c.Leave}, c.Force, out)
+			return awaited(ctx, setup.ChangeMasters(ctx, o, setup.MastersChange{Join: join.Masters, Leave: c.Leave}, c.Force, out), o, c, out)
 		}),
 		"quarantine": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
 			return setup.Quarantine(ctx, o, c.Master, out)
 		}),
 	}
 	return app.Run(ctx, args)
+}
+
+// awaited waits for the masters after a change that succeeded, if the operator wants it.
+func awaited(ctx context.Context, err error, o pool.Options, c cli.CommandLine, out io.Writer) error {
+	if err != nil || !c.Wait {
+		return err
+	}
+	return setup.AwaitVotes(ctx, o, out)
 }
 
 // withAddressHint adds what to do if another process listens on an address of the daemon.
@@ -115,6 +123,10 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	if err != nil {
 		return err
 	}
+	fair, err := fairKeys(config)
+	if err != nil {
+		return err
+	}
 	tracer, err := newTracer(config, logger)
 	if err != nil {
 		return err
@@ -127,7 +139,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	stats := new(dropin.Stats)
 	operations := tracer.Wrap(tracing.Operations{Locks: endpoint.measure(locker), IDs: locker, Works: locker, RedisCompat: locker})
 	deps := commands.Deps{
-		Locks: operations.Locks, Waits: true, IDs: operations.IDs, Works: operations.Works, Inspect: locker, Masters: locker, Databases: config.Databases,
+		Locks: operations.Locks, Waits: true, FairKeys: fair, IDs: operations.IDs, Works: operations.Works, Inspect: locker, Masters: locker, Databases: config.Databases,
 		RedisCompat: operations.RedisCompat, Scripts: scripts, DropinStats: stats, CompatTest: config.CompatTest, MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
 		MaxTTL: config.MaxTTL, KeyPrefix: config.KeyPrefix, MaxKeep: config.MaxKeep, MaxWait: config.MaxWait, MaxSubscriptions: config.MaxSubscriptions, VolatileIDs: volatileIDs(config),
 		Version: cli.Version(), Start: began, Port: port(config), Warning: config.BootstrapWarning, Config: config.Settings, Logger: logger,

@@ -16,6 +16,7 @@ import (
 	"redlockd/commands/access"
 	"redlockd/commands/cli"
 	"redlockd/commands/dropin"
+	"redlockd/commands/glob"
 	"redlockd/commands/tracing"
 	"redlockd/configs"
 	"redlockd/pool"
@@ -29,13 +30,13 @@ import (
 // *configs.FieldError for the first master whose files cannot be used.
 func poolOptions(config configs.Config, logger *slog.Logger) (pool.Options, error) {
 	options := pool.Options{
-		Embedded: config.Embedded, Group: config.Group, KeyPrefix: config.KeyPrefix, Slots: config.Slots,
+		Embedded: config.Embedded, Group: config.Group, KeyPrefix: config.KeyPrefix, Prefixes: config.KeyPrefixes, Slots: config.Slots,
 		MaxTTL: config.MaxTTL, MaxKeep: config.MaxKeep, MasterTimeout: config.MasterTimeout,
 		RestartGuardOff: config.RestartGuard == configs.GuardOff, AssumeDurable: config.AssumeDurable,
 		Databases: config.Databases, Logger: logger, AwaitBootstrap: true,
 	}
 	for _, m := range config.Masters {
-		master := pool.Master{Name: m.Name, Network: m.Network, Address: m.Address, Username: m.Username, Password: m.Password}
+		master := pool.Master{Name: m.Name, Network: m.Network, Address: m.Address, Username: m.Username, Password: string(m.Password)}
 		if m.TLS != nil {
 			var err error
 			if master.TLS, err = m.TLS.Load(); err != nil {
@@ -84,6 +85,18 @@ func knownScripts(config configs.Config) (*dropin.Recogniser, error) {
 		return nil, &configs.FieldError{Field: "script-class", Value: strconv.Quote(strings.Join(config.ScriptClasses, " ")), Problem: err.Error()}
 	}
 	return scripts, nil
+}
+
+// fairKeys reports whether the locks of a key are FAIR without saying so; nil: none are.
+func fairKeys(config configs.Config) (func(redlock.Key) bool, error) {
+	if config.FairKeys == "" {
+		return nil, nil
+	}
+	pattern, err := glob.New(config.FairKeys)
+	if err != nil {
+		return nil, &configs.FieldError{Field: "fair-keys", Value: strconv.Quote(config.FairKeys), Problem: err.Error()}
+	}
+	return func(key redlock.Key) bool { return pattern.Matches(string(key)) }, nil
 }
 
 // proxyOptions gives clients drain of the time that shutdown may take.

@@ -338,7 +338,7 @@ var (
 	tableRow     = regexp.MustCompile("(?m)^\\| `(([A-Z_]+).*?)` \\|")
 	optionWord   = regexp.MustCompile(`^[A-Z]{3,}$`)
 	dCommand     = regexp.MustCompile(`^D[A-Z]{2,}\b`)
-	dErrors      = []string{"DEADLOCK", "DENIED"}
+	dWords       = []string{"DEADLOCK", "DENIED", "DELAY"} // no commands
 	pythonCall   = regexp.MustCompile(`execute_command\("([A-Z]+)"`)
 	commentStart = regexp.MustCompile(` {2,}|\t`)
 )
@@ -389,7 +389,7 @@ func TestPages_ShowCommandsOfTheTable(t *testing.T) {
 			}
 		}
 		for _, span := range p.spans {
-			if dCommand.MatchString(span) && !slices.Contains(dErrors, span) {
+			if dCommand.MatchString(span) && !slices.Contains(dWords, dCommand.FindString(span)) {
 				lines = append(lines, dCommand.FindString(span))
 			}
 		}
@@ -421,5 +421,26 @@ func TestWrongCommands_AreFound(t *testing.T) {
 		if got := wrongCommand(line, known); got != want {
 			t.Errorf("%s: %q is reported, want %q", line, got, want)
 		}
+	}
+}
+
+// make sim has lines of its own, and golden takes seconds.
+func TestMakefile_WhatTakesLongShowsProgress(t *testing.T) {
+	text, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	long, own := regexp.MustCompile(`\$\(GO\) test|\$\(GO\) run . |\.ci/(fuzz|interop|other-masters|release)`), regexp.MustCompile("TestSimulation -count|proxy/contract")
+	found := 0
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, "\t") || !long.MatchString(line) || own.MatchString(line) {
+			continue
+		}
+		if found++; !strings.Contains(line, "$(PROGRESS) ") {
+			t.Errorf("this runs for long and shows no progress: %s", line)
+		}
+	}
+	if found < 15 {
+		t.Errorf("%d lines run tests, there were more", found)
 	}
 }

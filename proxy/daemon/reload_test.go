@@ -39,7 +39,7 @@ func TestProcess_ReadsTheUsersAgainOnSIGHUPAndKeepsConnections(t *testing.T) {
 	process, address := startProcess(t, "--users", path)
 	anna, bert := dial(t, address), dial(t, address)
 	for name, c := range map[string]*client{"anna": anna, "bert": bert} {
-		if reply := c.ask(t, "PING"); reply != "-NOAUTH Authentication required." {
+		if reply := c.ask(t, "PING"); reply != "-NOAUTH Authentication required. Send AUTH password, or AUTH user password." {
 			t.Fatal(reply)
 		}
 		if reply := c.ask(t, "AUTH %s %s", name, name); reply != "+OK" {
@@ -89,7 +89,7 @@ func TestProcess_WithAPasswordAnswersAsRedis(t *testing.T) {
 	_, address := startProcess(t)
 	c := dial(t, address)
 	for _, step := range [][2]string{
-		{"DLOCK a 1000", "-NOAUTH Authentication required."},
+		{"DLOCK a 1000", "-NOAUTH Authentication required. Send AUTH password, or AUTH user password."},
 		{"AUTH wrong", "-WRONGPASS invalid username-password pair or user is disabled."},
 		{"AUTH S3CR3T", "+OK"},
 	} {

@@ -303,6 +303,13 @@ func TestRunbook_CommandsThatChangeTheMastersDoWhatItTells(t *testing.T) {
 		}
 	}
 	settings(list)
+	for _, call := range runbookCalls(t, "Several key prefixes") {
+		call.run(t, here)
+	}
+	eventually(t, "the daemon follows again", func() bool {
+		info := c.info(t, "masters")
+		return info["masters_voting"] == "3" && info["configuration_epoch"] == "6"
+	}, func() string { return fmt.Sprint(c.info(t, "masters")) })
 	for _, call := range runbookCalls(t, "Changing a limit, the group's name or the version") {
 		call.run(t, here)
 	}

@@ -23,7 +23,7 @@ var unitKinds = map[string]string{
 	"[Unit]":    "Description=.+ Documentation=file:/.+ After=units Wants=units",
 	"[Install]": "WantedBy=units",
 	"[Service]": "Type=exec ExecStart=/.+ ExecReload=/.+ Restart=on-failure RestartSec=time TimeoutStopSec=time LimitNOFILE=[0-9]+ " +
-		"EnvironmentFile=-?/.+ DynamicUser=yes ProtectSystem=strict ProtectHome=yes PrivateTmp=yes PrivateDevices=yes ProtectProc=invisible " +
+		"EnvironmentFile=-?/.+ User=[a-z]+ DynamicUser=yes ProtectSystem=strict ProtectHome=yes PrivateTmp=yes PrivateDevices=yes ProtectProc=invisible " +
 		"ProcSubset=pid ProtectClock=yes ProtectHostname=yes ProtectKernelLogs=yes ProtectKernelModules=yes ProtectKernelTunables=yes " +
 		"ProtectControlGroups=yes NoNewPrivileges=yes CapabilityBoundingSet= AmbientCapabilities= LockPersonality=yes MemoryDenyWriteExecute=yes " +
 		"RestrictAddressFamilies=(AF_[A-Z0-9]+\\s?)+ RestrictNamespaces=yes RestrictRealtime=yes RestrictSUIDSGID=yes RemoveIPC=yes " +
@@ -105,6 +105,20 @@ func TestUnit_StartsTheDaemonWithItsOptions(t *testing.T) {
 	var files int
 	if _, err := fmt.Sscan(u["LimitNOFILE"][0], &files); err != nil || files < config.MaxClients+9*config.Databases+1000 {
 		t.Errorf("LimitNOFILE=%d for %d clients, %d databases on up to nine masters, and a thousand others", files, config.MaxClients, config.Databases)
+	}
+}
+
+// systemd takes an existing user of this name in place of a dynamic one, which could read no file
+// that is kept from others. The unit tells how to create it for the file of its users.
+func TestUnit_NamesTheUserThatReadsFiles(t *testing.T) {
+	user := shippedUnit(t)["User"][0]
+	text := file(t, "redlockd.service")
+	_, users, _ := strings.Cut(file(t, "redlockd.toml"), "#users = ")
+	users = strings.Trim(strings.SplitN(users, "\n", 2)[0], `"`)
+	for _, line := range []string{"useradd --system --shell /usr/sbin/nologin " + user, "chown root:" + user + " " + users + " && chmod 640 " + users} {
+		if !strings.Contains(text, "#   "+line+"\n") {
+			t.Errorf("the unit has no line %q", line)
+		}
 	}
 }
 

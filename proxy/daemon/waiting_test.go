@@ -382,3 +382,29 @@ func TestHold_TheHolderReceivesItsLossAtOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestWaiting_ForAKeyThatIsConfiguredAsFairTakesAPlaceInTheQueue(t *testing.T) {
+	servers, one, two := pair(t, "--fair-keys", "queue:*")
+	holder := dial(t, one)
+	waiters := []*client{dial(t, one), dial(t, two)}
+	for i, key := range []string{"queue:a", "other"} {
+		holder.send(t, "DLOCK %s 60000 TOKEN holders-token", key)
+		holder.lines(t, 5)
+		waiters[i].send(t, "DLOCK %s 60000 WAIT 60000", key)
+	}
+	waiting(t, one, 1)
+	waiting(t, two, 1)
+	for i, s := range servers {
+		eventually(t, "a place on master "+masterName(i), func() bool {
+			n, err := s.Do("EXISTS", "redlockd:q:queue:a")
+			return err == nil && n == int64(1)
+		}, func() string { return fmt.Sprint(s.Keys()) })
+		if n, err := s.Do("EXISTS", "redlockd:q:other"); err != nil || n != int64(0) {
+			t.Errorf("a queue for a key that is not: %v, %v", n, err)
+		}
+	}
+	err := run(context.Background(), []string{"--embedded", "3", "--listen", "127.0.0.1:0", "--fair-keys", "queue:["}, nil, nil, io.Discard, t.Output())
+	if err == nil || !strings.Contains(err.Error(), "fair-keys") || !strings.Contains(err.Error(), `write \[`) {
+		t.Errorf("%v", err)
+	}
+}

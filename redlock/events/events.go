@@ -69,7 +69,7 @@ type Counts struct {
 	Dropped   int64 // that found no room in the queue or in the batch
 	Sent      int64 // messages to other daemons, each of many events
 	Received  int64 // such messages, repetitions not counted
-	Missed    int64 // such messages that no master delivered
+	Missed    int64 // such messages that no master delivered before 64 later ones
 }
 
 // Add adds what another group of masters has counted.
@@ -105,9 +105,10 @@ func (e *Events) EventCounts() Counts {
 	}
 }
 
-// Listen calls onEvent with every event of a database's locks, one at a time and in order for
-// each key, until end is called; one call may still be under way then. Events of other daemons
-// come from about a second later on: those daemons need that time to learn of the listener.
+// Listen calls onEvent with every event of a database's locks, one at a time, until end is
+// called; one call may still be under way then. A grant comes before its end; fences order the
+// grants of a key. Events of other daemons come from about a second later on: those daemons
+// need that time to learn of the listener.
 func (e *Events) Listen(db int, onEvent func(Event)) (end func()) {
 	s := e.ofDB(db)
 	entry := &listener{onEvent}
@@ -260,5 +261,5 @@ func (s *dbEvents) unlisten(entry *listener) {
 	s.group.Events.Unlisten()
 	s.queue = nil
 	s.ends.forget()
-	s.otherDaemons.forget()
+	s.senders = nil
 }

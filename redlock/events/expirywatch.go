@@ -23,9 +23,10 @@ const (
 	// endedKept is how long an end is remembered that may be reported twice: a lost lock that
 	// is given back is not also released.
 	endedKept = 10 * time.Second
-	// grantTimeout is how long a release waits for the event of its grant. If one daemon grants
-	// a lock and another one releases it, two daemons report on it, and their messages overtake
-	// one another.
+	// grantTimeout is how long a release waits for the event of its grant, and how long it is
+	// remembered for events of the lease that come after it. Messages overtake one another: those
+	// of two daemons if one grants a lock and the other one releases it, and those of one daemon
+	// if a master was away.
 	grantTimeout = 10 * batchInterval
 )
 
@@ -76,35 +77,41 @@ func (e *openLeases) filter(ev Event, daemon string, now time.Duration) []Event 
 		}
 		return nil
 	}
+	return e.onEnd(g, ev, daemon, now)
+}
+
+// onEnd notes that a lease ends, and returns the event unless the end has been reported.
+func (e *openLeases) onEnd(g *openLease, ev Event, daemon string, now time.Duration) []Event {
+	unknownGrant := g == nil || ev.Fence > g.fence
 	if g != nil { // the daemon that ended it may not know the last grant of the token, or none
 		ev.Fence = max(ev.Fence, g.fence)
 	}
+	waits := ev.Kind == Released && (ev.Fence == 0 || unknownGrant && daemon != "") // this daemon's events are in order
 	switch {
-	case g != nil && g.ended:
+	case g != nil && g.ended && !unknownGrant:
 		return nil
-	case ev.Kind == Released && ev.Fence == 0:
-		if g == nil {
-			g = e.add(&ev, daemon, now)
-		}
-		if g == nil {
+	case g == nil && ev.Kind == Released && !waits:
+		return []Event{ev}
+	case g == nil:
+		if g = e.add(&ev, daemon, now); g == nil {
 			return []Event{ev}
+		}
+	}
+	if waits {
+		var before []Event
+		if g.earlyRelease != nil {
+			before = []Event{*g.earlyRelease}
 		}
 		g.earlyRelease = &ev
 		e.endLease(g, now+grantTimeout)
-		return nil
-	case ev.Kind == Released && (g == nil || g.daemon == daemon):
-		if g != nil {
-			e.remove(g) // no other daemon reports it
-		}
-		return []Event{ev}
+		return before
 	}
-	if g == nil {
-		g = e.add(&ev, daemon, now)
+	kept := endedKept
+	if ev.Kind == Released && g.daemon == daemon {
+		kept = grantTimeout // no other daemon reports it
 	}
-	if g == nil {
-		return []Event{ev}
-	}
-	e.endLease(g, now+endedKept)
+	g.fence, g.earlyRelease = ev.Fence, nil
+	e.endLease(g, now+kept)
 	return []Event{ev}
 }
 
@@ -137,13 +144,23 @@ func (e *openLeases) onGrant(g *openLease, ev Event, daemon string, now time.Dur
 		return out
 	case g.earlyRelease != nil && out != nil:
 		released := *g.earlyRelease
-		released.Fence = ev.Fence
-		e.remove(g)
-		return append(out, released)
-	case out != nil:
+		if released.Fence == 0 {
+			released.Fence = ev.Fence
+		}
+		if released.Fence > ev.Fence {
+			return out // the grant of the release is still to come
+		}
+		g.fence, g.earlyRelease = ev.Fence, nil
+		if released.Fence == ev.Fence {
+			e.endLease(g, now+grantTimeout)
+			return append(out, released)
+		}
+		g.daemon, g.ended = daemon, false
+		out = []Event{released, ev}
+	case out != nil && (ev.Fence > g.fence || ev.Fence == 0):
 		g.fence, g.daemon, g.ended = ev.Fence, daemon, false
 	case g.ended:
-		return nil
+		return out // a grant that was overtaken by its end
 	}
 	if due > g.due {
 		g.due = due

@@ -1,10 +1,9 @@
 // Transport of events between daemons, in numbered batches.
 //
 // The events of a few milliseconds leave as one numbered batch, which every master carries to
-// all daemons that listen. A receiver takes the first copy of each number. A batch may arrive
-// before its predecessor: masters are not equally fast, and one may have been away when the
-// predecessor was sent. Then the receiver waits for the predecessor, so that it delivers the
-// events of one daemon in the order in which they happened.
+// all daemons that listen. A receiver takes the first copy of each number, when it arrives. A
+// batch may arrive before its predecessor: masters are not equally fast, and one may have been
+// away when the predecessor was sent. The fences show the order of such events (expirywatch.go).
 //
 // A batch is text: the line "1 daemon number", and for each event the line "kind fence time
 // token-hash lasts length" with the key behind it.
@@ -14,6 +13,8 @@ package events
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"math/bits"
 	"strconv"
 	"strings"
 	"time"
@@ -29,10 +30,6 @@ const (
 	// maxBatchSize bounds a batch in bytes, and so what a daemon sends to a master: 6 MB a
 	// second. Events that do not fit are dropped.
 	maxBatchSize = 64 << 10
-	// gapTimeout is how long a batch waits for its predecessor.
-	gapTimeout = 100 * time.Millisecond
-	// maxHeldBatches is how many batches of one daemon wait for a predecessor.
-	maxHeldBatches = 64
 	// maxSenders and senderTimeout bound what is remembered of other daemons.
 	maxSenders    = 256
 	senderTimeout = time.Minute
@@ -112,22 +109,27 @@ func (s *dbEvents) publish(message string) {
 // otherDaemons are the other daemons that send events. dbEvents.mu guards them.
 type otherDaemons struct{ senders map[string]*sender }
 
-// sender puts the batches of one daemon into order.
+// sender has the numbers of the batches that a daemon sent.
 type sender struct {
-	name     string
-	next     uint64            // the number that is expected next
-	held     map[uint64]string // batches that came before their predecessor
-	since    time.Duration     // when the last batch came
-	gapTimer pool.Timer        // ends the wait for the predecessor
+	newest uint64        // the largest one received
+	seen   uint64        // bit i: newest-i was received
+	since  time.Duration // when the last batch came
 }
 
-func (b *otherDaemons) forget() {
-	for _, from := range b.senders {
-		if from.gapTimer != nil {
-			from.gapTimer.Stop()
-		}
+// take notes a number. It is new unless it was received before, or is more than 63 below the
+// newest one. missed counts those that are too old from now on and were never received.
+func (f *sender) take(number uint64) (isNew bool, missed int64) {
+	if number > f.newest {
+		further := number - f.newest
+		forgotten := min(further, 64)
+		missed = int64(bits.OnesCount64(^f.seen>>(64-forgotten))) + int64(further-forgotten)
+		f.newest, f.seen = number, f.seen<<further|1
+		return true, missed
 	}
-	b.senders = nil
+	bit := uint64(1) << (f.newest - number) // 0 if it is too old
+	isNew = f.seen&bit != bit
+	f.seen |= bit
+	return isNew, 0
 }
 
 // receive takes a message from one of the masters.
@@ -142,24 +144,29 @@ func (s *dbEvents) receive(message string) {
 		return
 	}
 	from := s.senderLocked(name, number)
-	if from == nil || number < from.next {
+	if from == nil {
+		return
+	}
+	isNew, missed := from.take(number)
+	s.events.counts.missed.Add(missed)
+	if !isNew {
 		return
 	}
 	from.since = s.clock().Now()
-	if from.held == nil {
-		from.held = map[uint64]string{}
-	}
-	from.held[number] = body
-	s.takeHeldLocked(from)
-	if len(from.held) > maxHeldBatches {
-		s.skipGapLocked(from)
-	}
-	if len(from.held) > 0 {
-		s.setGapTimerLocked(from)
+	s.events.counts.received.Add(1)
+	for len(body) > 0 {
+		var ev Event
+		if ev, body, ok = parseEvent(body); !ok {
+			return
+		}
+		if ev.Kind != 0 {
+			s.takeLocked(ev, name)
+		}
 	}
 }
 
-// senderLocked finds or adds a daemon. The first number from a new daemon begins its sequence.
+// senderLocked finds or adds a daemon; nil if there are too many. The first number from a new
+// daemon begins its sequence.
 func (s *dbEvents) senderLocked(name string, number uint64) *sender {
 	if from := s.senders[name]; from != nil {
 		return from
@@ -169,73 +176,14 @@ func (s *dbEvents) senderLocked(name string, number uint64) *sender {
 	}
 	if len(s.senders) >= maxSenders {
 		now := s.clock().Now()
-		for other, from := range s.senders {
-			if now-from.since > senderTimeout {
-				delete(s.senders, other)
-			}
-		}
+		maps.DeleteFunc(s.senders, func(_ string, from *sender) bool { return now-from.since > senderTimeout })
 		if len(s.senders) >= maxSenders {
 			return nil
 		}
 	}
-	from := &sender{name: name, next: number}
+	from := &sender{newest: number - 1, seen: ^uint64(0)}
 	s.senders[name] = from
 	return from
-}
-
-// takeHeldLocked takes the batches whose turn has come.
-func (s *dbEvents) takeHeldLocked(from *sender) {
-	for {
-		body, ok := from.held[from.next]
-		if !ok {
-			return
-		}
-		delete(from.held, from.next)
-		from.next++
-		s.events.counts.received.Add(1)
-		for len(body) > 0 {
-			var ev Event
-			if ev, body, ok = parseEvent(body); !ok {
-				return
-			}
-			s.takeLocked(ev, from.name)
-		}
-	}
-}
-
-// setGapTimerLocked sets an end to the wait for a predecessor.
-func (s *dbEvents) setGapTimerLocked(from *sender) {
-	if from.gapTimer != nil {
-		return
-	}
-	waited := from.next
-	from.gapTimer = s.clock().AfterFunc(gapTimeout, func() { s.onGapTimer(from, waited) })
-}
-
-func (s *dbEvents) onGapTimer(from *sender, waited uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	from.gapTimer = nil
-	if s.senders[from.name] != from || len(from.held) == 0 {
-		return
-	}
-	if from.next == waited {
-		s.skipGapLocked(from)
-	}
-	if len(from.held) > 0 {
-		s.setGapTimerLocked(from)
-	}
-}
-
-// skipGapLocked goes on with the first batch that is there.
-func (s *dbEvents) skipGapLocked(from *sender) {
-	first := ^uint64(0)
-	for number := range from.held {
-		first = min(first, number)
-	}
-	s.events.counts.missed.Add(int64(first - from.next))
-	from.next = first
-	s.takeHeldLocked(from)
 }
 
 // parseBatch reads the first line; the events are read in their turn.
@@ -249,7 +197,8 @@ func parseBatch(message string) (daemon string, number uint64, body string, ok b
 	return words[1], number, body, err == nil
 }
 
-// parseEvent reads one event and returns what follows it.
+// parseEvent reads one event and returns what follows it. The Kind is 0 if a later version of
+// redlockd has added it.
 func parseEvent(body string) (ev Event, rest string, ok bool) {
 	head, rest, _ := strings.Cut(body, "\n")
 	words := strings.Split(head, " ")
@@ -266,12 +215,12 @@ func parseEvent(body string) (ev Event, rest string, ok bool) {
 			return Event{}, "", false
 		}
 	}
-	if n[0] == 0 || n[0] >= int64(len(names)) || n[4] > maxLease.Milliseconds() || n[5] > int64(len(rest)) || !isTokenHash(words[3]) {
+	if n[0] == 0 || n[4] > maxLease.Milliseconds() || n[5] > int64(len(rest)) || !isTokenHash(words[3]) {
 		return Event{}, "", false
 	}
-	ev = Event{
-		Kind: Kind(n[0]), Fence: engine.Fence(n[1]), At: time.UnixMilli(n[2]),
-		lasts: time.Duration(n[4]) * time.Millisecond, Key: engine.Key(rest[:n[5]]),
+	ev = Event{Fence: engine.Fence(n[1]), At: time.UnixMilli(n[2]), lasts: time.Duration(n[4]) * time.Millisecond, Key: engine.Key(rest[:n[5]])}
+	if n[0] < int64(len(names)) {
+		ev.Kind = Kind(n[0])
 	}
 	if words[3] != noTokenHash {
 		ev.TokenHash = words[3]

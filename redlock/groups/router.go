@@ -262,6 +262,10 @@ func (r *Router) Revoke(db int, key redlock.Key, text string) int {
 	return r.of(key).Revoke(db, key, text)
 }
 
+func (r *Router) Track(db int, key redlock.Key, seen redlock.Seen, report func(lost bool)) (stop func()) {
+	return r.of(key).Track(db, key, seen, report)
+}
+
 // Listen keeps the order of a key's events: a key has one group.
 func (r *Router) Listen(db int, onEvent func(redlock.Event)) (end func()) {
 	var mu sync.Mutex

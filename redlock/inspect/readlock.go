@@ -11,6 +11,7 @@
 package inspect
 
 import (
+	"hash/maphash"
 	"log/slog"
 	"strconv"
 	"time"
@@ -105,6 +106,7 @@ type Inspector struct {
 	leases *lease.Leases
 	logger *slog.Logger
 	local  Local
+	walks  reported
 }
 
 // Local is what this daemon alone knows of a key.
@@ -115,7 +117,7 @@ type Local struct {
 
 // New returns an Inspector.
 func New(e *engine.Engine, l *lease.Leases, logger *slog.Logger, local Local) *Inspector {
-	return &Inspector{engine: e, leases: l, logger: logger, local: local}
+	return &Inspector{engine: e, leases: l, logger: logger, local: local, walks: reported{seed: maphash.MakeSeed()}}
 }
 
 // ReadLock reads one lock from every master.

@@ -10,11 +10,13 @@
 // quorum has one of them (n − quorum + 1). A master counts only if its memory is old enough to
 // remember every lease. It must also be the same process with the same memory from its first
 // step to its last. So every held lock has a copy on one of these masters. As with SCAN, what
-// comes or goes meanwhile may be reported or not. A key may be reported several times, because
-// it has copies on several masters: the walk does not remember whether an earlier master had
-// it.
+// comes or goes meanwhile may be reported or not.
 //
-// All state of a walk is in its cursor, so any daemon can take any step.
+// All state of a walk is in its cursor, so any daemon can take any step. A key has copies on
+// several masters. The daemon remembers which keys a connection's walk has reported
+// (reported.go); a walk that goes on elsewhere may report a key again. That an earlier master has
+// a copy now would be no reason to leave a key out: the copy may have been repaired since that
+// master was walked.
 
 package inspect
 
@@ -39,6 +41,7 @@ var ErrBadCursor = errors.New("invalid cursor: it must be 0, or what the last DL
 // Listing is one step of a walk.
 type Listing struct {
 	DB     int
+	Client int64                 // whose walk it is; 0 = keys may be reported several times
 	Cursor uint64                // 0 begins a walk
 	Count  int                   // about how many keys the step covers
 	Prefix string                // of the wanted keys; "" = any
@@ -137,7 +140,17 @@ func (l *Inspector) ListLocks(r Listing, done func(LockPage, error)) {
 	}
 	g := l.engine.Pool.Group(r.DB)
 	w := &walk{inspector: l, group: g, listing: r, order: byName(g), cursor: cursor, left: r.Count}
-	w.done = func(p LockPage, err error) { l.engine.Leave(); done(p, err) }
+	keys := l.walks.take(&r)
+	w.done = func(p LockPage, err error) {
+		l.engine.Leave()
+		next := p.Cursor
+		if err != nil { // the step may be repeated
+			next = r.Cursor
+		}
+		p.Locks = l.walks.newOf(p.Locks, keys)
+		l.walks.keep(&r, next, keys)
+		done(p, err)
+	}
 	w.step()
 }
 

@@ -3,6 +3,7 @@
 package lease
 
 import (
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -35,6 +36,9 @@ func (c *acquireCall) finish(g Grant, err error) {
 	c.done(g, err)
 	if r.bounded() {
 		defer l.hot.leave(c)
+		if errors.Is(err, engine.ErrWrongType) {
+			l.refusals.noLock(r.DB, r.Key)
+		}
 		c.answerOthers(err)
 	}
 	if r.Token == "" {
@@ -111,7 +115,7 @@ func (c *acquireCall) startBallot(b *engine.Batch, f lockMode) {
 		a.connectedAt = new([quorum.MaxMasters]time.Duration)
 	}
 	if f == nil {
-		f = lockModeOf(&c.request, a.token)
+		f = c.leases.lockModeOf(&c.request, a.token)
 	}
 	a.call, a.mode, a.key = c, f, c.leases.engine.MasterKey(c.request.Key)
 	for _, key := range c.request.More {
@@ -139,7 +143,7 @@ func (a *lockBallot) Command(m *pool.SendContext, c *pool.Command) bool {
 	if m.Now >= quorum.Deadline(a.start, request.TTL) {
 		return false
 	}
-	end := quorum.Expiry(m.Time, request.TTL, a.call.leases.engine.Late)
+	end := quorum.Expiry(m.Time, request.TTL+request.Delay, a.call.leases.engine.Late)
 	a.ends[m.Lane] = end // read only after this lane has answered
 	if h := request.Hold; h != nil {
 		h.wrote[m.Lane] = max(h.wrote[m.Lane], end)
@@ -258,7 +262,7 @@ func (a *lockBallot) grant(fence int64) {
 	now := l.engine.Recent() // the reply reads the clock again before it promises anything
 	g := Grant{
 		Key: r.Key, More: r.More, Token: a.token, Fence: engine.Fence(fence), Fresh: a.fresh,
-		Term: l.engine.NewTerm(a.start, r.TTL), db: r.DB, mode: r.Mode,
+		Term: l.engine.NewTerm(a.start, r.TTL), db: r.DB, mode: r.Mode, delay: r.Delay,
 	}
 	if g.Until() <= now {
 		a.takeBack()
@@ -269,7 +273,10 @@ func (a *lockBallot) grant(fence int64) {
 	if r.Token != "" {
 		g.ballot = a
 	}
-	known := leaseRecord{until: g.Until(), gone: l.goneAt(a.start, now, r.TTL), copies: a.lanesWithCopy(), mode: r.Mode, fence: g.Fence, granted: now}
+	known := leaseRecord{
+		until: g.Until(), gone: l.goneAt(a.start, now, r.TTL+r.Delay),
+		copies: a.lanesWithCopy(), mode: r.Mode, delay: r.Delay, fence: g.Fence, granted: now,
+	}
 	if !r.Part {
 		known.note = l.noteOf(r, g.Fence)
 	}
@@ -298,7 +305,7 @@ func (a *lockBallot) grant(fence int64) {
 // announce reports a grant to listeners, and to people.
 func (l *Leases) announce(id engine.LeaseID, known leaseRecord, now time.Duration) {
 	l.events.Emit(events.Acquired, id, known.fence, known.gone-now)
-	l.writeNote(id, known.note, known.until)
+	l.writeNote(id, known.note, known.until+known.delay)
 }
 
 // tokenOf is the token of the i-th key.

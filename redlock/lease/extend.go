@@ -23,6 +23,7 @@ type extension struct {
 	records []uint64         // numbers of the lease records that it prolongs
 	keys    []string         // on the masters
 	start   time.Duration
+	delay   time.Duration // the copies outlast the validity by it
 	done    ExtendDone
 
 	copies [quorum.MaxMasters]heldCopy // of masters whose yes counts
@@ -61,14 +62,15 @@ func (l *Leases) extend(b *engine.Batch, r ExtendRequest, done ExtendDone) {
 // daemon's extension, and they are queried.
 func (e *extension) enter(l *Leases, r ExtendRequest) (left time.Duration, lapsed bool) {
 	now := l.engine.Clock.Now()
-	e.leases, e.group, e.request, e.start = l, l.engine.Pool.Group(r.DB), r, now
+	e.leases, e.group, e.request, e.start, e.delay = l, l.engine.Pool.Group(r.DB), r, now, r.Delay
 	for _, key := range append([]engine.Key{r.Key}, r.More...) {
 		id := engine.LeaseID{DB: r.DB, Key: key, Token: r.Token}
 		known := l.records.findOrAdd(id, now)
 		e.ids, e.records, e.keys = append(e.ids, id), append(e.records, known.number), append(e.keys, l.engine.MasterKey(key))
-		left = max(left, known.until-now)
+		left, e.delay = max(left, known.until-now), max(e.delay, known.delay)
 		lapsed = lapsed || known.until <= now && now < known.gone
 	}
+	e.delay = max(min(e.delay, l.engine.MaxTTL-r.TTL), 0)
 	return left, lapsed
 }
 
@@ -83,7 +85,7 @@ func (e *extension) Command(m *pool.SendContext, c *pool.Command) bool {
 	if m.Now >= quorum.Deadline(e.start, r.TTL) {
 		return false
 	}
-	ends := quorum.Expiry(m.Time, r.TTL, e.leases.engine.Late)
+	ends := quorum.Expiry(m.Time, r.TTL+e.delay, e.leases.engine.Late)
 	if r.wrote != nil {
 		r.wrote[m.Lane] = max(r.wrote[m.Lane], ends)
 	}
@@ -181,12 +183,12 @@ func (e *extension) grant(lost [quorum.MaxMasters]bool) {
 		e.finish(Grant{}, &engine.Expired{Elapsed: now - e.start, TTL: r.TTL, Extension: true})
 		return
 	}
-	longer := leaseRecord{until: until, gone: l.goneAt(e.start, now, r.TTL), copies: allLanes, mode: e.agreed.mode}
+	longer := leaseRecord{until: until, gone: l.goneAt(e.start, now, r.TTL+e.delay), copies: allLanes, mode: e.agreed.mode, delay: e.delay}
 	for i, id := range e.ids {
 		before := l.records.prolong(id, longer, e.records[i], now)
 		l.events.Emit(events.Extended, id, before.fence, longer.gone-now)
 		if before.until < until {
-			l.writeNote(id, before.note, until)
+			l.writeNote(id, before.note, until+e.delay)
 		}
 	}
 	if e.exact {
@@ -195,7 +197,7 @@ func (e *extension) grant(lost [quorum.MaxMasters]bool) {
 	l.changes.Extended(e.ids, until)
 	l.engine.Counts.Extended.Add(1)
 	e.finish(Grant{
-		Key: r.Key, More: r.More, Token: r.Token, Term: l.engine.NewTerm(e.start, r.TTL), db: r.DB, mode: e.agreed.mode,
+		Key: r.Key, More: r.More, Token: r.Token, Term: l.engine.NewTerm(e.start, r.TTL), db: r.DB, mode: e.agreed.mode, delay: e.delay,
 	}, nil)
 	for lane, isLost := range lost {
 		if isLost {
@@ -237,7 +239,7 @@ func (e *extension) writeCopy(m *pool.SendContext, c *pool.Command) bool {
 	if !ok || m.Now >= until {
 		return false
 	}
-	end := m.Decimal(quorum.RepairedExpiry(m.Time, until-m.Now, e.leases.engine.Late))
+	end := m.Decimal(quorum.RepairedExpiry(m.Time, until+e.delay-m.Now, e.leases.engine.Late))
 	s, key, token := e.leases.engine.Scripts, e.keys[0], string(e.request.Token)
 	switch {
 	case len(e.keys) > 1:

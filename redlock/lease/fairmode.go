@@ -1,10 +1,25 @@
-// fairMode refuses requests that are not the first of the queue.
+// fairMode checks the queue of FAIR in front of a lock script.
+//
+// Every script that takes a lock checks it, whether or not its request says FAIR: once a queue is
+// established on a quorum, no such request passes it. While there is no queue, that costs one EXISTS
+// in a script that runs anyway. A plain SET NX does not check it, because it is the hot path and the
+// command of all other Redlock clients. It can pass the queue only in the moments at which the key
+// is free, in which the first of the queue contends, too.
+//
+// A marker at the key, in the place of a lock that ends while a queue is there, would refuse
+// every SET NX, but it does not hold what it seems to promise. Nothing writes it when a lock
+// expires, or when another Redlock client releases it. Each release of redlockd would have to look
+// for a queue: that is the other half of the hot path. A marker of a daemon that died would
+// refuse clients that know nothing of queues, and look to them like a lock that nobody holds. So
+// names that must be fair are configured (--fair-keys), and waiters check the queue after
+// some hand-overs, see package wait.
 
 package lease
 
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"redlockd/pool"
@@ -19,9 +34,7 @@ var ErrBehind = fmt.Errorf("%w, or another waiter is ahead in the queue", engine
 func (l *Leases) QueueKeys(r *LockRequest) []string {
 	var keys []string
 	for _, key := range append([]engine.Key{r.Key}, r.More...) {
-		for _, kind := range []string{"q:", "qx:", "qw:"} {
-			keys = append(keys, l.engine.KeyOf(kind, key))
-		}
+		keys = append(keys, l.engine.KeyOf("q:", key), l.engine.KeyOf("qx:", key), l.engine.KeyOf("qw:", key))
 	}
 	return keys
 }
@@ -29,7 +42,8 @@ func (l *Leases) QueueKeys(r *LockRequest) []string {
 // fairMode is a lockMode that checks the queue first.
 type fairMode struct {
 	lockMode
-	behind int // masters where another waiter is ahead
+	queues []string // see QueueKeys
+	behind int      // masters where another waiter is ahead
 }
 
 var _ lockMode = (*fairMode)(nil)
@@ -42,10 +56,9 @@ func (f *fairMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, 
 		ticket, id = strconv.FormatInt(r.Ticket.Number, 10), r.Ticket.ID
 	}
 	locks := 1 + len(r.More)
-	queues := a.call.leases.QueueKeys(r)
-	words := append([]string{"EVALSHA", a.call.leases.engine.Scripts.Fair[c.Args[1]], strconv.Itoa(locks + len(queues))}, c.Args[3:3+locks]...)
-	words = append(append(words, queues...), c.Args[3+locks:]...)
-	c.Set(append(words, ticket, id, engine.Flag(r.Mode != Shared), strconv.Itoa(locks))...)
+	c.Args[1], c.Args[2] = a.call.leases.engine.Scripts.Fair[c.Args[1]], strconv.Itoa(locks+len(f.queues))
+	c.Args = slices.Insert(c.Args, 3+locks, f.queues...)
+	c.Args = append(c.Args, ticket, id, engine.Flag(r.Mode != Shared), strconv.Itoa(locks))
 }
 
 func (f *fairMode) read(a *lockBallot, answer pool.Answer) vote {
@@ -67,5 +80,5 @@ func (f *fairMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 	if next == nil {
 		return nil, err
 	}
-	return &fairMode{lockMode: next}, err
+	return &fairMode{lockMode: next, queues: f.queues}, err
 }

@@ -23,8 +23,9 @@ type Grant struct {
 	ballot grantor
 
 	engine.Term
-	db   int
-	mode Mode
+	db    int
+	mode  Mode
+	delay time.Duration
 }
 
 // grantor is the ballot that made a grant.
@@ -47,6 +48,9 @@ func (g *Grant) TokenOf(i int) engine.Token {
 
 // Mode is how the key is held.
 func (g *Grant) Mode() Mode { return g.mode }
+
+// Delay is how much longer than the validity the key stays taken, unless the lock is released.
+func (g *Grant) Delay() time.Duration { return g.delay }
 
 // Chosen reports whether the caller chose the token, and may be using it through another daemon.
 func (g *Grant) Chosen() bool { return g.ballot != nil }
@@ -77,8 +81,8 @@ type HoldTerms struct {
 
 // Hold is the renewal of a lease.
 type Hold interface {
-	// End ends the renewal and releases the lease, as when its connection has ended. A daemon that
-	// drains only ends the renewal.
+	// End ends the renewal and releases the lease, as when its connection has ended; with a delay,
+	// the lease ends so much later. A daemon that drains only ends the renewal.
 	End()
 	// Abandon ends the renewal without a release, as when the daemon ends the connection of
 	// a client that may be at work: the lease runs out by itself.

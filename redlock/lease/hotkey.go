@@ -38,18 +38,8 @@ type hotKeys struct {
 	lists map[uint32][]*acquireCall // that wait, by their counter, in the order of arrival
 }
 
-func newHotKeys(seed engine.Token) *hotKeys {
-	return &hotKeys{seed: fnv1a(fnvBasis, string(seed)), lists: map[uint32][]*acquireCall{}}
-}
-
-// fnvBasis is the hash of an empty text.
-const fnvBasis = 2166136261
-
-func fnv1a(hash uint32, text string) uint32 {
-	for i := range len(text) {
-		hash = (hash ^ uint32(text[i])) * 16777619
-	}
-	return hash
+func newHotKeys(seed uint32) *hotKeys {
+	return &hotKeys{seed: seed, lists: map[uint32][]*acquireCall{}}
 }
 
 // bounded reports whether a request counts.

@@ -95,38 +95,41 @@ func (l *Leases) GiveBack(g Grant) {
 // ReleaseAlways releases a lease that no client releases any more, beyond the limit of what is in
 // flight if necessary.
 func (l *Leases) ReleaseAlways(id engine.LeaseID) {
-	l.releaseAlways(events.Released, nil, id, nil, func(bool, error) {})
+	l.releaseAlways(events.Released, nil, id, func(bool, error) {})
 }
 
 // ReleaseForced releases a lease regardless of its holder, whose renewal ends before.
 func (l *Leases) ReleaseForced(b *engine.Batch, id engine.LeaseID, done UnlockDone) {
 	l.changes.Forced(id)
-	l.releaseAlways(events.Forced, b, id, nil, done)
+	l.releaseAlways(events.Forced, b, id, done)
 }
 
-func (l *Leases) releaseAlways(event events.Kind, b *engine.Batch, id engine.LeaseID, only *releaseScope, done UnlockDone) {
+func (l *Leases) releaseAlways(event events.Kind, b *engine.Batch, id engine.LeaseID, done UnlockDone) {
 	l.engine.EnterAlways()
-	l.releaseAs(event, b, id, only, nil, done)
+	l.startRelease(b, &release{id: id, event: event, done: done}, nil)
 }
 
-// GiveUp releases what no client will release any more. If the holder chose the token, it may by
+// GiveUp releases what no client will release any more, with a delay only after that: the client may
+// not know yet that its connection has ended. If the holder chose the token, it may by
 // now hold it through another daemon, after its connection to this one broke. That lease is not
 // this daemon's to end, and runs out by itself.
 func (l *Leases) GiveUp(g *Grant) { l.giveUp(g, nil) }
 
 // GiveUpLost is GiveUp for copies that this daemon can have made: the holder of the token may have
-// extended it through another daemon, and relies on that. until is the end of the lost validity.
+// extended it through another daemon, and relies on that. until is the end of the lost validity. With
+// a delay, nothing is released: the copies last for it and run out.
 func (l *Leases) GiveUpLost(g *Grant, terms *HoldTerms, until time.Duration) {
 	ends := until + quorum.Drift(g.TTL())
 	l.giveUp(g, &releaseScope{upTo: ends - l.engine.Recent() + l.engine.MasterTimeout + 2*quorum.ExpiryGrain*time.Millisecond, wrote: &terms.wrote})
 }
 
 func (l *Leases) giveUp(g *Grant, only *releaseScope) {
-	if g.Chosen() {
+	if g.Chosen() || only != nil && g.delay > 0 {
 		return
 	}
 	for _, id := range g.Leases() {
-		l.releaseAlways(events.Released, nil, id, only, func(bool, error) {})
+		l.engine.EnterAlways()
+		l.startRelease(nil, &release{id: id, event: events.Released, scope: only, keep: g.delay, done: func(bool, error) {}}, nil)
 	}
 }
 

@@ -20,6 +20,7 @@ type Leases struct {
 	usedFences usedFences
 	tokenQueue perTokenQueue
 	hot        *hotKeys
+	refusals   *refusals
 
 	daemon      string // the name of this daemon in notes
 	everyHolder bool   // has a note, also one that gives no text
@@ -48,8 +49,9 @@ type Copies interface {
 // New returns the leases of a daemon. lockInfo notes every holder, not only those that
 // give META.
 func New(e *engine.Engine, v *events.Events, tokens func() engine.Token, lockInfo bool) *Leases {
+	seed := fnv1a(fnvBasis, string(tokens()))
 	return &Leases{
-		engine: e, events: v, tokens: tokens, records: newLeaseRecords(e.MaxTTL), hot: newHotKeys(tokens()),
+		engine: e, events: v, tokens: tokens, records: newLeaseRecords(e.MaxTTL), hot: newHotKeys(seed), refusals: newRefusals(e, seed),
 		daemon: pool.DaemonName(), everyHolder: lockInfo,
 	}
 }

@@ -228,7 +228,7 @@ func TestShared_AWriterIsDowngradedWithFairAsWithout(t *testing.T) {
 		// As after a first ballot, behind which the copy on b was moved.
 		var f lockMode = &sharedMode{downgradeBallots: 1, ends: &[quorum.MaxMasters]int64{ends(0), ends(1) - 8, 0}}
 		if fair {
-			f = &fairMode{lockMode: f}
+			f = &fairMode{lockMode: f, queues: d.QueueKeys(&call.request)}
 		}
 		call.startBallot(nil, f)
 		if err := <-answer; err != nil {

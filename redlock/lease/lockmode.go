@@ -3,6 +3,8 @@
 package lease
 
 import (
+	"errors"
+
 	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
@@ -32,30 +34,28 @@ type vote struct {
 	copy               copyState
 }
 
-func lockModeOf(r *LockRequest, token engine.Token) lockMode {
-	if r.Fair {
-		inner := *r
-		inner.Fair = false
-		if f := lockModeOf(&inner, token); f != (plainMode{}) {
-			return &fairMode{lockMode: f}
-		}
-		return &fairMode{lockMode: &tokenMode{}} // a script, which can check the queue
-	}
+// lockModeOf is how the request is put to the masters. Whatever is a script of redlockd also
+// checks the queue of FAIR; a plain SET NX cannot.
+func (l *Leases) lockModeOf(r *LockRequest, token engine.Token) lockMode {
 	switch {
 	case r.Script != nil:
 		return &scriptMode{script: r.Script}
-	case r.Valued:
+	case r.Valued, r.Mode == Exclusive && len(r.More) == 0 && r.Token == "" && !r.Reads && !r.Fair:
 		return plainMode{}
+	}
+	return &fairMode{lockMode: scriptModeOf(r, token), queues: l.QueueKeys(r)}
+}
+
+func scriptModeOf(r *LockRequest, token engine.Token) lockMode {
+	switch {
 	case len(r.More) > 0:
 		return &multiMode{shared: r.Mode == Shared}
 	case r.Mode == Shared:
 		return &sharedMode{ends: new([quorum.MaxMasters]int64)}
 	case r.Mode == Permits:
 		return &permitMode{limit: r.Limit, slot: firstSlot(token, r.Limit), named: r.Token != ""}
-	case r.Token != "", r.Reads:
-		return &tokenMode{}
 	}
-	return plainMode{}
+	return &tokenMode{}
 }
 
 // sameAgain is a part of modes that send the same request again after a split.
@@ -78,6 +78,16 @@ func (sameAgain) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 type plainMode struct{ sameAgain }
 
 var _ lockMode = plainMode{}
+
+// after looks at a key that has refused for longer than any lease lasts, see refusals.go. A client
+// of plain SET NX gets nil from Redis, too, and a wait looks by itself.
+func (p plainMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
+	next, err := p.sameAgain.after(a, v)
+	if r := &a.call.request; errors.Is(err, engine.ErrHeld) && !r.Valued && r.Wait == 0 && a.call.leases.refusals.lastLong(r.DB, r.Key) {
+		return &tokenMode{}, nil
+	}
+	return next, err
+}
 
 func (plainMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
 	if a.call.request.TTL >= Endless {

@@ -26,6 +26,7 @@ type leaseRecord struct {
 	// later if they do not answer.
 	copies  uint16
 	mode    Mode
+	delay   time.Duration // the copies outlast until by it
 	fence   engine.Fence  // of the grant; 0 = another daemon's, not known
 	granted time.Duration // 0 = by another daemon, or not known
 	note    string        // what the masters keep of the holder for people; "" = nothing

@@ -44,19 +44,9 @@ var _ engine.Question = (*release)(nil)
 
 const unknownRelease = "whether the token held the lock is unknown; the release is repeated until every master has let go"
 
-// releaseAs is release with the event that listeners receive. It spares copies outside
-// its scope; nil = none.
-func (l *Leases) releaseAs(event events.Kind, b *engine.Batch, id engine.LeaseID, only *releaseScope, t *engine.Trace, done UnlockDone) {
-	l.startRelease(b, &release{id: id, event: event, scope: only, done: done}, t)
-}
-
 // releaseFor releases what a client releases.
 func (l *Leases) releaseFor(b *engine.Batch, u UnlockRequest, done UnlockDone) {
-	r := &release{id: engine.LeaseID{DB: u.DB, Key: u.Key, Token: u.Token}, event: events.Released, keep: u.Keep, done: done}
-	if u.Keep > 0 {
-		r.event = events.Shortened
-	}
-	l.startRelease(b, r, u.Trace)
+	l.startRelease(b, &release{id: engine.LeaseID{DB: u.DB, Key: u.Key, Token: u.Token}, event: events.Released, keep: u.Keep, done: done}, u.Trace)
 }
 
 func (l *Leases) startRelease(b *engine.Batch, r *release, t *engine.Trace) {
@@ -72,7 +62,9 @@ func (l *Leases) startRelease(b *engine.Batch, r *release, t *engine.Trace) {
 		b = &engine.Batch{}
 		defer b.Send()
 	}
-	if r.keep == 0 {
+	if r.keep > 0 {
+		r.event = events.Shortened
+	} else {
 		l.dropNote(b, id, known.note)
 	}
 	r.leases, r.key, r.copies, r.start = l, l.engine.MasterKey(id.Key), known.copies, now

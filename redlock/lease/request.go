@@ -21,6 +21,7 @@ type LockRequest struct {
 	DB    int           // logical database, 0 … Options.Databases−1
 	Key   engine.Key    // 1–512 bytes, validated by the caller
 	TTL   time.Duration // 10 ms … MaxTTL, validated by the caller
+	Delay time.Duration // the copies last so much longer than the validity; TTL and Delay are at most MaxTTL
 	Token engine.Token  // "" = generate 160 random bits (27 characters)
 	Meta  string        // free text for people, at most 512 bytes
 
@@ -99,6 +100,7 @@ type ExtendRequest struct {
 	More  []engine.Key // further keys: all of them are extended or none
 	Token engine.Token
 	TTL   time.Duration
+	Delay time.Duration // as of LockRequest; 0 = that of the grant, if this daemon made it
 	Trace *engine.Trace // receives the votes; nil = not traced
 
 	// wrote is the latest end sent to each master, ms of its clock. It is for callers that must

@@ -49,7 +49,7 @@ func (a *lockBallot) undoWithin(lane int, c copyState, key string, token engine.
 	l.engine.Counts.Undone.Add(1)
 	engine.RetryUntilAnswered(a.call.group, lane, key, pool.PendingRelease{
 		Args:        append(l.releaseWords(key, token, ends), slot...),
-		Until:       a.start + min(a.call.request.TTL, Endless) + 4*l.engine.MasterTimeout,
+		Until:       a.start + min(a.call.request.TTL, Endless) + a.call.request.Delay + 4*l.engine.MasterTimeout,
 		ConnectedAt: a.soleConnection(lane, c, token),
 	})
 }

@@ -25,8 +25,11 @@ func brokenChanges() []Mutant {
 			Change{"pool/setup/rename.go", "\tcase q+next <= n:\n", "\tcase q+next <= n && !pool.Broken(\"meet\"):\n"}).in("membership-halved").
 			but("a lease must rest on a bare quorum that shares no master with the new list's quorum; not seen in 2.5 million executions. TestFollow_AChangeWhoseQuorumsNeedNotMeetIsRefused is a directed test"),
 		patched("rename-blind", "a change renames what carries another configuration",
-			Change{"pool/setup/rename.lua", "(print == former or print == new)", "print"},
-			Change{"pool/setup/rename.lua", "    if print == former then\n", "    if print ~= new then\n"}).in("membership-rivals").
+			Change{"pool/setup/rename.lua", "(former or print == new)", "print"},
+			Change{"pool/setup/rename.lua", "    if former then\n", "    if print ~= new then\n"}).in("membership-rivals").
 			but("two operators must write within a moment; TestEpoch_OfTwoChangesAtOnceOneTakesPlace is a directed test"),
+		patched("lost-change", "a change takes the masters of another one that may have a quorum",
+			Change{"pool/setup/rivals.go", "\treturn higher > n-pool.Quorum(n)\n", "\treturn higher > n-pool.Quorum(n) || higher > 0 && pool.Broken(\"lost-change\")\n"}).in("membership-rivals").
+			but("an operator must stop between the last rename and the next write; TestEpoch_AChangeThatHasAQuorumIsNotReplaced is a directed test"),
 	}
 }

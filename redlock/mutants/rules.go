@@ -75,6 +75,9 @@ func brokenFences() []Mutant {
 func brokenMemories() []Mutant {
 	const proves = "engine.CountsAsVote(answer):\n\t\treturn engine.No\n"
 	return []Mutant{
+		patched("admitted-at", "a durable master that lost acknowledged writes counts once another daemon has raised its register",
+			Change{"pool/attempt.go", "lost := run != \"\" &&", "lost := run != \"\" && !Broken(\"admitted-at\") &&"}).in("liar-5").
+			but("one daemon must see a master's last writes acknowledged, and another one be the first that returns; seen once in 10⁸ executions. TestIncarnation_OfADurableMasterThatLostAcknowledgedWritesEnds is a directed test"),
 		patched("age", "a quarantined master's consent counts",
 			Change{"pool/options.go", "if o.RestartGuardOff {", "if o.RestartGuardOff || Broken(\"age\") {"}),
 		patched("quarantined-absence", "a quarantined master's \"not held\" counts",

@@ -7,7 +7,7 @@
 -- 0 not held.
 local function letGo(lock, token, lo, hi, slot, at)
   local function spared(ends) return lo and (ends < lo or ends > hi) end
-  local kind = kindOf(lock)
+  local kind, last = kindOf(lock)
   if kind == 'odd' or kind == 'none' then return 0 end
   if kind == 'string' then
     local ends = endOf(lock)
@@ -20,7 +20,7 @@ local function letGo(lock, token, lo, hi, slot, at)
     return 1
   end
   local now = clock()
-  if kind == 'zset' then
+  if kind == 'zset' then -- it ends with its last reader
     local score = tonumber(redis.call('ZSCORE', lock, token) or '-1')
     if score < now or spared(score) then return 0 end
     if at then
@@ -28,31 +28,33 @@ local function letGo(lock, token, lo, hi, slot, at)
     else
       redis.call('ZREM', lock, token)
     end
-    local last = lastOf(lock)
+    last = score == last and lastOf(lock)
     if last then redis.call('PEXPIREAT', lock, digits(last)) end
     return 1
   end
-  local all, last, released = redis.call('HGETALL', lock), 0, 0
+  -- The hash ends with its last permit, so the others matter only if that one goes.
+  local all, tail, released, wasLast = redis.call('HGETALL', lock), ' ' .. token, 0, false
   for i = 1, #all, 2 do
-    if all[i] ~= 'n' then
-      local ends, other = permit(all[i + 1], now)
-      if other == token and not spared(ends) and (not slot or slot == all[i]) then
+    if all[i] ~= 'n' and string.sub(all[i + 1], -#tail) == tail and (not slot or slot == all[i]) then
+      local ends, holder = permit(all[i + 1], now)
+      if holder == token and not spared(ends) then
+        released, wasLast = 1, wasLast or ends >= last - 1
         if at then
-          redis.call('HSET', lock, all[i], digits(math.min(ends, at)) .. ' ' .. token)
-          last = math.max(last, math.min(ends, at))
+          all[i + 1] = digits(math.min(ends, at)) .. tail
+          redis.call('HSET', lock, all[i], all[i + 1])
         else
           redis.call('HDEL', lock, all[i])
+          all[i + 1] = ''
         end
-        released = 1
-      elseif ends then
-        last = math.max(last, ends)
       end
     end
   end
-  if released == 1 and last == 0 then
-    redis.call('DEL', lock)
-  elseif released == 1 then
-    redis.call('PEXPIREAT', lock, digits(last))
+  if wasLast then
+    last = 0
+    for i = 1, #all, 2 do
+      if all[i] ~= 'n' then last = math.max(last, permit(all[i + 1], now) or 0) end
+    end
+    if last == 0 then redis.call('DEL', lock) else redis.call('PEXPIREAT', lock, digits(last)) end
   end
   return released
 end

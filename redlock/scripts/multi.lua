@@ -8,8 +8,9 @@ local token, E, reads = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
 local now = clock()
 if E <= now then return {0, 0} end
 local said, had = {1}, {}
+local free = redis.call('EXISTS', unpack(KEYS)) == 0 -- usually; of three keys it saves a tenth
 for i, lock in ipairs(KEYS) do
-  local kind = kindOf(lock)
+  local kind = free and 'none' or kindOf(lock)
   if kind == 'odd' then return {-1, i} end
   if kind == 'zset' and reads then
     had[i] = tonumber(redis.call('ZSCORE', lock, token) or '-1')

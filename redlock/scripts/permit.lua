@@ -9,12 +9,11 @@ local lock, token, E, n, slot = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(AR
 -- include shape.lua
 local now = clock()
 if E <= now then return {0} end
-local kind = kindOf(lock)
+local kind, last, stored = kindOf(lock)
 if kind == 'odd' then return {-1} end
 if kind ~= 'none' and kind ~= 'hash' then return {0} end
 local ends, holder
 if kind == 'hash' then
-  local stored = tonumber(redis.call('HGET', lock, 'n'))
   if stored ~= n then return {3, stored} end
   ends, holder = permit(redis.call('HGET', lock, slot), now)
 end
@@ -34,9 +33,8 @@ if holder ~= token and (holder or (ARGV[5] == '1' and kind == 'hash')) then
     return said
   end
 end
-local last = kind == 'hash' and endOf(lock) or 0
 local new = E
 if holder == token then new = prolonged(ends, E) end
 redis.call('HSET', lock, 'n', ARGV[3], slot, digits(new) .. ' ' .. token)
-if new > last then redis.call('PEXPIREAT', lock, digits(new)) end
+if not last or new > last then redis.call('PEXPIREAT', lock, digits(new)) end
 return {1, holder == token and 2 or 1}

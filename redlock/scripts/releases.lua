@@ -1,24 +1,28 @@
 -- Delete many copies, each if it is its token's, of whatever kind it is: what
--- release.lua does without lo and hi, for all releases of a flush. Measured on
--- Redis 7.0 with 32 of them: 1.1 µs of the master less for each (2.0 instead of
--- 2.8-3.4 µs for SET NX and release together).
+-- release.lua does without lo and hi, for all releases of a flush. Measured on an
+-- isolated Redis 7.0, µs of the master for SET NX and release together: 2.4 with 4 of
+-- them, 1.4 with 16, 1.2 with 64; with one GET and DEL for each 2.6, 1.7 and 1.5.
 -- KEYS the locks. ARGV the token of each.
 -- Returns a string with one digit for each key: 1 deleted, 0 not held by its token.
-local said, others = {}, nil
+local said, mine, others = redis.call('MGET', unpack(KEYS)), {}, {}
 for i = 1, #KEYS do
-  local holder = redis.pcall('GET', KEYS[i])
+  local holder = said[i]
+  said[i] = '0'
   if holder == ARGV[i] then
-    redis.call('DEL', KEYS[i])
     said[i] = '1'
-  else
-    said[i] = '0'
-    if type(holder) == 'table' then -- not a string: readers, permits or foreign data
-      others = others or {}
-      others[#others + 1] = i
-    end
+    mine[#mine + 1] = KEYS[i]
+  elseif not holder then -- nothing, or not a string: readers, permits or foreign data
+    others[#others + 1] = i
   end
 end
-if not others then return table.concat(said) end
+if #mine > 0 and redis.call('DEL', unpack(mine)) < #mine then -- a key stands there twice
+  local first = {}
+  for i = 1, #KEYS do
+    if said[i] == '1' and first[KEYS[i]] then said[i] = '0' end
+    if said[i] == '1' then first[KEYS[i]] = true end
+  end
+end
+if #others == 0 then return table.concat(said) end
 -- include forcerelease.lua
 for _, i in ipairs(others) do said[i] = digits(letGo(KEYS[i], ARGV[i])) end
 return table.concat(said)

@@ -11,14 +11,20 @@ local function lastOf(key)
   local last = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
   return last[2] and tonumber(last[2])
 end
--- 'none', 'string', 'zset', 'hash', or 'odd' for data that is not redlockd's lock.
+-- 'none', 'string', 'zset', 'hash', or 'odd' for data that is not redlockd's lock; then
+-- the expiry of the last reader, or the hash's and its n.
 local function kindOf(key)
   local kind = redis.call('TYPE', key).ok
   if kind == 'none' or kind == 'string' then return kind end
   local ends = endOf(key)
   if ends < 0 then return 'odd' end
-  if kind == 'zset' and math.abs(lastOf(key) - ends) <= 1 then return kind end
-  if kind == 'hash' and string.match(redis.call('HGET', key, 'n') or '', '^%d+$') then return kind end
+  if kind == 'zset' then
+    local last = lastOf(key)
+    if math.abs(last - ends) <= 1 then return kind, last end
+  elseif kind == 'hash' then
+    local n = redis.call('HGET', key, 'n')
+    if string.match(n or '', '^%d+$') then return kind, ends, tonumber(n) end
+  end
   return 'odd'
 end
 -- Removes readers whose time is over. Strictly less: a key lasts through its last ms.

@@ -9,7 +9,7 @@ local lock, E = KEYS[1], tonumber(ARGV[2])
 -- include shape.lua
 local now = clock()
 if E <= now then return 0 end
-local kind = kindOf(lock)
+local kind, last = kindOf(lock)
 if kind == 'odd' then return -1 end
 if kind == 'hash' then return 0 end
 local said, ends = 1, E
@@ -22,11 +22,12 @@ if kind == 'string' then
   local refusal = refusesReaders(lock)
   if refusal then return refusal end
   redis.call('DEL', lock)
-else
+elseif kind == 'zset' then
   purge(lock, now)
-  local had = redis.call('ZSCORE', lock, ARGV[1])
-  if had then said, ends = 2, prolonged(tonumber(had), E) end
 end
-redis.call('ZADD', lock, digits(ends), ARGV[1])
-redis.call('PEXPIREAT', lock, digits(lastOf(lock)))
+if redis.call('ZADD', lock, 'NX', digits(ends), ARGV[1]) == 0 then
+  said, ends = 2, prolonged(tonumber(redis.call('ZSCORE', lock, ARGV[1])), E)
+  redis.call('ZADD', lock, digits(ends), ARGV[1])
+end
+if not last or ends > last then redis.call('PEXPIREAT', lock, digits(ends)) end
 return said

@@ -89,7 +89,9 @@ func (c *cycleClient) drawRequest() (r redlock.LockRequest, mine *cycleLock) {
 	if mine != nil {
 		r.Mode, r.Token, r.Fair = redlock.Exclusive, mine.token, false
 	} else if r.Mode == redlock.Shared {
-		r.Token, r.Fair = redlock.Token(fmt.Sprint("cycles-", w.checker().tick())), false
+		if r.Fair = false; w.chance(2) {
+			r.Token = redlock.Token(fmt.Sprint("cycles-", w.checker().tick()))
+		}
 	}
 	return r, mine
 }
@@ -208,7 +210,7 @@ func (c *cycleClient) blockedBy(one *cycleLock, margin time.Duration) bool {
 	return one.key == c.wait.keys[0] && slices.ContainsFunc(c.world.cycleClients(), func(first *cycleClient) bool {
 		r := first.wait
 		return r != nil && !r.over && first.home() == c.home() && r.keys[0] == one.key && first.token != one.token &&
-			(first == c || r.fair == c.wait.fair && r.began < c.wait.began+margin) &&
+			(first == c || (r.fair == c.wait.fair || r.fair && !c.wait.named) && r.began < c.wait.began+margin) &&
 			(one.mode == redlock.Exclusive || r.mode == redlock.Exclusive)
 	})
 }

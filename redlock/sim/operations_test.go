@@ -156,7 +156,7 @@ func (tw *differential) lockScript(file string) []string {
 		}
 		return call(one, token, lo, hi)
 	case "releases":
-		keys, tokens := []string{"k1", "k2", "k3"}[:1+tw.random.IntN(3)], []string{}
+		keys, tokens := []string{"k1", tw.pick("k1", "k2"), "k3"}[:1+tw.random.IntN(3)], []string{}
 		for range keys {
 			tokens = append(tokens, tw.token())
 		}

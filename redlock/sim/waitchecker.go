@@ -17,8 +17,8 @@ import (
 //	answers    every wait is answered once, at its end at the latest; one whose
 //	           client has left at once, and never with a lock
 //	order      waiters of one daemon and key are granted in order of arrival;
-//	           with FAIR no later request, of any daemon, passes a waiter that has
-//	           a ticket in the queue of a quorum
+//	           no later request of any daemon that is a script, as all with FAIR are,
+//	           passes a waiter that has a ticket in the queue of a quorum
 //	sleep      no client waits while the key is free, for longer than a wake-up takes
 //	queues     nothing of a queue is left when no client waits
 type waitChecker struct {
@@ -112,11 +112,17 @@ func (j *checker) waitEnds(r *waitRecord, g redlock.Grant, err error) {
 			other.daemon == r.daemon && other.keySet == r.keySet && other.began < r.began:
 			w.violate("order", r.keys[0], fmt.Sprintf("a wait for %s that began at %.3f ms was granted before one in the same daemon from %.3f ms",
 				r.keySet, ms(r.began), ms(other.began)))
-		case r.fair && other.before(r):
-			w.violate("order", r.keys[0], fmt.Sprintf("a request of daemon %d with FAIR for %s from %.3f ms was granted before one of daemon %d for %s, which was in the queue since %.3f ms",
+		case r.isScript() && (r.fair || !r.named) && other.before(r): // a token may hold the key, and pass the queue
+			w.violate("order", r.keys[0], fmt.Sprintf("a request of daemon %d for %s from %.3f ms was granted before one of daemon %d for %s, which was in the queue since %.3f ms",
 				r.daemon.index, r.keySet, ms(r.began), other.daemon.index, other.keySet, ms(other.established)))
 		}
 	}
+}
+
+// isScript reports whether the masters receive a request as a script, which checks the queue of
+// FAIR, and not as a plain SET NX.
+func (r *waitRecord) isScript() bool {
+	return r.fair || r.named || r.mode != redlock.Exclusive || len(r.keys) > 1
 }
 
 // before reports whether a waiter had its ticket in a queue before another one sent its
@@ -202,11 +208,12 @@ func (j *checker) checkSleep() {
 }
 
 // couldBeGranted reports whether a quorum of masters that can be reached keeps nothing
-// at the keys of a request. It does not change what it reads. A request in a queue behind
-// one that waits for another key, too, has to leave the key free.
+// at the keys of a request. It does not change what it reads. A request behind one with a ticket
+// that waits for another key, too, has to leave the key free, and so has one that stands
+// behind it in its daemon.
 func (r *waitRecord) couldBeGranted(j *checker) bool {
 	w, free := j.world, 0
-	if r.fair && slices.ContainsFunc(j.waiting.all, func(other *waitRecord) bool {
+	if slices.ContainsFunc(j.waiting.all, func(other *waitRecord) bool {
 		return other.fair && !other.over && other.keySet != r.keySet && shares(other.keys, r.keys)
 	}) {
 		return false

@@ -57,6 +57,10 @@ func waitScenarios() []*Scenario {
 			s.Keys, s.Several, s.Fair, s.Leavers, s.Modes, s.Holding = 2, 6, 1, 6, shared, 8
 			s.Slow, s.Stall, s.Split, s.Reliable, s.Announcements, s.Asleep = 0, 0, 0, true, true, time.Second
 		}),
+		waitBase("unasked", func(s *Scenario) { // some say FAIR, beside readers and others who do not
+			s.Keys, s.Several, s.Fair, s.Leavers, s.Modes, s.Announcements = 2, 6, 3, 6, shared, true
+			s.Clients, s.Slow, s.Stall, s.Split, s.Reliable, s.Asleep = []ClientGroup{{12, newWaiting}}, 0, 0, 0, true, 4*time.Second
+		}),
 		waitBase("queue", func(s *Scenario) {
 			s.Keys, s.Several, s.Fair, s.Leavers, s.Modes, s.Announcements = 2, 6, 1, 4, shared, true
 			s.Clients, s.Length, s.MaxWait, s.Asleep, s.Slow = []ClientGroup{{12, newWaiting}}, 10*time.Second, 8*time.Second, 5*time.Second, 10

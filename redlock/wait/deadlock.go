@@ -58,16 +58,18 @@ func (s *Queues) cycleLocked(w *waiter) []engine.Key {
 			if lease.DB == w.request.DB && slices.Contains(goals, lease.Key) && s.blocksLocked(w, lease) {
 				return cycleKeys(lease.Key, queue, at)
 			}
+			queued := false // a waiter of FAIR is blocked; only a holder of the key may pass it
 			for _, ln := range s.byKey[held] {
 				blocked := false // no waiter overtakes one that the lease blocks
 				for other := ln.head; other != nil && steps <= maxCycleSteps; other = other.next {
 					steps++
 					blocked = blocked || s.blockedBy(other, lease)
-					if owner := other.request.Owner; blocked && owner != nil && !visited[owner] {
+					if owner := other.request.Owner; (blocked || queued && other.request.Token == "") && owner != nil && !visited[owner] {
 						visited[owner] = true
 						queue = append(queue, visitedOwner{owner, lease.Key, at})
 					}
 				}
+				queued = queued || blocked && ln.fair
 			}
 		}
 	}
@@ -75,19 +77,21 @@ func (s *Queues) cycleLocked(w *waiter) []engine.Key {
 }
 
 // blocksLocked reports whether a lease blocks the waiter, or another one that is, or would be,
-// ahead of it in its wait queue.
+// ahead of it in its wait queue, or has a ticket of FAIR. A token may already hold the key, and pass
+// that ticket.
 func (s *Queues) blocksLocked(w *waiter, l engine.LeaseID) bool {
 	if s.blockedBy(w, l) {
 		return true
 	}
-	ln := s.queues[w.queueID()]
-	if ln == nil {
-		return false
-	}
-	steps := 0
-	for other := ln.head; other != nil && other != w && steps < maxCycleSteps; other = other.next {
-		if steps++; s.blockedBy(other, l) {
-			return true
+	steps, own := 0, w.queueID()
+	for _, ln := range s.byKey[dbKey{l.DB, l.Key}] {
+		if ln.queueID != own && (!ln.fair || w.request.Token != "") {
+			continue
+		}
+		for other := ln.head; other != nil && other != w && steps < maxCycleSteps; other = other.next {
+			if steps++; s.blockedBy(other, l) {
+				return true
+			}
 		}
 	}
 	return false

@@ -18,6 +18,7 @@ type queueWatch struct {
 	due     bool       // the watch starts when the timer fires
 	active  bool       // the masters have been queried
 	behind  bool       // the head was refused also because an earlier ticket stands before it
+	unseen  bool       // that ticket may go without a change of the key, and then the head may join its holders
 	round   uint64     // the query that the answers belong to
 	tracked int        // masters that report when the key changes
 	keys    []keyWatch // one for each key of the queue
@@ -139,7 +140,7 @@ func (ln *waitQueue) noteCopyLocked(index, lane int, end time.Duration, changed 
 // pollLocked sets the timer to when the keys will be free, or to the next poll if that is earlier.
 func (ln *waitQueue) pollLocked(free time.Duration) {
 	poll := pollUnwatched
-	if ln.watch.tracked >= ln.waits.engine.Pool.Quorum() {
+	if ln.watch.tracked >= ln.waits.engine.Pool.Quorum() && !ln.watch.unseen {
 		poll = pollWatched
 	}
 	ln.setTimerLocked(max(min(free-ln.waits.engine.Clock.Now(), ln.spread(poll)), time.Millisecond))

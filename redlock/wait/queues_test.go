@@ -133,6 +133,57 @@ func TestWait_TheHeadContendsForTheKeyAfterALongStreak(t *testing.T) {
 	}
 }
 
+// A plain SET NX does not look at the queue of FAIR. After a long streak the waiters of this daemon
+// let that queue go first.
+func TestWait_AfterALongStreakTheQueueOfFairGoesFirst(t *testing.T) {
+	t.Parallel()
+	d := newEmbedded(t)
+	g := d.Take(lease.LockRequest{Key: "k", TTL: time.Minute})
+	d.Quiet()
+	masters := d.engine.Pool.Embedded()
+	for lane := range d.engine.Pool.N() { // a waiter of another daemon
+		for key, score := range map[string]float64{"redlockd:q:k": 1, "redlockd:qw:k": 1, "redlockd:qx:k": 1e15} {
+			if _, err := masters.At(lane).Server().ZAdd(key, score, "other/1"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	out := make(chan waited, 1)
+	d.waitFor("w", lease.LockRequest{Key: "k"}, out)
+	state := func() (ln *waitQueue, contends, behind bool) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		for _, one := range d.queues {
+			ln, contends, behind = one, one.contender != nil, one.watch.behind
+		}
+		return ln, contends, behind
+	}
+	redlocktest.Eventually(t, "it stands in line", func() bool {
+		ln, contends, _ := state()
+		return ln != nil && !contends
+	})
+	ln, _, _ := state()
+	d.mu.Lock()
+	ln.streak = maxStreak
+	d.mu.Unlock()
+	d.Release("k", g.Token)
+	redlocktest.Eventually(t, "it finds the other waiter", func() bool {
+		if len(out) > 0 {
+			t.Fatal("it has passed the other waiter")
+		}
+		_, _, behind := state()
+		return behind
+	})
+	for lane := range d.engine.Pool.N() {
+		for _, kind := range []string{"q", "qw", "qx"} {
+			masters.At(lane).Server().Del("redlockd:" + kind + ":k")
+		}
+	}
+	if w := <-out; w.err != nil {
+		t.Error(w.err)
+	}
+}
+
 // A later question of the same wait may be refused: the wait does not end with no.
 func TestWait_RemembersThatADowngradeHasBegun(t *testing.T) {
 	t.Parallel()

@@ -34,7 +34,8 @@ const (
 	pollWatched   = 5 * time.Second
 	pollUnwatched = 500 * time.Millisecond
 	// maxStreak: after so many hand-overs in a row a release goes out alone. The head contends
-	// after yieldPause, so that waiters of other daemons are served, too.
+	// after yieldPause, so that waiters of other daemons are served, too, and until its next grant
+	// with a script, which lets the queue of FAIR go first.
 	maxStreak  = 256
 	yieldPause = 2 * time.Millisecond
 	// minRetryDelay and maxRetryDelay bound the delays after undecided requests.
@@ -57,7 +58,7 @@ type waitQueue struct {
 	failures    int     // undecided requests in a row …
 	lastErr     error   // … and why the last of them was not decided, nil if it was
 	everDecided bool    // a request has been decided
-	reads       bool    // the head's requests look at what the key holds, see foreignLocked
+	reads       bool    // the head's requests are scripts: of foreignLocked, or after maxStreak
 
 	runsUntil time.Duration // when the attempt that runs has timed out; forever in a queue for locks
 
@@ -152,7 +153,7 @@ func (ln *waitQueue) handOverLocked() *waiter {
 		return nil
 	}
 	if ln.streak++; ln.streak > maxStreak {
-		ln.streak = 0
+		ln.streak, ln.reads = 0, true
 		ln.watch.due = false // when the timer fires, the head contends
 		ln.setTimerLocked(yieldPause)
 		return nil
@@ -234,6 +235,7 @@ func (ln *waitQueue) nextLocked(g lease.Grant, err error) *waiter {
 		}
 		ln.watchLocked(0)
 		ln.watch.behind = errors.Is(err, lease.ErrBehind)
+		ln.watch.unseen = ln.watch.behind && head.request.Mode != lease.Exclusive
 		return nil
 	}
 	ln.setContenderLocked(head)

@@ -42,11 +42,8 @@ export function rows(body, items, nameOf, classNames, fill, otherwise) {
     if (body.children[i] !== row) body.insertBefore(row, body.children[i] || null);
   });
   if (!active || document.activeElement === active) return;
-  if (!body.contains(active)) {
-    const next = wanted[Math.min(place, wanted.length - 1)];
-    return ((next && next.querySelector("button")) || otherwise || body).focus();
-  }
-  active.focus({ preventScroll: true });
+  if (body.contains(active)) return active.focus({ preventScroll: true });
+  (wanted[Math.min(place, wanted.length - 1)]?.querySelector("button") || otherwise || body).focus();
 }
 
 // middle shows a text that loses its middle when there is too little space.

@@ -52,16 +52,34 @@ var helperLines = []exampleLine{
 	{"lost without a reply", helperLost, (*daemon).resume},
 }
 
+// workerLines are what the example of work prints: its first attempt fails.
+var workerLines = []exampleLine{
+	{"attempt", regexp.MustCompile(`^attempt 1 with fence \d{16,}$`), nil},
+	{"failed", regexp.MustCompile(`^attempt 1 failed: no paper$`), nil},
+	{"attempt again", regexp.MustCompile(`^attempt 2 with fence \d{16,}$`), nil},
+	{"done", regexp.MustCompile(`^done s3://reports/2026-11$`), nil},
+	{"done before", regexp.MustCompile(`^done before s3://reports/2026-11$`), nil},
+}
+
+// queueLines are what the example of a queue prints.
+var queueLines = []exampleLine{
+	{"granted", helperGranted, nil},
+	{"shown", regexp.MustCompile(`^held by worker-1, 0 in the queue$`), nil},
+	{"released", regexp.MustCompile(`^released 1$`), nil},
+}
+
 // readmeLines are what the example of README.md prints.
 var readmeLines = []exampleLine{{"update", regexp.MustCompile(`^sent with fence \d{16,}$`), nil}}
 
 // exampleSteps are the steps of the lines, and what the driver sees of the lock.
-func exampleSteps(prints []exampleLine) []string {
-	steps := []string{"waited"}
-	for _, l := range prints {
+func (r run) exampleSteps() (steps []string) {
+	for _, l := range r.prints {
 		steps = append(steps, l.step)
 	}
-	return append(steps, "free")
+	if r.alone {
+		return steps
+	}
+	return append(append([]string{"waited"}, steps...), "free")
 }
 
 // force releases the lock regardless of its holder.
@@ -95,7 +113,11 @@ func playExample(ctx context.Context, o options, s *stand, r run, number int) (o
 	ctx, cancel := context.WithTimeout(ctx, o.patience)
 	defer cancel()
 	out.run.command = append(slices.Clone(r.command), d.address)
-	out.runExample(ctx, o, d)
+	if r.alone {
+		out.follow(ctx, o, d, nil)
+	} else {
+		out.runExample(ctx, o, d)
+	}
 	out.judge(false)
 	if complaints := d.complaints(); complaints != "" {
 		out.fail("the daemon's log: %s", complaints)
@@ -202,6 +224,9 @@ func exampleRuns() []run {
 		r.as, r.prints = "lock helper", helperLines
 		all = append(all, r)
 	}
+	all = append(all,
+		run{library: "node-redis", as: "example, work", remark: "worker.js", command: []string{"node", "{examples}/worker.js"}, environ: []string{"NODE_PATH={built}/node-redis/node_modules"}, prints: workerLines, alone: true},
+		run{library: "redis-rb", as: "example, queue", remark: "queued.rb", command: []string{"ruby", "{examples}/queued.rb"}, prints: queueLines})
 	for i, r := range all {
 		if r.as == "" {
 			all[i].as = "example"

@@ -7,7 +7,7 @@ import "strings"
 // lockRuns in the order of the table.
 func lockRuns() []run {
 	var all []run
-	for _, language := range [][]run{pythonLocks(), nodeLocks(), goLocks(), javaLocks(), phpLocks(), recordedLocks()} {
+	for _, language := range [][]run{pythonLocks(), nodeLocks(), goLocks(), javaLocks(), rustLocks(), phpLocks(), recordedLocks()} {
 		all = append(all, language...)
 	}
 	for i := range all {
@@ -18,16 +18,20 @@ func lockRuns() []run {
 
 func pythonLocks() []run {
 	var all []run
-	for _, library := range []string{"redis-py", "redis-py-asyncio", "python-redis-lock", "pottery"} {
+	for _, library := range []string{"redis-py", "redis-py-asyncio", "python-redis-lock", "pottery", "aioredlock", "redlock-ng"} {
+		environment := "python-locks"
+		if library == "redlock-ng" { // needs an older redis-py
+			environment = "python-locks-ng"
+		}
 		all = append(all, run{library: library, as: "lock library", command: []string{
-			"{built}/python-locks/bin/python", "-B", "{programs}/python-locks/locks.py", library}})
+			"{built}/" + environment + "/bin/python", "-B", "{programs}/python-locks/locks.py", library}})
 	}
 	return all
 }
 
 func nodeLocks() []run {
 	var all []run
-	for _, library := range []string{"redlock4", "redlock5", "redis-semaphore"} {
+	for _, library := range []string{"redlock4", "redlock5", "redlock-universal", "redis-semaphore"} {
 		all = append(all, run{
 			library: library, as: "lock library, ioredis",
 			command: []string{"node", "{programs}/node-locks/locks.js", library},
@@ -38,13 +42,17 @@ func nodeLocks() []run {
 }
 
 func goLocks() []run {
-	program := func(library, as, remark string) run {
-		return run{library: library, as: "lock library, " + as, remark: remark, command: []string{"{built}/go-locks/locks", library}}
+	program := func(library, as, remark string, arguments ...string) run {
+		return run{library: library, as: "lock library, " + as, remark: remark, command: append([]string{"{built}/go-locks/locks"}, arguments...)}
 	}
+	tests := program("rueidislock", "its own tests", "all of them, unmodified but for the address", "tests", "{built}/go-locks/rueidislock.test")
+	tests.suite = true
 	return []run{
-		program("redsync", "go-redis", ""),
-		program("redislock", "go-redis", ""),
-		program("rueidislock", "DisableCache", "renews by itself: nothing of it expires"),
+		program("redsync", "go-redis", "", "redsync"),
+		program("redislock", "go-redis", "", "redislock"),
+		program("rueidislock", "client tracking", "renews by itself: nothing of it expires", "rueidislock"),
+		program("rueidislock", "DisableCache", "renews by itself: nothing of it expires", "rueidislock-polling"),
+		tests,
 	}
 }
 
@@ -67,6 +75,10 @@ func javaLocks() []run {
 		program("Spring RedisLockRegistry", "Lettuce, PUB_SUB_LOCK", "spring-pubsub", ""),
 		redisson,
 	}
+}
+
+func rustLocks() []run {
+	return []run{{library: "rslock", as: "lock library, redis-rs", command: []string{"{built}/rust-locks/debug/locks"}}}
 }
 
 // phpLocks are Debian's packages, since packagist.org cannot be taken for granted.
@@ -92,6 +104,11 @@ func phpLocks() []run {
 func recordedLocks() []run {
 	return []run{
 		{library: "redlock-rb", as: "lock library, redis-client", recorded: "redlock-rb.txt"},
+		{library: "redlock.rb", as: "lock library, redis-rb", recorded: "redlock-rb-antirez.txt", lacks: "extend"},
 		{library: "php-lock", as: "lock library, 3, phpredis", recorded: "php-lock-3.txt", lacks: "extend"},
+		{library: "php-redis-lock", as: "lock library, php-redis-client", recorded: "php-redis-lock.txt"},
+		{library: "Redis::DistLock", as: "lock library, Redis.pm", recorded: "redis-distlock.txt", remark: "its extend does not compare"},
+		{library: "Deno-Redlock", as: "lock library", recorded: "deno-redlock.txt"},
+		{library: "redis-plus-plus", as: "lock library", recorded: "redis-plus-plus.txt"},
 	}
 }

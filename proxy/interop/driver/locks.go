@@ -15,6 +15,12 @@ import (
 // lockSteps that every program of a lock library reports, in this order.
 var lockSteps = []string{"acquire", "contention", "extend", "release", "expiry", "killed", "close"}
 
+// suiteSteps are those of a library's own tests.
+var suiteSteps = []string{"tests", "close"}
+
+// suitePatience is how much more time than a story these have: they sleep much.
+const suitePatience = 4
+
 // refusedSteps are those of a library that the daemon does not serve.
 var refusedSteps = []string{"refused", "close"}
 
@@ -23,8 +29,10 @@ func (r run) steps() []string {
 	switch {
 	case r.refusal != "":
 		return refusedSteps
+	case r.suite:
+		return suiteSteps
 	case r.example:
-		return exampleSteps(r.prints)
+		return r.exampleSteps()
 	case r.locks:
 		return slices.DeleteFunc(slices.Clone(lockSteps), func(step string) bool { return step == r.lacks })
 	}
@@ -51,7 +59,12 @@ func playLocks(ctx context.Context, o options, s *stand, r run, number int) (out
 		out.problem = err.Error()
 		return out
 	}
-	d, err := startDaemon(own, strconv.Itoa(number), "--master-timeout", lockLate, "--no-ttl", "lease", "--long-ttl", "clamp")
+	settings := []string{"--master-timeout", lockLate, "--no-ttl", "lease", "--long-ttl", "clamp", "--ids-durability", "off"}
+	if r.suite {
+		settings = []string{"--compat-test", "--long-ttl", "clamp"}
+		o.patience *= suitePatience
+	}
+	d, err := startDaemon(own, strconv.Itoa(number), settings...)
 	if err != nil {
 		out.problem = err.Error()
 		return out

@@ -84,6 +84,7 @@ on second
 ! EVALSHA {sha one} 0
 until ":1\r\n"
 wait kill
+! GET a{space}b
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -94,6 +95,7 @@ wait kill
 		{number: 5, step: "acquire", connection: "second", send: bySHA},
 		{number: 6, step: "acquire", connection: "second", send: bySHA, expect: ":1\r\n", again: true},
 		{number: 7, step: "acquire", connection: "second", wait: "kill"},
+		{number: 8, step: "acquire", connection: "second", send: "*2\r\n$3\r\nGET\r\n$3\r\na b\r\n"},
 	}
 	if !slices.Equal(told.exchanges, wanted) {
 		t.Errorf("got  %+v\nwant %+v", told.exchanges, wanted)

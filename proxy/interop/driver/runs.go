@@ -18,10 +18,12 @@ type run struct {
 	remark   string // for the table
 	locks    bool   // a lock library that takes the daemon for one Redis, see locks.go
 	example  bool   // a program of commands/examples, see examples.go
+	suite    bool   // of lock libraries: the tests that it has itself
 	lacks    string // a step of lock libraries that it has no call for
 	refusal  string // how the error begins by which the daemon refuses it
 
 	prints []exampleLine // the lines of an example
+	alone  bool          // an example that waits for no lock
 }
 
 func (r run) name() string {

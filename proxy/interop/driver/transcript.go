@@ -31,7 +31,8 @@ import (
 //	until "+OK\r\n"            the last words again until this comes
 //	wait kill                  as a program says it
 //
-// where {sha NAME} is the script's SHA1 and {text NAME} the script, a word each.
+// where {sha NAME} is the script's SHA1 and {text NAME} the script, a word each, and {space} is
+// a space within a word.
 type exchange struct {
 	number     int // of its line
 	step       string
@@ -126,6 +127,7 @@ func (r *transcriptReader) command(text string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "*%d\r\n", len(words))
 	for _, word := range words {
+		word = strings.ReplaceAll(word, "{space}", " ")
 		if name, isScript := strings.CutPrefix(word, "{text}"); isScript {
 			word = r.scripts[name]
 		} else if strings.ContainsAny(word, "{}") {

@@ -1,5 +1,5 @@
 // Unmodified lock libraries of Go, which use the daemon as one Redis. Argument: redsync,
-// redislock or rueidislock.
+// redislock, rueidislock or rueidislock-polling; or tests, and the program of rueidislock's own.
 package main
 
 import (
@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -91,22 +92,19 @@ func redislockLibrary() library {
 	return library{"github.com/bsm/redislock", take, func() { client.Close() }}
 }
 
-// rueidislockLibrary holds three keys for one name, through one client, and
-// extends them by itself as long as the lock is held.
-func rueidislockLibrary() library {
-	locker := func(ttl time.Duration) rueidislock.Locker {
-		made, err := rueidislock.NewLocker(rueidislock.LockerOption{
-			ClientOption: rueidis.ClientOption{InitAddress: []string{os.Getenv("REDLOCKD_ADDR")}, DisableCache: true},
-			KeyValidity:  ttl, ExtendInterval: ttl / 4, TryNextAfter: ttl / 4, KeyMajority: 2, NoLoopTracking: true,
-		})
-		if err != nil {
-			fail("connect", err)
-		}
-		return made
+// rueidislockLibrary extends its keys by itself as long as the lock is held. Redlockd reports
+// when one of them changes. Without that, three keys for one name are polled.
+func rueidislockLibrary(polls bool) library {
+	made, err := rueidislock.NewLocker(rueidislock.LockerOption{
+		ClientOption: rueidis.ClientOption{InitAddress: []string{os.Getenv("REDLOCKD_ADDR")}, DisableCache: polls},
+		KeyValidity:  20 * time.Second, ExtendInterval: 5 * time.Second, TryNextAfter: 5 * time.Second,
+		KeyMajority: map[bool]int32{false: 1, true: 2}[polls], NoLoopTracking: true,
+	})
+	if err != nil {
+		fail("connect", err)
 	}
-	one := locker(20 * time.Second)
-	take := func(name string, ttl time.Duration) (*lock, error) {
-		ctx, cancel, err := one.TryWithContext(background, name)
+	take := func(name string, _ time.Duration) (*lock, error) {
+		ctx, cancel, err := made.TryWithContext(background, name)
 		if errors.Is(err, rueidislock.ErrNotLocked) {
 			return nil, nil
 		}
@@ -116,11 +114,41 @@ func rueidislockLibrary() library {
 			return err
 		}}, err
 	}
-	return library{"github.com/redis/rueidis", take, one.Close}
+	return library{"github.com/redis/rueidis", take, made.Close}
+}
+
+// ownTests runs the program of rueidislock's tests.
+func ownTests(program string) {
+	fmt.Println("library", version("github.com/redis/rueidis"))
+	output, err := exec.Command(program, "-test.v", "-test.timeout=6m").CombinedOutput()
+	passed := strings.Count(string(output), "    --- PASS")
+	var failed []string
+	for line := range strings.Lines(string(output)) {
+		if strings.Contains(line, "--- FAIL") {
+			failed = append(failed, strings.TrimSpace(line))
+		}
+	}
+	if err != nil || len(failed) > 0 || passed == 0 {
+		fail("tests", fmt.Errorf("%d passed, %v: %q", passed, err, failed))
+	}
+	fmt.Println("ok tests")
+	t := teller{answers: bufio.NewScanner(os.Stdin)}
+	if err := t.wait("gone"); err != nil {
+		fail("close", err)
+	}
+	fmt.Println("ok close")
 }
 
 func main() {
-	made := map[string]func() library{"redsync": redsyncLibrary, "redislock": redislockLibrary, "rueidislock": rueidislockLibrary}[os.Args[1]]()
+	if os.Args[1] == "tests" {
+		ownTests(os.Args[2])
+		return
+	}
+	made := map[string]func() library{
+		"redsync": redsyncLibrary, "redislock": redislockLibrary,
+		"rueidislock":         func() library { return rueidislockLibrary(false) },
+		"rueidislock-polling": func() library { return rueidislockLibrary(true) },
+	}[os.Args[1]]()
 	fmt.Println("library", version(made.module))
 	t := teller{library: made, key: os.Getenv("REDLOCKD_KEY"), answers: bufio.NewScanner(os.Stdin)}
 	for _, step := range []struct {

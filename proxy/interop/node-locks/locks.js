@@ -1,5 +1,5 @@
 // Lock libraries of Node.js, unmodified, that take the daemon for one Redis.
-// Argument: redlock4, redlock5 or redis-semaphore.
+// Argument: redlock4, redlock5, redlock-universal or redis-semaphore.
 'use strict';
 const fs = require('fs');
 const path = require('path');
@@ -33,7 +33,8 @@ async function fails(promise) {
   return false;
 }
 
-// Each is { take(names, ms) → lock or null, extend(lock) → lock, release(lock) }.
+// Each is { take(names, ms) → lock or null, extend(lock) → lock, release(lock) }, and perhaps
+// { keep(name, work) } that holds a lock of its own while work lasts.
 const libraries = {
   redlock4() {
     const Redlock = require('redlock4');
@@ -51,6 +52,31 @@ const libraries = {
       take: (names, ms) => redlock.acquire(names, ms).catch(refused(ExecutionError)),
       extend: (lock) => lock.extend(25000),
       release: (lock) => lock.release(),
+    };
+  },
+  'redlock-universal'() {
+    const universal = require('redlock-universal');
+    const adapter = new universal.IoredisAdapter(client);
+    const manager = new universal.LockManager({ nodes: [adapter], defaultTTL: 20000, defaultRetryAttempts: 0 });
+    const held = (error) => {
+      if (error instanceof universal.LockAcquisitionError) return null;
+      throw error;
+    };
+    const each = async (handles, act) => {
+      for (const handle of handles) check(await act(manager.createSimpleLock(handle.key), handle), 'it is not held');
+      return handles;
+    };
+    return {
+      take: (names, ms) => manager.acquireBatch(names, { ttl: ms }).catch(held),
+      extend: (handles) => each(handles, (lock, handle) => lock.extend(handle, 25000)),
+      release: (handles) => each(handles, (lock, handle) => lock.release(handle)),
+      async keep(name, work) {
+        for (const lock of [
+          universal.createLock({ adapter, key: name, ttl: 1500, retryAttempts: 0 }),
+          universal.createRedlock({ adapters: [adapter], key: name, ttl: 1500, quorum: 1, retryAttempts: 0 }),
+        ]) await lock.using(work);
+        await manager.usingBatch([name, `${name}2`], work, { ttl: 1500 });
+      },
     };
   },
   'redis-semaphore'() {
@@ -86,6 +112,14 @@ async function story() {
   const several = which.startsWith('redlock');
   const names = (name) => (several ? [`${key}:${name}`, `${key}:${name}2`] : [`${key}:${name}`]);
   const one = (name) => [`${key}:${name}`];
+  const kept = async () => { // the work lasts longer than the lease, so the library extends it
+    await library.keep?.(`${key}:d`, async (signal) => {
+      for (let i = 0; i < 8; i++, await pause(500)) {
+        check(!signal.aborted, 'it is lost in mid-work');
+        check(!(await library.take(one('d'), 20000)), 'taken twice');
+      }
+    });
+  };
   let lock = await library.take(names('a'), 20000);
   check(lock, 'it is not taken');
   say('ok acquire');
@@ -93,6 +127,7 @@ async function story() {
   say('ok contention');
   lock = await library.extend(lock);
   check(!(await library.take(one('a'), 20000)), 'taken twice');
+  await kept();
   say('ok extend');
   await library.release(lock);
   lock = await library.take(one('a'), 20000);
@@ -116,6 +151,7 @@ async function story() {
   lock = await library.take(one('c'), 20000);
   check(lock, 'it is not taken with a master less');
   await library.release(lock);
+  await kept();
   say('ok killed');
   client.disconnect();
   await ask('gone');

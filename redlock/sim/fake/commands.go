@@ -9,7 +9,7 @@ import (
 
 // handlers are the commands on the memory.
 var handlers = map[string]func(m *Master, a []string) wire.Reply{
-	"SET": (*Master).set, "GET": (*Master).get, "STRLEN": (*Master).strlen, "DEL": (*Master).del, "UNLINK": (*Master).del,
+	"SET": (*Master).set, "GET": (*Master).get, "MGET": (*Master).mget, "STRLEN": (*Master).strlen, "DEL": (*Master).del, "UNLINK": (*Master).del,
 	"EXISTS": (*Master).exists, "TYPE": (*Master).kindOf,
 	"PTTL": (*Master).pttl, "PEXPIRETIME": (*Master).pexpiretime,
 	"PEXPIREAT": (*Master).pexpireat, "PEXPIRE": (*Master).pexpire, "PERSIST": (*Master).persist,
@@ -103,6 +103,18 @@ func (m *Master) get(a []string) wire.Reply {
 		return null
 	}
 	return Text(v.Text)
+}
+
+func (m *Master) mget(a []string) wire.Reply {
+	out := List()
+	for _, key := range a[1:] {
+		item := null
+		if v, fits := m.typed(key, String); fits && v != nil {
+			item = Text(v.Text)
+		}
+		out.Items = append(out.Items, item)
+	}
+	return out
 }
 
 func (m *Master) strlen(a []string) wire.Reply {

@@ -1,0 +1,338 @@
+// Tracking is CLIENT TRACKING of one connection: its client keeps what it reads, and receives an
+// invalidation when that is no longer so. It is as in Redis: a key is tracked from the reply
+// that showed it until the first invalidation, and what the connection itself changes is
+// invalidated, too, unless it said NOLOOP. Unlike in Redis, a lock that the connection took or
+// was refused is tracked as well.
+
+package commands
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"redlockd/commands/access"
+	"redlockd/redlock"
+)
+
+// trackedCost is what a tracked key takes beside its name and value: 1,200 bytes in package
+// track and below, and the rest here. Tests measure both.
+const trackedCost = 1200 + 400
+
+// Tracking is the state of one connection. Its exported fields are set by CLIENT TRACKING,
+// which is a barrier.
+type Tracking struct {
+	OptIn, OptOut, NoLoop bool
+	Broadcast             bool
+	Prefixes              []string // of Broadcast
+	Redirect              int64    // the connection that receives the messages, 0 = this one
+	// Caching is CLIENT CACHING for the next command: nil = not sent.
+	Caching *bool
+
+	Inspect Inspect
+	MaxKeys int
+	Send    func(keys Reply) // an invalidation of these keys; Nil = all
+	Account func(bytes int)  // of memory that the tracked keys take
+
+	mu     sync.Mutex
+	ended  bool
+	broken bool
+	ends   []func() // what ends with the tracking
+	keys   map[access.HeldKey]*trackedKey
+	bytes  int
+}
+
+// trackedKey is one key until its invalidation.
+type trackedKey struct {
+	seen redlock.Seen
+	stop func() // nil while tracking begins
+}
+
+// begin is called before a command is run, in the order of the connection's commands.
+func (t *Tracking) begin(c *Call) {
+	if c.row.Category == access.CategoryConnection {
+		return
+	}
+	a := &trackedCall{Completer: c.Completer, tracking: t, db: c.Client.DB}
+	switch {
+	case t.Broadcast:
+	case t.Caching != nil:
+		a.keeps = *t.Caching
+	default:
+		a.keeps = !t.OptIn
+	}
+	switch c.row.Name {
+	case "multi", "watch": // it is for the whole transaction
+	default:
+		t.Caching = nil
+	}
+	if slices.Contains(c.row.Flags, "write") {
+		a.suspended = t.suspend(c.Client.DB, c.Args[1:])
+	}
+	c.Completer = a
+}
+
+// suspend ends the tracking of what a command may change itself, until its reply.
+func (t *Tracking) suspend(db int, names []string) (suspended map[redlock.Key]redlock.Seen) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, name := range names {
+		at := access.HeldKey{DB: db, Key: redlock.Key(name)}
+		if k := t.keys[at]; k != nil {
+			t.dropLocked(at, k)
+			if suspended == nil {
+				suspended = map[redlock.Key]redlock.Seen{}
+			}
+			suspended[at.Key] = k.seen
+		}
+	}
+	return suspended
+}
+
+// dropLocked ends the tracking of a key.
+func (t *Tracking) dropLocked(at access.HeldKey, k *trackedKey) {
+	delete(t.keys, at)
+	t.bytes -= k.size(at)
+	if k.stop != nil {
+		k.stop()
+	}
+}
+
+func (k *trackedKey) size(at access.HeldKey) int {
+	return trackedCost + len(at.Key) + len(k.seen.View.Value)
+}
+
+// track tracks what the client has seen of a key. If there are too many, another one is
+// invalidated instead, as in Redis.
+func (t *Tracking) track(db int, key redlock.Key, seen redlock.Seen) {
+	at := access.HeldKey{DB: db, Key: redlock.Key(strings.Clone(string(key)))}
+	seen.View.Value = redlock.Token(strings.Clone(string(seen.View.Value)))
+	k := &trackedKey{seen: seen}
+	var evicted []Reply
+	t.mu.Lock()
+	former := t.keys[at]
+	if t.ended || former != nil && former.seen.Same(&seen) && seen.Lease <= 0 {
+		t.mu.Unlock()
+		return
+	}
+	if former != nil {
+		t.dropLocked(at, former)
+	}
+	for other, k := range t.keys {
+		if len(t.keys) < t.MaxKeys {
+			break
+		}
+		t.dropLocked(other, k)
+		evicted = append(evicted, Bulk(string(other.Key)))
+	}
+	if t.keys == nil {
+		t.keys = map[access.HeldKey]*trackedKey{}
+	}
+	t.keys[at] = k
+	t.bytes += k.size(at)
+	t.mu.Unlock()
+	stop := t.Inspect.Track(db, at.Key, seen, func(lost bool) { t.changed(at, k, lost) })
+	t.mu.Lock()
+	stays := t.keys[at] == k
+	k.stop = stop
+	t.mu.Unlock()
+	if !stays {
+		stop()
+	}
+	if evicted != nil {
+		t.Send(Array(evicted...))
+	}
+}
+
+// changed sends the invalidation of a key, or of all if the masters cannot tell.
+func (t *Tracking) changed(at access.HeldKey, k *trackedKey, lost bool) {
+	t.mu.Lock()
+	if t.keys[at] != k {
+		t.mu.Unlock()
+		return
+	}
+	t.dropLocked(at, k)
+	for other, k := range t.keys {
+		if !lost {
+			break
+		}
+		t.dropLocked(other, k)
+	}
+	t.mu.Unlock()
+	t.account()
+	if lost {
+		t.Send(Nil)
+	} else {
+		t.Send(Array(Bulk(string(at.Key))))
+	}
+}
+
+func (t *Tracking) account() {
+	t.mu.Lock()
+	bytes := t.bytes
+	t.mu.Unlock()
+	t.Account(bytes)
+}
+
+// End ends the tracking without a message.
+func (t *Tracking) End() {
+	t.mu.Lock()
+	t.ended = true
+	for at, k := range t.keys {
+		t.dropLocked(at, k)
+	}
+	ends := t.ends
+	t.ends = nil
+	t.mu.Unlock()
+	for _, end := range ends {
+		end()
+	}
+	t.account()
+}
+
+// Len is how many keys are tracked.
+func (t *Tracking) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.keys)
+}
+
+// OnEnd calls end when the tracking ends, at once if it has ended.
+func (t *Tracking) OnEnd(end func()) {
+	t.mu.Lock()
+	ended := t.ended
+	if !ended {
+		t.ends = append(t.ends, end)
+	}
+	t.mu.Unlock()
+	if ended {
+		end()
+	}
+}
+
+// BreakRedirect notes that the connection has ended which received the messages, and tells the
+// client, as Redis does.
+func (t *Tracking) BreakRedirect(c *Client) {
+	t.mu.Lock()
+	t.broken = true
+	t.mu.Unlock()
+	if c.Push != nil {
+		c.Push(Reply{Kind: KindPush, Items: []Reply{Bulk("tracking-redir-broken"), Int(t.Redirect)}}, false)
+	}
+}
+
+// RedirectBroken reports whether that has happened.
+func (t *Tracking) RedirectBroken() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.broken
+}
+
+// trackedCall stands before the Completer of a call whose client tracks: tracking begins when the
+// reply is written, so that no invalidation overtakes it.
+type trackedCall struct {
+	Completer
+	tracking  *Tracking
+	db        int
+	keeps     bool                         // what the client sees is tracked
+	suspended map[redlock.Key]redlock.Seen // what was tracked of keys that the call may change
+
+	mu   sync.Mutex
+	seen []seenKey
+}
+
+type seenKey struct {
+	key   redlock.Key
+	seen  redlock.Seen
+	at    time.Time
+	freed bool // the call released the lock
+}
+
+// Saw notes what the client will have seen of a key with the reply to the call. If err is
+// that the masters could not decide, the client is notified when they can. After any other
+// error it has seen nothing.
+func (c *Call) Saw(key redlock.Key, seen redlock.Seen, err error) {
+	if err != nil {
+		if code := Code(err); code != "NOQUORUM" && code != "EXPIRED" {
+			return
+		}
+		seen = redlock.Seen{Undecided: true}
+	}
+	c.note(seenKey{key: key, seen: seen})
+}
+
+// SawHeld is Saw for a lock that the client has with this token, for that long.
+func (c *Call) SawHeld(key redlock.Key, token redlock.Token, validity time.Duration) {
+	if _, tracked := c.Completer.(*trackedCall); tracked {
+		c.note(seenKey{key: key, seen: redlock.Seen{View: redlock.View{Kind: "string", Value: token}, Lease: validity}, at: time.Now()})
+	}
+}
+
+// Freed notes that the call released a lock. What then becomes of it is not tracked.
+func (c *Call) Freed(key redlock.Key) {
+	c.note(seenKey{key: key, seen: redlock.Seen{View: redlock.View{Kind: "none"}}, freed: true})
+}
+
+func (c *Call) note(one seenKey) {
+	if a, ok := c.Completer.(*trackedCall); ok {
+		a.mu.Lock()
+		a.seen = append(a.seen, one)
+		a.mu.Unlock()
+	}
+}
+
+// Complete implements Completer.
+func (a *trackedCall) Complete(r Reply) {
+	a.mu.Lock()
+	nothing := len(a.seen) == 0 && len(a.suspended) == 0
+	a.mu.Unlock()
+	if nothing {
+		a.Completer.Complete(r)
+	} else {
+		a.CompleteDeferred(Later(func() Reply { return r }))
+	}
+}
+
+// CompleteDeferred implements Completer.
+func (a *trackedCall) CompleteDeferred(d DeferredReply) {
+	a.Completer.CompleteDeferred(trackedReply{d, a})
+}
+
+type trackedReply struct {
+	DeferredReply
+	call *trackedCall
+}
+
+func (d trackedReply) Reply() Reply {
+	reply := d.DeferredReply.Reply()
+	d.call.settle()
+	return reply
+}
+
+// settle tracks what the client sees now, and what it had seen of keys that the call left alone.
+func (a *trackedCall) settle() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t := a.tracking
+	for _, one := range a.seen {
+		former, was := a.suspended[one.key]
+		delete(a.suspended, one.key)
+		if was && !t.NoLoop && !one.seen.Undecided && !former.Same(&one.seen) {
+			t.Send(Array(Bulk(string(one.key))))
+		}
+		if (a.keeps || was && one.seen.Undecided) && !one.freed {
+			if one.seen.Lease > 0 {
+				one.seen.Lease = max(one.seen.Lease-time.Since(one.at), 1)
+			}
+			t.track(a.db, one.key, one.seen)
+		}
+	}
+	for key, seen := range a.suspended {
+		seen.Lease = 0 // the call may have changed it
+		t.track(a.db, key, seen)
+	}
+	if len(a.seen) > 0 {
+		t.account()
+	}
+}

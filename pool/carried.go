@@ -1,0 +1,52 @@
+// Carried: the configuration that a master carries, for operators.
+
+package pool
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"redlockd/pool/admission"
+)
+
+// carried is what stood at a master's seal at the last look.
+type carried struct {
+	at time.Duration // 0 = never
+	admission.Carried
+}
+
+// compare is the epoch that a master carries, and how its configuration compares with that of a
+// daemon of this group.
+func (c *carried) compare(own, group, name string) (epoch int64, word string) {
+	epoch = admission.EpochOf(c.Mark)
+	switch now := c.Stored.Now; {
+	case c.at == 0 || own == "":
+		return epoch, ""
+	case c.Fingerprint == "":
+		return epoch, "none"
+	case c.Ours && c.Mark == own:
+		return epoch, configurationCurrent
+	case now == nil || now.Mark() != c.Mark || now.Group != group || epoch == admission.EpochOf(own):
+		return epoch, "other"
+	case c.hasLeft(name):
+		return epoch, "left"
+	case epoch > admission.EpochOf(own):
+		return epoch, "newer"
+	}
+	return epoch, "stale"
+}
+
+// hasLeft reports whether the master carries a configuration whose list is without it.
+func (c *carried) hasLeft(name string) bool {
+	now := c.Stored.Now
+	return now != nil && now.Mark() == c.Mark && !slices.ContainsFunc(now.Masters, func(m Master) bool { return m.Name == name })
+}
+
+// leftText is that a change has left the master out, for people.
+func (c *carried) leftText(name string) string {
+	if !c.hasLeft(name) {
+		return ""
+	}
+	return fmt.Sprintf("; this master left the group at epoch %d", c.Stored.Now.Epoch)
+}

@@ -1,0 +1,89 @@
+// Report: the state of a master, and of the daemons on it, for operators.
+
+package pool
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"redlockd/pool/admission"
+)
+
+// Status is one master as this daemon sees it now, for errors, INFO and logs.
+type Status struct {
+	Name            string        // as configured
+	Address         string        // host:port or socket path
+	State           string        // "voting", "quarantined", "failing", "suspect", "dialing", "down", "refused", "draining", "drained"
+	Detail          string        // the reason: "connection refused", "restarted, votes in 12.3s"
+	Since           time.Duration // age of this state
+	Left            time.Duration // of the quarantine, 0 in other states
+	RunID           string        // "" until admitted
+	Version         string        // of the server
+	Durable         bool          // appendonly yes, appendfsync always
+	Queued          int           // operations waiting for the next flush
+	PendingReleases int           // releases this master has not acknowledged yet
+	Epoch           int64         // of the configuration that it carried at the last look, 0 = none
+	// Configuration compares that with this daemon's: "current", "stale", "newer", "left" (the
+	// master is not in the list that it carries), "other" (another group, or a change that
+	// lost) or "none". "" if one of the two is not known.
+	Configuration string
+}
+
+func (s Status) phrase() string {
+	if s.Detail == "" {
+		return s.named() + " " + s.State
+	}
+	return fmt.Sprintf("%s %s (%s)", s.named(), s.State, s.Detail)
+}
+
+// named is the name with the address, unless they are the same.
+func (s Status) named() string {
+	if s.Name != s.Address && s.Address != "" {
+		return s.Name + "=" + s.Address
+	}
+	return s.Name
+}
+
+// Epoch is that of the daemon's configuration, 0 while no master has shown that it carries it.
+func Epoch(reports []MasterReport) int64 {
+	for i := range reports {
+		if reports[i].Configuration == configurationCurrent {
+			return reports[i].Epoch
+		}
+	}
+	return 0
+}
+
+// configurationCurrent is a Status.Configuration: the daemon's own.
+const configurationCurrent = "current"
+
+// MasterReport is one master with all that is measured of it.
+type MasterReport struct {
+	Status
+	Group    string        // of several groups; "" = there is one
+	Role     string        // "master" while it is connected, "" otherwise
+	InFlight int           // operations sent and not answered
+	RTT      Histogram     // of flushes, heartbeats included
+	Clock    time.Duration // how far its clock is ahead of the masters' median, while it is connected
+	Votes    Votes
+	Daemons  []Daemon // that it listed last, while it is connected
+}
+
+// Daemons merges the lists of the masters, each daemon with the newest of its epochs.
+func Daemons(reports []MasterReport) (all []Daemon) {
+	for i := range reports {
+		all = admission.MergeDaemons(all, reports[i].Daemons...)
+	}
+	return all
+}
+
+// StaleDaemons are those with a former epoch, or with none.
+func (r *MasterReport) StaleDaemons() []Daemon { return stale(r.Daemons, r.Epoch) }
+
+// StaleDaemons are those of all masters.
+func StaleDaemons(reports []MasterReport) []Daemon { return stale(Daemons(reports), Epoch(reports)) }
+
+func stale(all []Daemon, epoch int64) []Daemon {
+	return slices.DeleteFunc(slices.Clone(all), func(d Daemon) bool { return d.Epoch >= epoch })
+}

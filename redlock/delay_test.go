@@ -1,0 +1,186 @@
+package redlock
+
+// delay_test.go: locks whose key stays taken for a while after the validity, LockRequest.Delay.
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"redlockd/redlock/events"
+)
+
+const delayTTL, delay = 20 * time.Second, 10 * time.Second
+
+// lastsUntil moves the clock through the rest of a lock's time: the key is held just before the
+// end of its copies, and free a little later.
+func (d *pureDaemon) lastsUntil(c *stillClock, what string, ends time.Duration) {
+	d.t.Helper()
+	d.quiet()
+	c.move(ends + beyondLease - c.Now())
+	if _, err := d.lock(LockRequest{Key: "k", TTL: time.Minute}); !errors.Is(err, ErrHeld) {
+		d.t.Errorf("%s: %v while the delay runs, want that it is held", what, err)
+	}
+	d.quiet()
+	c.move(2 * rounding)
+	g := d.take(LockRequest{Key: "k", TTL: time.Minute})
+	d.quiet()
+	if was, err := d.unlock(UnlockRequest{Key: "k", Token: g.Token}); !was || err != nil {
+		d.t.Fatal(was, err)
+	}
+}
+
+// The clock is the daemon's and the masters'. It stands still until it is moved.
+func TestDelay_TheKeyStaysTakenForItAfterTheValidityInEveryMode(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]LockRequest{
+		"plain": {}, "a caller's token": {Token: "12345678"}, "a reader": {Mode: Shared}, "a permit": {Mode: Permits, Limit: 1},
+		"several keys": {More: []Key{"l"}}, "FAIR": {Fair: true},
+	} {
+		c := newStillClock()
+		d := newPunctualDaemonWith(t, c)
+		j := listen(t, d.Locker)
+		r.Key, r.TTL, r.Delay, r.Meta = "k", delayTTL, delay, "who"
+		began := c.Now()
+		g := d.take(r)
+		if g.Validity() > delayTTL {
+			t.Errorf("%s: valid for %v: the delay is not the holder's", name, g.Validity())
+		}
+		d.quiet()
+		c.move(delayTTL + delay/2)
+		if _, err := d.extend(ExtendRequest{Key: "k", Token: g.Token, TTL: delayTTL}); !errors.Is(err, ErrNotHeld) {
+			t.Errorf("%s: extended while the delay runs: %v", name, err)
+		}
+		shown := make(chan LockView, 1)
+		d.ReadLock(0, "k", func(v LockView, err error) { shown <- v })
+		if v := <-shown; v.State != LockHeld || len(v.Holders) != 1 || v.Holders[0].Note == nil {
+			t.Errorf("%s: shown as %+v while the delay runs, want held, with its note", name, v)
+		}
+		j.has(t, "k", tale(events.Acquired, g.Fence))
+		d.lastsUntil(c, name, began+delayTTL+delay)
+	}
+}
+
+func TestDelay_AnExtensionKeepsItOrNamesIt(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ granted, named, lasts time.Duration }{
+		"that of the grant":         {delay, 0, delay},
+		"a longer one":              {delay, 2 * delay, 2 * delay},
+		"of a lock without one":     {0, delay, delay},
+		"none":                      {0, 0, 0},
+		"as long as max-ttl leaves": {30 * time.Second, 0, 20 * time.Second}, // of max-ttl, 40 s are the extension's
+	} {
+		c := newStillClock()
+		d := newPunctualDaemonWith(t, c)
+		g := d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: test.granted})
+		d.quiet()
+		c.move(delayTTL / 2)
+		d.quiet()
+		began, ttl := c.Now(), delayTTL
+		if test.granted+ttl > 40*time.Second {
+			ttl = 2 * ttl
+		}
+		if _, err := d.extend(ExtendRequest{Key: "k", Token: g.Token, TTL: ttl, Delay: test.named}); err != nil {
+			t.Fatal(err)
+		}
+		d.lastsUntil(c, name, began+ttl+test.lasts)
+	}
+}
+
+func TestDelay_ACopyThatIsRepairedHasItToo(t *testing.T) {
+	t.Parallel()
+	c := newStillClock()
+	d := newPunctualDaemonWith(t, c)
+	g := d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: delay})
+	d.quiet()
+	d.engine.Pool.Embedded().At(0).Server().Del("k")
+	if _, err := d.extend(ExtendRequest{Key: "k", Token: g.Token, TTL: delayTTL}); err != nil {
+		t.Fatal(err)
+	}
+	d.quiet()
+	if left := d.engine.Pool.Embedded().At(0).TTL("k"); left < delayTTL+delay-delayTTL/100-2*time.Millisecond {
+		t.Errorf("the copy that came back lasts %v", left)
+	}
+}
+
+func TestDelay_AReleaseDeletesAtOnce(t *testing.T) {
+	t.Parallel()
+	c := newStillClock()
+	d := newPunctualDaemonWith(t, c)
+	for _, hold := range []*HoldTerms{nil, {OnEnd: func(Grant, error) {}}} {
+		g := d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: delay, Hold: hold})
+		d.quiet()
+		if was, err := d.unlock(UnlockRequest{Key: "k", Token: g.Token}); !was || err != nil {
+			t.Fatal(was, err)
+		}
+		g = d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: delay})
+		d.quiet()
+		d.GiveBack(g) // its client has not read that it holds the lock
+		d.quiet()
+		if len(d.copies("k")) > 0 {
+			t.Error("a grant that was given back is still there")
+		}
+	}
+}
+
+// A client whose connection has ended, or whose lock was lost, may be at work.
+func TestDelay_TheEndOfAHoldLeavesTheDelay(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(d *pureDaemon, c *stillClock, g Grant) (from time.Duration){
+		"its connection ends": func(_ *pureDaemon, c *stillClock, g Grant) time.Duration {
+			g.Hold.End()
+			return c.Now()
+		},
+		"its max-ms is over": func(d *pureDaemon, c *stillClock, g Grant) time.Duration {
+			c.move(delayTTL + time.Millisecond - c.Now() + g.Began())
+			eventually(d.t, "it ends", func() bool { return d.Holds() == 0 })
+			return g.Began() + delayTTL
+		},
+	} {
+		c := newStillClock()
+		d := newPunctualDaemonWith(t, c)
+		over := make(chan error, 1)
+		terms := &HoldTerms{MaxTime: delayTTL / 4, OnEnd: func(_ Grant, reason error) { over <- reason }}
+		g := d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: delay, Hold: terms})
+		d.quiet()
+		c.move(time.Second)
+		from := end(d, c, g)
+		receive(t, over)
+		d.lastsUntil(c, name, from+delay)
+	}
+}
+
+// The holder of the token has extended the lease through another daemon, and relies on that.
+func TestDelay_ALostHoldSparesCopiesOfALaterExtension(t *testing.T) {
+	t.Parallel()
+	c := newStillClock()
+	d := newPunctualDaemonWith(t, c)
+	over := make(chan error, 1)
+	d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: delay, Hold: &HoldTerms{
+		MaxTime: delayTTL / 4, OnEnd: func(_ Grant, reason error) { over <- reason },
+	}})
+	d.quiet()
+	d.onMasters(func(lane int) { d.engine.Pool.Embedded().At(lane).SetTTL("k", 50*time.Second) })
+	c.move(delayTTL)
+	receive(t, over)
+	d.quiet()
+	d.onMasters(func(lane int) {
+		if left := d.engine.Pool.Embedded().At(lane).TTL("k"); left != 50*time.Second-delayTTL {
+			t.Errorf("master %d: %v left, want %v", lane, left, 50*time.Second-delayTTL)
+		}
+	})
+}
+
+func TestDelay_ARenewedHoldKeepsIt(t *testing.T) {
+	t.Parallel()
+	c := newStillClock()
+	d := newPunctualDaemonWith(t, c)
+	g := d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: delay, Hold: &HoldTerms{OnEnd: func(Grant, error) {}}})
+	d.quiet()
+	began := d.Counters().Extended
+	c.move(delayTTL / 2)
+	eventually(t, "it is renewed", func() bool { return d.Counters().Extended > began })
+	renewed := c.Now()
+	g.Hold.Abandon(nil) // it runs out
+	d.lastsUntil(c, "renewed", renewed+delayTTL+delay)
+}
