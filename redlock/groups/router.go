@@ -297,17 +297,17 @@ func (r *Router) Reports(db int) (all []redlock.MasterReport) {
 }
 
 func (r *Router) DrainMaster(name string) error {
-	return r.onMaster(func(l *redlock.Locker) error { return l.DrainMaster(name) })
+	return onMaster(r.groups, func(l *redlock.Locker) error { return l.DrainMaster(name) })
 }
 
 func (r *Router) UndrainMaster(name string) error {
-	return r.onMaster(func(l *redlock.Locker) error { return l.UndrainMaster(name) })
+	return onMaster(r.groups, func(l *redlock.Locker) error { return l.UndrainMaster(name) })
 }
 
 // onMaster tries the groups until one has the master.
-func (r *Router) onMaster(do func(*redlock.Locker) error) error {
+func onMaster(all []Group, do func(*redlock.Locker) error) error {
 	var none *pool.NoMaster
-	for _, g := range r.groups {
+	for _, g := range all {
 		err := do(g.Locker)
 		lacks, ok := errors.AsType[*pool.NoMaster](err)
 		switch {

@@ -36,7 +36,7 @@ type several struct {
 }
 
 // split returns the keys by group, in ascending order of the groups.
-func (r *Router) split(keys []redlock.Key) (parts [][]redlock.Key) {
+func split(r *Router, keys []redlock.Key) (parts [][]redlock.Key) {
 	byGroup := make([][]redlock.Key, len(r.groups))
 	for _, key := range keys {
 		i := r.indexOf(key)
@@ -59,7 +59,7 @@ func (r *Router) lockSeveral(q redlock.LockRequest, done redlock.LockDone) (leav
 		q.Token = redlock.NewToken()
 	}
 	s := &several{router: r, request: q, done: done, end: r.clock.Now() + q.Wait}
-	for _, keys := range r.split(append([]redlock.Key{q.Key}, q.More...)) {
+	for _, keys := range split(r, append([]redlock.Key{q.Key}, q.More...)) {
 		part := q
 		part.Part, part.Key, part.More = true, keys[0], keys[1:]
 		s.parts = append(s.parts, part)
@@ -187,7 +187,7 @@ func (s *several) onFree(locker *redlock.Locker, rest []redlock.Key) redlock.Awa
 // extendSeveral extends in all groups. If the token does not hold all keys, some of them may last
 // longer now, which promises nothing.
 func (r *Router) extendSeveral(b *redlock.Batch, q redlock.ExtendRequest, done redlock.ExtendDone) {
-	parts := r.split(append([]redlock.Key{q.Key}, q.More...))
+	parts := split(r, append([]redlock.Key{q.Key}, q.More...))
 	var shortest redlock.Grant
 	notHeld := false
 	each := gather(len(parts), func(err error) {
