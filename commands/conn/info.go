@@ -147,33 +147,14 @@ func (h *handlers) infoDropin(p *infoPage) {
 
 // infoMasters shows the masters as the lanes of this client's database see them.
 func (h *handlers) infoMasters(p *infoPage) {
-	masters, voting := h.deps.Masters.Reports(p.db), 0
-	for i := range masters {
-		if masters[i].State == "voting" {
-			voting++
-		}
-	}
+	masters := h.deps.Masters.Reports(p.db)
 	p.line("masters", len(masters))
-	p.line("masters_voting", voting)
+	p.line("masters_voting", voting(masters))
 	p.line("configuration_epoch", pool.Epoch(masters))
 	infoGroups(p, masters)
 	figures(commands.SectionMasters)(p)
 	for i := range masters {
 		p.line(fmt.Sprintf("master%d", i), masterFields(&masters[i]))
-	}
-}
-
-// infoGroups shows several groups, each in a line of name=value pairs.
-func infoGroups(p *infoPage, masters []redlock.MasterReport) {
-	for number := 0; len(masters) > 0 && masters[0].Group != ""; number++ {
-		name, n, voting := masters[0].Group, 0, 0
-		for ; n < len(masters) && masters[n].Group == name; n++ {
-			if masters[n].State == "voting" {
-				voting++
-			}
-		}
-		p.line(fmt.Sprintf("group%d", number), fmt.Sprintf("name=%s,masters=%d,voting=%d,needed=%d,epoch=%d", commands.Field(name), n, voting, pool.Quorum(n), pool.Epoch(masters[:n])))
-		masters = masters[n:]
 	}
 	daemons := pool.Daemons(masters)
 	p.line("daemons", len(daemons))
@@ -181,6 +162,26 @@ func infoGroups(p *infoPage, masters []redlock.MasterReport) {
 	for i, d := range daemons {
 		p.line(fmt.Sprintf("daemon%d", i), fmt.Sprintf("name=%s,address=%s,epoch=%d", commands.Field(d.Name), commands.Field(d.Address), d.Epoch))
 	}
+}
+
+// infoGroups shows several groups, each in a line of name=value pairs.
+func infoGroups(p *infoPage, masters []redlock.MasterReport) {
+	for i, group := range pool.ByGroup(masters) {
+		if name := group[0].Group; name != "" {
+			p.line(fmt.Sprintf("group%d", i), fmt.Sprintf("name=%s,masters=%d,voting=%d,needed=%d,epoch=%d",
+				commands.Field(name), len(group), voting(group), pool.Quorum(len(group)), pool.Epoch(group)))
+		}
+	}
+}
+
+// voting counts the masters that vote.
+func voting(masters []redlock.MasterReport) (n int) {
+	for i := range masters {
+		if masters[i].State == "voting" {
+			n++
+		}
+	}
+	return n
 }
 
 // masterFields is one master in a line of name=value pairs.

@@ -85,26 +85,22 @@ func (r *Record) Poll(reports []redlock.MasterReport, undecided int64, now time.
 
 // diagnoseGroups builds one headline of the masters of all groups.
 func diagnoseGroups(reports []redlock.MasterReport, masters histories, undecided int64, now time.Time) Headline {
-	h, groups, bad := Headline{Level: LevelGood}, 0, 0
-	for rest := reports; len(rest) > 0; groups++ {
-		n := slices.IndexFunc(rest, func(m redlock.MasterReport) bool { return m.Group != rest[0].Group })
-		if n < 0 {
-			n = len(rest)
-		}
-		if rest[0].Group == "" {
-			return diagnose(reports, masters, pool.Quorum(n), undecided, now)
-		}
-		one := diagnose(rest[:n], masters, pool.Quorum(n), 0, now)
+	groups := pool.ByGroup(reports)
+	if len(groups) < 2 {
+		return diagnose(reports, masters, pool.Quorum(len(reports)), undecided, now)
+	}
+	h, bad := Headline{Level: LevelGood}, 0
+	for _, group := range groups {
+		one := diagnose(group, masters, pool.Quorum(len(group)), 0, now)
 		if one.Level == LevelBad {
 			bad++
 		}
 		for _, line := range one.Lines {
-			h.warn("Group %s: %s", rest[0].Group, line)
+			h.warn("Group %s: %s", group[0].Group, line)
 		}
-		rest = rest[n:]
 	}
 	h.warnUndecided(undecided)
-	if bad == groups && bad > 0 {
+	if bad == len(groups) {
 		h.Level = LevelBad
 	}
 	return h
