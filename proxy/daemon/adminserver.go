@@ -46,14 +46,14 @@ func (a *adminServer) measure(locks commands.Locks) commands.Locks {
 }
 
 // listen opens the address; requests are served only after serve.
-func (a *adminServer) listen(locker *fleet, users *access.Users, table *commands.Table, stats *dropin.Stats,
+func (a *adminServer) listen(groups *fleet, users *access.Users, table *commands.Table, stats *dropin.Stats,
 	snapshot func() commands.Snapshot, logger *slog.Logger,
 ) error {
 	if a == nil {
 		return nil
 	}
 	sources := admin.Sources{
-		Version: cli.Version(), Locks: locker, Groups: locker.groups, Snapshot: snapshot, Latencies: a.grants, Dropin: stats.List,
+		Version: cli.Version(), Locks: groups.engine, Groups: groups.groups, Snapshot: snapshot, Latencies: a.grants, Dropin: stats.List,
 		Warning: a.config.BootstrapWarning,
 	}
 	server, err := admin.New(admin.Options{
@@ -61,7 +61,7 @@ func (a *adminServer) listen(locker *fleet, users *access.Users, table *commands
 		TLS:     func() (*tls.Config, error) { return clientTLS(a.config).Load() },
 		Sources: sources,
 		Ready: func(group string) (int, string) {
-			status, why := locker.ready(group)
+			status, why := groups.ready(group)
 			return status, why + bootstrapNote(a.config)
 		},
 	})

@@ -114,11 +114,12 @@ func newTable(deps commands.Deps) *commands.Table {
 func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger *slog.Logger) error {
 	began := time.Now()
 	defer warn(config, logger)()
-	locker, err := newFleet(ctx, config, logger)
+	groups, err := newFleet(ctx, config, logger)
 	if err != nil {
 		return err
 	}
-	defer locker.close()
+	defer groups.close()
+	locker := groups.engine // with one group its Locker itself
 	users, scripts, err := accessControl(config)
 	if err != nil {
 		return err
@@ -149,7 +150,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 		deps.Traces = tracer.Counts
 	}
 	table := newTable(deps)
-	if err := endpoint.listen(locker, users, table, stats, deps.Snapshot, logger); err != nil {
+	if err := endpoint.listen(groups, users, table, stats, deps.Snapshot, logger); err != nil {
 		return err
 	}
 	// After the last client received its reply, only copies of failed attempts remain

@@ -38,7 +38,7 @@ type engine interface {
 
 // fleet is the masters of all groups and the engine on them.
 type fleet struct {
-	engine
+	engine engine
 	groups []admin.Group
 	pools  []*pool.Pool
 }
@@ -95,9 +95,15 @@ func newFleet(ctx context.Context, config configs.Config, logger *slog.Logger) (
 	return f, err
 }
 
-// bootstrapIfBlank bootstraps the groups that are new, if the others have the slots of this map.
+// bootstrapIfBlank bootstraps the groups that are new, if the others have the slots of this map. If
+// one of them is out of reach, the others are served as they are.
 func bootstrapIfBlank(ctx context.Context, options []pool.Options) error {
-	if err := setup.CheckSlots(ctx, options...); err != nil {
+	err := setup.CheckSlots(ctx, options...)
+	if errors.Is(err, setup.ErrUnread) {
+		options[0].Logger.Warn("--bootstrap has no effect", "err", err.Error())
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	for _, o := range options {

@@ -191,6 +191,21 @@ func TestGroups_AnotherMapIsRefused(t *testing.T) {
 			t.Errorf("master %d of the blank group has %q", i, keys)
 		}
 	}
+	groups[0][0].Kill()
+	groups[0][1].Kill()
+	path = mapFile(t, [2][]*faulty.Server{groups[0], third}, 8191)
+	if code, output := typed(t, nil, "bootstrap", "--config", path, "--group", "g2"); code != cli.ExitRuntime || !strings.Contains(output, "only 1 masters of group g1 answer, 2 are needed") {
+		t.Errorf("bootstrap beside a group that is out of reach: code %d:\n%s", code, output)
+	}
+	dial(t, serveHere(t, nil, "--config", path, "--bootstrap")).awaitMaster(t, 0, "down")
+	for i, s := range third {
+		if keys := s.Keys(); len(keys) > 0 {
+			t.Errorf("master %d of the blank group has %q", i, keys)
+		}
+	}
+	groups[0][0].Restart()
+	groups[0][1].Restart()
+	path = mapFile(t, groups, 8191)
 	if code, output := typed(t, nil, "quarantine", "g2-b", "--config", path); code != cli.ExitOK || strings.Contains(output, "g1") {
 		t.Errorf("quarantine: code %d:\n%s", code, output)
 	}
