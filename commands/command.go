@@ -69,12 +69,11 @@ func (a Arity) redis() int64 {
 // always is the barrier of commands that change what later ones mean.
 func always([]string) bool { return true }
 
-// Named reports whether the first argument, if there is one, names a lock, a
+// Named reports whether the first argument, if there is one, is the name of a lock, a
 // counter or a piece of work.
-func (c *Command) Named() bool { return len(c.Args) > 0 && c.Args[0].Kind == arg.KindKey }
-
-// keyed reports whether every call of the command names one.
-func (c *Command) keyed() bool { return c.Named() && !c.Args[0].Optional }
+func (c *Command) Named() bool {
+	return len(c.Args) > 0 && c.Args[0].Kind == arg.KindKey && !c.Args[0].Within
+}
 
 // wrongArity is the caller's mistake of too few or too many words.
 func (c *Command) wrongArity() error {

@@ -7,6 +7,7 @@
 package commands
 
 import (
+	"slices"
 	"strings"
 
 	"redlockd/commands/access"
@@ -46,6 +47,7 @@ func documentsOf(rows []*Command) Reply {
 // CommandRow is the row of COMMAND.
 func CommandRow() *Command {
 	names := arg.Optional(arg.Multiple(arg.Text("command-name")))
+	words := []arg.Spec{arg.Text("command"), arg.Multiple(arg.Text("arg"))}
 	ofInfo := func(name string, arity Arity, summary string, handle Handler, args ...arg.Spec) *Command {
 		return OfCategory(access.CategoryInfo, Connection(name, arity, summary, handle, args...))
 	}
@@ -59,6 +61,10 @@ func CommandRow() *Command {
 			}
 			return c.Reply(documentsOf(c.table.named(c.Args[2:])))
 		}, names),
+		Connection("getkeys", AtLeast(4), "The names in a command.",
+			getKeys(func(_ *Command, key string) Reply { return Bulk(key) }), words...),
+		Connection("getkeysandflags", AtLeast(4), "The names in a command, each with what it does to them.",
+			getKeys(func(row *Command, key string) Reply { return Array(Bulk(key), keyFlags(row)) }), words...),
 		ofInfo("info", AtLeast(2), "Arity, flags and keys of commands.", func(c *Call) error {
 			if len(c.Args) == 2 {
 				return all(c)
@@ -86,25 +92,14 @@ func (t *Table) named(names []string) []*Command {
 // entry has ten elements: name, arity, flags, first key, last key, step,
 // categories, tips, key specifications, subcommands.
 func entry(row *Command) Reply {
-	first, specs := int64(0), Array()
-	if row.keyed() {
-		first, specs = 1, Array(keySpec())
+	spec, flags := keySpecOf(row), row.Flags
+	if spec.counted {
+		flags = append(slices.Clip(flags), "movablekeys")
 	}
+	first, last, step := spec.positions(row)
 	return Array(
-		Bulk(row.Full), Int(row.Arity.redis()), statuses(row.Flags),
-		Int(first), Int(first), Int(first),
-		statuses([]string{"@" + row.Category}), Array(), specs, entriesOf(row.Parts),
-	)
-}
-
-// keySpec: one key, the first argument, read and changed.
-func keySpec() Reply {
-	begin := Map(Bulk("type"), Bulk("index"), Bulk("spec"), Map(Bulk("index"), Int(1)))
-	reach := Map(Bulk("lastkey"), Int(0), Bulk("keystep"), Int(1), Bulk("limit"), Int(0))
-	return Map(
-		Bulk("flags"), statuses([]string{"RW", "access", "update"}),
-		Bulk("begin_search"), begin,
-		Bulk("find_keys"), Map(Bulk("type"), Bulk("range"), Bulk("spec"), reach),
+		Bulk(row.Full), Int(row.Arity.redis()), statuses(flags), first, last, step,
+		statuses([]string{"@" + row.Category}), Array(), spec.describe(row), entriesOf(row.Parts),
 	)
 }
 

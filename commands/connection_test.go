@@ -67,7 +67,7 @@ func TestRESET_MakesTheConnectionAsGoodAsNew(t *testing.T) {
 		> SELECT 4
 		< +OK
 		> DUNLOCK a
-		< -ERR this connection holds nothing on 'a' in database 4, give the token; syntax: DUNLOCK key [token [KEEP ms]]
+		< -ERR this connection holds nothing on 'a' in database 4, give the token; syntax: DUNLOCK key [token [KEEP ms | REENTRANT]]
 		> RESET x
 		< -ERR wrong number of arguments for 'reset' command
 	`)

@@ -13,6 +13,7 @@ import (
 	"redlockd/commands/dropin"
 	"redlockd/pool"
 	"redlockd/redlock"
+	"redlockd/redlock/slots"
 )
 
 // Locks decides the lock commands on a quorum of masters. Every operation
@@ -67,6 +68,8 @@ type Inspect interface {
 	ListLocks(redlock.Listing, func(redlock.LockPage, error))
 	Waiting(db int, wanted func(redlock.Key) bool, most int) (list []redlock.Waiting, all int)
 	Force(redlock.ForceRequest, func(bool, error))
+	// Describe replaces the META of a holder; false if the token does not hold the key.
+	Describe(id redlock.Lease, meta string, done func(bool, error))
 	// Revoke notifies the connections that hold a key, and returns how many of this daemon do.
 	Revoke(db int, key redlock.Key, text string) int
 	// Listen calls onEvent for every event of a database's locks, one at a time, until
@@ -89,6 +92,7 @@ type Masters interface {
 	EventCounts() redlock.EventCounts
 	InFlight() int // operations that have not been answered yet
 	Waiters() int  // requests that wait
+	Tracked() int  // keys that clients track
 	Holds() int    // leases that are renewed
 }
 
@@ -137,6 +141,8 @@ type Deps struct {
 	CompatTest  bool        // --compat-test; false: FLUSHDB, plain SET and their like are not served
 	Inspect     Inspect     // nil: DINFO, DLOCKS, DWAITERS and DFORCE are not served, subscribers receive nothing
 	Masters     Masters     // nil: DMASTERS is not served, INFO leaves out the sections Locks and Masters
+
+	Cluster func() slots.Division // nil: the daemon is no node of a cluster, --cluster-announce
 
 	KeyPrefix string        // stands before every key on the masters, --key-prefix
 	Databases int           // SELECT accepts 0 … Databases−1; 0 means 16

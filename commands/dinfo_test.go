@@ -26,7 +26,9 @@ type fakeInspect struct {
 	listing redlock.Listing
 	force   redlock.ForceRequest
 	revoked []string
-	most    int
+
+	described []string
+	most      int
 }
 
 func (f *fakeInspect) ReadLock(_ int, key redlock.Key, done func(redlock.LockView, error)) {
@@ -54,6 +56,11 @@ func (f *fakeInspect) Waiting(_ int, wanted func(redlock.Key) bool, most int) (l
 
 func (f *fakeInspect) Force(r redlock.ForceRequest, done func(bool, error)) {
 	f.force = r
+	done(f.forced, f.err)
+}
+
+func (f *fakeInspect) Describe(id redlock.Lease, meta string, done func(bool, error)) {
+	f.described = append(f.described, fmt.Sprint(id.DB, " ", id.Key, " ", id.Token, " ", meta))
 	done(f.forced, f.err)
 }
 

@@ -27,15 +27,15 @@ func TestDispatch_ProposesTheCommandForNamesThatAreTried(t *testing.T) {
 	c := newConversation(t)
 	c.transcript(`
 		> LOCK invoices 30000
-		< -ERR unknown command 'LOCK', with args beginning with: 'invoices' '30000' (did you mean DLOCK key ttl [SHARED | LIMIT n] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]?)
+		< -ERR unknown command 'LOCK', with args beginning with: 'invoices' '30000' (did you mean DLOCK key ttl [SHARED | LIMIT n | REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]?)
 		> drelease invoices
-		< -ERR unknown command 'drelease', with args beginning with: 'invoices' (did you mean DUNLOCK key [token [KEEP ms]]?)
+		< -ERR unknown command 'drelease', with args beginning with: 'invoices' (did you mean DUNLOCK key [token [KEEP ms | REENTRANT]]?)
 		> DLOCK invoices 30s
-		< -ERR ttl '30s' is not an integer or out of range, allowed are 10 to 60000 ms; times are milliseconds: 30000, not '30s'; syntax: DLOCK key ttl [SHARED | LIMIT n] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]
+		< -ERR ttl '30s' is not an integer or out of range, allowed are 10 to 60000 ms; times are milliseconds: 30000, not '30s'; syntax: DLOCK key ttl [SHARED | LIMIT n | REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]
 		> DLOCK 30000 invoices
-		< -ERR ttl 'invoices' is not an integer or out of range, allowed are 10 to 60000 ms; the key stands before the ttl; syntax: DLOCK key ttl [SHARED | LIMIT n] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]
+		< -ERR ttl 'invoices' is not an integer or out of range, allowed are 10 to 60000 ms; the key stands before the ttl; syntax: DLOCK key ttl [SHARED | LIMIT n | REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]
 		> DLOCK invoices PX 30000
-		< -ERR ttl 'PX' is not an integer or out of range, allowed are 10 to 60000 ms; the time stands without PX, in milliseconds; syntax: DLOCK key ttl [SHARED | LIMIT n] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]
+		< -ERR ttl 'PX' is not an integer or out of range, allowed are 10 to 60000 ms; the time stands without PX, in milliseconds; syntax: DLOCK key ttl [SHARED | LIMIT n | REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]
 	`)
 }
 
@@ -64,8 +64,8 @@ func TestDispatch_ReportsUnknownCommandsAsRedisDoes(t *testing.T) {
 		< -ERR unknown subcommand 'FOO'. Try CLIENT HELP.
 		> config SET a b
 		< -ERR unknown subcommand 'SET'. Try CONFIG HELP.
-		> COMMAND GETKEYS
-		< -ERR unknown subcommand 'GETKEYS'. Try COMMAND HELP.
+		> COMMAND GETNAMES
+		< -ERR unknown subcommand 'GETNAMES'. Try COMMAND HELP.
 	`)
 	if got := c.words("FOO\r\n-OK", "\t"); got != "-ERR unknown command 'FOO\r\n-OK', with args beginning with: '\t' " {
 		t.Errorf("the encoder masks line breaks, not the text: %q", got)
@@ -112,7 +112,7 @@ func TestDispatch_ChecksTheNumberOfWords(t *testing.T) {
 		> CLUSTER
 		< -ERR wrong number of arguments for 'cluster' command
 		> DLOCK
-		< -ERR wrong number of arguments for 'dlock' command; syntax: DLOCK key ttl [SHARED | LIMIT n] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]
+		< -ERR wrong number of arguments for 'dlock' command; syntax: DLOCK key ttl [SHARED | LIMIT n | REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]
 	`)
 }
 

@@ -11,7 +11,7 @@ import (
 	"redlockd/redlock"
 )
 
-const lockSyntax = "; syntax: DLOCK key ttl [SHARED | LIMIT n] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]"
+const lockSyntax = "; syntax: DLOCK key ttl [SHARED | LIMIT n | REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]"
 
 // grants answers every lock with token "generated-token", fence 41 and the
 // validity, unless the request has a token of its own.

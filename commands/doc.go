@@ -9,7 +9,7 @@
 //     transaction.go: what the daemon keeps for a connection;
 //   - errors.go, pendinggrant.go: error replies of operations on the masters, and the
 //     deferred reply of locks;
-//   - command_docs.go: COMMAND and HELP from the rows.
+//   - command_docs.go, keyspec.go: COMMAND and HELP from the rows.
 //
 // Package arg describes and reads arguments. The commands are in lock, counter, work,
 // inspect, rediscompat (clients that use the quorum as one Redis) and conn (the

@@ -45,7 +45,7 @@ func TestDUNLOCK_WithoutTokenReleasesWhatThisConnectionTookLast(t *testing.T) {
 		> DUNLOCK a
 		< :1
 		> DUNLOCK a
-		< -ERR this connection holds nothing on 'a' in database 0, give the token; syntax: DUNLOCK key [token [KEEP ms]]
+		< -ERR this connection holds nothing on 'a' in database 0, give the token; syntax: DUNLOCK key [token [KEEP ms | REENTRANT]]
 		> DUNLOCK b
 		< :1
 	`)
@@ -65,7 +65,7 @@ func TestDUNLOCK_WithoutTokenKeepsDatabasesApart(t *testing.T) {
 		> SELECT 5
 		< +OK
 		> DUNLOCK a
-		< -ERR this connection holds nothing on 'a' in database 5, give the token; syntax: DUNLOCK key [token [KEEP ms]]
+		< -ERR this connection holds nothing on 'a' in database 5, give the token; syntax: DUNLOCK key [token [KEEP ms | REENTRANT]]
 		> SELECT 0
 		< +OK
 		> DUNLOCK a
@@ -106,7 +106,7 @@ func TestDUNLOCK_WithTokenEndsWhatIsRemembered(t *testing.T) {
 		> DUNLOCK a generated-token
 		< :1
 		> DUNLOCK a
-		< -ERR this connection holds nothing on 'a' in database 0, give the token; syntax: DUNLOCK key [token [KEEP ms]]
+		< -ERR this connection holds nothing on 'a' in database 0, give the token; syntax: DUNLOCK key [token [KEEP ms | REENTRANT]]
 	`)
 }
 
@@ -120,22 +120,22 @@ func TestDUNLOCK_ForgetsALockThatWasLost(t *testing.T) {
 		> DUNLOCK a
 		< :0
 		> DUNLOCK a
-		< -ERR this connection holds nothing on 'a' in database 0, give the token; syntax: DUNLOCK key [token [KEEP ms]]
+		< -ERR this connection holds nothing on 'a' in database 0, give the token; syntax: DUNLOCK key [token [KEEP ms | REENTRANT]]
 	`)
 }
 
 func TestDUNLOCK_ReportsACallersMistakes(t *testing.T) {
 	newConversation(t).transcript(`
 		> DUNLOCK
-		< -ERR wrong number of arguments for 'dunlock' command; syntax: DUNLOCK key [token [KEEP ms]]
+		< -ERR wrong number of arguments for 'dunlock' command; syntax: DUNLOCK key [token [KEEP ms | REENTRANT]]
 		> DUNLOCK a 12345678 KEEP 5 c
-		< -ERR wrong number of arguments for 'dunlock' command; syntax: DUNLOCK key [token [KEEP ms]]
+		< -ERR wrong number of arguments for 'dunlock' command; syntax: DUNLOCK key [token [KEEP ms | REENTRANT]]
 		> DUNLOCK a 1234567
-		< -ERR invalid token: 7 bytes, allowed are 8 to 512; syntax: DUNLOCK key [token [KEEP ms]]
+		< -ERR invalid token: 7 bytes, allowed are 8 to 512; syntax: DUNLOCK key [token [KEEP ms | REENTRANT]]
 		> DUNLOCK "" 12345678
-		< -ERR invalid lock name: 0 bytes, allowed are 1 to 512; syntax: DUNLOCK key [token [KEEP ms]]
+		< -ERR invalid lock name: 0 bytes, allowed are 1 to 512; syntax: DUNLOCK key [token [KEEP ms | REENTRANT]]
 		> DUNLOCK redlockd:seal 12345678
-		< -ERR invalid lock name 'redlockd:seal': names beginning with 'redlockd:' are reserved; syntax: DUNLOCK key [token [KEEP ms]]
+		< -ERR invalid lock name 'redlockd:seal': names beginning with 'redlockd:' are reserved; syntax: DUNLOCK key [token [KEEP ms | REENTRANT]]
 	`)
 }
 
@@ -149,13 +149,13 @@ func TestDUNLOCK_KeepsTheLockForATime(t *testing.T) {
 		> DUNLOCK a generated-token keep 500
 		< :1
 		> DUNLOCK a
-		< -ERR this connection holds nothing on 'a' in database 0, give the token; syntax: DUNLOCK key [token [KEEP ms]]
+		< -ERR this connection holds nothing on 'a' in database 0, give the token; syntax: DUNLOCK key [token [KEEP ms | REENTRANT]]
 	`)
 	want := []redlock.UnlockRequest{{Key: "a", Token: "generated-token", Keep: 500 * time.Millisecond}}
 	if !slices.Equal(c.locks.unlocked, want) {
 		t.Errorf("got %+v", c.locks.unlocked)
 	}
-	const syntax = "; syntax: DUNLOCK key [token [KEEP ms]]"
+	const syntax = "; syntax: DUNLOCK key [token [KEEP ms | REENTRANT]]"
 	for sent, mistake := range map[string]string{
 		"KEEP":       "option KEEP needs a value",
 		"KEEP 0":     "KEEP '0' is not an integer or out of range, allowed are 1 to 60000 ms (--max-ttl)",

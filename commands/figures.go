@@ -11,15 +11,16 @@ import (
 
 // Snapshot holds all counters at about one moment.
 type Snapshot struct {
-	Clients                  ClientCounts
-	Locks                    redlock.Counters
-	Lanes                    pool.Counters
-	Events                   *redlock.EventCounts // nil: there are no masters
-	Traces                   *TraceCounts         // nil: nothing is traced
-	InFlight, Waiters, Holds int
-	RefusedLogins            int64
-	UncheckedLogins          int64 // refused without a look at the password
-	VolatileIDs              bool
+	Clients                           ClientCounts
+	Locks                             redlock.Counters
+	Lanes                             pool.Counters
+	Events                            *redlock.EventCounts // nil: there are no masters
+	Traces                            *TraceCounts         // nil: nothing is traced
+	InFlight, Waiters, Holds, Tracked int
+	RefusedLogins                     int64
+	UncheckedLogins                   int64 // refused without a look at the password
+	VolatileIDs                       bool
+	Daemons                           int // in the division of the slots; 0 = this daemon is no node of a cluster
 }
 
 func (e *Deps) Snapshot() (s Snapshot) {
@@ -32,10 +33,13 @@ func (e *Deps) Snapshot() (s Snapshot) {
 	}
 	s.RefusedLogins, s.UncheckedLogins = e.Users.RefusedLogins()
 	s.VolatileIDs = e.VolatileIDs
+	if e.Cluster != nil {
+		s.Daemons = len(e.Cluster().Daemons)
+	}
 	if m := e.Masters; m != nil {
 		events := m.EventCounts()
 		s.Locks, s.Lanes, s.Events = m.Counters(), m.MasterCounters(), &events
-		s.InFlight, s.Waiters, s.Holds = m.InFlight(), m.Waiters(), m.Holds()
+		s.InFlight, s.Waiters, s.Holds, s.Tracked = m.InFlight(), m.Waiters(), m.Holds(), m.Tracked()
 	}
 	return s
 }
@@ -45,6 +49,7 @@ type Section string
 const (
 	SectionClients Section = "Clients"
 	SectionStats   Section = "Stats"
+	SectionCluster Section = "Cluster"
 	SectionLocks   Section = "Locks"
 	SectionMasters Section = "Masters"
 )
@@ -115,6 +120,13 @@ var Figures = []Figure{
 	ofPart(traces, "traces_dropped", "redlockd_traces_dropped_total", "Spans that were lost because the collector did not accept them.", func(n *TraceCounts) int64 { return n.Dropped }),
 	gauge(SectionStats, "", "redlockd_clients_memory_bytes", "Memory that counts for --max-memory-clients.", func(s *Snapshot) int { return s.Clients.Memory }),
 
+	{SectionCluster, "cluster_daemons", "redlockd_cluster_daemons", true, "Daemons among which the slots are divided, this one included (--cluster-announce).", func(s *Snapshot) any {
+		if s.Daemons == 0 {
+			return nil
+		}
+		return s.Daemons
+	}},
+
 	count(SectionLocks, "locks_acquired", "redlockd_locks_acquired_total", "Grants.", func(s *Snapshot) int64 { return s.Locks.Acquired }),
 	count(SectionLocks, "locks_refused", "redlockd_locks_refused_total", "Lock requests answered nil: another client held the key.", func(s *Snapshot) int64 { return s.Locks.Refused }),
 	count(SectionLocks, "locks_no_quorum", "redlockd_no_quorum_total", "Operations that could not be decided (NOQUORUM).", func(s *Snapshot) int64 { return s.Locks.NoQuorum }),
@@ -126,6 +138,7 @@ var Figures = []Figure{
 	gauge(SectionLocks, "locks_held", "redlockd_locks_held", "Locks that this daemon granted and that run, as far as it knows: not released through it, and not past their end. Above 1024 it is an estimate from so many.", func(s *Snapshot) int { return s.Locks.Held }),
 	gauge(SectionLocks, "waiters", "redlockd_waiters", "Requests that wait for a lock.", func(s *Snapshot) int { return s.Waiters }),
 	gauge(SectionLocks, "holds", "redlockd_holds", "Leases that the daemon renews (HOLD).", func(s *Snapshot) int { return s.Holds }),
+	gauge(SectionLocks, "tracked_keys", "redlockd_tracked_keys", "Keys that clients track (CLIENT TRACKING).", func(s *Snapshot) int { return s.Tracked }),
 	count(SectionLocks, "holds_lost", "redlockd_holds_lost_total", "Leases under renewal that were lost.", func(s *Snapshot) int64 { return s.Locks.HoldsLost }),
 	count(SectionLocks, "copies_undone", "redlockd_copies_undone_total", "Copies of failed attempts released on single masters.", func(s *Snapshot) int64 { return s.Locks.Undone }),
 	count(SectionLocks, "copies_late", "redlockd_copies_late_total", "Copies made after the decision and released.", func(s *Snapshot) int64 { return s.Locks.LateGrants }),

@@ -70,7 +70,7 @@ func (f *laneCounts) MasterCounters() pool.Counters { return f.counts }
 
 // Every figure has a name in INFO or a metric, and no name stands twice.
 func TestFigures_HaveNamesOfTheirOwn(t *testing.T) {
-	names, snapshot := map[string]bool{}, (&commands.Deps{Masters: &laneCounts{}, Traces: func() commands.TraceCounts { return commands.TraceCounts{} }}).Snapshot()
+	names, snapshot := map[string]bool{}, (&commands.Deps{Masters: &laneCounts{}, Cluster: division, Traces: func() commands.TraceCounts { return commands.TraceCounts{} }}).Snapshot()
 	for i := range commands.Figures {
 		f := &commands.Figures[i]
 		for _, name := range []string{f.Info, f.Metric} {

@@ -32,6 +32,7 @@ func (f *fakeFigures) Counters() redlock.Counters {
 func (f *fakeFigures) MasterCounters() pool.Counters    { return pool.Counters{} }
 func (f *fakeFigures) EventCounts() redlock.EventCounts { return redlock.EventCounts{} }
 func (f *fakeFigures) Waiters() int                     { return 0 }
+func (f *fakeFigures) Tracked() int                     { return 0 }
 func (f *fakeFigures) InFlight() int                    { return 0 }
 func (f *fakeFigures) Holds() int                       { return 0 }
 

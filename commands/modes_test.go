@@ -36,7 +36,7 @@ func TestDLOCK_RequestsTheModeThatWasNamed(t *testing.T) {
 
 func TestDLOCK_ReportsWhatIsWrongWithAMode(t *testing.T) {
 	c := newConversation(t)
-	const contradiction = "options SHARED and LIMIT contradict each other: a key has either readers or a number of permits"
+	const contradiction = "options SHARED, LIMIT and REENTRANT contradict each other: a key has readers, a number of permits, or one owner's levels"
 	for args, want := range map[string]string{
 		"SHARED LIMIT 2":               contradiction,
 		"LIMIT 2 SHARED":               contradiction,

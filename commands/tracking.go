@@ -54,29 +54,32 @@ func (t *Tracking) begin(c *Call) {
 	if c.row.Category == access.CategoryConnection {
 		return
 	}
-	a := &trackedCall{Completer: c.Completer, tracking: t, db: c.Client.DB}
-	switch {
-	case t.Broadcast:
-	case t.Caching != nil:
-		a.keeps = *t.Caching
-	default:
-		a.keeps = !t.OptIn
+	keeps := !t.OptIn && !t.Broadcast
+	if t.Caching != nil {
+		keeps = *t.Caching
 	}
 	switch c.row.Name {
 	case "multi", "watch": // it is for the whole transaction
 	default:
 		t.Caching = nil
 	}
+	var suspended map[redlock.Key]redlock.Seen
 	if slices.Contains(c.row.Flags, "write") {
-		a.suspended = t.suspend(c.Client.DB, c.Args[1:])
+		suspended = t.suspend(c.Client.DB, c.Args[1:])
 	}
-	c.Completer = a
+	if !keeps && suspended == nil {
+		return
+	}
+	c.Completer = &trackedCall{Completer: c.Completer, tracking: t, db: c.Client.DB, keeps: keeps, suspended: suspended}
 }
 
 // suspend ends the tracking of what a command may change itself, until its reply.
 func (t *Tracking) suspend(db int, names []string) (suspended map[redlock.Key]redlock.Seen) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if len(t.keys) == 0 {
+		return nil
+	}
 	for _, name := range names {
 		at := access.HeldKey{DB: db, Key: redlock.Key(name)}
 		if k := t.keys[at]; k != nil {
@@ -168,6 +171,7 @@ func (t *Tracking) changed(at access.HeldKey, k *trackedKey, lost bool) {
 	}
 }
 
+// account counts the memory of the keys.
 func (t *Tracking) account() {
 	t.mu.Lock()
 	bytes := t.bytes

@@ -188,6 +188,9 @@ func TestTracking_OptInCachesOneCommandOrOneTransaction(t *testing.T) {
 		{"PING", "held", "string v", ""},
 		{"GET free", "free", "", ""},
 	}.play(c, f, received)
+	if reply := c.start("GET", "free"); reply.late != nil || show(reply.read(t)) != "nil" {
+		t.Error("a command that is not cached costs more than without tracking")
+	}
 }
 
 // A transaction reads one key; a change, or a second key, is none.

@@ -36,7 +36,7 @@ func TestRows_WriteIDsAndWorkAsPeopleReadThem(t *testing.T) {
 func TestRows_DescribeIDsAndWorkToClients(t *testing.T) {
 	newWorkConversation(t).transcript(`
 		> COMMAND INFO dids dwork
-		< [["dids" :-1 [+readonly] :0 :0 :0 [+@read] [] [] [["dids|del" :5 [+write +admin] :0 :0 :0 [+@admin] [] [] []]]] ["dwork" :-5 [+write +blocking] :1 :1 :1 [+@work] [] [{"flags" [+RW +access +update] "begin_search" {"type" "index" "spec" {"index" :1}} "find_keys" {"type" "range" "spec" {"lastkey" :0 "keystep" :1 "limit" :0}}}] []]]
+		< [["dids" :-1 [+readonly] :1 :1 :1 [+@read] [] [{"flags" [+RO +access] "begin_search" {"type" "index" "spec" {"index" :1}} "find_keys" {"type" "range" "spec" {"lastkey" :0 "keystep" :1 "limit" :0}}}] [["dids|del" :5 [+write +admin] :2 :2 :1 [+@admin] [] [{"flags" [+RW +access +update] "begin_search" {"type" "index" "spec" {"index" :2}} "find_keys" {"type" "range" "spec" {"lastkey" :0 "keystep" :1 "limit" :0}}}] []]]] ["dwork" :-5 [+write +blocking] :1 :1 :1 [+@work] [] [{"flags" [+RW +access +update] "begin_search" {"type" "index" "spec" {"index" :1}} "find_keys" {"type" "range" "spec" {"lastkey" :0 "keystep" :1 "limit" :0}}}] []]]
 		> COMMAND DOCS dnextid
 		< {"dnextid" {"summary" "Gives the first of n consecutive new ids of a counter, above every id that was answered before." "since" "0.1.0" "group" "id" "arguments" [{"name" "name" "type" "key" "key_spec_index" :0} {"name" "n" "type" "integer" "token" "COUNT" "flags" [+optional]}]}}
 	`)

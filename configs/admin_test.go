@@ -25,6 +25,20 @@ func TestLoad_RefusesAnInvalidAdminListen(t *testing.T) {
 	mustLoad(t, []string{"--admin-listen", "tls:127.0.0.1:9379", "--tls-cert", "/c", "--tls-key", "/k"}, nil)
 }
 
+func TestLoad_RefusesAnAddressToWhichNoClientCanConnect(t *testing.T) {
+	for address, says := range map[string]string{
+		"10.0.0.1": "is not host:port", ":7379": "has no host", "10.0.0.1:0": "has a port that is not a number from 1 to 65535", "a b:1": "has a host that is neither",
+		"0.0.0.0:7379": "stands for all addresses", "[::]:7379": "stands for all addresses",
+	} {
+		wantRefused(t, []string{"--cluster-announce", address}, nil, says)
+	}
+	for _, address := range []string{"10.0.0.1:7379", "redlockd-0.locks:7379", "[2001:db8::1]:7379"} {
+		if got := mustLoad(t, []string{"--cluster-announce", address}, nil).ClusterAnnounce; got != address {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
 func TestLoad_ChecksKeyPrefixes(t *testing.T) {
 	for _, c := range []struct{ own, all, says string }{
 		{"ordres:", "jobs:,orders:", `key-prefix = ordres: (from --key-prefix): is none of key-prefixes; allowed: 0 to 64 bytes without blanks and control characters; the nearest one is "orders:"`},

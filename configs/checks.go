@@ -62,6 +62,17 @@ func Reachable(address string) bool {
 	return !strings.HasPrefix(address, "unix:") && (err != nil || host != "localhost" && (notIP != nil || !ip.IsLoopback()))
 }
 
+// checkAnnounce accepts what other machines can connect to.
+func checkAnnounce(c *Config) error {
+	if c.ClusterAnnounce == "" {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(c.ClusterAnnounce)
+	ip, _ := netip.ParseAddr(host)
+	return cmp.Or(refuse(err != nil, "is not host:port"), checkPort(port, 1), checkHost(host),
+		refuse(ip.IsUnspecified(), "has a host that stands for all addresses of this machine, to which no client can connect"))
+}
+
 func checkAdmin(c *Config) error {
 	if c.AdminListen == "" {
 		return refuse(c.Pprof, "is missing, and pprof is served there alone")

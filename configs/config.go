@@ -26,6 +26,7 @@ const (
 type Config struct {
 	Listen                                        []string // port 0 picks a free one
 	UnixMode                                      fs.FileMode
+	ClusterAnnounce                               string // "" = no node of a cluster
 	MaxClients, MaxClientsPerAddress, MaxConnects int
 	UnauthenticatedMemory, MaxMemoryClients       int // bytes of all clients together
 	ClientOutputLimit                             int // bytes

@@ -45,8 +45,10 @@ func groups(c *Config) []group {
 			{"tls-cert", "", "PEM; the CA is that of clients", readable, text(&c.TLSCert, "FILE", pem).checked(checkTLSCert)},
 			{"tls-key", "", "", readable, text(&c.TLSKey, "FILE", pem).checked(checkTLSKey)},
 			{"tls-ca", "", "", readable, text(&c.TLSCA, "FILE", pem).checked(checkTLSCA)},
-			{"tls-client-auth", ClientAuthOff, "whether clients show certificates", "use required where only clients with a certificate may connect",
+			{"tls-client-auth", ClientAuthOff, "certificates", "use required where only clients with a certificate may connect",
 				choice(&c.TLSClientAuth, ClientAuthOff, "optional", "required")},
+			{"cluster-announce", "", "", "write the address at which clients reach this daemon, such as 10.0.0.1:7379, another one in each daemon",
+				text(&c.ClusterAnnounce, "ADDRESS", "host:port, or nothing").checked(checkAnnounce)},
 		}},
 		{"Masters", []option{
 			{"masters", "", "[name=]host:port, redis[s]://user:pass@host, unix:/path", "separate entries by commas", masterList(c)},

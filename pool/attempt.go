@@ -52,6 +52,11 @@ func (d *attempt) verify(ctx context.Context) (c *connection, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, admitted := admission.SplitMark(a.Incarnation.Fingerprint); admitted != mark { // learned meanwhile
+		if err := admission.Announce(d.link, g.pool.options.Group, admitted); err != nil {
+			return nil, err
+		}
+	}
 	if err := d.endPredecessor(); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-// Carried: the configuration that a master carries, for operators.
+// Carried: the configuration that a master carries, and what other databases show of it.
 
 package pool
 
@@ -49,4 +49,12 @@ func (c *carried) leftText(name string) string {
 		return ""
 	}
 	return fmt.Sprintf("; this master left the group at epoch %d", c.Stored.Now.Epoch)
+}
+
+// elsewhere is what the other databases show: the configuration that this daemon knows there,
+// and the masters that have proved it there. A change renames all databases of a master at
+// once, so a proof in one is a proof for a database that has not been used yet.
+type elsewhere struct {
+	known  admission.Known
+	proved map[string]bool // by master
 }

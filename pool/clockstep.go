@@ -19,18 +19,6 @@ import (
 	"redlockd/pool/clock"
 )
 
-// clockAnomaly is a clock that does not fit, and how far it is off. An answer that
-// was long under way, as when this process stood still meanwhile, hardly shows how far
-// it is off: closer measurements decide whose clock it was.
-type clockAnomaly struct {
-	at            time.Duration
-	low, high     int64 // µs: the master's clock is ahead of the estimate by at least low and at most high
-	contradictory bool  // two measurements contradict each other: this clock was set twice
-	sent          time.Duration
-	received      time.Duration
-	time          int64
-}
-
 // noteAnomalyLocked stores a measurement of a clock that does not fit, or did not.
 func (f *flush) noteAnomalyLocked(now time.Duration, us int64) {
 	l := f.conn.lane
@@ -60,18 +48,6 @@ func (l *lane) requestClockLocked() {
 		l.beat = true
 		l.wakeLocked()
 	}
-}
-
-func (s *clockAnomaly) width() int64 { return s.high - s.low }
-
-// deviation is how far the clock is off, give or take half the width.
-func (s *clockAnomaly) deviation() int64 { return s.low + s.width()/2 }
-
-// agrees reports whether one jump of this daemon's clock can be the reason for both
-// deviations. Estimates that are wrong by err µs account for a part of them.
-func (s *clockAnomaly) agrees(other *clockAnomaly, err int64) bool {
-	slack := clock.Micros(clock.MinStep) + err
-	return !s.contradictory && !other.contradictory && s.low <= other.high+slack && other.low <= s.high+slack
 }
 
 // invalidations are connections whose master's identity must be invalidated.
@@ -189,4 +165,52 @@ func (c *connection) invalidateLocked() {
 	if s := l.anomaly; s != nil && first {
 		l.group.pool.options.Logger.Warn("clock of a master stepped", "master", l.master.Name, "by_ms", s.deviation()/1000)
 	}
+}
+
+// budget is how much gain is tolerated.
+func (l *lane) budget() int64 {
+	o := &l.group.pool.options
+	return clock.Micros(o.MasterTimeout - o.reserve() - clock.MinStep)
+}
+
+// unobserved reports whether the clock was not measured for too long before this moment.
+func (l *lane) unobserved(now time.Duration) bool {
+	return now-l.gain.observedAt > l.group.pool.options.maxUnobserved()
+}
+
+// creptLocked reports whether a clock has crept ahead too far, in steps too small to
+// be an anomaly. If most clocks did, this daemon's own clock lost as much: then all
+// floors rise, until nothing is left of the budget.
+func (l *lane) creptLocked(now time.Duration, master int64) bool {
+	most := l.budget() + clock.Micros(clock.MinStep)
+	mine := l.gain.of(now, master-clock.Micros(now))
+	if mine <= max(most, clock.Micros(clock.MinStep)) {
+		return false
+	}
+	alike := 0
+	for _, other := range l.group.lanes {
+		if other == l || other.conn != nil && other.est.Known && other.gain.of(now, other.est.Offset) >= mine-clock.Micros(clock.MinStep) {
+			alike++
+		}
+	}
+	if alike < Quorum(len(l.group.lanes)) {
+		return true
+	}
+	for _, other := range l.group.lanes { // by the same amount, so that they stay alike
+		other.gain.floor += mine - max(0, l.budget())
+	}
+	return false
+}
+
+// tolerable reports whether a step may be tolerated, and what would be left of the
+// budget then. open: closer measurements may show that it may.
+func (l *lane) tolerable() (left int64, yes, open bool) {
+	s := l.anomaly
+	if s.contradictory || l.unobserved(s.at) {
+		return 0, false, false
+	}
+	// A step back may end an unseen step forward; it is taken to be as long.
+	peak := max(s.time-clock.Micros(s.sent), 2*l.est.Offset-(s.time-clock.Micros(s.received)))
+	left = l.budget() - l.gain.of(s.received, peak) - 2*l.est.Err
+	return left, left >= 0, left+2*clock.Micros(s.received-s.sent) >= 0 && s.width() > clock.Micros(clock.MinStep)
 }

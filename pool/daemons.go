@@ -27,9 +27,9 @@ func (f *flush) noteDaemons() {
 	if f.daemonsAt < 0 {
 		return
 	}
-	c := f.conn
-	reply, p := f.replies[f.daemonsAt], c.lane.group.pool
+	c, reply := f.conn, f.replies[f.daemonsAt]
 	if c.daemonsIn = -1; reply.Err == nil {
+		p := c.lane.group.pool
 		all := admission.DaemonsOf(reply.Str, p.options.Group)
 		c.daemonsIn = max(minDaemonsEvery, len(all))
 		p.daemons.Store(c.lane.master.Name, all)

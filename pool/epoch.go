@@ -58,14 +58,6 @@ func (l *lane) noteSealLocked(seal string, stored admission.StoredConfiguration)
 	}
 }
 
-// elsewhere is what the other databases show: the configuration that this daemon knows there,
-// and the masters that have proved it there. A change renames all databases of a master at
-// once, so a proof in one is a proof for a database that has not been used yet.
-type elsewhere struct {
-	known  admission.Known
-	proved map[string]bool // by master
-}
-
 // elsewhere reads the other databases. No group's lock is held.
 func (g *Group) elsewhere() (e elsewhere) {
 	g.pool.mu.Lock()

@@ -60,28 +60,19 @@ func (p *Pool) Follow(masters []Master, prefixes []string, known admission.Known
 	for _, g := range groups {
 		g.Keys.Follow(list)
 		g.Events.Follow(list)
+		g.Daemons.Follow(list)
 	}
 	return nil
 }
 
 // followConfiguration follows a change of the group that its masters carry. Only the lists may
-// differ: limits are this daemon's own. A newcomer is reached as the first master is.
+// differ: limits are this daemon's own.
 func (p *Pool) followConfiguration(next *admission.Configuration, known admission.Known) {
 	o := p.Options()
 	if own := o.Configuration(next.Epoch); o.FollowOff || !own.SameSettings(next) {
 		return
 	}
-	var list []Master
-	for _, m := range next.Masters {
-		i := slices.IndexFunc(o.Masters, func(own Master) bool { return own.Name == m.Name })
-		if i >= 0 {
-			m = o.Masters[i]
-		} else {
-			m = m.WithLoginOf(o.Masters[0])
-		}
-		list = append(list, m)
-	}
-	if err := p.Follow(list, next.Prefixes, known); err != nil {
+	if err := p.Follow(o.mastersOf(next), next.Prefixes, known); err != nil {
 		o.Logger.Error("change of the group not followed", "epoch", next.Epoch, "err", err.Error())
 		return
 	}
@@ -98,25 +89,6 @@ func (p *Pool) fingerprint(db int, mark, name string) string {
 func (p *Pool) firstConfiguration() *admission.Configuration {
 	o := p.Options()
 	return o.Configuration(1)
-}
-
-// arrange is the new list in the order in which the most masters keep their place.
-func arrange(former, masters []Master) []Master {
-	list := make([]Master, len(masters))
-	var rest []Master
-	for _, m := range masters {
-		if i := slices.Index(former, m); i >= 0 && i < len(list) {
-			list[i] = m
-		} else {
-			rest = append(rest, m)
-		}
-	}
-	for i := range list {
-		if list[i].Name == "" {
-			list[i], rest = rest[0], rest[1:]
-		}
-	}
-	return list
 }
 
 // follow changes the lanes and returns those that are to be closed, and the connections of

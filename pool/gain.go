@@ -75,12 +75,6 @@ func (o *Options) maxUnobserved() time.Duration {
 	return o.reserve() * agePercent / 100 * 1_000_000 / leakPPM
 }
 
-// budget is how much gain is tolerated.
-func (l *lane) budget() int64 {
-	o := &l.group.pool.options
-	return clock.Micros(o.MasterTimeout - o.reserve() - clock.MinStep)
-}
-
 // restart assumes that the whole budget is spent; offset is an upper bound of the clock's.
 func (g *gain) restart(now time.Duration, offset, budget int64) {
 	debt := max(0, budget)
@@ -106,46 +100,4 @@ func (g *gain) observe(sent, received time.Duration, master int64) {
 		g.floor, g.since, g.debt = floor, received, owed
 	}
 	g.observedAt = received
-}
-
-// unobserved reports whether the clock was not measured for too long before this moment.
-func (l *lane) unobserved(now time.Duration) bool {
-	return now-l.gain.observedAt > l.group.pool.options.maxUnobserved()
-}
-
-// creptLocked reports whether a clock has crept ahead too far, in steps too small to
-// be an anomaly. If most clocks did, this daemon's own clock lost as much: then all
-// floors rise, until nothing is left of the budget.
-func (l *lane) creptLocked(now time.Duration, master int64) bool {
-	most := l.budget() + clock.Micros(clock.MinStep)
-	mine := l.gain.of(now, master-clock.Micros(now))
-	if mine <= max(most, clock.Micros(clock.MinStep)) {
-		return false
-	}
-	alike := 0
-	for _, other := range l.group.lanes {
-		if other == l || other.conn != nil && other.est.Known && other.gain.of(now, other.est.Offset) >= mine-clock.Micros(clock.MinStep) {
-			alike++
-		}
-	}
-	if alike < Quorum(len(l.group.lanes)) {
-		return true
-	}
-	for _, other := range l.group.lanes { // by the same amount, so that they stay alike
-		other.gain.floor += mine - max(0, l.budget())
-	}
-	return false
-}
-
-// tolerable reports whether a step may be tolerated, and what would be left of the
-// budget then. open: closer measurements may show that it may.
-func (l *lane) tolerable() (left int64, yes, open bool) {
-	s := l.anomaly
-	if s.contradictory || l.unobserved(s.at) {
-		return 0, false, false
-	}
-	// A step back may end an unseen step forward; it is taken to be as long.
-	peak := max(s.time-clock.Micros(s.sent), 2*l.est.Offset-(s.time-clock.Micros(s.received)))
-	left = l.budget() - l.gain.of(s.received, peak) - 2*l.est.Err
-	return left, left >= 0, left+2*clock.Micros(s.received-s.sent) >= 0 && s.width() > clock.Micros(clock.MinStep)
 }

@@ -5,6 +5,7 @@ package pool
 import (
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,7 +40,8 @@ type Group struct {
 	recordsKnown bool          // it is closed
 
 	Keys        notify.Keys                        // watchers of keys
-	Events      notify.Events                      // messages of other daemons
+	Events      notify.Events                      // messages of other daemons about locks
+	Daemons     notify.Events                      // and about themselves
 	repeated    atomic.Pointer[func() []Operation] // see OnReconnect
 	heartbeatAt time.Duration                      // time of the last heartbeat, or of the start
 }
@@ -55,8 +57,9 @@ func newGroup(p *Pool, db int) *Group {
 		recordsRead: make(chan struct{}),
 		Keys:        notify.Keys{Config: config, Dial: p.track, Submit: p.tasks.Submit, MaxQueue: o.MaxQueue, Untracked: p.embedded()},
 		// Embedded masters have no other daemon, and a custom Dialer leads to other masters.
-		Events: notify.Events{Config: config, Prefix: o.KeyPrefix, Carried: !p.embedded() && o.Dialer == nil,
+		Events: notify.Events{Config: config, Channel: o.KeyPrefix + "redlockd:events:" + strconv.Itoa(db), Carried: !p.embedded() && o.Dialer == nil,
 			CountEvery: settingsEvery * heartbeat, Databases: &p.listenedDBs},
+		Daemons: notify.Events{Config: config, Channel: o.KeyPrefix + "redlockd:events:daemons", Carried: !p.embedded() && o.Dialer == nil, Databases: new(atomic.Int32)},
 	}
 	for i, m := range p.Masters() {
 		g.lanes = append(g.lanes, newLane(g, i, m))
@@ -313,6 +316,7 @@ func (g *Group) close() {
 	g.mu.Unlock()
 	g.Keys.Close()
 	g.Events.Close()
+	g.Daemons.Close()
 	for _, l := range g.lanes {
 		l.close(errClosed)
 	}

@@ -66,8 +66,7 @@ type lane struct {
 	base    int64   // of the last incarnation with this daemon's settings
 	carries carried // configuration that stood on it at the last look
 
-	refused Link // of the last dial, if the master refused this daemon
-
+	refused      Link   // of the last dial, if the master refused this daemon
 	left         bool   // the list does not have it any more
 	claimedRunID string // run_id this lane is connected to, or about to be
 	lastID       int64  // CLIENT ID of the last admitted connection …
@@ -102,9 +101,8 @@ type connection struct {
 	stalled  bool // its operations were answered "unknown", its replies are read all the same
 	flush    flush
 
-	daemonsIn int // readings of settings until the one of the master's daemons; -1 = never
-
-	unsealed []unsealedAnswer // answers of 0 that need a good seal after them
+	daemonsIn int              // readings of settings until the one of the master's daemons; -1 = never
+	unsealed  []unsealedAnswer // answers of 0 that need a good seal after them
 }
 
 // unsealedAnswer is an answer that waits for the seal of a later flush.

@@ -20,10 +20,7 @@
 package pool
 
 import (
-	"fmt"
-	"net/url"
 	"strconv"
-	"time"
 
 	"redlockd/pool/wire"
 )
@@ -31,61 +28,12 @@ import (
 // maxAdmissions of one connection are tried: each after the first begins a new incarnation.
 const maxAdmissions = 10
 
-// RecordsKey is the key of the records on every master.
-func RecordsKey(o *Options) string { return o.GroupKey("acked") }
-
-// recordOf is the member of the zset for one master. It names group
-// and database: records that SWAPDB or an operator moves elsewhere mean nothing there.
-func recordOf(o *Options, db int, name string) string {
-	return "group=" + o.Group + "/db=" + strconv.Itoa(db) + "/master=" + url.PathEscape(name)
-}
-
-// AppendRecordQueries appends one query for each master of the list, in its order. The
-// reply stays small whatever else the key holds.
-func AppendRecordQueries(o *Options, db int, commands []Command) []Command {
-	for i := range o.Masters {
-		commands = append(commands, recordQuery(o, db, o.Masters[i].Name))
-	}
-	return commands
-}
-
-func recordQuery(o *Options, db int, name string) Command {
-	return wire.Words("ZSCORE", RecordsKey(o), recordOf(o, db, name))
-}
-
 // appendRecordQueries is AppendRecordQueries for the masters of these lanes.
 func appendRecordQueries(lanes []*lane, commands []Command) []Command {
 	for _, l := range lanes {
 		commands = append(commands, recordQuery(&l.group.pool.options, l.group.db, l.master.Name))
 	}
 	return commands
-}
-
-// ReadRecord reads one record, 0 if there is none. A value that cannot be a register
-// counts as absent; the error has the reason.
-func ReadRecord(r Reply) (int64, error) {
-	score, ok := r.Number()
-	switch {
-	case r.Err != nil:
-		return 0, r.Err
-	case r.Kind == ReplyNil:
-		return 0, nil
-	case !ok:
-		return 0, fmt.Errorf("the score %q is no register", r.Str)
-	case score < 0:
-		return 0, fmt.Errorf("the score %d is below 0", score)
-	case score > MaxRegister:
-		return 0, fmt.Errorf("the score %d is above 2^52", score)
-	}
-	return score, nil
-}
-
-// peerRecords is a lane's part of the records, guarded like the lane.
-type peerRecords struct {
-	recordedRegister  int64         // highest register of this master in the others' records
-	recordsReadAt     time.Duration // when this master's own records were read last, 0 = never
-	recordsWritten    []int64       // each lane's register in this master's records, as far as is known
-	recordsUnreadable bool          // it is logged that they are unreadable
 }
 
 // minRegisterLocked is what the master's register cannot be below.

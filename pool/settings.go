@@ -25,7 +25,7 @@ func (f *flush) appendSettings() {
 	f.listenersAt = -1
 	if g := f.conn.lane.group; g.Events.Counts() {
 		f.listenersAt = len(f.commands)
-		f.next().Set("PUBSUB", "NUMSUB", g.Events.Channel())
+		f.next().Set("PUBSUB", "NUMSUB", g.Events.Channel)
 	}
 }
 

@@ -11,10 +11,6 @@ import (
 	"redlockd/pool/wire"
 )
 
-// MaxRegister is where Lua and zset scores stop being exact integers. A register
-// above it is damaged (clocks reach it in 2112) and nothing can be ordered on it.
-const MaxRegister = 1 << 52
-
 // finishFlush verifies the flush and delivers the answers.
 func (c *connection) finishFlush() {
 	l := c.lane

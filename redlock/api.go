@@ -178,6 +178,9 @@ const (
 	VoteUncounted = engine.VoteUncounted
 )
 
+// OwnerOf is the owner of a level of a reentrant lock, by its token; "" for other tokens.
+func OwnerOf(t Token) Token { return engine.OwnerOf(t) }
+
 // NewToken is 160 random bits in 27 characters, safe in URLs and shells.
 func NewToken() Token { return engine.NewToken() }
 

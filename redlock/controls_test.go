@@ -56,6 +56,7 @@ func controls() []control {
 		{"upgrade-undo", "TestUndo_OfAnUpgradeGivesTheReadLeaseBack", "has cost the read lease"},
 		{"one-kind", "TestExtend_CopiesOfTwoKindsDoNotAddUp", "one copy of the writer and one of a reader"},
 		{"one-seal", "TestFence_ReadersThatComeAtOnceNeverShareOne", "was given to two readers"},
+		{"levels-apart", "TestReentrant_LevelsOfOneOwnerKeepEverythingElseOut", twoHolders},
 		{"counted-permits", "TestPermits_ThreeMinoritiesOfTwoPermitsAreNotThreeHolders", "3 tokens hold 2 permits"},
 		{"admitted-at", "TestIncarnation_OfADurableMasterThatLostAcknowledgedWritesEnds", twoHolders},
 		{"fair-unasked", "TestFair_AWriterAmongContinuousReadersWaitsForOneGeneration", "passed an established writer"},

@@ -148,3 +148,29 @@ func TestEvents_ALostLockIsNotAlsoReleased(t *testing.T) {
 	other := d.take(LockRequest{Key: "k"}) // what was left has been given back
 	j.wants(t, "k", tale(events.Acquired, g.Fence), tale(events.Lost, g.Fence), tale(events.Acquired, other.Fence))
 }
+
+func TestEvents_AnAcquiredLockHasTheTextOfItsHolderThroughEveryDaemon(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon()
+	here, there := listen(t, one.Locker), listen(t, two.Locker)
+	text := func(j *journal) string {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		for _, e := range j.all {
+			if e.Key == "k" && e.Kind == events.Acquired {
+				return e.Text()
+			}
+		}
+		return ""
+	}
+	const meta = "node 7\n\x00"
+	eventually(t, "both receive the text", func() bool {
+		g := one.get(LockRequest{Key: "k", Meta: meta})
+		one.free("k", g.Token)
+		return strings.HasSuffix(text(here), " "+meta) && strings.HasSuffix(text(there), " "+meta)
+	})
+	if strings.Count(text(there), " ") != 5 {
+		t.Errorf("%q", text(there))
+	}
+}

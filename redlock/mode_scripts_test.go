@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"redlockd/redlock/engine"
 )
 
 // says runs a script on the key "lock" and wants its answer as it is printed.
@@ -93,6 +95,30 @@ func TestShareScript_EveryBranch(t *testing.T) {
 		m.permits(2, "1", end, "other")
 		m.leaves("permits", "0", "share", "mine", end)
 		m.foreignData(func(what string) { m.leaves(what, "-1", "share", "mine", end) })
+	})
+}
+
+// A level of a reentrant lock is beside levels of its owner only, and ends with the last of them.
+func TestShareScript_LevelsOfOneOwner(t *testing.T) {
+	t.Parallel()
+	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
+		unique, end := Token("aaaaaaaaaaaaaaaaaaaaaaaaaaa"), m.pureEnd()
+		outer, inner, other := engine.LevelOf("owner", unique), engine.LevelOf("owner", unique[1:]+"b"), engine.LevelOf("other", unique)
+		m.do("DEL", "lock")
+		m.says("a free key", "1", "share", outer, end+80)
+		m.says("an inner level for less", "1", "share", inner, end)
+		if m.score(string(inner)) != end+80 || m.end() != end+80 {
+			t.Errorf("%s, want the inner level as long as the outer one", m.whole())
+		}
+		for _, stranger := range []Token{other, "owner", unique, "owner" + unique, "#" + unique} {
+			m.leaves("beside levels of another owner", "0", "share", stranger, end)
+			m.readers(string(stranger), end)
+			m.leaves("beside a reader", "0", "share", outer, end)
+			m.readers(string(outer), end, string(inner), end)
+		}
+		m.says("a repeat", "2", "share", inner, end+160)
+		m.readers(string(other), m.now()-1, string(outer), end)
+		m.says("behind another owner's level whose time is over", "1", "share", inner, end)
 	})
 }
 

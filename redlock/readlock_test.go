@@ -435,3 +435,56 @@ func TestReadLock_IsUndecidedWhereAnUnlistedTokenMayHoldIt(t *testing.T) {
 		}
 	}
 }
+
+func TestDescribe_ReplacesTheTextThroughAnyDaemonAndAnExtensionKeepsIt(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 5, long)
+	d, other := c.daemon(), c.daemon()
+	c.servers[4].Kill()
+	d.await(4, "down")
+	other.await(4, "down")
+	g := d.get(LockRequest{Key: "k", Meta: "first", TTL: 10 * time.Second})
+	d.idle()
+	describe := func(through *daemon, token Token, text string) bool {
+		t.Helper()
+		answer := make(chan bool, 1)
+		through.Describe(Lease{Key: "k", Token: token}, text, func(did bool, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			answer <- did
+		})
+		did := <-answer
+		through.idle()
+		return did
+	}
+	shows := func(text string) {
+		t.Helper()
+		h := other.see("k").Holders[0]
+		if h.Note == nil || h.Note.Meta != text || h.Fence != g.Fence || h.Note.Daemon == "" {
+			t.Errorf("%+v of %+v, want %q", h.Note, h, text)
+		}
+	}
+	for _, through := range []*daemon{other, d} {
+		text := "through " + fmt.Sprint(through == d)
+		if !describe(through, g.Token, text) {
+			t.Error("the holder is not described")
+		}
+		shows(text)
+		if _, err := d.prolongAll(g.Token, 25*time.Second, "k"); err != nil { // with the note that this daemon knows
+			t.Fatal(err)
+		}
+		shows(text)
+	}
+	if describe(other, "another-token", "wrong") {
+		t.Error("a token that does not hold the lock is described")
+	}
+	shows("through true")
+	d.free("k", g.Token)
+	if describe(d, g.Token, "late") {
+		t.Error("a token that has released the lock is described")
+	}
+	if !c.empty(0, 1, 2, 3) {
+		t.Errorf("left behind: %s", c.found)
+	}
+}

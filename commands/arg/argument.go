@@ -23,10 +23,12 @@ type Spec struct {
 	Word     string // the option word in front, or all there is of a KindWord
 	Optional bool   // may be left out
 	Multiple bool   // may be repeated
+	Within   bool   // of KindKey: the name is a part of the word, or not the first word; the handler checks whether the user may use it
 	Parts    []Spec // of KindOneOf and KindBlock
 }
 
 func Key() Spec                    { return Spec{Name: "key", Kind: KindKey} }
+func KeyWithin(name string) Spec   { return Spec{Name: name, Kind: KindKey, Within: true} }
 func Text(name string) Spec        { return Spec{Name: name, Kind: kindString} }
 func Integer(name string) Spec     { return Spec{Name: name, Kind: kindInteger} }
 func Optional(a Spec) Spec         { a.Optional = true; return a }

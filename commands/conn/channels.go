@@ -1,7 +1,8 @@
 // channels is the registry of the subscriptions of all connections, by database:
 // the one that was selected when they were made. The events of a lock go to channel
 // dlock:<key> as Redis' own messages, to users who may use the key. Registries of
-// Spring Integration receive them in their own form (springchannel.go).
+// Spring Integration and clients of Redisson receive them in their own form (springchannel.go,
+// redissonchannel.go).
 
 package conn
 
@@ -188,7 +189,7 @@ func (r *channels) publish(db int, e redlock.Event) {
 			}
 		}
 		if endsLock(e.Kind) {
-			all = r.registriesLocked(all, w, may, e.Key)
+			all = r.redissonLocked(r.registriesLocked(all, w, may, e.Key), w, may, e.Key)
 		}
 	}
 	r.mu.Unlock()

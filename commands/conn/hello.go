@@ -87,7 +87,7 @@ func (h *handlers) introduction(client *commands.Client) commands.Reply {
 		commands.Bulk("version"), commands.Bulk(advertisedVersion),
 		commands.Bulk("proto"), commands.Int(int64(client.Proto)),
 		commands.Bulk("id"), commands.Int(client.ID),
-		commands.Bulk("mode"), commands.Bulk("standalone"),
+		commands.Bulk("mode"), commands.Bulk(clusterNode(h.deps.Cluster).mode()),
 		commands.Bulk("role"), commands.Bulk("master"),
 		commands.Bulk("modules"), commands.Array(),
 	)

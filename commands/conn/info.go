@@ -40,7 +40,10 @@ func (h *handlers) sections() []section {
 			p.line("role", "master")
 			p.line("connected_slaves", 0)
 		}},
-		{"Cluster", func(p *infoPage) { p.line("cluster_enabled", 0) }},
+		{"Cluster", func(p *infoPage) {
+			p.line("cluster_enabled", commands.Bool(h.deps.Cluster != nil).Int)
+			figures(commands.SectionCluster)(p)
+		}},
 	}
 	if h.deps.RedisCompat != nil {
 		sections = append(sections, section{"Dropin", h.infoDropin})
@@ -109,7 +112,7 @@ func (h *handlers) infoServer(p *infoPage) {
 	up := int64(time.Since(h.deps.Start) / time.Second)
 	p.line("redis_version", advertisedVersion) // first: redis-cli looks for it there
 	p.line("redlockd_version", h.deps.Version)
-	p.line("redis_mode", "standalone")
+	p.line("redis_mode", clusterNode(h.deps.Cluster).mode())
 	p.line("os", runtime.GOOS+" "+runtime.GOARCH)
 	p.line("arch_bits", 32<<(^uint(0)>>63))
 	p.line("process_id", os.Getpid())

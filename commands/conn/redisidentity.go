@@ -38,12 +38,6 @@ func (h *handlers) wait(c *commands.Call) error {
 	return c.Reply(commands.Int(0))
 }
 
-// cluster refuses in the words by which rueidis recognises a server that is
-// not a cluster; any other text ends its connection.
-func (h *handlers) cluster(c *commands.Call) error {
-	return commands.RedisText("This instance has cluster support disabled")
-}
-
 // configGet answers a map of the options that match any of the patterns, each
 // of them once. CONFIG SET does not exist: options are set at the start.
 func (h *handlers) configGet(c *commands.Call) error {

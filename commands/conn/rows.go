@@ -88,6 +88,6 @@ func (h *handlers) serverRows() []*commands.Command {
 		commands.Connection("wait", commands.Exactly(3), "Always 0: there are no replicas.", h.wait, arg.Integer("numreplicas"), arg.Integer("timeout")),
 		commands.Connection("readonly", commands.Exactly(1), "Accepted and without effect.", commands.Always(commands.OK)),
 		commands.Connection("readwrite", commands.Exactly(1), "Accepted and without effect.", commands.Always(commands.OK)),
-		commands.Connection("cluster", commands.AtLeast(2), "An error: this is not a Redis Cluster.", h.cluster, arg.Multiple(arg.Text("argument"))),
+		clusterNode(h.deps.Cluster).row(),
 	}
 }

@@ -24,7 +24,7 @@ const (
 
 // hasEvents reports whether anything can ever happen on a channel.
 func hasEvents(channel string) bool {
-	return strings.HasPrefix(channel, channelPrefix) || strings.HasSuffix(channel, registryChannel)
+	return strings.HasPrefix(channel, channelPrefix) || strings.HasSuffix(channel, registryChannel) || strings.HasPrefix(channel, redissonChannel)
 }
 
 // endsLock reports whether the event ends the lock of its holder.

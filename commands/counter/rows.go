@@ -25,7 +25,7 @@ func (h *handlers) rows() []*commands.Command {
 			Args:    []arg.Spec{arg.Optional(name)}, Handle: commands.Served(on, h.dids),
 			Parts: []*commands.Command{{Name: "del", Arity: commands.Exactly(5), Category: access.CategoryAdmin, Flags: []string{"write", "admin"},
 				Summary: "Deletes a counter whose value is confirmed: [master, deleted, absent, changed or unanswered] for each. Its ids begin at 1 again.",
-				Args:    []arg.Spec{arg.Text("name"), arg.Option("CONFIRM", arg.Integer("value"))}, Handle: commands.Served(on, h.didsDel),
+				Args:    []arg.Spec{arg.KeyWithin("name"), arg.Option("CONFIRM", arg.Integer("value"))}, Handle: commands.Served(on, h.didsDel),
 			}}},
 		{Name: "didreseed", Arity: commands.Exactly(3), Category: access.CategoryAdmin, Flags: []string{"write", "admin"},
 			Summary: "Sets a counter whose value was lost; refused below any value that a master still has.",

@@ -37,19 +37,14 @@ var stateWords = [...]string{
 	redlock.LockFree: "free", redlock.LockHeld: "held", redlock.LockUndecided: "undecided", redlock.LockForeign: "foreign",
 }
 
-// modeWords are the words for redlock.Mode.
-var modeWords = [...]string{redlock.Exclusive: "exclusive", redlock.Shared: "shared", redlock.Permits: "permits"}
-
 func lockReply(view redlock.LockView) commands.Reply {
 	mode := commands.Nil
 	if len(view.Holders) > 0 {
-		mode = commands.Simple(modeWords[view.Mode])
+		mode = commands.Simple(view.ModeWord())
 	}
 	holders := make([]commands.Reply, len(view.Holders))
-	var highest redlock.Fence
 	for i := range view.Holders {
 		holders[i] = holderReply(&view.Holders[i], view.Mode)
-		highest = max(highest, view.Holders[i].Fence)
 	}
 	votes := make([]commands.Reply, len(view.Masters))
 	for i := range view.Masters {
@@ -65,7 +60,7 @@ func lockReply(view redlock.LockView) commands.Reply {
 		commands.Bulk("limit"), intOrNil(int64(view.Limit)),
 		commands.Bulk("count"), commands.Int(int64(view.Count)),
 		commands.Bulk("holders"), commands.Array(holders...),
-		commands.Bulk("fence"), intOrNil(int64(highest)),
+		commands.Bulk("fence"), intOrNil(int64(view.HighestFence())),
 		commands.Bulk("waiters"), commands.Int(int64(view.Waiters)),
 		commands.Bulk("queue"), commands.Int(int64(view.Queued)),
 		commands.Bulk("wanted"), wanted,
@@ -122,7 +117,7 @@ func voteReply(m *redlock.LockOnMaster) commands.Reply {
 	case m.State == redlock.LockForeign:
 		mode = commands.Simple("foreign")
 	case m.Token != "":
-		mode, token, ttl = commands.Simple(modeWords[m.Mode]), commands.Bulk(m.Token.ShortHash()), commands.Int(m.Left.Milliseconds())
+		mode, token, ttl = commands.Simple(m.Mode.Word(redlock.OwnerOf(m.Token) != "")), commands.Bulk(m.Token.ShortHash()), commands.Int(m.Left.Milliseconds())
 	}
 	return commands.Map(
 		commands.Bulk("master"), commands.Bulk(m.Master),

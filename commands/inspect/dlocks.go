@@ -37,7 +37,7 @@ func pageReply(page redlock.LockPage) commands.Reply {
 	items := make([]commands.Reply, 0, 4*len(page.Locks))
 	for i := range page.Locks {
 		one := &page.Locks[i]
-		mode := modeWords[one.View.Mode]
+		mode := one.View.ModeWord()
 		if one.View.State == redlock.LockUndecided {
 			mode = stateWords[redlock.LockUndecided]
 		}

@@ -50,7 +50,7 @@ func waiterReply(w *redlock.Waiting, keys []redlock.Key, now time.Time) commands
 	}
 	return commands.Map(
 		commands.Bulk("keys"), commands.Array(names...),
-		commands.Bulk("mode"), commands.Simple(modeWords[w.Mode]),
+		commands.Bulk("mode"), commands.Simple(w.Mode.Word(w.Reenters)),
 		commands.Bulk("fair"), commands.Bool(w.Fair),
 		commands.Bulk("place"), commands.Int(int64(w.Place)),
 		commands.Bulk("client"), commands.Int(w.Requester.ID),

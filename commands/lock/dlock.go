@@ -1,6 +1,6 @@
-// DLOCK key ttl [SHARED | LIMIT n] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text]
+// DLOCK key ttl [SHARED | LIMIT n | REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text]
 // [HOLD [max-ms]] takes a lock; DMLOCK ttl numkeys key [key …] with the same options but
-// LIMIT takes several keys, all or none.
+// LIMIT and REENTRANT takes several keys, all or none.
 
 package lock
 
@@ -19,6 +19,8 @@ const (
 	maxPermits = 1024
 	// maxHold bounds max-ms: for more, leave it out.
 	maxHold = 365 * 24 * time.Hour
+	// maxOwnerBytes leaves room for what follows the owner in the tokens of levels.
+	maxOwnerBytes = arg.MaxTokenBytes - 28
 )
 
 // errNoWaits is for a daemon that was built without waits.
@@ -72,6 +74,7 @@ func (h *handlers) dmlock(c *commands.Call) error {
 }
 
 func (h *handlers) lockOptions(words *arg.Words, request *redlock.LockRequest) {
+	reentrant := false
 	for words.More() {
 		switch name := words.Option(); name {
 		case "SHARED":
@@ -79,6 +82,9 @@ func (h *handlers) lockOptions(words *arg.Words, request *redlock.LockRequest) {
 		case "LIMIT":
 			request.Limit = int(words.Int(name, arg.Bounds{Min: 1, Max: maxPermits}))
 			words.Fail(lockMode(request, redlock.Permits))
+		case "REENTRANT":
+			reentrant = true
+			words.Fail(lockMode(request, redlock.Shared))
 		case "TOKEN":
 			request.Token = words.Token()
 		case "META":
@@ -102,12 +108,32 @@ func (h *handlers) lockOptions(words *arg.Words, request *redlock.LockRequest) {
 			}
 		}
 	}
+	if words.Err() == nil {
+		words.Fail(levelTokens(request, reentrant))
+	}
+}
+
+// levelTokens makes the token of REENTRANT the owner's. The form of the levels' own tokens is
+// theirs alone: a reader of that form would count as a level.
+func levelTokens(request *redlock.LockRequest, reentrant bool) error {
+	switch token := request.Token; {
+	case redlock.OwnerOf(token) != "":
+		return errors.New("option TOKEN has the token of a level, which ends in '#' and 27 characters: extend the level with DEXTEND, or give the owner's token and REENTRANT")
+	case !reentrant:
+		return nil
+	case token == "":
+		return errors.New("option REENTRANT needs TOKEN: the owner that may take the lock again")
+	case len(token) > maxOwnerBytes:
+		return fmt.Errorf("option REENTRANT: a token of %d bytes, allowed are up to %d", len(token), maxOwnerBytes)
+	}
+	request.Reenters, request.Token = request.Token, ""
+	return nil
 }
 
 // lockMode refuses modes that exclude each other.
 func lockMode(request *redlock.LockRequest, mode redlock.Mode) error {
 	if request.Mode != redlock.Exclusive {
-		return errors.New("options SHARED and LIMIT contradict each other: a key has either readers or a number of permits")
+		return errors.New("options SHARED, LIMIT and REENTRANT contradict each other: a key has readers, a number of permits, or one owner's levels")
 	}
 	request.Mode = mode
 	return nil

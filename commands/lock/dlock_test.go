@@ -26,6 +26,9 @@ func TestDLOCK_ServesEveryOptionOfItsRow(t *testing.T) {
 			if value := map[string]string{"LIMIT": "3", "TOKEN": "12345678", "WAIT": "0", "HOLD": "1000", "META": "note", "DELAY": "10"}[option.Word]; value != "" {
 				given = append(given, value)
 			}
+			if option.Word == "REENTRANT" {
+				given = append(given, "TOKEN", "12345678")
+			}
 			h.deps.MaxWait, h.deps.MaxTTL = 1, time.Minute
 			words := arg.Read(given, options)
 			var request redlock.LockRequest

@@ -1,8 +1,9 @@
-// DUNLOCK key [token [KEEP ms]] releases a lock, DMUNLOCK token numkeys key [key …] several.
+// DUNLOCK key [token [KEEP ms | REENTRANT]] releases a lock, DMUNLOCK token numkeys key [key …] several.
 
 package lock
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -12,16 +13,23 @@ import (
 	"redlockd/redlock"
 )
 
-// withoutToken makes DUNLOCK without a token wait for the answers before it: they
-// decide which lock it releases.
-func withoutToken(args []string) bool { return len(args) == 2 }
+// readsFirst selects the calls that wait for the answers before them, which decide what they
+// release: those without a token, and those that release one of several levels.
+func readsFirst(args []string) bool {
+	return len(args) == 2 || len(args) == 4 && arg.IsWord(args[3], "REENTRANT")
+}
 
 // dunlock answers 1 if the lock was released and 0 if the token does not hold
-// it (any more).
+// it (any more); with REENTRANT how many levels are left, or nil if the owner has none.
 func (h *handlers) dunlock(c *commands.Call) error {
-	request, err := h.unlockRequest(c)
+	request, oneLevel, err := h.unlockRequest(c)
 	if err != nil {
 		return err
+	}
+	if oneLevel {
+		owner := redlock.Lease{DB: request.DB, Key: request.Key, Token: request.Token}
+		h.deps.LeaveLevel(c.Client, owner, commands.Answer(c, commands.Int))
+		return nil
 	}
 	h.unlock(c, request, func(released bool, err error) {
 		c.Reply(commands.Either(released, err, commands.Int(1), commands.Int(0)))
@@ -29,25 +37,32 @@ func (h *handlers) dunlock(c *commands.Call) error {
 	return nil
 }
 
-func (h *handlers) unlockRequest(c *commands.Call) (redlock.UnlockRequest, error) {
+func (h *handlers) unlockRequest(c *commands.Call) (request redlock.UnlockRequest, oneLevel bool, err error) {
 	words, last := c.Words(), &c.Client.LastAcquired
-	request := redlock.UnlockRequest{DB: c.Client.DB, Key: words.Key()}
+	request = redlock.UnlockRequest{DB: c.Client.DB, Key: words.Key()}
 	if words.More() {
 		request.Token = words.Token()
-		if words.More() {
-			request.Keep = words.Time(words.Option(), arg.Milliseconds(time.Millisecond, h.deps.MaxTTL, "--max-ttl"))
+		for words.More() {
+			switch name := words.Option(); name {
+			case "KEEP":
+				request.Keep = words.Time(name, arg.Milliseconds(time.Millisecond, h.deps.MaxTTL, "--max-ttl"))
+			case "REENTRANT":
+				if oneLevel = h.deps.Inspect != nil; !oneLevel {
+					words.Fail(errors.New("option REENTRANT is not served by this daemon; nothing was released"))
+				}
+			}
 		}
-		if words.Err() == nil {
+		if words.Err() == nil && !oneLevel {
 			last.SawToken(request.DB, request.Key, request.Token)
 		}
-		return request, words.Err()
+		return request, oneLevel, words.Err()
 	}
 	var ok bool
 	if request.Token, ok = last.Token(request.DB, request.Key); !ok {
 		words.Fail(fmt.Errorf("this connection holds nothing on %s in database %d, give the token",
 			arg.Quoted(string(request.Key)), request.DB))
 	}
-	return request, words.Err()
+	return request, false, words.Err()
 }
 
 // unlock releases a lock. After an error the connection still remembers it, so that

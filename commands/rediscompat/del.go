@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"redlockd/commands"
@@ -21,6 +22,9 @@ import (
 // del reads before it deletes, so its rows are barriers: a later command of the
 // pipeline must find the keys as del leaves them.
 func (h *handlers) del(c *commands.Call) error {
+	if len(c.Args) == 2 && strings.HasPrefix(c.Args[1], redissonLatch) {
+		return c.Reply(commands.Int(0))
+	}
 	keys, err := h.keysOf(c)
 	if keys == nil || !mayForce(c) {
 		return err

@@ -15,7 +15,11 @@ import (
 	"redlockd/redlock"
 )
 
-const maxScriptArguments = 64
+// Bounds of one call. Redisson renews up to 100 locks with one script.
+const (
+	maxScriptKeys      = 2 * arg.MaxKeys
+	maxScriptArguments = maxScriptKeys
+)
 
 var errNoScript = commands.Error("NOSCRIPT", "No matching script. Please use EVAL.")
 
@@ -40,9 +44,6 @@ func (h *handlers) evaluate(c *commands.Call, bySHA, reads bool) error {
 	if err := e.arguments(c.Args); err != nil {
 		return err
 	}
-	if !c.MayUseAll(e.keys...) {
-		return nil
-	}
 	if bySHA {
 		e.sha = strings.ToLower(c.Args[1])
 	} else {
@@ -52,7 +53,13 @@ func (h *handlers) evaluate(c *commands.Call, bySHA, reads bool) error {
 		e.sha, e.text = shaOf(c.Args[1]), c.Args[1]
 		h.scripts.keep(c.Client.User, e.sha, e.text)
 	}
-	if h.nextIDs.isScript(e) {
+	if script := redissonScripts[e.sha]; script != nil {
+		return e.serveRedisson(script)
+	}
+	if !c.MayUseAll(e.keys...) {
+		return nil
+	}
+	if !e.reads && h.nextIDs.isScript(e.sha, e.given) {
 		return h.nextIDs.set(c, access.HeldKey{DB: e.db, Key: e.keys[0]}, e.given.Args[0])
 	}
 	if bySHA {
@@ -126,8 +133,8 @@ func (e *evaluation) arguments(words []string) error {
 		return commands.RedisText("Number of keys can't be negative")
 	case n > int64(len(rest)):
 		return commands.RedisText("Number of keys can't be greater than number of args")
-	case n > arg.MaxKeys || len(rest)-int(n) > maxScriptArguments:
-		return fmt.Errorf("a script with %d keys and %d arguments is refused, allowed are 0 to %d and 0 to %d", n, len(rest)-int(n), arg.MaxKeys, maxScriptArguments)
+	case n > maxScriptKeys || len(rest)-int(n) > maxScriptArguments:
+		return fmt.Errorf("a script with %d keys and %d arguments is refused, allowed are 0 to %d and 0 to %d", n, len(rest)-int(n), maxScriptKeys, maxScriptArguments)
 	}
 	e.given = dropin.ScriptCall{Keys: rest[:n], Args: rest[n:]}
 	e.keys = e.key[:0]

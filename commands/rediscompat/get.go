@@ -18,9 +18,14 @@ var errNoString = commands.Error("WRONGTYPE", "Operation against a key holding t
 // get answers the value that a quorum holds, else nil; of redlockd:fence:<key> the fence.
 func (h *handlers) get(c *commands.Call) error {
 	name, ofFence := strings.CutPrefix(c.Args[1], fencePrefix)
+	name, fenced := fencedName(name)
 	key, err := arg.ParseKey(name)
 	if err != nil || !c.MayUseAll(key) {
 		return err
+	}
+	if fenced {
+		h.getFenced(c, key)
+		return nil
 	}
 	client, at := c.Client, access.HeldKey{DB: c.Client.DB, Key: key}
 	if ofFence {

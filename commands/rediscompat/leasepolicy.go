@@ -20,10 +20,13 @@ import (
 // libraries carry metadata.
 const maxValueBytes = 1024
 
+// leasePolicy is what --max-ttl, --long-ttl and --no-ttl permit.
+type leasePolicy struct{ deps *commands.Deps }
+
 // lease is a lease of ms, or an error that explains the refusal.
-func (h *handlers) lease(ms int64) (time.Duration, error) {
-	least, longest := arg.MinTTL.Milliseconds(), h.deps.MaxTTL.Milliseconds()
-	if h.deps.CompatTest && ms > 0 { // test suites request 1 ms and sleep for 2
+func (p leasePolicy) lease(ms int64) (time.Duration, error) {
+	least, longest := arg.MinTTL.Milliseconds(), p.deps.MaxTTL.Milliseconds()
+	if p.deps.CompatTest && ms > 0 { // test suites request 1 ms and sleep for 2
 		ms = max(ms, least)
 	}
 	switch {
@@ -31,36 +34,36 @@ func (h *handlers) lease(ms int64) (time.Duration, error) {
 		return 0, fmt.Errorf("a lease of %d ms is too short, allowed are %d to %d ms", ms, least, longest)
 	case ms <= longest:
 		return time.Duration(ms) * time.Millisecond, nil
-	case h.deps.LongTTL == commands.PolicyClamp:
-		return h.deps.MaxTTL, nil
+	case p.deps.LongTTL == commands.PolicyClamp:
+		return p.deps.MaxTTL, nil
 	}
 	return 0, fmt.Errorf("a lease of %d ms exceeds max-ttl, allowed are %d to %d ms (--max-ttl, or --long-ttl=clamp to be given the longest)", ms, least, longest)
 }
 
 // leaseUntil is the lease up to an expiry.
-func (h *handlers) leaseUntil(e dropin.Expiry) (time.Duration, error) {
+func (p leasePolicy) leaseUntil(e dropin.Expiry) (time.Duration, error) {
 	switch e.Kind {
 	case dropin.After:
-		return h.lease(e.MS)
+		return p.lease(e.MS)
 	case dropin.At:
-		return h.lease(e.MS - time.Now().UnixMilli())
+		return p.lease(e.MS - time.Now().UnixMilli())
 	}
-	return h.withoutExpiry()
+	return p.withoutExpiry()
 }
 
 // withoutExpiry is the lease of a request without an expiry.
-func (h *handlers) withoutExpiry() (time.Duration, error) {
-	switch h.deps.NoTTL {
+func (p leasePolicy) withoutExpiry() (time.Duration, error) {
+	switch p.deps.NoTTL {
 	case commands.PolicyLease:
-		return h.deps.MaxTTL, nil
+		return p.deps.MaxTTL, nil
 	case commands.PolicyAllow:
 		return redlock.Endless, nil
 	}
-	return 0, fmt.Errorf("a lock without an expiry is refused: its holder may die; give a lease, or see --no-ttl (lease: it lasts %d ms)", h.deps.MaxTTL.Milliseconds())
+	return 0, fmt.Errorf("a lock without an expiry is refused: its holder may die; give a lease, or see --no-ttl (lease: it lasts %d ms)", p.deps.MaxTTL.Milliseconds())
 }
 
 // endlessToo reports whether keys without an expiry are locks: where such locks are allowed.
-func (h *handlers) endlessToo() bool { return h.deps.NoTTL == commands.PolicyAllow }
+func (p leasePolicy) endlessToo() bool { return p.deps.NoTTL == commands.PolicyAllow }
 
 // valuedRequest is a request for a lock whose token is a value, which is a secret as tokens are.
 func valuedRequest(c *commands.Call, name, value string) (redlock.LockRequest, error) {

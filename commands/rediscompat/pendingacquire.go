@@ -15,9 +15,10 @@ import (
 
 type pendingAcquire struct {
 	commands.PendingGrant
-	handlers *handlers
-	yes, no  func() commands.Reply
-	watch    dropin.Stopwatch
+	timeout time.Duration // by which copies outlast their lease
+	fences  *fences
+	yes, no func() commands.Reply
+	watch   dropin.Stopwatch
 }
 
 // Replies that are known beforehand.
@@ -25,15 +26,6 @@ func replyOK() commands.Reply   { return commands.OK }
 func replyNil() commands.Reply  { return commands.Nil }
 func replyOne() commands.Reply  { return commands.Int(1) }
 func replyZero() commands.Reply { return commands.Int(0) }
-
-func (h *handlers) startAcquire(c *commands.Call, request redlock.LockRequest, watch dropin.Stopwatch, yes, no func() commands.Reply) {
-	a := &pendingAcquire{handlers: h, yes: yes, no: no, watch: watch}
-	a.Locks, a.Answer, a.Valued = h.deps.Locks, a, true
-	if a.Reserve(c, &request) {
-		request.Requester = c.Client.Identity()
-		h.deps.Locks.Lock(c.Batch, request, a.decided)
-	}
-}
 
 func (a *pendingAcquire) decided(grant redlock.Grant, err error) {
 	if errors.Is(err, redlock.ErrHeld) {
@@ -53,12 +45,12 @@ func (a *pendingAcquire) decided(grant redlock.Grant, err error) {
 // does not learn how much is left. The copies outlast the lease by the master
 // timeout, so a reply that is no later than that promises nothing false.
 func (a *pendingAcquire) ReplyTo(time.Duration) commands.Reply {
-	if late, limit := a.Granted.Elapsed(), a.handlers.deps.MasterTimeout; late > limit {
+	if late, limit := a.Granted.Elapsed(), a.timeout; late > limit {
 		a.GiveBack()
 		return commands.Error("EXPIRED", fmt.Sprintf("the reply could be written only after %d ms, and no copy outlasts its lease by more than %d ms (--master-timeout); %s, try again",
 			late.Milliseconds(), limit.Milliseconds(), a.Fate(a.Granted.Fresh)))
 	}
-	a.handlers.fences.note(&a.Granted)
+	a.fences.note(&a.Granted)
 	return a.yes()
 }
 

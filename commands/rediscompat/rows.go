@@ -12,12 +12,13 @@ import (
 )
 
 func Rows(deps commands.Deps) []*commands.Command {
-	h := &handlers{deps: deps, scripts: scriptCache{stats: deps.DropinStats}, nextIDs: nextIDs{ids: deps.IDs, users: deps.Users, stats: deps.DropinStats}}
+	h := &handlers{leasePolicy: leasePolicy{&deps}, deps: deps, scripts: scriptCache{stats: deps.DropinStats}, nextIDs: nextIDs{ids: deps.IDs, users: deps.Users, stats: deps.DropinStats}}
 	h.probes.limiter = rate.NewLimiter(probesPerSecond, probesPerSecond)
 	return append(h.dropinRows(), h.compatRows()...)
 }
 
 type handlers struct {
+	leasePolicy
 	deps    commands.Deps
 	scripts scriptCache
 	probes  prober
@@ -49,12 +50,14 @@ func (h *handlers) dropinRows() []*commands.Command {
 		row("msetex", commands.AtLeast(4), access.CategoryLock, "Takes several locks with NX, all or none, each with its own value: 1, or 0 if one is held.", h.setMany, arg.Integer("numkeys"), arg.Multiple(arg.Block("data", key, value)), arg.Optional(arg.Word("NX")), arg.Optional(expiry)),
 		row("hsetnx", commands.Exactly(4), access.CategoryLock, "Refused: a field of a hash is no lock.", refuseHashLock, key, arg.Text("field"), value),
 		row("setnx", commands.Exactly(3), access.CategoryLock, "Takes a lock without an expiry (--no-ttl): 1, or 0 if it is held.", h.setnx, key, value),
-		row("get", commands.Exactly(2), access.CategoryRead, "The value with which a quorum holds the lock, or nil; of redlockd:fence:key its fence.", h.get, arg.Text("key")),
+		row("get", commands.Exactly(2), access.CategoryRead, "The value with which a quorum holds the lock, or nil; of redlockd:fence:key its fence.", h.get, arg.KeyWithin("key")),
 		row("digest", commands.Exactly(2), access.CategoryRead, "The XXH3 digest of the value with which the lock is held, for IFDEQ and IFDNE, or nil.", h.viewing(digest), key),
 		row("pttl", commands.Exactly(2), access.CategoryRead, "How many milliseconds a lock is held at least: -2 not at all, -1 without an end.", h.viewing(pttl), key),
 		row("ttl", commands.Exactly(2), access.CategoryRead, "How many seconds a lock is held: -2 not at all, -1 without an end.", h.viewing(ttl(h.deps.MasterTimeout)), key),
 		row("exists", commands.AtLeast(2), access.CategoryRead, "How many of the keys are held.", h.exists, arg.Multiple(key)),
 		row("type", commands.Exactly(2), access.CategoryRead, "What holds the key: string for one holder, zset for readers, hash for permits, none.", h.viewing(kindOf), key),
+		row("hexists", commands.Exactly(3), access.CategoryRead, "Whether an owner (the field) holds a reentrant lock: 1 or 0.", h.levels(hasLevel), key, arg.Text("field")),
+		row("hget", commands.Exactly(3), access.CategoryRead, "How many levels of a reentrant lock an owner (the field) has, or nil.", h.levels(levelCount), key, arg.Text("field")),
 		row("strlen", commands.Exactly(2), access.CategoryRead, "The length of the value with which the lock is held.", h.viewing(strlen), key),
 		alsoForce(commands.Barrier(row("del", commands.AtLeast(2), access.CategoryLock, "Releases locks regardless of their holders and returns their number.", h.del, arg.Multiple(key)))),
 		alsoForce(commands.Barrier(row("unlink", commands.AtLeast(2), access.CategoryLock, "Releases locks regardless of their holders and returns their number.", h.del, arg.Multiple(key)))),
@@ -82,7 +85,7 @@ func (h *handlers) transactionRows(row rowMaker) []*commands.Command {
 		row("multi", commands.Exactly(1), access.CategoryLock, "Begins the one change, DEL, UNLINK, PEXPIRE or EXPIRE of a watched lock, or PTTL and GET of one lock.", h.multi),
 		row("exec", commands.Exactly(1), access.CategoryLock, "Makes the change if the lock still has the value: its answer in a list, or nil. Or reads the lock.", h.exec),
 		row("discard", commands.Exactly(1), access.CategoryLock, "Makes no change.", h.discard),
-		row("blpop", commands.AtLeast(3), access.CategoryRead, "Waits until lock:name is free: the key and 1, or nil after the time.", h.blpop, arg.Text("lock-signal:name"), arg.Text("seconds")),
+		row("blpop", commands.AtLeast(3), access.CategoryRead, "Waits until lock:name is free: the key and 1, or nil after the time.", h.blpop, arg.KeyWithin("lock-signal:name"), arg.Text("seconds")),
 	}
 	for _, one := range rows {
 		commands.Barrier(one)

@@ -158,3 +158,18 @@ func (h *handlers) prolonged(r redlock.ExtendRequest, done func(held bool, err e
 		}
 	}
 }
+
+func (h *handlers) startAcquire(c *commands.Call, request redlock.LockRequest, watch dropin.Stopwatch, yes, no func() commands.Reply) {
+	a := h.pending(watch)
+	a.yes, a.no, a.Valued = yes, no, true
+	if a.Reserve(c, &request) {
+		request.Requester = c.Client.Identity()
+		h.deps.Locks.Lock(c.Batch, request, a.decided)
+	}
+}
+
+func (h *handlers) pending(watch dropin.Stopwatch) *pendingAcquire {
+	a := &pendingAcquire{timeout: h.deps.MasterTimeout, fences: &h.fences, watch: watch}
+	a.Locks, a.Answer = h.deps.Locks, a
+	return a
+}

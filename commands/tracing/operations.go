@@ -64,8 +64,7 @@ func (e *traced) acquire(r *redlock.LockRequest, done redlock.LockDone) redlock.
 }
 
 func acquireAttributes(r *redlock.LockRequest) attributes {
-	mode := map[redlock.Mode]string{redlock.Exclusive: "exclusive", redlock.Shared: "shared", redlock.Permits: "permits"}[r.Mode]
-	about := attributes{attribute.String("redlockd.mode", mode), ttlAttribute(r.TTL)}
+	about := attributes{attribute.String("redlockd.mode", r.Mode.Word(r.Reenters != "")), ttlAttribute(r.TTL)}
 	if r.Mode == redlock.Permits {
 		about = append(about, attribute.Int("redlockd.limit", r.Limit))
 	}

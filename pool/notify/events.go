@@ -9,7 +9,6 @@
 package notify
 
 import (
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,7 +30,7 @@ const (
 // Events is the listeners of one database, here and elsewhere; it has a lock of its own.
 type Events struct {
 	Config
-	Prefix     string        // stands before the channel's name
+	Channel    string        // the one on which the messages travel
 	Carried    bool          // the masters carry messages
 	CountEvery time.Duration // from one reading of a master's count to the next
 	Databases  *atomic.Int32 // how many have a listener
@@ -49,9 +48,6 @@ type Events struct {
 
 // Listeners reports whether this database's events have listeners in this daemon, and in others.
 func (e *Events) Listeners() (here, elsewhere bool) { return e.local.Load(), e.remote.Load() }
-
-// Channel is the one on which the messages travel.
-func (e *Events) Channel() string { return e.Prefix + "redlockd:events:" + strconv.Itoa(e.DB) }
 
 // Listen passes every message of every master to onMessage, from several goroutines,
 // until Unlisten. There is one listener at a time.

@@ -15,7 +15,7 @@ import (
 
 // deafEvents belongs to masters that nothing is sent to.
 func deafEvents() *Events {
-	return &Events{Config: Config{
+	return &Events{Channel: "redlockd:events:0", Config: Config{
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Clock: clock.SystemClock(), Timeout: 20 * time.Second,
 		Masters: []wire.Master{
 			{Name: "a", Network: "tcp", Address: "127.0.0.1:1"}, {Name: "b", Network: "tcp", Address: "127.0.0.1:2"}, {Name: "c", Network: "tcp", Address: "127.0.0.1:3"},

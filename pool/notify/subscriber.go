@@ -34,7 +34,8 @@ func (h *eventSubscriber) run(ctx context.Context) {
 	defer close(h.ended)
 	e := h.events
 	for {
-		err := h.listen(ctx)
+		err := wire.Subscribe(ctx, h.master, e.Channel, e.Timeout, func() { h.since.Store(max(int64(e.Clock.Now()), 1)) }, e.deliver)
+		h.since.Store(0)
 		if ctx.Err() != nil {
 			return
 		}
@@ -45,13 +46,6 @@ func (h *eventSubscriber) run(ctx context.Context) {
 		retry.Stop()
 		end()
 	}
-}
-
-// listen delivers messages until the connection or ctx ends.
-func (h *eventSubscriber) listen(ctx context.Context) error {
-	e := h.events
-	defer h.since.Store(0)
-	return wire.Subscribe(ctx, h.master, e.Channel(), e.Timeout, func() { h.since.Store(max(int64(e.Clock.Now()), 1)) }, e.deliver)
 }
 
 // subscribedSince reports whether it has received everything since then.

@@ -1,5 +1,5 @@
 // Tracker: a second connection to one master, with CLIENT TRACKING in OPTIN mode, that
-// reads only the keys that have a waiter or are held with HOLD.
+// reads only the keys that have a waiter, are held with HOLD or are tracked for clients.
 //
 // PTTL is sent right behind CLIENT CACHING YES: the answer is the state of the key, and
 // the master announces every change after it, once. Between the two there is

@@ -95,9 +95,17 @@ func (g *group) countdown(ctx context.Context, wait time.Duration, text string, 
 	return nil
 }
 
-// writeDaemons writes which daemons use the masters, and the epoch of each.
+// writeDaemons writes which daemons use the masters or are refused, and the epoch of each.
 func writeDaemons(all []admission.Daemon, out io.Writer) {
+	newest := int64(0)
 	for _, d := range all {
-		fmt.Fprintf(out, "daemon %s at %s uses epoch %d\n", d.Name, d.Address, d.Epoch)
+		newest = max(newest, d.Epoch)
+	}
+	for _, d := range all {
+		state := ""
+		if d.Epoch < newest {
+			state = "; it is stale and grants nothing: its log has the reason"
+		}
+		fmt.Fprintf(out, "daemon %s at %s uses epoch %d%s\n", d.Name, d.Address, d.Epoch, state)
 	}
 }

@@ -49,7 +49,7 @@ func TestReconfigure_NamesTheDaemonsThatDoNotFollow(t *testing.T) {
 	}
 	out, err = check(t, next)
 	if err != nil || !strings.Contains(out, follows) ||
-		!strings.Contains(out, "\ndaemon web-7 b/4711 at 127.0.0.1 uses epoch 1\n") || strings.Contains(out, "of-another-group") {
+		!strings.Contains(out, "\ndaemon web-7 b/4711 at 127.0.0.1 uses epoch 1; it is stale and grants nothing: its log has the reason\n") || strings.Contains(out, "of-another-group") {
 		t.Error(out, err)
 	}
 }

@@ -4,6 +4,7 @@
 // Files in reading order:
 //   - master.go: where a master is;
 //   - reply.go: a decoded reply, and what is read out of one;
-//   - link.go: the connection of a lane, or one on which a master announces changes of keys;
+//   - link.go: the connection of a lane, or one on which a master announces changes of keys, or
+//     delivers messages;
 //   - guard.go: the state machine that rejects malformed replies.
 package wire

@@ -4,6 +4,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -109,6 +110,7 @@ func Subscribe(ctx context.Context, m Master, channel string, timeout time.Durat
 	if err != nil {
 		return err
 	}
+	defer context.AfterFunc(ctx, func() { raw.Close() })() // rueidis greets without a context
 	l, err := newLink(raw, m, 0, timeout, 0, rueidis.ClientOption{
 		ClientName:          "redlockd-events",
 		DisableCache:        true,
@@ -122,8 +124,9 @@ func Subscribe(ctx context.Context, m Master, channel string, timeout time.Durat
 	defer l.Close()
 	// The next request is SUBSCRIBE: rueidis begins to read and to send PING with it.
 	l.conn.replies.subscribes = l.conn.requestCount.Load() + 1
-	ctx = rueidis.WithOnSubscriptionHook(ctx, func(rueidis.PubSubSubscription) { onSubscribed() })
-	return l.client.Receive(ctx, l.client.B().Subscribe().Channel(channel).Build(), func(m rueidis.PubSubMessage) { onMessage(m.Message) })
+	hooked := rueidis.WithOnSubscriptionHook(ctx, func(rueidis.PubSubSubscription) { onSubscribed() })
+	err = l.client.Receive(hooked, l.client.B().Subscribe().Channel(channel).Build(), func(m rueidis.PubSubMessage) { onMessage(m.Message) })
+	return cmp.Or(ctx.Err(), err)
 }
 
 // newLink completes the options with those of all links.

@@ -63,6 +63,25 @@ func TestSubscribe_AMasterThatSendsSomethingElseCostsTheConnection(t *testing.T)
 	}
 }
 
+// What a master sends after SUBSCRIBE, and then hangs up: a panic of the library would end the
+// process.
+func FuzzSubscribe_TheProcessSurvives(f *testing.F) {
+	for _, stream := range []string{confirmed + published, "+QUEUED\r\n", confirmed + "+QUEUED\r\n", published + confirmed + confirmed, ">2\r\n+subscribe\r\n+c\r\n", ">3\r\n+unsubscribe\r\n_\r\n:0\r\n"} {
+		f.Add(stream)
+	}
+	for _, bad := range badReplies {
+		f.Add(confirmed + bad.stream[:min(len(bad.stream), 200)])
+	}
+	f.Fuzz(func(t *testing.T, stream string) {
+		master := newBadMaster(t, goodGreeting, true)
+		defer master.close()
+		master.say.Store(&stream)
+		if _, _, err := subscribe(master.ln.Addr().String(), 5*time.Minute); err == nil {
+			t.Error("it ended without a reason")
+		}
+	})
+}
+
 func TestSubscribe_AConfirmationBeforeTheRequestIsRefused(t *testing.T) {
 	defer leavesNothing(t, goleak.IgnoreCurrent())
 	for _, hello := range []string{goodGreeting + confirmed, confirmed + goodGreeting, confirmed} {
@@ -98,6 +117,28 @@ func TestSubscribe_AMasterThatSendsNothingReceivesAPingAndIsGivenUp(t *testing.T
 	ln.Close()
 	if all := <-received; !strings.HasSuffix(all, "SUBSCRIBE\r\n$1\r\nc\r\n"+pingRequest) {
 		t.Errorf("it received %q", all)
+	}
+}
+
+// It ends with its context, also while it waits for the greeting.
+func TestSubscribe_EndsWithItsContext(t *testing.T) {
+	defer leavesNothing(t, goleak.IgnoreCurrent())
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	ctx, end := context.WithCancel(context.Background())
+	go func() {
+		if conn, err := ln.Accept(); err == nil {
+			_, _ = conn.Read(make([]byte, 1)) // HELLO
+			end()
+			_, _ = io.Copy(io.Discard, conn)
+			conn.Close()
+		}
+	}()
+	if err := Subscribe(ctx, Master{Network: "tcp", Address: ln.Addr().String()}, "c", 5*time.Minute, func() {}, func(string) {}); err == nil || ctx.Err() == nil {
+		t.Errorf("ended with %v", err)
 	}
 }
 

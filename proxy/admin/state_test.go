@@ -99,6 +99,10 @@ func (f *fakeReader) Force(redlock.ForceRequest, func(bool, error)) { panic("not
 
 func (f *fakeReader) Revoke(int, redlock.Key, string) int { panic("nothing is revoked here") }
 
+func (f *fakeReader) Describe(redlock.Lease, string, func(bool, error)) {
+	panic("nothing is described here")
+}
+
 func (f *fakeReader) listening() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

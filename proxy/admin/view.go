@@ -44,12 +44,9 @@ func countsByBound(h *pool.Histogram) map[int64]uint64 {
 	return counts
 }
 
-// modeWords are those of DINFO.
-var modeWords = [...]string{redlock.Exclusive: "exclusive", redlock.Shared: "shared", redlock.Permits: "permits"}
-
 // lockRow returns nil for what is no lock any more.
 func lockRow(key redlock.Key, v *redlock.LockView) map[string]any {
-	mode, fence, holders := modeWords[v.Mode], "", [][2]string{}
+	mode, fence, holders := v.ModeWord(), "", [][2]string{}
 	switch {
 	case v.State == redlock.LockUndecided:
 		mode = "undecided"
@@ -58,7 +55,7 @@ func lockRow(key redlock.Key, v *redlock.LockView) map[string]any {
 	case v.Limit > 0:
 		mode = fmt.Sprintf("%s %d of %d", mode, v.Count, v.Limit)
 	}
-	if f := highestFence(v); f > 0 {
+	if f := v.HighestFence(); f > 0 {
 		fence = strconv.FormatInt(int64(f), 10)
 	}
 	for i := range v.Holders[:min(len(v.Holders), 3)] { // DINFO shows all of them
@@ -68,13 +65,6 @@ func lockRow(key redlock.Key, v *redlock.LockView) map[string]any {
 		"id": encodeKey(key), "key": diagnosis.Printable(string(key)), "mode": mode, "holders": holders, "count": v.Count,
 		"left": v.Left.Milliseconds(), "fence": fence, "waiting": max(v.Waiters, v.Queued),
 	}
-}
-
-func highestFence(v *redlock.LockView) (highest redlock.Fence) {
-	for i := range v.Holders {
-		highest = max(highest, v.Holders[i].Fence)
-	}
-	return highest
 }
 
 // holderOf is a holder as far as its note shows it.
@@ -87,7 +77,7 @@ func holderOf(h *redlock.Holder) diagnosis.Holder {
 func waitedFor(keys []redlock.Key, views []redlock.LockView) []diagnosis.Lock {
 	locks := make([]diagnosis.Lock, len(views))
 	for i := range views {
-		locks[i] = diagnosis.Lock{Key: keys[i], Fence: highestFence(&views[i])}
+		locks[i] = diagnosis.Lock{Key: keys[i], Fence: views[i].HighestFence()}
 		if v := &views[i]; len(v.Holders) > 0 {
 			locks[i].Holders = holderOf(&v.Holders[0]).Text(v.Count)
 		}
@@ -104,7 +94,7 @@ func waiterRow(w *redlock.Waiting, keyFilter func(redlock.Key) bool) map[string]
 		}
 	}
 	return map[string]any{
-		"id": id, "keys": keys, "mode": modeWords[w.Mode], "fair": w.Fair, "place": w.Place, "since": w.Since.Milliseconds(), "left": w.Left.Milliseconds(),
+		"id": id, "keys": keys, "mode": w.Mode.Word(w.Reenters), "fair": w.Fair, "place": w.Place, "since": w.Since.Milliseconds(), "left": w.Left.Milliseconds(),
 		"client": diagnosis.Printable(strings.TrimSpace(w.Requester.Name + " " + w.Requester.Addr)),
 	}
 }

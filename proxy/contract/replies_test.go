@@ -8,7 +8,7 @@ import (
 )
 
 // transcripts are the golden files with commands and their replies.
-var transcripts = []string{"docs", "locks", "dropin", "connection", "inspection", "admin", "errors", "users", "limits", "draining", "masters"}
+var transcripts = []string{"docs", "locks", "dropin", "connection", "cluster", "inspection", "admin", "errors", "users", "limits", "draining", "masters"}
 
 func TestTranscripts(t *testing.T) {
 	t.Run("play", func(t *testing.T) {

@@ -19,7 +19,7 @@ var volatileKeys = map[string]bool{
 const largest = 10_000_000
 
 var (
-	tokenText = regexp.MustCompile(`^[A-Za-z0-9_-]{27}(\.\d+)*$`)
+	tokenText = regexp.MustCompile(`^(owner-of-.#)?[A-Za-z0-9_-]{27}(\.\d+)*$`)
 	idText    = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{8})$`)
 	variables = []struct {
 		pattern *regexp.Regexp

@@ -149,6 +149,10 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	if tracer != nil {
 		deps.Traces = tracer.Counts
 	}
+	nodes := announce(config, logger, groups.pools)
+	if nodes != nil {
+		deps.Cluster = nodes.Division
+	}
 	table := newTable(deps)
 	if err := endpoint.listen(groups, users, table, stats, deps.Snapshot, logger); err != nil {
 		return err
@@ -161,6 +165,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 		return err
 	}
 	defer onHangup(&reloader{config: config, users: users, server: server, endpoint: endpoint, logger: logger})()
+	nodes.AwaitOthers(ctx)
 	cli.Banner(stdout, config, server.Addrs(), pool.Quorum)
 	endpoint.serve(ctx, stdout)
 	// The locker ends waits before the server closes connections: otherwise closing a
@@ -170,6 +175,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	context.AfterFunc(ctx, func() {
 		logger.Info("draining", "timeout", config.DrainTimeout.String())
 		locker.EndWaits()
+		nodes.Close()
 		stop()
 	})
 	err = server.Serve(serving)

@@ -412,3 +412,34 @@ func TestDropIn_TheCategoryLockTakesNoLockFromItsHolder(t *testing.T) {
 		t.Errorf("the masters have %q", got)
 	}
 }
+
+// What Redisson sends for an RLock, by the SHA1 of each script, to two daemons; a master dies meanwhile.
+func TestDropIn_RedissonsLevelsAreTheSameThroughEveryDaemon(t *testing.T) {
+	servers := faulty.StartGroup(t, 5)
+	bootstrapGroup(t, servers)
+	first, second := serveHere(t, addresses(servers)), serveHere(t, addresses(servers))
+	one, two := dial(t, first), dial(t, second)
+	one.ready(t)
+	two.ready(t)
+	const enter = "EVALSHA 149c5a8bf18676fd99e9e6e24923bd64d9b62f94 1 k 60000 "
+	const leave = "EVALSHA 6866459238a13a701d42f4971f12d9f3a50e2442 3 k redisson_lock__channel:{k} latch 0 60000 "
+	one.types(t, enter+"uuid-of-a:1", "$-1")
+	two.types(t, enter+"uuid-of-a:1", "$-1", enter+"uuid-of-a:2", ":2000",
+		"HGET k uuid-of-a:1", "$1|2", "HEXISTS k uuid-of-a:2", ":0", "EXISTS k", ":1", "DLOCK k 60000", "$-1", "SET k v NX PX 60000", "$-1")
+	servers[4].Kill()
+	waiter := dial(t, second)
+	waiter.types(t, "SUBSCRIBE redisson_lock__channel:{k}", "*3")
+	waiter.lines(t, 5)
+	one.types(t, "EVALSHA 6a3d31570dc6f4b0bd32bcdc8e75667747c6f635 1 k 60000 uuid-of-a:1", "*1")
+	one.types(t, leave+"uuid-of-a:1 PUBLISH 1", ":1") // the item of the list before; then the reply of this one
+	if got := one.line(t); got != ":0" {
+		t.Errorf("one level of two is released: %s", got)
+	}
+	one.types(t, leave+"uuid-of-a:2 PUBLISH 1", "$-1")
+	two.types(t, leave+"uuid-of-a:1 PUBLISH 1", ":1")
+	if got := waiter.lines(t, 7); got[0] != "*3" || got[2] != "message" || got[6] != "0" {
+		t.Errorf("the waiter received %q", got)
+	}
+	one.types(t, leave+"uuid-of-a:1 PUBLISH 1", "$-1", enter+"uuid-of-a:2", "$-1",
+		"DUNLOCK k uuid-of-a:2 REENTRANT", ":0", "DUNLOCK k uuid-of-a:2 REENTRANT", "$-1")
+}

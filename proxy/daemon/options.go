@@ -24,6 +24,8 @@ import (
 	"redlockd/proxy"
 	"redlockd/proxy/tlsconf"
 	"redlockd/redlock"
+	"redlockd/redlock/homes"
+	"redlockd/redlock/slots"
 )
 
 // poolOptions reads the certificates that the masters name; the error is a
@@ -66,6 +68,21 @@ func lockerOptions(config configs.Config, logger *slog.Logger) redlock.Options {
 		MaxWaiters: config.MaxWaiters, MaxWaitersPerKey: config.MaxWaitersPerKey,
 		VolatileIDs: volatileIDs(config), LockInfo: config.LockInfo, Logger: logger,
 	}
+}
+
+// announce makes this daemon a node of a cluster; without --cluster-announce it returns nil.
+func announce(config configs.Config, logger *slog.Logger, masters []*pool.Pool) *homes.Homes {
+	if config.ClusterAnnounce == "" {
+		return nil
+	}
+	ranges := slots.All()
+	if len(config.Groups) > 0 {
+		ranges = nil
+		for _, g := range config.Groups {
+			ranges = append(ranges, g.Slots...)
+		}
+	}
+	return homes.New(config.ClusterAnnounce, ranges, logger, masters...)
 }
 
 // accessControl is which users may connect and which scripts they may send.

@@ -61,7 +61,7 @@ func readMetrics(text string) map[string]*metric {
 
 func servedMetrics(t *testing.T) map[string]*metric {
 	t.Helper()
-	o := operate(t, "--embedded", "3")
+	o := operate(t, "--embedded", "3", "--cluster-announce", "10.0.0.1:7379")
 	o.await(t, "/readyz", http.StatusOK)
 	_, text := o.get(t, "/metrics", "")
 	return readMetrics(text)

@@ -310,6 +310,11 @@ func TestRunbook_CommandsThatChangeTheMastersDoWhatItTells(t *testing.T) {
 		info := c.info(t, "masters")
 		return info["masters_voting"] == "3" && info["configuration_epoch"] == "6"
 	}, func() string { return fmt.Sprint(c.info(t, "masters")) })
+	jobs := dial(t, serveHere(t, nil, "--config", config, "--key-prefix", "jobs:", "--key-prefixes", ",jobs:"))
+	eventually(t, "a daemon of the other prefix is admitted", func() bool {
+		info := jobs.info(t, "masters")
+		return info["masters_voting"] == "3" && info["configuration_epoch"] == "6"
+	}, func() string { return fmt.Sprint(jobs.info(t, "masters")) })
 	for _, call := range runbookCalls(t, "Changing a limit, the group's name or the version") {
 		call.run(t, here)
 	}

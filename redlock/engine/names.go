@@ -35,6 +35,25 @@ func NewToken() Token {
 	return Token(base64.RawURLEncoding.EncodeToString(b[:]))
 }
 
+// Tokens of the levels of a reentrant lock have the form owner + "#" + a token of NewToken. The
+// masters know the form, too (shape.lua): levels of one owner hold a key together, and nothing
+// else does beside them.
+const (
+	levelMark  = '#'
+	levelBytes = 1 + 27
+)
+
+// LevelOf is the token of a level of an owner.
+func LevelOf(owner, unique Token) Token { return owner + Token(levelMark) + unique }
+
+// OwnerOf is the owner of a level; "" if the token is not a level's.
+func OwnerOf(t Token) Token {
+	if at := len(t) - levelBytes; at > 0 && t[at] == levelMark {
+		return t[:at]
+	}
+	return ""
+}
+
 // ShortHash is the form in which a token may be shown. A token proves ownership and is a
 // secret; eight hex digits of its hash only tell two tokens apart.
 func (t Token) ShortHash() string {

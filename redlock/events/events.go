@@ -42,12 +42,13 @@ type Event struct {
 	Fence     engine.Fence // of its grant; 0 = not known
 	TokenHash string       // the first 8 hex digits of the SHA-256 of its token; "" = not known
 	At        time.Time    // on the masters' clock
+	Meta      string       // of acquired: the text that the holder gave
 
 	lasts time.Duration // of acquired, extended and shortened: when no copy will be left
 }
 
-// Text is the event for people and programs: its name, fence, time in ms since 1970 and token
-// hash, with a space between them.
+// Text is the event for people and programs: its name, fence, time in ms since 1970, token hash
+// and, if there is one, the holder's text, with a space between them.
 func (e Event) Text() string {
 	hash := e.TokenHash
 	if hash == "" {
@@ -57,7 +58,11 @@ func (e Event) Text() string {
 	line = append(append(line, names[e.Kind]...), ' ')
 	line = append(strconv.AppendInt(line, int64(e.Fence), 10), ' ')
 	line = append(strconv.AppendInt(line, e.At.UnixMilli(), 10), ' ')
-	return string(append(line, hash...))
+	line = append(line, hash...)
+	if e.Meta != "" {
+		line = append(append(line, ' '), e.Meta...)
+	}
+	return string(line)
 }
 
 // maxUndelivered bounds the events that wait for this daemon's listeners.
@@ -125,17 +130,24 @@ func (e *Events) Listen(db int, onEvent func(Event)) (end func()) {
 // lasts is, for leases that go on, the time until no copy is left.
 func (e *Events) Emit(kind Kind, id engine.LeaseID, fence engine.Fence, lasts time.Duration) {
 	if e.engine.Pool.HasListeners() {
-		e.emitNow(kind, id, fence, lasts)
+		e.emitNow(kind, id, fence, lasts, "")
 	}
 }
 
-func (e *Events) emitNow(kind Kind, id engine.LeaseID, fence engine.Fence, lasts time.Duration) {
+// EmitAcquired is Emit for a grant, with the text that its holder gives.
+func (e *Events) EmitAcquired(id engine.LeaseID, fence engine.Fence, lasts time.Duration, meta string) {
+	if e.engine.Pool.HasListeners() {
+		e.emitNow(Acquired, id, fence, lasts, meta)
+	}
+}
+
+func (e *Events) emitNow(kind Kind, id engine.LeaseID, fence engine.Fence, lasts time.Duration, meta string) {
 	s := e.ofDB(id.DB)
 	here, elsewhere := s.group.Events.Listeners()
 	if !here && !elsewhere {
 		return
 	}
-	ev := Event{Kind: kind, Key: id.Key, Fence: fence, At: s.time(), lasts: lasts}
+	ev := Event{Kind: kind, Key: id.Key, Fence: fence, At: s.time(), Meta: meta, lasts: lasts}
 	if id.Token != "" {
 		ev.TokenHash = id.Token.ShortHash()
 	}

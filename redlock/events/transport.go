@@ -6,7 +6,8 @@
 // away when the predecessor was sent. The fences show the order of such events (expirywatch.go).
 //
 // A batch is text: the line "1 daemon number", and for each event the line "kind fence time
-// token-hash lasts length" with the key behind it.
+// token-hash lasts length" with the key behind it. With a text of the holder, the line has its
+// length, too, and the text stands behind the key.
 
 package events
 
@@ -35,21 +36,22 @@ const (
 	senderTimeout = time.Minute
 	// maxLease bounds the lease times that are accepted from other daemons.
 	maxLease = 24 * time.Hour
+	// maxMeta bounds the texts that are accepted from other daemons.
+	maxMeta = 512
 	// noTokenHash stands for a token hash that is not known.
 	noTokenHash = "-"
 )
 
 // batch is the next batch to send. dbEvents.mu guards it.
 type batch struct {
-	text       []byte
-	number     uint64 // of the last batch
-	sending    bool   // the timer is set, or a batch is about to leave
-	batchTimer pool.Timer
+	text    []byte
+	number  uint64 // of the last batch
+	sending bool   // the timer is set, or a batch is about to leave
 }
 
 // addToBatchLocked adds an event to the next batch.
 func (s *dbEvents) addToBatchLocked(ev *Event) {
-	if len(s.text)+len(ev.Key)+128 > maxBatchSize {
+	if len(s.text)+len(ev.Key)+len(ev.Meta)+128 > maxBatchSize {
 		s.events.counts.dropped.Add(1)
 		return
 	}
@@ -63,17 +65,16 @@ func (s *dbEvents) addToBatchLocked(ev *Event) {
 	}
 	line = append(append(line, hash...), ' ')
 	line = append(strconv.AppendInt(line, ev.lasts.Milliseconds(), 10), ' ')
-	line = append(strconv.AppendInt(line, int64(len(ev.Key)), 10), '\n')
-	s.text = append(line, ev.Key...)
+	line = strconv.AppendInt(line, int64(len(ev.Key)), 10)
+	if ev.Meta != "" {
+		line = strconv.AppendInt(append(line, ' '), int64(len(ev.Meta)), 10)
+	}
+	s.text = append(append(append(line, '\n'), ev.Key...), ev.Meta...)
 	if s.sending {
 		return
 	}
 	s.sending = true
-	if s.batch.batchTimer == nil {
-		s.batch.batchTimer = s.clock().AfterFunc(batchInterval, s.onBatchTimer)
-		return
-	}
-	s.batch.batchTimer.Reset(batchInterval)
+	s.clock().AfterFunc(batchInterval, s.onBatchTimer)
 }
 
 // onBatchTimer sends the gathered batch.
@@ -88,7 +89,7 @@ func (s *dbEvents) onBatchTimer() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.text) > 0 { // gathered while this batch was sent
-		s.batch.batchTimer.Reset(batchInterval)
+		s.clock().AfterFunc(batchInterval, s.onBatchTimer)
 		return
 	}
 	s.sending = false
@@ -98,7 +99,7 @@ func (s *dbEvents) onBatchTimer() {
 // accepts it makes no difference: another one does, or the message is lost.
 func (s *dbEvents) publish(message string) {
 	o := &engine.Message{Write: func(_ *pool.SendContext, c *pool.Command) bool {
-		c.Set("PUBLISH", s.group.Events.Channel(), message)
+		c.Set("PUBLISH", s.group.Events.Channel, message)
 		return true
 	}}
 	for lane := range s.events.engine.Pool.N() {
@@ -202,10 +203,10 @@ func parseBatch(message string) (daemon string, number uint64, body string, ok b
 func parseEvent(body string) (ev Event, rest string, ok bool) {
 	head, rest, _ := strings.Cut(body, "\n")
 	words := strings.Split(head, " ")
-	if len(words) != 6 {
+	if len(words) < 6 || len(words) > 7 {
 		return Event{}, "", false
 	}
-	var n [6]int64
+	var n [7]int64
 	for i, word := range words {
 		if i == 3 {
 			continue
@@ -215,17 +216,22 @@ func parseEvent(body string) (ev Event, rest string, ok bool) {
 			return Event{}, "", false
 		}
 	}
-	if n[0] == 0 || n[4] > maxLease.Milliseconds() || n[5] > int64(len(rest)) || !isTokenHash(words[3]) {
+	if n[0] == 0 || n[4] > maxLease.Milliseconds() || !isTokenHash(words[3]) ||
+		n[5] > int64(len(rest)) || n[6] > int64(len(rest))-n[5] || n[6] > maxMeta {
 		return Event{}, "", false
 	}
-	ev = Event{Fence: engine.Fence(n[1]), At: time.UnixMilli(n[2]), lasts: time.Duration(n[4]) * time.Millisecond, Key: engine.Key(rest[:n[5]])}
+	key, rest := rest[:n[5]], rest[n[5]:]
+	ev = Event{
+		Fence: engine.Fence(n[1]), At: time.UnixMilli(n[2]), lasts: time.Duration(n[4]) * time.Millisecond,
+		Key: engine.Key(key), Meta: rest[:n[6]],
+	}
 	if n[0] < int64(len(names)) {
 		ev.Kind = Kind(n[0])
 	}
 	if words[3] != noTokenHash {
 		ev.TokenHash = words[3]
 	}
-	return ev, rest[n[5]:], true
+	return ev, rest[n[6]:], true
 }
 
 func isTokenHash(word string) bool {

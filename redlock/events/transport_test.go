@@ -171,6 +171,7 @@ func TestTransport_WhatIsMalformedIsNotRead(t *testing.T) {
 	for _, body := range []string{
 		"", "x", "2 1 5 - 0 3\n", "2 1 5 - 0 3\nab", "0 1 5 - 0 1\na", "2 -1 5 - 0 1\na", "2 1 5 -- 0 1\na",
 		"2 1 5 ABCDEF01 0 1\na", "2 1 5 - 999999999999 1\na", "2 1 5 - 0 99999999999999999999\na", "2 1 5 - 0 -1\na", "2  1 5 - 0 1\na",
+		"1 1 5 - 0 1 \nab", "1 1 5 - 0 1 2\nab", "1 1 5 - 0 1 -1\nab", "1 1 5 - 0 1 1 1\nabc", fmt.Sprintf("1 1 5 - 0 1 %d\na%s", maxMeta+1, strings.Repeat("b", maxMeta+1)),
 	} {
 		if ev, _, ok := parseEvent(body); ok {
 			t.Errorf("%q is read as %+v", body, ev)
@@ -186,12 +187,13 @@ func TestTransport_WhatIsMalformedIsNotRead(t *testing.T) {
 func FuzzBatch_ReadsNothingThatItWouldNotWrite(f *testing.F) {
 	f.Add(letter("a", 1))
 	f.Add("1 a 1\n1 5 6 0123abcd 7 0\n2 5 6 - 0 1\n\n")
+	f.Add("1 a 1\n1 5 6 0123abcd 7 1 3\nkby\n2 5 6 - 0 1\n\n")
 	f.Fuzz(func(t *testing.T, message string) {
 		_, _, body, ok := parseBatch(message)
 		for ok && len(body) > 0 {
 			var ev Event
 			before := len(body)
-			if ev, body, ok = parseEvent(body); ok && (len(body) >= before || len(ev.Text()) > 96) {
+			if ev, body, ok = parseEvent(body); ok && (len(body) >= before || len(ev.Text()) > 97+maxMeta) {
 				t.Errorf("%q of %q", ev.Text(), message)
 			}
 		}

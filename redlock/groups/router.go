@@ -72,7 +72,7 @@ func (r *Router) Lock(b *redlock.Batch, q redlock.LockRequest, done redlock.Lock
 		one.Lock(b, q, done)
 		return
 	}
-	r.lockSeveral(q, done)
+	lockSeveral(r, q, done)
 }
 
 func (r *Router) Wait(b *redlock.Batch, q redlock.LockRequest, done redlock.LockDone) (leave func()) {
@@ -82,7 +82,7 @@ func (r *Router) Wait(b *redlock.Batch, q redlock.LockRequest, done redlock.Lock
 	if one := r.ofAll(q.Key, q.More); one != nil {
 		return one.Wait(b, q, done)
 	}
-	return r.lockSeveral(q, done)
+	return lockSeveral(r, q, done)
 }
 
 // owner is a connection whose leases are those of all groups. A cycle is found if all its waits
@@ -105,7 +105,7 @@ func (r *Router) Extend(b *redlock.Batch, q redlock.ExtendRequest, done redlock.
 		one.Extend(b, q, done)
 		return
 	}
-	r.extendSeveral(b, q, done)
+	extendSeveral(r, b, q, done)
 }
 
 // GiveBack also takes a grant of several groups, which knows its parts.
@@ -258,6 +258,10 @@ func (r *Router) Waiting(db int, wanted func(redlock.Key) bool, most int) (list 
 
 func (r *Router) Force(q redlock.ForceRequest, done func(bool, error)) { r.of(q.Key).Force(q, done) }
 
+func (r *Router) Describe(id redlock.Lease, meta string, done func(bool, error)) {
+	r.of(id.Key).Describe(id, meta, done)
+}
+
 func (r *Router) Revoke(db int, key redlock.Key, text string) int {
 	return r.of(key).Revoke(db, key, text)
 }
@@ -346,6 +350,7 @@ func (r *Router) EventCounts() (c redlock.EventCounts) {
 func (r *Router) InFlight() int { return sum(r, (*redlock.Locker).InFlight) }
 func (r *Router) Waiters() int  { return sum(r, (*redlock.Locker).Waiters) }
 func (r *Router) Holds() int    { return sum(r, (*redlock.Locker).Holds) }
+func (r *Router) Tracked() int  { return sum(r, (*redlock.Locker).Tracked) }
 
 // EndWaits and Close are those of all groups.
 func (r *Router) EndWaits() {

@@ -46,7 +46,7 @@ func split(r *Router, keys []redlock.Key) (parts [][]redlock.Key) {
 }
 
 // lockSeveral requests all parts. done is called exactly once.
-func (r *Router) lockSeveral(q redlock.LockRequest, done redlock.LockDone) (leave func()) {
+func lockSeveral(r *Router, q redlock.LockRequest, done redlock.LockDone) (leave func()) {
 	switch {
 	case q.Script != nil:
 		done(redlock.Grant{}, ErrSeveral)
@@ -186,7 +186,7 @@ func (s *several) onFree(locker *redlock.Locker, rest []redlock.Key) redlock.Awa
 
 // extendSeveral extends in all groups. If the token does not hold all keys, some of them may last
 // longer now, which promises nothing.
-func (r *Router) extendSeveral(b *redlock.Batch, q redlock.ExtendRequest, done redlock.ExtendDone) {
+func extendSeveral(r *Router, b *redlock.Batch, q redlock.ExtendRequest, done redlock.ExtendDone) {
 	parts := split(r, append([]redlock.Key{q.Key}, q.More...))
 	var shortest redlock.Grant
 	notHeld := false

@@ -11,8 +11,10 @@
 package inspect
 
 import (
+	"cmp"
 	"hash/maphash"
 	"log/slog"
+	"slices"
 	"strconv"
 	"time"
 
@@ -43,6 +45,8 @@ type LockView struct {
 	Waiters int            // requests in this daemon that wait for it
 	Queued  int            // entries in the queue over all daemons, as most masters have it
 	Wanted  *string        // text of the latest request to let go, if this daemon holds it for a connection; nil = none
+
+	undecided error // why a token that is not confirmed may hold the key; nil if the state is decided
 
 	// unseen: too few masters prove that they have no copy of an unlisted lease, so a
 	// token that no master shows may hold the key.
@@ -78,6 +82,34 @@ type LockOnMaster struct {
 	queued  int
 	holders []shownHolder
 	absence pool.Absence // set if the master is not known, or quarantined
+}
+
+// HighestFence is that of the holders, 0 if none is known.
+func (v *LockView) HighestFence() (highest engine.Fence) {
+	for i := range v.Holders {
+		highest = max(highest, v.Holders[i].Fence)
+	}
+	return highest
+}
+
+// ModeWord is the mode of the holders for people.
+func (v *LockView) ModeWord() string {
+	return v.Mode.Word(len(v.Holders) > 0 && engine.OwnerOf(v.Holders[0].Token) != "")
+}
+
+// Levels are those of a reentrant lock's owner, the longest first. Some may not be confirmed. The
+// error is *NoQuorum if it is not known whether the owner has any.
+func (v *LockView) Levels(owner engine.Token) (levels []Holder, err error) {
+	confirmed := false
+	for _, h := range v.Holders {
+		if engine.OwnerOf(h.Token) == owner {
+			levels, confirmed = append(levels, h), confirmed || h.Confirmed
+		}
+	}
+	if !confirmed && (v.unseen || len(levels) > 0) {
+		err = v.undecided
+	}
+	return levels, err
 }
 
 // shownHolder is one holder on one master.
@@ -142,6 +174,9 @@ func (l *Inspector) readLock(db int, key engine.Key, done func(LockView, error))
 			}
 		}
 		view, err := l.aggregate(masters)
+		if view.State == LockUndecided {
+			view.undecided = l.engine.NoQuorum(showingAll(masters), "who holds it is not known")
+		}
 		view.Waiters, view.Wanted = l.local.Waiters(db, key), l.local.Wanted(db, key)
 		for i := range view.Holders {
 			h := &view.Holders[i]
@@ -151,6 +186,26 @@ func (l *Inspector) readLock(db int, key engine.Key, done func(LockView, error))
 			}
 		}
 		done(view, err)
+	})
+}
+
+// Describe replaces the text of a token's note, for people. The result is false if the token does
+// not hold the key.
+func (l *Inspector) Describe(id engine.LeaseID, text string, done func(bool, error)) {
+	l.ReadLock(id.DB, id.Key, func(v LockView, err error) {
+		at := slices.IndexFunc(v.Holders, func(h Holder) bool { return h.Token == id.Token })
+		switch {
+		case err != nil || at < 0 && !v.unseen:
+			done(false, err)
+		case at < 0 || !v.Holders[at].Confirmed:
+			done(false, v.undecided)
+		default:
+			h := &v.Holders[at]
+			note := cmp.Or(h.Note, &lease.Note{})
+			note.Meta, note.Fence = text, max(note.Fence, h.Fence)
+			l.leases.ReplaceNote(id, *note, h.Left)
+			done(true, nil)
+		}
 	})
 }
 

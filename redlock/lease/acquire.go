@@ -9,7 +9,6 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
-	"redlockd/redlock/events"
 	"redlockd/redlock/quorum"
 )
 
@@ -110,7 +109,9 @@ func (c *acquireCall) startBallot(b *engine.Batch, f lockMode) {
 	c.tries++
 	a.token = c.request.Token
 	if a.token == "" {
-		a.token = c.leases.tokens()
+		if a.token = c.leases.tokens(); c.request.Reenters != "" {
+			a.token = engine.LevelOf(c.request.Reenters, a.token)
+		}
 	} else {
 		a.connectedAt = new([quorum.MaxMasters]time.Duration)
 	}
@@ -283,7 +284,7 @@ func (a *lockBallot) grant(fence int64) {
 	r.eachLease(a.token, func(id engine.LeaseID) {
 		l.records.note(id, known, now)
 		if !r.Part {
-			l.announce(id, known, now)
+			l.announce(r, id, known, now)
 		}
 	})
 	if r.Hold != nil {
@@ -303,9 +304,9 @@ func (a *lockBallot) grant(fence int64) {
 }
 
 // announce reports a grant to listeners, and to people.
-func (l *Leases) announce(id engine.LeaseID, known leaseRecord, now time.Duration) {
-	l.events.Emit(events.Acquired, id, known.fence, known.gone-now)
-	l.writeNote(id, known.note, known.until+known.delay)
+func (l *Leases) announce(r *LockRequest, id engine.LeaseID, known leaseRecord, now time.Duration) {
+	l.events.EmitAcquired(id, known.fence, known.gone-now, r.Meta)
+	l.writeNote(id, known.note, known.until+known.delay, false)
 }
 
 // tokenOf is the token of the i-th key.

@@ -58,7 +58,7 @@ func (f *fairMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, 
 	locks := 1 + len(r.More)
 	c.Args[1], c.Args[2] = a.call.leases.engine.Scripts.Fair[c.Args[1]], strconv.Itoa(locks+len(f.queues))
 	c.Args = slices.Insert(c.Args, 3+locks, f.queues...)
-	c.Args = append(c.Args, ticket, id, engine.Flag(r.Mode != Shared), strconv.Itoa(locks))
+	c.Args = append(c.Args, ticket, id, engine.Flag(r.Writes()), strconv.Itoa(locks))
 }
 
 func (f *fairMode) read(a *lockBallot, answer pool.Answer) vote {

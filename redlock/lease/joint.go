@@ -121,7 +121,7 @@ func (l *Leases) join(r *LockRequest, part *Grant, fence engine.Fence) {
 		}
 		known.fence, known.note = fence, l.noteOf(r, fence)
 		l.records.note(id, known, now)
-		l.announce(id, known, now)
+		l.announce(r, id, known, now)
 	}
 }
 

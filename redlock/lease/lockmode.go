@@ -83,8 +83,9 @@ var _ lockMode = plainMode{}
 // of plain SET NX gets nil from Redis, too, and a wait looks by itself.
 func (p plainMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 	next, err := p.sameAgain.after(a, v)
-	if r := &a.call.request; errors.Is(err, engine.ErrHeld) && !r.Valued && r.Wait == 0 && a.call.leases.refusals.lastLong(r.DB, r.Key) {
-		return &tokenMode{}, nil
+	if r, l := &a.call.request, a.call.leases; errors.Is(err, engine.ErrHeld) && !r.Valued && r.Wait == 0 && l.refusals.lastLong(r.DB, r.Key) {
+		r.Reads = true
+		return l.lockModeOf(r, a.token), nil
 	}
 	return next, err
 }

@@ -11,52 +11,12 @@
 package lease
 
 import (
-	"net/url"
-	"strconv"
-	"strings"
 	"time"
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
 )
-
-// Note describes one holder.
-type Note struct {
-	Meta   string // the text that the holder gave
-	Daemon string // the daemon that the holder came through
-	Client string // the client's address at that daemon
-	Name   string // the connection's name
-	Fence  engine.Fence
-}
-
-// encode writes a note as words. The text comes last, because it may hold any byte.
-func (n *Note) encode() string {
-	return strings.Join([]string{
-		strconv.FormatInt(int64(n.Fence), 10), url.QueryEscape(n.Daemon), url.QueryEscape(n.Client), url.QueryEscape(n.Name), n.Meta,
-	}, " ")
-}
-
-// ParseNote reads a note; nil if there is none.
-func ParseNote(text string) *Note {
-	words := strings.SplitN(text, " ", 5)
-	if len(words) != 5 {
-		return nil
-	}
-	fence, err := strconv.ParseInt(words[0], 10, 64)
-	if err != nil {
-		return nil
-	}
-	for i := range words[1:4] {
-		if words[i+1], err = url.QueryUnescape(words[i+1]); err != nil {
-			return nil
-		}
-	}
-	return &Note{Fence: engine.Fence(fence), Daemon: words[1], Client: words[2], Name: words[3], Meta: words[4]}
-}
-
-// NotesKey is where the masters keep the notes of a key's holders.
-func NotesKey(e *engine.Engine, k engine.Key) string { return e.KeyOf("meta:", k) }
 
 // noteOf is the note of a new grant if its request gives a text or LockInfo is set. A lock
 // without an expiry gets no note. Such a note would not end by itself: DEL, which names no
@@ -72,23 +32,31 @@ func (l *Leases) noteOf(r *LockRequest, fence engine.Fence) string {
 	return note.encode()
 }
 
-// writeNote keeps a note on every master until the lease lapses; "" is no note.
-func (l *Leases) writeNote(id engine.LeaseID, text string, until time.Duration) {
+// writeNote keeps a note on every master until the lease lapses; "" is no note. With prolongs, a
+// note that is there stays as it is: it may have been replaced through another daemon.
+func (l *Leases) writeNote(id engine.LeaseID, text string, until time.Duration, prolongs bool) {
 	if text != "" {
-		l.sendNote(nil, id, text, until)
+		l.sendNote(nil, id, text, until, prolongs)
 	}
+}
+
+// ReplaceNote replaces the note of a holder whose lease lasts for left.
+func (l *Leases) ReplaceNote(id engine.LeaseID, n Note, left time.Duration) {
+	text := n.encode()
+	l.records.describe(id, text)
+	l.writeNote(id, text, l.engine.Clock.Now()+left, false)
 }
 
 // dropNote drops the note of a lease that is being released; "" is no note.
 func (l *Leases) dropNote(b *engine.Batch, id engine.LeaseID, text string) {
 	if text != "" {
-		l.sendNote(b, id, "", 0)
+		l.sendNote(b, id, "", 0, false)
 	}
 }
 
 // sendNote writes or drops a note on every master. It is not repeated on a master that does
 // not answer: the note expires. It follows the acquire of its lock and precedes the release.
-func (l *Leases) sendNote(b *engine.Batch, id engine.LeaseID, text string, until time.Duration) {
+func (l *Leases) sendNote(b *engine.Batch, id engine.LeaseID, text string, until time.Duration, prolongs bool) {
 	l.engine.Submit(b, l.engine.Pool.Group(id.DB), &engine.Message{
 		Plan: pool.Props{Key: l.engine.MasterKey(id.Key), SharesKey: true},
 		Write: func(m *pool.SendContext, c *pool.Command) bool {
@@ -100,7 +68,7 @@ func (l *Leases) sendNote(b *engine.Batch, id engine.LeaseID, text string, until
 				}
 				end = m.Decimal(quorum.Expiry(m.Time, left, l.engine.Late))
 			}
-			c.Set("EVALSHA", l.engine.Scripts.Note, "1", NotesKey(l.engine, id.Key), string(id.Token), text, end)
+			c.Set("EVALSHA", l.engine.Scripts.Note, "1", NotesKey(l.engine, id.Key), string(id.Token), text, end, engine.Flag(prolongs))
 			return true
 		},
 	})

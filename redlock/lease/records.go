@@ -127,6 +127,18 @@ func (l *leaseRecords) shorten(id engine.LeaseID, until time.Duration) {
 	}
 }
 
+// describe records the note of a lease that this daemon granted.
+func (l *leaseRecords) describe(id engine.LeaseID, note string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, generation := range []map[engine.LeaseID]leaseRecord{l.current, l.previous} {
+		if known, ok := generation[id]; ok {
+			known.note = note
+			generation[id] = known
+		}
+	}
+}
+
 func (l *leaseRecords) dropIfEmpty(id engine.LeaseID) {
 	l.dropIf(id, func(known leaseRecord) bool { return known.until == 0 })
 }

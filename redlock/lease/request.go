@@ -16,6 +16,19 @@ const (
 	Permits               // at most Limit holders
 )
 
+// Word is the mode for people. Levels of a reentrant lock are Shared.
+func (m Mode) Word(reentrant bool) string {
+	switch {
+	case reentrant:
+		return "reentrant"
+	case m == Shared:
+		return "shared"
+	case m == Permits:
+		return "permits"
+	}
+	return "exclusive"
+}
+
 // LockRequest requests a lock.
 type LockRequest struct {
 	DB    int           // logical database, 0 … Options.Databases−1
@@ -26,7 +39,10 @@ type LockRequest struct {
 	Meta  string        // free text for people, at most 512 bytes
 
 	Mode Mode
-	Fair bool // first come, first served, over all daemons
+	// Reenters is the owner of a reentrant lock, "" for none. Its levels hold the key together, and
+	// nothing else does beside them. A level is a Shared lock whose token is generated: Token is "".
+	Reenters engine.Token
+	Fair     bool // first come, first served, over all daemons
 	// Valued: a client of plain SET NX chose Token as the value. To such a client an equal
 	// value that is already there belongs to another holder.
 	Valued bool
@@ -62,6 +78,9 @@ type Requester struct {
 	// waiter costs what a LockRequest costs.
 	Trace *engine.Trace
 }
+
+// Writes reports whether the request waits in a queue as a writer does, for all before it.
+func (r *LockRequest) Writes() bool { return r.Mode != Shared || r.Reenters != "" }
 
 func (r *LockRequest) trace() *engine.Trace {
 	if r.Requester == nil {

@@ -75,7 +75,15 @@ func (f *sharedMode) downgradesNext(a *lockBallot) bool {
 	return f.downgradeBallots > 0 && f.downgradeBallots < maxDowngradeBallots && f.writers > 0 && a.ballot.Tally.Yes+f.writers >= a.ballot.Tally.Quorum
 }
 
-func (f *sharedMode) takeBack(a *lockBallot, lane int, c copyState) { a.undo(lane, c, a.key) }
+// takeBack deletes a level whenever it ends: that follows the other levels, and no other
+// ballot has the token.
+func (f *sharedMode) takeBack(a *lockBallot, lane int, c copyState) {
+	if a.call.request.Reenters == "" {
+		a.undo(lane, c, a.key)
+	} else if c == copyMade || c == copyMaybe {
+		a.undoWithin(lane, c, a.key, a.token, anyExpiry)
+	}
+}
 
 func (f *sharedMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 	a.ballot.Lock()

@@ -47,9 +47,13 @@ func (a *lockBallot) undo(lane int, c copyState, key string, slot ...string) {
 func (a *lockBallot) undoWithin(lane int, c copyState, key string, token engine.Token, ends expiryRange, slot ...string) {
 	l := a.call.leases
 	l.engine.Counts.Undone.Add(1)
+	lasts := min(a.call.request.TTL, Endless)
+	if a.call.request.Reenters != "" {
+		lasts = l.engine.MaxTTL // as long as any other level
+	}
 	engine.RetryUntilAnswered(a.call.group, lane, key, pool.PendingRelease{
 		Args:        append(l.releaseWords(key, token, ends), slot...),
-		Until:       a.start + min(a.call.request.TTL, Endless) + a.call.request.Delay + 4*l.engine.MasterTimeout,
+		Until:       a.start + lasts + a.call.request.Delay + 4*l.engine.MasterTimeout,
 		ConnectedAt: a.soleConnection(lane, c, token),
 	})
 }

@@ -113,7 +113,7 @@ func brokenCopies() []Mutant {
 		patched("upgrade-undo", "the undo of an upgrade takes the read lease, too",
 			Change{"redlock/lease/upgrade.go", takeBack, "\tif c == copyUpgraded && pool.Broken(\"upgrade-undo\") {\n\t\ta.undoWithin(lane, c, a.key, a.token, expiryRange{0, 2 * a.ends[lane]})\n\t\treturn\n\t}\n" + takeBack}).in("contest-3"),
 		patched("pending-release", "an unanswered release is not repeated",
-			Change{"pool/pendingrelease.go", "func (l *lane) retryLocked(d PendingRelease) {\n", "func (l *lane) retryLocked(d PendingRelease) {\n\tif Broken(\"pending-release\") {\n\t\treturn\n\t}\n"}),
+			Change{"pool/releaseretry.go", "func (l *lane) retryLocked(d PendingRelease) {\n", "func (l *lane) retryLocked(d PendingRelease) {\n\tif Broken(\"pending-release\") {\n\t\treturn\n\t}\n"}),
 	}
 }
 
@@ -126,6 +126,8 @@ func brokenModes() []Mutant {
 			Change{scripts + "shape.lua", "'(' .. digits(now)", "'(' .. ARGV[2]"}).in("readers-3"),
 		patched("one-kind", "an extension adds up copies of a reader and of a writer",
 			Change{"redlock/lease/extend.go", "return a.held && a == b }", "return a.held && (a == b || b.held && pool.Broken(\"one-kind\")) }"}).in("halves-3"),
+		patched("levels-apart", "levels of two owners hold a key together",
+			Change{scripts + "share.lua", "  if owner ~= ownerOf(reader) then return 0 end\n", ""}).in("owners-3"),
 		patched("counted-permits", "masters count permits, each for itself",
 			Change{scripts + "permit.lua", "    return said\n", "    if #said == 1 then return said end\n    slot, holder = digits(said[2]), nil\n"}).in("permits-3"),
 	}

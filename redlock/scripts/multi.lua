@@ -10,11 +10,13 @@ if E <= now then return {0, 0} end
 local said, had = {1}, {}
 local free = redis.call('EXISTS', unpack(KEYS)) == 0 -- usually; of three keys it saves a tenth
 for i, lock in ipairs(KEYS) do
-  local kind = free and 'none' or kindOf(lock)
+  local kind, _, reader = 'none'
+  if not free then kind, _, reader = kindOf(lock) end
   if kind == 'odd' then return {-1, i} end
   if kind == 'zset' and reads then
     had[i] = tonumber(redis.call('ZSCORE', lock, token) or '-1')
     if had[i] < now then had[i] = nil end
+    if ownerOf(reader) ~= ownerOf(token) then return {0, i} end
   elseif kind == 'string' and not reads and redis.call('GET', lock) == token and endOf(lock) >= 0 then
     had[i] = endOf(lock)
   elseif kind ~= 'none' then

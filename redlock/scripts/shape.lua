@@ -6,21 +6,22 @@
 -- when its last reader does. Anything else that looks alike is foreign data and is never
 -- touched.
 -- include clock.lua
--- The expiry of the last reader, nil without one.
+-- The expiry and the token of the last reader, nil without one.
 local function lastOf(key)
   local last = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
-  return last[2] and tonumber(last[2])
+  return last[2] and tonumber(last[2]), last[1]
 end
 -- 'none', 'string', 'zset', 'hash', or 'odd' for data that is not redlockd's lock; then
--- the expiry of the last reader, or the hash's and its n.
+-- the expiry of the last reader and its token, or the hash's expiry and n. Readers who are
+-- there together are all levels of one owner, or none is a level: one stands for all.
 local function kindOf(key)
   local kind = redis.call('TYPE', key).ok
   if kind == 'none' or kind == 'string' then return kind end
   local ends = endOf(key)
   if ends < 0 then return 'odd' end
   if kind == 'zset' then
-    local last = lastOf(key)
-    if math.abs(last - ends) <= 1 then return kind, last end
+    local last, reader = lastOf(key)
+    if math.abs(last - ends) <= 1 then return kind, last, reader end
   elseif kind == 'hash' then
     local n = redis.call('HGET', key, 'n')
     if string.match(n or '', '^%d+$') then return kind, ends, tonumber(n) end
@@ -29,6 +30,11 @@ local function kindOf(key)
 end
 -- Removes readers whose time is over. Strictly less: a key lasts through its last ms.
 local function purge(key, now) redis.call('ZREMRANGEBYSCORE', key, '-inf', '(' .. digits(now)) end
+-- The owner of a level of a reentrant lock, whose token is owner, '#' and 27 characters; ''
+-- of every other token.
+local function ownerOf(token)
+  return string.byte(token, -28) == 35 and string.sub(token, 1, -29) or ''
+end
 -- A string becomes readers by DEL, ZADD and PEXPIREAT. A write that the daemon's user may
 -- not make, or that the master refuses, must fail while the string is still there. So
 -- each write is tried first with arguments that change nothing. Returns the first error,

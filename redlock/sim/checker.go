@@ -12,7 +12,7 @@ import (
 // them. What it requires of the product:
 //
 //	exclusion   of one key, no two tokens have validity at the same moment, except
-//	            readers together, and as many permits as there are
+//	            readers together, levels of one owner, and as many permits as there are
 //	fences      unique among tokens; answered before requested means smaller; so does
 //	            granted earlier, of two grants that exclude one another
 //	continuity  an extension by the daemon that granted: no other client was in between
@@ -55,7 +55,15 @@ type lockRecord struct {
 	owner    string
 	ownedAt  int64 // serial of the last grant, by owner
 	writer   string
-	wroteAt  int64 // serial of the last exclusive grant, by writer
+	wroteAt  int64                        // serial of the last exclusive grant, by writer
+	readers  map[redlock.Token]lastReader // by the owner of the level, "" = readers
+}
+
+// lastReader is the last grant to readers, or to levels of one owner.
+type lastReader struct {
+	token string
+	at    int64 // its serial
+	fence int64 // the highest
 }
 
 // tokenState is one token on one key.
@@ -88,7 +96,7 @@ type tokenState struct {
 func (j *checker) lock(key string) *lockRecord {
 	r := j.locks[key]
 	if r == nil {
-		r = &lockRecord{fences: map[int64]string{}}
+		r = &lockRecord{fences: map[int64]string{}, readers: map[redlock.Token]lastReader{}}
 		j.locks[key] = r
 	}
 	return r
@@ -107,12 +115,21 @@ func (j *checker) tick() int64 { j.serial++; return j.serial }
 
 // beforeAcquire is called when an acquire leaves its client; what it returns goes to
 // granted. That adds the grants since then: an acquire may be under way while another lock
-// comes and goes. Holders that may overlap are ordered against those that they exclude.
-func (j *checker) beforeAcquire(key string, mode redlock.Mode) (before int64) {
-	if mode == redlock.Exclusive {
-		return j.lock(key).answered
+// comes and goes. Holders that may overlap are ordered against those that they exclude. The
+// levels of an owner, "" = readers, exclude those of others.
+func (j *checker) beforeAcquire(key string, mode redlock.Mode, owner redlock.Token) (before int64) {
+	r := j.lock(key)
+	switch mode {
+	case redlock.Exclusive:
+		return r.answered
+	case redlock.Shared:
+		for other, last := range r.readers {
+			if other != owner {
+				before = max(before, last.fence)
+			}
+		}
 	}
-	return j.lock(key).writers
+	return max(before, r.writers)
 }
 
 // rival reports whether a token that cannot hold the key together with t has been
@@ -122,7 +139,13 @@ func (r *lockRecord) rival(t *tokenState) (owner string, at int64, is bool) {
 	case redlock.Exclusive:
 		return r.owner, r.ownedAt, r.owner != t.token
 	case redlock.Shared:
-		return r.writer, r.wroteAt, r.wroteAt > t.granted
+		owner, at = r.writer, r.wroteAt
+		for of, last := range r.readers {
+			if of != redlock.OwnerOf(redlock.Token(t.token)) && last.at > at {
+				owner, at = last.token, last.at
+			}
+		}
+		return owner, at, at > t.granted
 	}
 	return "", 0, false
 }
@@ -135,7 +158,7 @@ func (j *checker) granted(d *daemon, key, token string, fence, before int64, unt
 	w.trace.note(key, "client holds %q by %s, fence %d, until %.3fms", key, abbreviate(token), fence, ms(until))
 	j.exclusive(r, t, until)
 	if until > w.now && !w.Scenario.Wiped {
-		before = max(before, j.beforeAcquire(key, t.mode)) // grants that came while this request was under way
+		before = max(before, j.beforeAcquire(key, t.mode, redlock.OwnerOf(redlock.Token(token)))) // grants that came while this request was under way
 	}
 	if fence != 0 {
 		if other := r.fences[fence]; other != "" && other != token {
@@ -148,8 +171,12 @@ func (j *checker) granted(d *daemon, key, token string, fence, before int64, unt
 	}
 	t.daemon, t.granted, t.release = d, j.tick(), 0
 	r.owner, r.ownedAt = token, t.granted
-	if t.mode == redlock.Exclusive {
+	switch t.mode {
+	case redlock.Exclusive:
 		r.writer, r.wroteAt, r.writers = token, t.granted, max(r.writers, fence)
+	case redlock.Shared:
+		of := redlock.OwnerOf(redlock.Token(token))
+		r.readers[of] = lastReader{token, t.granted, max(r.readers[of].fence, fence)}
 	}
 }
 
@@ -169,7 +196,7 @@ func (j *checker) exclusive(r *lockRecord, t *tokenState, until time.Duration) {
 		if c.until <= now && c.reads > now {
 			mode = redlock.Shared
 		}
-		if c != t && until > now && !j.world.Scenario.Wiped && (mode != t.mode || t.mode == redlock.Exclusive || together > t.limit && t.mode == redlock.Permits) {
+		if c != t && until > now && !j.world.Scenario.Wiped && (mode != t.mode || !sameOwner(c, t) || t.mode == redlock.Exclusive || together > t.limit && t.mode == redlock.Permits) {
 			j.world.violate("exclusion", t.key, fmt.Sprintf("%s was given the lock although %s holds it for another %.3f ms",
 				abbreviate(t.token), abbreviate(c.token), ms(max(c.until, c.reads)-now)))
 		}
@@ -185,6 +212,11 @@ func (j *checker) exclusive(r *lockRecord, t *tokenState, until time.Duration) {
 		until = max(until, t.until)
 	}
 	t.claims, t.until = t.mode, until
+}
+
+// sameOwner reports whether both are levels of one owner, or none is a level.
+func sameOwner(a, b *tokenState) bool {
+	return redlock.OwnerOf(redlock.Token(a.token)) == redlock.OwnerOf(redlock.Token(b.token))
 }
 
 // stillWriter is called when a writer's request to be a reader is refused.

@@ -36,7 +36,7 @@ func TestChecker_OfGrantsThatExcludeOneAnotherTheLaterHasTheLargerFence(t *testi
 			state.mode, state.limit = mode, permits
 			j.granted(nil, "k", token, fence, before, w.now+validity)
 		}
-		first, second := j.beforeAcquire("k", c.first), j.beforeAcquire("k", c.second)
+		first, second := j.beforeAcquire("k", c.first, ""), j.beforeAcquire("k", c.second, "")
 		grant("one", c.first, 20, first, time.Second)
 		sole, until, since := j.releasing("k", "one")
 		j.released("k", "one", true, false, sole, until, since)

@@ -151,8 +151,11 @@ func (c *locking) acquire(d *daemon, token redlock.Token) {
 	if fresh {
 		c.mode = w.anyMode()
 	}
-	before := w.checker().beforeAcquire(c.key, c.mode)
 	request := redlock.LockRequest{Key: redlock.Key(c.key), TTL: c.ttl, Token: token, Mode: c.mode}
+	if n := w.Scenario.Owners; n > 0 && c.mode == redlock.Shared && token == "" && !w.chance(5) {
+		request.Reenters = redlock.Token(fmt.Sprint("owner-", w.random.IntN(n)))
+	}
+	before := w.checker().beforeAcquire(c.key, c.mode, request.Reenters)
 	if c.mode == redlock.Permits {
 		request.Limit = permits
 	}

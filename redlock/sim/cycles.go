@@ -104,7 +104,7 @@ func (c *cycleClient) request(d *daemon) {
 		return
 	}
 	key := string(r.Key)
-	before := w.checker().beforeAcquire(key, r.Mode)
+	before := w.checker().beforeAcquire(key, r.Mode, "")
 	if r.Token != "" {
 		w.checker().token(key, string(r.Token)).acquires = 2 // a wait tries again and again
 	}

@@ -120,7 +120,7 @@ func (c *dropInClient) request(d *daemon, request redlock.LockRequest) {
 	w := c.world
 	key, name, sent, ttl := c.key, c.name, w.now, request.TTL
 	c.value = request.Token
-	before := w.checker().beforeAcquire(key, redlock.Exclusive)
+	before := w.checker().beforeAcquire(key, redlock.Exclusive, "")
 	t := w.checker().token(key, name)
 	t.until = min(t.until, w.now+counted(request.TTL)) // a retake may shorten
 	w.checker().leaseRequested(key, request.Token, request.TTL)

@@ -148,7 +148,7 @@ func (c *dropInClient) handOver(d *daemon) {
 	heir.foreign = !w.Scenario.Reliable
 	w.checker().token(key, old).foreign = !w.Scenario.Reliable // a master that was not reached keeps it
 	w.checker().leaseRequested(key, request.Value, request.TTL)
-	before := w.checker().beforeAcquire(key, redlock.Exclusive)
+	before := w.checker().beforeAcquire(key, redlock.Exclusive, "")
 	c.call(d, func(turn int) {
 		d.locker.Write(nil, request, func(done bool, err error) {
 			if !c.answered(d, turn) {

@@ -84,7 +84,7 @@ func (c *modeChanger) request(d *daemon, mode redlock.Mode) {
 	if held && mode == redlock.Shared {
 		t.mode = mode
 	}
-	before, alone := w.checker().beforeAcquire(key, mode), s.Reliable && w.checker().alone(t)
+	before, alone := w.checker().beforeAcquire(key, mode, ""), s.Reliable && w.checker().alone(t)
 	r := redlock.LockRequest{
 		Key: redlock.Key(key), TTL: w.between(s.MinTTL, s.MaxTTL).Truncate(time.Millisecond), Token: c.token, Mode: mode,
 	}

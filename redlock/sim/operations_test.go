@@ -32,7 +32,10 @@ func (tw *differential) anyKey() string {
 	}
 	return tw.key()
 }
-func (tw *differential) token() string { return tw.pick("alice", "bob", "carol") }
+func (tw *differential) token() string {
+	return tw.pick("alice", "bob", "carol", "alice", "bob", "carol",
+		"anne#aaaaaaaaaaaaaaaaaaaaaaaaaaa", "anne#bbbbbbbbbbbbbbbbbbbbbbbbbbb", "dave#aaaaaaaaaaaaaaaaaaaaaaaaaaa") // levels
+}
 
 // end is a moment in ms: past, or far enough ahead to be there for a while.
 func (tw *differential) end() string {

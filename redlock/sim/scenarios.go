@@ -250,6 +250,10 @@ func modeScenarios() []*Scenario {
 			s.Modes, s.Keys, s.Slow = shared, 3, 20
 			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, stop}, {700 * time.Millisecond, partition}}
 		}),
+		base("owners", func(s *Scenario) { // levels of reentrant locks, also beside plain readers
+			s.Modes, s.Keys, s.Slow, s.Owners = shared, 3, 20, 3
+			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, stop}, {700 * time.Millisecond, partition}}
+		}),
 		base("turning", func(s *Scenario) {
 			s.Clients, s.Modes, s.Keys, s.Daemons = []ClientGroup{{6, newModeChanger}}, shared, 8, 2
 			s.Slow, s.Stall, s.Split, s.Undelivered, s.Reliable, s.Length = 0, 0, 0, 0, true, 12*time.Second

@@ -84,7 +84,7 @@ func (c *spanning) acquire(d *daemon) {
 	c.token = d.token()
 	before := make([]int64, len(c.keys))
 	for i, key := range c.keys {
-		before[i] = w.checker().beforeAcquire(key, redlock.Exclusive)
+		before[i] = w.checker().beforeAcquire(key, redlock.Exclusive, "")
 		t := w.checker().token(key, string(c.token))
 		t.acquiring, t.acquires, t.chosenAt = 1, 1, w.now
 	}

@@ -112,7 +112,7 @@ func (c *waiting) request(d *daemon) {
 	r, keys, waits := c.drawRequest()
 	var before []int64
 	for _, key := range keys {
-		before = append(before, w.checker().beforeAcquire(key, r.Mode))
+		before = append(before, w.checker().beforeAcquire(key, r.Mode, ""))
 	}
 	c.call(d, func(turn int) {
 		if d.dead {
@@ -202,7 +202,7 @@ func (c *waiting) again(d *daemon) {
 	}
 	before, left := []int64{}, t.until-w.now
 	for _, key := range t.keys {
-		before = append(before, w.checker().beforeAcquire(key, t.mode))
+		before = append(before, w.checker().beforeAcquire(key, t.mode, ""))
 	}
 	c.call(d, func(turn int) {
 		d.locker.Lock(nil, r, func(g redlock.Grant, err error) {

@@ -22,8 +22,10 @@ import (
 
 const (
 	// settleDelay is how long after the change of a minority's copies the key is read again:
-	// most are the last copies of a grant or of an extension, which come together.
-	settleDelay = 20 * time.Millisecond
+	// most are the last copies of a grant or of an extension, which come together. With each
+	// tracked key it may be settleSpread longer, because the loss of a master concerns all.
+	settleDelay  = 20 * time.Millisecond
+	settleSpread = 20 * time.Microsecond
 	// pollUnwatched is how often the key is read without a quorum that announces changes, and
 	// pollWatched how often with one, as the bound of what a lost announcement costs.
 	pollUnwatched = 500 * time.Millisecond
@@ -162,11 +164,15 @@ func (e *entry) armLocked(decided bool, now time.Duration) {
 	}
 	switch {
 	case !decided || bits.OnesCount16(e.tracked) < needed:
-		delay = min(delay, pollUnwatched)
+		delay = min(delay, pollUnwatched/2+e.tracks.engine.Pool.Jitter(pollUnwatched))
 	case e.early != 0:
-		delay = min(delay, settleDelay)
+		delay = min(delay, e.settleLocked())
 	}
 	e.setTimerLocked(delay)
+}
+
+func (e *entry) settleLocked() time.Duration {
+	return settleDelay + e.tracks.engine.Pool.Jitter(time.Duration(len(e.tracks.entries))*settleSpread)
 }
 
 // endLocked is when a quorum will no longer have a copy; 0 if that is so or not known.
@@ -216,7 +222,7 @@ func (e *entry) Gone(lane int) {
 			over = e.members
 			e.dropLocked()
 		} else {
-			e.setTimerLocked(settleDelay)
+			e.setTimerLocked(e.settleLocked())
 		}
 	}
 	s.mu.Unlock()

@@ -106,6 +106,13 @@ func (s *Tracks) Track(db int, key engine.Key, seen Seen, report func(lost bool)
 	}
 }
 
+// Tracked is how many keys are tracked, each once however many clients track it.
+func (s *Tracks) Tracked() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.entries)
+}
+
 // End ends all tracking without a report, with the daemon.
 func (s *Tracks) End() {
 	s.mu.Lock()

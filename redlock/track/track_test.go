@@ -96,10 +96,8 @@ func (got reports) none(t *testing.T, what string) {
 // left wants nothing tracked.
 func (d *daemon) left() {
 	d.T.Helper()
-	d.Tracks.mu.Lock()
-	defer d.Tracks.mu.Unlock()
-	if len(d.entries) != 0 {
-		d.T.Errorf("%d keys are left", len(d.entries))
+	if n := d.Tracked(); n != 0 {
+		d.T.Errorf("%d keys are left", n)
 	}
 }
 

@@ -64,7 +64,7 @@ func (s *Queues) cycleLocked(w *waiter) []engine.Key {
 				for other := ln.head; other != nil && steps <= maxCycleSteps; other = other.next {
 					steps++
 					blocked = blocked || s.blockedBy(other, lease)
-					if owner := other.request.Owner; (blocked || queued && other.request.Token == "") && owner != nil && !visited[owner] {
+					if owner := other.request.Owner; (blocked || queued && other.request.Token == "" && other.request.Reenters == "") && owner != nil && !visited[owner] {
 						visited[owner] = true
 						queue = append(queue, visitedOwner{owner, lease.Key, at})
 					}
@@ -85,7 +85,7 @@ func (s *Queues) blocksLocked(w *waiter, l engine.LeaseID) bool {
 	}
 	steps, own := 0, w.queueID()
 	for _, ln := range s.byKey[dbKey{l.DB, l.Key}] {
-		if ln.queueID != own && (!ln.fair || w.request.Token != "") {
+		if ln.queueID != own && (!ln.fair || w.request.Token != "" || w.request.Reenters != "") {
 			continue
 		}
 		for other := ln.head; other != nil && other != w && steps < maxCycleSteps; other = other.next {
@@ -110,6 +110,6 @@ func cycleKeys(goal engine.Key, queue []visitedOwner, at int) []engine.Key {
 // own token does not. A reader that requests the write lock waits for the other readers;
 // if one of them requests it, too, neither will ever release.
 func (s *Queues) blockedBy(w *waiter, l engine.LeaseID) bool {
-	together := w.request.Mode != lease.Exclusive && w.request.Mode == s.leases.ModeOf(l)
+	together := w.request.Mode != lease.Exclusive && w.request.Mode == s.leases.ModeOf(l) && w.request.Reenters == engine.OwnerOf(l.Token)
 	return l.Token != w.request.Token && !together
 }

@@ -88,7 +88,7 @@ func (e *enqueueCall) Command(m *pool.SendContext, c *pool.Command) bool {
 	c.Set("EVALSHA", l.engine.Scripts.Enlist, strconv.Itoa(len(e.keys)))
 	c.Args = append(c.Args, e.keys...)
 	c.Args = append(c.Args, strconv.FormatInt(e.ballot.Proposal, 10), r.Ticket.ID,
-		strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10), engine.Flag(r.Mode != lease.Shared), strconv.Itoa(l.maxPerKey))
+		strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10), engine.Flag(r.Writes()), strconv.Itoa(l.maxPerKey))
 	return true
 }
 
@@ -280,7 +280,7 @@ func (ln *waitQueue) writeRefresh(m *pool.SendContext, c *pool.Command, keys []s
 			continue
 		}
 		stand := w.request.Ticket
-		c.Args = append(c.Args, stand.ID, strconv.FormatInt(stand.Number, 10), engine.Flag(w.request.Mode != lease.Shared))
+		c.Args = append(c.Args, stand.ID, strconv.FormatInt(stand.Number, 10), engine.Flag(w.request.Writes()))
 		kept++
 	}
 	return kept > 0

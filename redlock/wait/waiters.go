@@ -96,11 +96,11 @@ func (l *Queues) Wait(b *engine.Batch, r lease.LockRequest, done lease.LockDone)
 	if r.Fair {
 		enter = l.enqueue
 	}
-	if r.Token == "" {
+	if r.Token == "" && r.Reenters == "" {
 		enter(b, w)
 		return w.leave
 	}
-	// Its token may hold the key already: a repeat must not wait for its own lock.
+	// Its token or owner may hold the key already: a repeat must not wait for its own lock.
 	l.leases.Lock(b, r, func(g lease.Grant, err error) {
 		if errors.Is(err, engine.ErrHeld) || isUndecided(err) {
 			w.noteDowngrade(err)

@@ -15,6 +15,7 @@ import (
 type Waiting struct {
 	Keys      []engine.Key // the keys that it waits for
 	Mode      lease.Mode
+	Reenters  bool
 	Fair      bool
 	Requester lease.Requester
 	Place     int           // in its wait queue in this daemon, from 1
@@ -52,7 +53,7 @@ func (l *Queues) Waiting(db int, wanted func(engine.Key) bool, limit int) (list 
 func (w *waiter) describe(place int, now time.Duration) Waiting {
 	r := &w.request
 	one := Waiting{
-		Keys: w.queue.keys, Mode: r.Mode, Fair: r.Fair, Place: place,
+		Keys: w.queue.keys, Mode: r.Mode, Reenters: r.Reenters != "", Fair: r.Fair, Place: place,
 		Since: max(0, now-(w.end-r.Wait)), Left: max(0, w.end-now),
 	}
 	if r.Requester != nil {

@@ -51,7 +51,7 @@ function showState(s) {
   const epochs = new Map(s.masters.filter((m) => m.configuration === "current").map((m) => [m.group, m.epoch]));
   const stale = s.stale_daemons.length ? ", stale: " + s.stale_daemons.join(", ") : "";
   const shown = [...epochs].map(([group, epoch]) => (group ? group + " " : "") + "epoch " + epoch).join(", ");
-  setText(byId("epoch"), shown ? shown + " · " + number(s.daemons) + " daemons" + stale : "");
+  setText(byId("epoch"), shown ? shown + " · daemons " + number(s.daemons) + stale : "");
   chart(byId("rate"), line, ["granted", "refused", "undecided"], (n) => (n ? number(n) + "/s" : "0"), "No figures yet: they begin when the page opens.", 5);
   chart(byId("time"), times, ["p50", "p99"], micros, "No request was decided in this time.", 100);
   rows(byId("waiters"), s.waiters, (w) => w.id, ["key cut wide", "cut wide", "number", "number", "number"], fillWaiter);

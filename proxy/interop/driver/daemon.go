@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,9 @@ import (
 // are about clients.
 const masterTimeout = "1s"
 
+// announced is followed by the address of the daemon.
+const announced = "--cluster-announce"
+
 // daemon is one redlockd at one address, through restarts.
 type daemon struct {
 	process *process
@@ -28,6 +32,8 @@ type daemon struct {
 	log     string // all its lives write to it, one after another
 	address string
 	masters []*process // that a story may kill; nil: they are others', too
+	peer    *daemon    // the other daemon of a cluster, nil without
+	ended   bool       // for good
 }
 
 // startDaemon starts redlockd before the stand's masters, on any free port.
@@ -37,6 +43,9 @@ func startDaemon(s *stand, name string, options ...string) (*daemon, error) {
 		d := &daemon{binary: s.binary, address: net.JoinHostPort("127.0.0.1", anyPort())}
 		d.log = filepath.Join(s.dir, "redlockd-"+name+"-"+strings.ReplaceAll(d.address, ":", "-"))
 		d.options = append([]string{"--masters", s.list, "--listen", d.address, "--master-timeout", masterTimeout}, options...)
+		if i := slices.Index(d.options, announced); i >= 0 {
+			d.options = slices.Insert(d.options, i+1, d.address)
+		}
 		if err = d.start(); err == nil {
 			return d, nil
 		}
@@ -123,7 +132,7 @@ func (d *daemon) untilWaited(ctx context.Context) error {
 	ticker := time.NewTicker(lookInterval)
 	defer ticker.Stop()
 	for {
-		if n, err := d.clientFigure("blocked_clients"); err == nil && n > 0 {
+		if n, err := d.figure("clients", "blocked_clients"); err == nil && n > 0 {
 			return nil
 		}
 		select {
@@ -136,19 +145,19 @@ func (d *daemon) untilWaited(ctx context.Context) error {
 
 // clients is the number of connections beside the one that asks.
 func (d *daemon) clients() (int, error) {
-	n, err := d.clientFigure("connected_clients")
+	n, err := d.figure("clients", "connected_clients")
 	return n - 1, err
 }
 
-// clientFigure is a figure of INFO clients.
-func (d *daemon) clientFigure(name string) (int, error) {
+// figure is one of a section of INFO.
+func (d *daemon) figure(section, name string) (int, error) {
 	c, err := net.DialTimeout("tcp", d.address, time.Second)
 	if err != nil {
 		return 0, err
 	}
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(2 * time.Second))
-	if _, err := c.Write([]byte("INFO clients\r\n")); err != nil {
+	if _, err := fmt.Fprintf(c, "INFO %s\r\n", section); err != nil {
 		return 0, err
 	}
 	for lines := bufio.NewScanner(c); lines.Scan(); {
@@ -156,7 +165,7 @@ func (d *daemon) clientFigure(name string) (int, error) {
 			return strconv.Atoi(strings.TrimSpace(text))
 		}
 	}
-	return 0, fmt.Errorf("INFO clients has no %s", name)
+	return 0, fmt.Errorf("INFO %s has no %s", section, name)
 }
 
 // complaints are lines of its log that no story may cause.

@@ -66,14 +66,18 @@ func javaLocks() []run {
 		return run{library: library, as: "lock library, " + as, remark: remark, command: []string{
 			"java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", "{built}/java-locks/classes:{built}/java-locks/dependency/*", "Locks", argument}}
 	}
-	redisson := program("Redisson RLock", "default", "redisson", "")
-	redisson.refusal = notRecognised("149c5a8bf18676fd99e9e6e24923bd64d9b62f94", "line 1: it calls 'hexists', which is no command on the string key of a lock")
+	redisson := func(dir, as, argument string) run {
+		return run{library: "Redisson RLock", as: "lock library, " + as, remark: "also RFencedLock, RSpinLock, RedissonMultiLock", command: []string{
+			"java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", "{built}/" + dir + "/classes:{built}/" + dir + "/dependency/*", "RedissonLocks", argument}}
+	}
 	return []run{
 		program("ShedLock", "Lettuce", "shedlock", "does not compare when it deletes, its default"),
 		program("ShedLock", "Lettuce, safeUpdate", "shedlock-safe", ""),
 		program("Spring RedisLockRegistry", "Lettuce", "spring", ""),
 		program("Spring RedisLockRegistry", "Lettuce, PUB_SUB_LOCK", "spring-pubsub", ""),
-		redisson,
+		redisson("java-redisson3", "3", "default"),
+		redisson("java-redisson", "4", "default"),
+		redisson("java-redisson", "4, RESP3", "protocol-3"),
 	}
 }
 

@@ -33,6 +33,8 @@ func (r run) steps() []string {
 		return suiteSteps
 	case r.example:
 		return r.exampleSteps()
+	case r.cluster:
+		return append(slices.Clone(steps), "dmlock", "wait")
 	case r.locks:
 		return slices.DeleteFunc(slices.Clone(lockSteps), func(step string) bool { return step == r.lacks })
 	}
@@ -43,12 +45,22 @@ func (r run) steps() []string {
 // programs wait for that.
 const lockLate = "500ms"
 
-// playLocks gives the program five masters and a daemon.
-func playLocks(ctx context.Context, o options, s *stand, r run, number int) (out outcome) {
+// playOwn gives the program masters of its own: five and a daemon, or three and two daemons
+// that are a cluster.
+func playOwn(ctx context.Context, o options, s *stand, r run, number int) (out outcome) {
 	began := time.Now()
 	out.run = r
 	defer func() { out.took = time.Since(began) }()
-	own := &stand{dir: filepath.Join(s.dir, "locks-"+strconv.Itoa(number)), binary: s.binary, size: 5}
+	own := &stand{dir: filepath.Join(s.dir, "own-"+strconv.Itoa(number)), binary: s.binary, size: 5}
+	settings := []string{"--master-timeout", lockLate, "--no-ttl", "lease", "--long-ttl", "clamp", "--ids-durability", "off"}
+	environ := []string{"REDLOCKD_KEY=interop"}
+	switch {
+	case r.suite:
+		settings = []string{"--compat-test", "--long-ttl", "clamp"}
+		o.patience *= suitePatience
+	case r.cluster:
+		own.size, settings, environ = 3, []string{announced}, append(environ, "REDLOCKD_OUTAGE=end")
+	}
 	if err := os.Mkdir(own.dir, 0o700); err != nil {
 		out.problem = err.Error()
 		return out
@@ -59,11 +71,6 @@ func playLocks(ctx context.Context, o options, s *stand, r run, number int) (out
 		out.problem = err.Error()
 		return out
 	}
-	settings := []string{"--master-timeout", lockLate, "--no-ttl", "lease", "--long-ttl", "clamp", "--ids-durability", "off"}
-	if r.suite {
-		settings = []string{"--compat-test", "--long-ttl", "clamp"}
-		o.patience *= suitePatience
-	}
 	d, err := startDaemon(own, strconv.Itoa(number), settings...)
 	if err != nil {
 		out.problem = err.Error()
@@ -71,16 +78,25 @@ func playLocks(ctx context.Context, o options, s *stand, r run, number int) (out
 	}
 	defer func() { d.process.terminate() }()
 	d.masters = own.masters
+	if r.cluster {
+		if d.peer, err = startDaemon(own, strconv.Itoa(number)+"-peer", settings...); err != nil {
+			out.problem = err.Error()
+			return out
+		}
+		defer func() { d.peer.process.terminate() }()
+	}
 	ctx, cancel := context.WithTimeout(ctx, o.patience)
 	defer cancel()
 	if r.recorded != "" {
 		out.replay(o, d)
 	} else {
-		out.follow(ctx, o, d, []string{"REDLOCKD_ADDR=" + d.address, "REDLOCKD_KEY=interop"})
+		out.follow(ctx, o, d, append(environ, "REDLOCKD_ADDR="+d.address))
 	}
 	out.judge(false)
-	if complaints := d.complaints(); complaints != "" {
-		out.fail("the daemon's log: %s", complaints)
+	for one := d; one != nil; one = one.peer {
+		if complaints := one.complaints(); complaints != "" {
+			out.fail("the daemon's log: %s", complaints)
+		}
 	}
 	return out
 }

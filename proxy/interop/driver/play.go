@@ -61,8 +61,8 @@ func spoken(o *outcome) string {
 // play gives the program a daemon of its own, and one that wants a password,
 // and follows it to its end.
 func play(ctx context.Context, o options, s *stand, r run, number int) (out outcome) {
-	if r.locks {
-		return playLocks(ctx, o, s, r, number)
+	if r.locks || r.cluster {
+		return playOwn(ctx, o, s, r, number)
 	}
 	if r.example {
 		return playExample(ctx, o, s, r, number)
@@ -207,6 +207,17 @@ func serve(what string, d *daemon) error {
 	switch what {
 	case "restart":
 		return d.restart()
+	case "end":
+		if d.peer == nil {
+			return fmt.Errorf("a program waits for the end of a daemon that is alone")
+		}
+		if n, err := d.peer.figure("locks", "locks_acquired"); err != nil || n < 2 { // one is from its start
+			return fmt.Errorf("the library knows no other daemon than its first: the other has given %d locks, %v", n, err)
+		}
+		d.process.cmd.Process.Kill()
+		<-d.process.exited
+		d.ended = true
+		return nil
 	case "kill":
 		if len(d.masters) == 0 {
 			return fmt.Errorf("a program waits for the end of a master, which others need")
@@ -215,12 +226,17 @@ func serve(what string, d *daemon) error {
 		<-d.masters[0].exited
 		return nil
 	case "gone":
+		if d.peer != nil {
+			if err := serve(what, d.peer); err != nil || d.ended {
+				return err
+			}
+		}
 		return d.process.until("the program says that it has closed its connections", func() bool {
 			n, err := d.clients()
 			return err == nil && n == 0
 		})
 	}
-	return fmt.Errorf("a program waits for %q; there are restart, kill and gone", what)
+	return fmt.Errorf("a program waits for %q; there are restart, end, kill and gone", what)
 }
 
 // judge finds what is missing: a program that says nothing has not passed.

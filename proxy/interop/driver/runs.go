@@ -4,6 +4,7 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -18,6 +19,7 @@ type run struct {
 	remark   string // for the table
 	locks    bool   // a lock library that takes the daemon for one Redis, see locks.go
 	example  bool   // a program of commands/examples, see examples.go
+	cluster  bool   // the library's cluster mode, over two daemons
 	suite    bool   // of lock libraries: the tests that it has itself
 	lacks    string // a step of lock libraries that it has no call for
 	refusal  string // how the error begins by which the daemon refuses it
@@ -41,7 +43,7 @@ func placed(text string, o options) string {
 // runs in the order of the table.
 func runs() []run {
 	var all []run
-	for _, language := range [][]run{cRuns(), goRuns(), pythonRuns(), nodeRuns(), javaRuns(), rustRuns(), scriptRuns(), recordedRuns(), lockRuns(), exampleRuns(), readmeRuns()} {
+	for _, language := range [][]run{cRuns(), goRuns(), pythonRuns(), nodeRuns(), javaRuns(), rustRuns(), scriptRuns(), recordedRuns(), clusterRuns(), lockRuns(), exampleRuns(), readmeRuns()} {
 		all = append(all, language...)
 	}
 	return all
@@ -152,4 +154,26 @@ func recordedRuns() []run {
 		{library: "redis-rb", as: "6 default", protocol: "3", recorded: "redis-rb-6.txt"},
 		{library: "redis-client (Ruby)", as: "default", protocol: "3", recorded: "redis-client.txt"},
 	}
+}
+
+// clusterRuns are programs of the runs above, with the argument cluster.
+func clusterRuns() []run {
+	var all []run
+	for _, v := range []struct {
+		base run
+		as   string
+	}{
+		{cRuns()[1], "-3 -c"},
+		{goRuns()[0], "cluster"}, {goRuns()[2], "cluster"},
+		{pythonRuns()[6], "8 sync cluster"}, {pythonRuns()[7], "8 asyncio cluster"},
+		{nodeRuns()[2], "6 cluster"}, {nodeRuns()[7], "6 cluster"},
+		{javaRuns()[0], "cluster"}, {javaRuns()[3], "cluster"},
+		{rustRuns()[0], "cluster"},
+	} {
+		r := v.base
+		r.as, r.cluster = v.as, true
+		r.command = append(slices.Clone(r.command[:len(r.command)-1]), "cluster")
+		all = append(all, r)
+	}
+	return all
 }

@@ -1,32 +1,37 @@
-// go-redis v9. Argument: default or protocol-2.
+// go-redis v9. Argument: default, protocol-2 or cluster.
 package main
 
 import (
 	"context"
 	"errors"
 	"os"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	story "redlockd/proxy/interop/go-story"
 )
 
-type client struct{ *redis.Client }
+type client struct{ redis.UniversalClient }
 
 func connect(_ context.Context, address, password string) (story.Client, error) {
 	options := &redis.Options{Addr: address, Password: password}
-	if os.Args[1] == "protocol-2" {
+	switch os.Args[1] {
+	case "protocol-2":
 		options.Protocol = 2
+	case "cluster":
+		// It reads the map again after this interval alone, not when a daemon is gone.
+		return client{redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{address}, ClusterStateReloadInterval: 5 * time.Second})}, nil
 	}
 	return client{redis.NewClient(options)}, nil
 }
 
 func (c client) Do(ctx context.Context, args ...string) (any, error) {
-	return reply(c.Client.Do(ctx, anys(args)...).Result())
+	return reply(c.UniversalClient.Do(ctx, anys(args)...).Result())
 }
 
 func (c client) Pipeline(ctx context.Context, commands [][]string) ([]any, error) {
-	pipe := c.Client.Pipeline()
+	pipe := c.UniversalClient.Pipeline()
 	for _, args := range commands {
 		pipe.Do(ctx, anys(args)...)
 	}

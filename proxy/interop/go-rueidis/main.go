@@ -1,9 +1,11 @@
-// rueidis. Argument: default, disable-cache or always-resp2.
+// rueidis. Argument: default, disable-cache, always-resp2 or cluster. It finds out by itself whether
+// it speaks to a cluster; then it has to be told the keys.
 package main
 
 import (
 	"context"
 	"os"
+	"strings"
 
 	"github.com/redis/rueidis"
 
@@ -25,6 +27,9 @@ func connect(_ context.Context, address, password string) (story.Client, error) 
 }
 
 func (c client) command(args []string) rueidis.Completed {
+	if os.Args[1] == "cluster" && len(args) > 1 && strings.HasPrefix(args[0], "D") && args[0][1] != 'M' {
+		return c.B().Arbitrary(args[0]).Keys(args[1]).Args(args[2:]...).Build()
+	}
 	return c.B().Arbitrary(args...).Build()
 }
 

@@ -4,6 +4,7 @@ package story
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,7 +59,7 @@ func Tell(library Library) {
 	}{
 		{"connect", t.connect}, {"ping", t.ping}, {"password", t.password}, {"dlock", t.dlock},
 		{"taken", t.taken}, {"dunlock", t.dunlock}, {"dextend", t.dextend}, {"dnextid", t.dnextid},
-		{"error", t.errorReply}, {"pipeline", t.pipeline}, {"reconnect", t.reconnect}, {"close", t.close},
+		{"error", t.errorReply}, {"pipeline", t.pipeline}, {"dmlock", t.dmlock}, {"wait", t.turn}, {"reconnect", t.reconnect}, {"close", t.close},
 	} {
 		limited, cancel := context.WithTimeout(ctx, 60*time.Second)
 		err := step.play(limited)
@@ -220,13 +221,36 @@ func (t *teller) hundred(word string, rest ...string) [][]string {
 	return commands
 }
 
-// reconnect accepts errors of the connection until the daemon is back.
+// dmlock takes two keys, which are not in one slot.
+func (t *teller) dmlock(ctx context.Context) error {
+	one, two := t.key+":a", t.key+":b"
+	token, _, err := t.granted(ctx, 30000, "DMLOCK", "30000", "2", one, two)
+	if err != nil {
+		return err
+	}
+	return t.expect(ctx, int64(2), "DMUNLOCK", token, "2", one, two)
+}
+
+// turn waits until a lock expires.
+func (t *teller) turn(ctx context.Context) error {
+	if _, _, err := t.grant(ctx, 100); err != nil {
+		return err
+	}
+	token, _, err := t.grant(ctx, 30000, "WAIT", "20000")
+	if err != nil {
+		return err
+	}
+	return t.expect(ctx, int64(1), "DUNLOCK", t.key, token)
+}
+
+// reconnect accepts errors of the connection until the daemon is back, or until the client has
+// found the other daemons of a cluster.
 func (t *teller) reconnect(ctx context.Context) error {
-	if err := t.wait("restart"); err != nil {
+	if err := t.wait(cmp.Or(os.Getenv("REDLOCKD_OUTAGE"), "restart")); err != nil {
 		return err
 	}
 	for range 200 {
-		if _, err := t.client.Do(ctx, "PING"); err == nil {
+		if t.pipeline(ctx) == nil {
 			break
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -269,8 +293,12 @@ func (t *teller) expect(ctx context.Context, wanted any, args ...string) error {
 }
 
 // grant takes the lock of the story.
-func (t *teller) grant(ctx context.Context, ttl int64) (token string, fence int64, err error) {
-	got, err := t.client.Do(ctx, "DLOCK", t.key, fmt.Sprint(ttl))
+func (t *teller) grant(ctx context.Context, ttl int64, options ...string) (token string, fence int64, err error) {
+	return t.granted(ctx, ttl, append([]string{"DLOCK", t.key, fmt.Sprint(ttl)}, options...)...)
+}
+
+func (t *teller) granted(ctx context.Context, ttl int64, args ...string) (token string, fence int64, err error) {
+	got, err := t.client.Do(ctx, args...)
 	if err != nil {
 		return "", 0, err
 	}

@@ -1,14 +1,19 @@
 // Jedis. Argument: default and protocol-2 for RedisClient, which pools
-// connections; legacy-class for Jedis, which is one connection.
+// connections; legacy-class for Jedis, which is one connection; cluster for RedisClusterClient.
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.stream.Collectors;
 import redis.clients.jedis.AbstractPipeline;
+import redis.clients.jedis.BuilderFactory;
+import redis.clients.jedis.CommandArguments;
+import redis.clients.jedis.CommandObject;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.Jedis;
 import redis.clients.jedis.RedisClient;
+import redis.clients.jedis.RedisClusterClient;
 import redis.clients.jedis.RedisProtocol;
 import redis.clients.jedis.Response;
 import redis.clients.jedis.commands.ProtocolCommand;
@@ -26,6 +31,9 @@ final class JedisStory {
                     config.protocol(RedisProtocol.RESP2);
                 }
                 HostAndPort address = new HostAndPort(host, port);
+                if (args[0].equals("cluster")) {
+                    return new Cluster(address);
+                }
                 return legacy ? new Single(address, config.build()) : new Pooled(address, config.build());
             }
 
@@ -69,6 +77,39 @@ final class JedisStory {
         public List<Object> pipeline(List<String[]> commands) {
             try (AbstractPipeline pipeline = client.pipelined()) {
                 return send(pipeline, commands);
+            }
+        }
+
+        @Override
+        public void close() {
+            client.close();
+        }
+    }
+
+    /** A cluster is told which key decides where a command goes. */
+    private static final class Cluster implements Story.Client {
+        private final RedisClusterClient client;
+
+        Cluster(HostAndPort address) {
+            client = RedisClusterClient.builder().nodes(Collections.singleton(address)).build();
+        }
+
+        @Override
+        public Object call(String... args) {
+            String key = args.length > 1 && args[0].matches("D[^M].*") ? args[1] : "any";
+            return SafeEncoder.encodeObject(client.sendCommand(key, word(args[0]), rest(args)));
+        }
+
+        @Override
+        public List<Object> pipeline(List<String[]> commands) {
+            try (AbstractPipeline pipeline = client.pipelined()) {
+                List<Response<Object>> replies = new ArrayList<>();
+                for (String[] args : commands) {
+                    CommandArguments command = new CommandArguments(word(args[0])).key(args[1]).addObjects((Object[]) Arrays.copyOfRange(args, 2, args.length));
+                    replies.add(pipeline.executeCommand(new CommandObject<>(command, BuilderFactory.RAW_OBJECT)));
+                }
+                pipeline.sync();
+                return replies.stream().map(r -> SafeEncoder.encodeObject(r.get())).collect(Collectors.toList());
             }
         }
 

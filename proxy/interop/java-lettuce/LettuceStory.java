@@ -1,11 +1,17 @@
-// Lettuce. Argument: default or protocol-2.
+// Lettuce. Argument: default, protocol-2 or cluster.
+import io.lettuce.core.AbstractRedisClient;
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.LettuceFutures;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisCommandExecutionException;
 import io.lettuce.core.RedisFuture;
 import io.lettuce.core.RedisURI;
+import io.lettuce.core.api.StatefulConnection;
 import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.api.async.BaseRedisAsyncCommands;
+import io.lettuce.core.api.sync.BaseRedisCommands;
+import io.lettuce.core.cluster.RedisClusterClient;
+import io.lettuce.core.cluster.api.StatefulRedisClusterConnection;
 import io.lettuce.core.codec.StringCodec;
 import io.lettuce.core.output.CommandOutput;
 import io.lettuce.core.output.IntegerOutput;
@@ -30,12 +36,18 @@ final class LettuceStory {
                 if (password != null) {
                     address.withPassword(password.toCharArray());
                 }
+                if (args[0].equals("cluster")) {
+                    RedisClusterClient cluster = RedisClusterClient.create(address.build());
+                    StatefulRedisClusterConnection<String, String> nodes = cluster.connect();
+                    return new Client(cluster, nodes, nodes.sync(), nodes.async());
+                }
                 RedisClient client = RedisClient.create(address.build());
                 if (args[0].equals("protocol-2")) {
                     client.setOptions(ClientOptions.builder().protocolVersion(ProtocolVersion.RESP2).build());
                 }
                 try {
-                    return new Client(client, client.connect());
+                    StatefulRedisConnection<String, String> connection = client.connect();
+                    return new Client(client, connection, connection.sync(), connection.async());
                 } catch (RuntimeException refused) {
                     client.shutdown();
                     throw refused;
@@ -68,18 +80,27 @@ final class LettuceStory {
     }
 
     private static final class Client implements Story.Client {
-        private final RedisClient client;
-        private final StatefulRedisConnection<String, String> connection;
+        private final AbstractRedisClient client;
+        private final StatefulConnection<String, String> connection;
+        private final BaseRedisCommands<String, String> sync;
+        private final BaseRedisAsyncCommands<String, String> async;
 
-        Client(RedisClient client, StatefulRedisConnection<String, String> connection) {
+        Client(AbstractRedisClient client, StatefulConnection<String, String> connection, BaseRedisCommands<String, String> sync,
+                BaseRedisAsyncCommands<String, String> async) {
             this.client = client;
             this.connection = connection;
+            this.sync = sync;
+            this.async = async;
         }
 
         private static CommandArgs<String, String> rest(String[] args) {
             CommandArgs<String, String> rest = new CommandArgs<>(StringCodec.UTF8);
             for (int i = 1; i < args.length; i++) {
-                rest.add(args[i]);
+                if (i == 1 && args[0].matches("D[^M].*")) {
+                    rest.addKey(args[i]); // of a cluster's nodes, the one of this key gets the command
+                } else {
+                    rest.add(args[i]);
+                }
             }
             return rest;
         }
@@ -89,8 +110,10 @@ final class LettuceStory {
         private static CommandOutput<String, String, Object> reply(String word) {
             switch (word) {
                 case "DLOCK":
+                case "DMLOCK":
                     return (CommandOutput) new NestedMultiOutput<>(StringCodec.UTF8);
                 case "DUNLOCK":
+                case "DMUNLOCK":
                 case "DEXTEND":
                 case "DNEXTID":
                     return (CommandOutput) new IntegerOutput<>(StringCodec.UTF8);
@@ -101,7 +124,7 @@ final class LettuceStory {
 
         @Override
         public Object call(String... args) {
-            Object got = connection.sync().dispatch(new Word(args[0]), reply(args[0]), rest(args));
+            Object got = sync.dispatch(new Word(args[0]), reply(args[0]), rest(args));
             // NestedMultiOutput makes a list with one null of a nil.
             return Collections.singletonList(null).equals(got) ? null : got;
         }
@@ -111,7 +134,7 @@ final class LettuceStory {
             connection.setAutoFlushCommands(false);
             List<RedisFuture<Object>> promised = new ArrayList<>();
             for (String[] args : commands) {
-                promised.add(connection.async().dispatch(new Word(args[0]), reply(args[0]), rest(args)));
+                promised.add(async.dispatch(new Word(args[0]), reply(args[0]), rest(args)));
             }
             connection.flushCommands();
             connection.setAutoFlushCommands(true);

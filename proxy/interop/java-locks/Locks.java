@@ -1,157 +1,18 @@
-// Lock libraries of the JVM, unmodified, that take the daemon for one Redis.
-// Argument: shedlock, shedlock-safe, spring, spring-pubsub or redisson.
-import java.io.BufferedReader;
-import java.io.IOException;
-import java.io.InputStreamReader;
-import java.time.Duration;
+// Lock libraries of the JVM over Lettuce, unmodified.
+// Argument: shedlock, shedlock-safe, spring or spring-pubsub.
 import java.util.Map;
 import java.util.function.BiFunction;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 
 public final class Locks {
-    /** One lock that is held. */
-    interface Held {
-        void extend() throws Exception;
-
-        void release() throws Exception;
-    }
-
-    /** Takes locks. */
-    interface Library extends AutoCloseable {
-        /** Gives null if somebody else holds it. */
-        Held take(String name, Duration lease) throws Exception;
-
-        /** Whether a release says so, or at least does nothing, when the lease is over. */
-        default boolean compares() {
-            return true;
-        }
-
-        /** Waits until the lock is free. */
-        default Held await(String name, Duration lease) throws Exception {
-            for (long end = System.nanoTime() + PATIENCE.toNanos(); System.nanoTime() < end; Thread.sleep(50)) {
-                Held held = take(name, lease);
-                if (held != null) {
-                    return held;
-                }
-            }
-            throw new IllegalStateException(name + ": somebody holds it for ever");
-        }
-
-        /** Gives a lock to somebody who waits for it in the library's own way, if it has one. */
-        default void handOver(String name) throws Exception {}
-    }
-
-    static final Duration LONG = Duration.ofSeconds(20);
-    static final Duration PATIENCE = Duration.ofSeconds(30);
-
-    private static final Map<String, BiFunction<String, Integer, Library>> LIBRARIES = Map.of(
+    private static final Map<String, BiFunction<String, Integer, LockStory.Library>> LIBRARIES = Map.of(
         "shedlock", (host, port) -> new ShedLock(host, port, false),
         "shedlock-safe", (host, port) -> new ShedLock(host, port, true),
         "spring", (host, port) -> new Spring(host, port, false),
         "spring-pubsub", (host, port) -> new Spring(host, port, true));
 
-    private static final String KEY = System.getenv("REDLOCKD_KEY");
-    private static final BufferedReader ANSWERS = new BufferedReader(new InputStreamReader(System.in));
-    private final Library library;
-
-    private Locks(Library library) {
-        this.library = library;
-    }
+    private Locks() {}
 
     public static void main(String[] args) {
-        String[] address = System.getenv("REDLOCKD_ADDR").split(":");
-        int port = Integer.parseInt(address[1]);
-        try {
-            if (args[0].equals("redisson")) {
-                Refused.tell(address[0], port, KEY);
-                gone();
-            } else {
-                Library library = LIBRARIES.get(args[0]).apply(address[0], port);
-                say("library", version(args[0].startsWith("spring") ? "spring-integration-redis" : "shedlock-core"));
-                new Locks(library).story();
-            }
-        } catch (Throwable error) {
-            say("fail", args[0], error.toString().replace("\n", " "));
-            error.printStackTrace();
-            Runtime.getRuntime().halt(1); // a library's threads would keep the process
-        }
-        Runtime.getRuntime().halt(0);
-    }
-
-    static void say(String... words) {
-        System.out.println(String.join(" ", words));
-        System.out.flush();
-    }
-
-    static String version(String jar) {
-        Matcher version = Pattern.compile("/" + jar + "-([0-9][0-9.]*[0-9])\\.jar").matcher(System.getProperty("java.class.path"));
-        return version.find() ? version.group(1) : "unknown";
-    }
-
-    private static void check(boolean holds, String why) {
-        if (!holds) {
-            throw new IllegalStateException(why);
-        }
-    }
-
-    private static void ask(String what) throws IOException {
-        say("wait", what);
-        check(what.equals(ANSWERS.readLine()), "the driver did not answer " + what);
-    }
-
-    private static void gone() throws IOException {
-        ask("gone");
-        say("ok close");
-    }
-
-    private Held taken(String name) throws Exception {
-        Held held = library.take(KEY + ":" + name, LONG);
-        check(held != null, name + " is not taken");
-        return held;
-    }
-
-    private void refused(String name) throws Exception {
-        check(library.take(KEY + ":" + name, LONG) == null, name + " is taken twice");
-    }
-
-    private void story() throws Exception {
-        Held held = taken("a");
-        say("ok acquire");
-        refused("a");
-        say("ok contention");
-        held.extend();
-        refused("a");
-        say("ok extend");
-        held.release();
-        taken("a").release();
-        library.handOver(KEY + ":d");
-        say("ok release");
-        expiry();
-        say("ok expiry");
-        held = taken("c");
-        ask("kill");
-        refused("c");
-        held.extend();
-        held.release();
-        taken("c").release();
-        say("ok killed");
-        library.close();
-        gone();
-    }
-
-    /** The second one waits for the end of the first one's lease, and keeps what it has got. */
-    private void expiry() throws Exception {
-        Held late = library.take(KEY + ":b", Duration.ofMillis(1500));
-        check(late != null, "b is not taken");
-        Held next = library.await(KEY + ":b", LONG);
-        if (library.compares()) {
-            try {
-                late.release();
-            } catch (Exception expected) { // some say it, all leave the next one's lock alone
-            }
-            refused("b");
-        }
-        next.release();
+        LockStory.tell(args[0], args[0].startsWith("spring") ? "spring-integration-redis" : "shedlock-core", LIBRARIES.get(args[0]));
     }
 }

@@ -7,7 +7,7 @@ import net.javacrumbs.shedlock.core.SimpleLock;
 import net.javacrumbs.shedlock.provider.redis.spring.RedisLockProvider;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
-final class ShedLock implements Locks.Library {
+final class ShedLock implements LockStory.Library {
     private final LettuceConnectionFactory connections;
     private final RedisLockProvider provider;
     private final boolean safe;
@@ -19,7 +19,7 @@ final class ShedLock implements Locks.Library {
     }
 
     @Override
-    public Locks.Held take(String name, Duration lease) {
+    public LockStory.Held take(String name, Duration lease) {
         Optional<SimpleLock> got = provider.lock(new LockConfiguration(Instant.now(), name, lease, Duration.ZERO));
         return got.map(Held::new).orElse(null);
     }
@@ -35,7 +35,7 @@ final class ShedLock implements Locks.Library {
         connections.destroy();
     }
 
-    private static final class Held implements Locks.Held {
+    private static final class Held implements LockStory.Held {
         private SimpleLock lock;
 
         Held(SimpleLock lock) {

@@ -9,7 +9,7 @@ import org.springframework.integration.redis.util.RedisLockRegistry;
 import org.springframework.integration.redis.util.RedisLockRegistry.RedisLockType;
 import org.springframework.integration.support.locks.DistributedLock;
 
-final class Spring implements Locks.Library {
+final class Spring implements LockStory.Library {
     private final LettuceConnectionFactory connections;
     private final boolean pubSub;
     private final List<RedisLockRegistry> registries = new CopyOnWriteArrayList<>();
@@ -27,7 +27,7 @@ final class Spring implements Locks.Library {
     }
 
     private RedisLockRegistry registry() {
-        RedisLockRegistry made = new RedisLockRegistry(connections, "registry", Locks.LONG);
+        RedisLockRegistry made = new RedisLockRegistry(connections, "registry", LockStory.LONG);
         if (pubSub) {
             made.setRedisLockType(RedisLockType.PUB_SUB_LOCK);
         }
@@ -36,14 +36,14 @@ final class Spring implements Locks.Library {
     }
 
     @Override
-    public Locks.Held take(String name, Duration lease) throws Exception {
+    public LockStory.Held take(String name, Duration lease) throws Exception {
         return take(name, lease, Duration.ZERO);
     }
 
     /** Waits as the library does: it polls, or sleeps until it is told. */
     @Override
-    public Locks.Held await(String name, Duration lease) throws Exception {
-        Held next = take(name, lease, Locks.PATIENCE);
+    public LockStory.Held await(String name, Duration lease) throws Exception {
+        Held next = take(name, lease, LockStory.PATIENCE);
         if (next == null) {
             throw new IllegalStateException(name + ": somebody holds it for ever");
         }
@@ -53,11 +53,11 @@ final class Spring implements Locks.Library {
     /** Who is told of nothing would sleep as long as the lease. */
     @Override
     public void handOver(String name) throws Exception {
-        Held held = take(name, Locks.LONG, Duration.ZERO);
+        Held held = take(name, LockStory.LONG, Duration.ZERO);
         CompletableFuture<Duration> slept = new CompletableFuture<>();
         Thread waiter = new Thread(() -> {
             try {
-                Held next = take(name, Locks.LONG, Locks.LONG.multipliedBy(2));
+                Held next = take(name, LockStory.LONG, LockStory.LONG.multipliedBy(2));
                 slept.complete(Duration.ofNanos(System.nanoTime() - next.since()));
                 next.release();
             } catch (Throwable error) {
@@ -69,7 +69,7 @@ final class Spring implements Locks.Library {
         held.release();
         Duration took = slept.get();
         waiter.join();
-        if (took.compareTo(Locks.LONG.dividedBy(2)) > 0) {
+        if (took.compareTo(LockStory.LONG.dividedBy(2)) > 0) {
             throw new IllegalStateException("who waits learns of a release after " + took);
         }
     }
@@ -89,7 +89,7 @@ final class Spring implements Locks.Library {
         connections.destroy();
     }
 
-    private record Held(RedisLockRegistry registry, DistributedLock lock, String name, long since) implements Locks.Held {
+    private record Held(RedisLockRegistry registry, DistributedLock lock, String name, long since) implements LockStory.Held {
         @Override
         public void extend() {
             registry.renewLock(name, Duration.ofSeconds(25));

@@ -65,6 +65,8 @@ final class Story {
         s.step("dnextid", s::dnextid);
         s.step("error", s::error);
         s.step("pipeline", s::pipeline);
+        s.step("dmlock", s::dmlock);
+        s.step("wait", s::turn);
         s.step("reconnect", s::reconnect);
         s.step("close", s::close);
     }
@@ -180,12 +182,23 @@ final class Story {
         return commands;
     }
 
-    /** Accepts errors of the connection until the daemon is back. */
+    private void dmlock() throws Exception {
+        grant(30000, "DMLOCK", "30000", "2", key + ":a", key + ":b");
+        expect(2L, "DMUNLOCK", token, "2", key + ":a", key + ":b");
+    }
+
+    private void turn() throws Exception {
+        grant(100);
+        grant(30000, "DLOCK", key, "30000", "WAIT", "20000");
+        expect(1L, "DUNLOCK", key, token);
+    }
+
+    /** Accepts errors of the connection until the daemon is back, or the others of a cluster are found. */
     private void reconnect() throws Exception {
-        await("restart");
+        await(System.getenv().getOrDefault("REDLOCKD_OUTAGE", "restart"));
         for (int i = 0; i < 200; i++) {
             try {
-                client.call("PING");
+                pipeline();
                 break;
             } catch (Exception gone) {
                 Thread.sleep(50);
@@ -207,7 +220,11 @@ final class Story {
 
     /** Takes the lock of the story. */
     private void grant(long ttl) throws Exception {
-        Object reply = client.call("DLOCK", key, Long.toString(ttl));
+        grant(ttl, "DLOCK", key, Long.toString(ttl));
+    }
+
+    private void grant(long ttl, String... args) throws Exception {
+        Object reply = client.call(args);
         check(reply instanceof List && ((List<?>) reply).size() == 3, "a grant has three elements: " + reply);
         List<?> parts = (List<?>) reply;
         token = (String) parts.get(0);

@@ -1,4 +1,4 @@
-// ioredis. Arguments: the major version, and default or protocol-2.
+// ioredis. Arguments: the major version, and default, protocol-2 or cluster.
 'use strict';
 const tell = require('../node-story/tell.js');
 const [major, as] = process.argv.slice(2);
@@ -7,7 +7,7 @@ const Redis = require(`ioredis${major}`);
 const options = as === 'protocol-2' ? { protocol: 2 } : {};
 
 function client(host, port, password, more) {
-  const made = new Redis({ host, port, password, ...options, ...more });
+  const made = as === 'cluster' ? new Redis.Cluster([{ host, port }]) : new Redis({ host, port, password, ...options, ...more });
   made.on('error', () => {}); // those that matter reject a command
   return made;
 }
@@ -31,6 +31,7 @@ tell({
   },
   do: (c, word, ...args) => c.call(word, ...args),
   async pipeline(c, commands) {
+    if (as === 'cluster') return Promise.all(commands.map(([word, ...args]) => c.call(word, ...args))); // a pipeline has one node
     const batch = c.pipeline();
     for (const [word, ...args] of commands) batch.call(word, ...args);
     return (await batch.exec()).map(([error, reply]) => {

@@ -60,7 +60,7 @@ function story(library) {
       same(await ask('ECHO', 'hello'), 'hello');
     },
     async ping() {
-      same(await client.ping(), 'PONG');
+      same(await ask('PING'), 'PONG');
       say('protocol', /resp=(\d)/.exec(await ask('CLIENT', 'INFO'))[1]);
     },
     async password() {
@@ -101,18 +101,28 @@ function story(library) {
     async error() {
       const error = await rejection(ask('DLOCK', key, 5));
       check(/^ERR ttl/.test(error.message), `error ${error}`);
-      same(await client.ping(), 'PONG');
+      same(await ask('PING'), 'PONG');
     },
     async pipeline() {
       const grants = await hundred('DLOCK', '30000', 'TOKEN', 'interop-token');
       same(grants.map((g) => g[0]), Array(100).fill('interop-token'));
       same(await hundred('DUNLOCK', 'interop-token'), Array(100).fill(1));
     },
+    async dmlock() {
+      const keys = [`${key}:a`, `${key}:b`];
+      const both = grant(await ask('DMLOCK', 30000, 2, ...keys), 30000);
+      same(await ask('DMUNLOCK', both.token, 2, ...keys), 2);
+    },
+    async wait() {
+      grant(await ask('DLOCK', key, 100), 100);
+      const next = grant(await ask('DLOCK', key, 30000, 'WAIT', 20000), 30000);
+      same(await ask('DUNLOCK', key, next.token), 1);
+    },
     async reconnect() {
-      await wait('restart');
+      await wait(process.env.REDLOCKD_OUTAGE ?? 'restart');
       for (let i = 0; i < 200; i++) {
         try {
-          await client.ping();
+          await this.pipeline();
           break;
         } catch {
           await pause(50);

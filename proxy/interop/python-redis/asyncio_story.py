@@ -8,7 +8,7 @@ from story import *
 
 class Story:
     def __init__(self):
-        self.client = redis.asyncio.Redis(**ADDRESS, **OPTIONS)
+        self.client = (redis.asyncio.RedisCluster if CLUSTER else redis.asyncio.Redis)(**ADDRESS, **OPTIONS)
         self.do = self.client.execute_command
 
     async def connect(self):
@@ -68,7 +68,7 @@ class Story:
 
     async def pipeline(self):
         async def hundred(*rest):
-            async with self.client.pipeline(transaction=False) as p:
+            async with (self.client.pipeline() if CLUSTER else self.client.pipeline(transaction=False)) as p:
                 for i in range(100):
                     p.execute_command(rest[0], f"{KEY}:{i}", *rest[1:])
                 return await p.execute()
@@ -77,11 +77,22 @@ class Story:
         check([g[0] for g in grants] == [b"interop-token"] * 100, f"{grants!r}")
         same(await hundred("DUNLOCK", "interop-token"), [1] * 100)
 
+    async def dmlock(self):
+        home = {"target_nodes": self.client.get_node_from_key(KEY)} if CLUSTER else {}
+        for keys, where in (([f"{{{KEY}}}:a", f"{{{KEY}}}:b"], {}), ([f"{KEY}:a", f"{KEY}:b"], home)):
+            token, _, _ = grant(await self.do("DMLOCK", 30000, 2, *keys, **where), 30000)
+            same(await self.do("DMUNLOCK", token, 2, *keys, **where), 2)
+
+    async def wait(self):
+        grant(await self.do("DLOCK", KEY, 100), 100)
+        token, _, _ = grant(await self.do("DLOCK", KEY, 30000, "WAIT", 20000), 30000)
+        same(await self.do("DUNLOCK", KEY, token), 1)
+
     async def reconnect(self):
-        wait("restart")
+        wait(OUTAGE)
         for _ in range(200):
             try:
-                await self.client.ping()
+                await self.pipeline()
                 break
             except LOST:
                 await asyncio.sleep(0.05)
@@ -90,11 +101,12 @@ class Story:
 
     async def close(self):
         await (self.client.aclose if hasattr(self.client, "aclose") else self.client.close)()
-        await self.client.connection_pool.disconnect()
+        if not CLUSTER:
+            await self.client.connection_pool.disconnect()
         wait("gone")
 
 
-STEPS = "connect ping password dlock taken dunlock dextend dnextid error pipeline reconnect close".split()
+STEPS = "connect ping password dlock taken dunlock dextend dnextid error pipeline dmlock wait reconnect close".split()
 
 
 async def main():

@@ -9,8 +9,10 @@ HOST, PORT = os.environ["REDLOCKD_ADDR"].rsplit(":", 1)
 KEY = os.environ["REDLOCKD_KEY"]
 PASSWORD = os.environ.get("REDLOCKD_PASSWORD")
 ADDRESS = {"host": HOST, "port": int(PORT)}
-OPTIONS = {"protocol-2": {"protocol": 2}, "protocol-3": {"protocol": 3}, "default": {}}[sys.argv[1]]
-LOST = (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError)
+OPTIONS = {"protocol-2": {"protocol": 2}, "protocol-3": {"protocol": 3}, "default": {}, "cluster": {}}[sys.argv[1]]
+CLUSTER = sys.argv[1] == "cluster"
+OUTAGE = os.environ.get("REDLOCKD_OUTAGE", "restart")
+LOST = (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError, redis.exceptions.ClusterError)
 
 
 def guarded(password):

@@ -7,7 +7,7 @@ from story import *
 
 
 def connect():
-    client.echo("hello")
+    client.execute_command("ECHO", "hello", **({"target_nodes": client.get_random_node()} if CLUSTER else {}))
 
 
 def ping():
@@ -70,7 +70,7 @@ def error():
 
 def pipeline():
     def hundred(*rest):
-        with client.pipeline(transaction=False) as p:
+        with (client.pipeline() if CLUSTER else client.pipeline(transaction=False)) as p:
             for i in range(100):
                 p.execute_command(rest[0], f"{KEY}:{i}", *rest[1:])
             return p.execute()
@@ -80,11 +80,28 @@ def pipeline():
     same(hundred("DUNLOCK", "interop-token"), [1] * 100)
 
 
+def dmlock():
+    """In one slot the library finds the keys with COMMAND GETKEYS; over slots it is told a node."""
+    home = {"target_nodes": client.get_node_from_key(KEY)} if CLUSTER else {}
+    for keys, where in (([f"{{{KEY}}}:a", f"{{{KEY}}}:b"], {}), ([f"{KEY}:a", f"{KEY}:b"], home)):
+        token, _, _ = grant(client.execute_command("DMLOCK", 30000, 2, *keys, **where), 30000)
+        same(client.execute_command("DMUNLOCK", token, 2, *keys, **where), 2)
+
+
+def turn():
+    grant(client.execute_command("DLOCK", KEY, 100), 100)
+    token, _, _ = grant(client.execute_command("DLOCK", KEY, 30000, "WAIT", 20000), 30000)
+    same(client.execute_command("DUNLOCK", KEY, token), 1)
+
+
+turn.__name__ = "wait"
+
+
 def reconnect():
-    wait("restart")
+    wait(OUTAGE)
     for attempt in range(200):
         try:
-            client.ping()
+            pipeline()
             break
         except LOST:
             time.sleep(0.05)
@@ -94,12 +111,13 @@ def reconnect():
 
 def close():
     client.close()
-    client.connection_pool.disconnect()  # before 5.0 close leaves the pool
+    if not CLUSTER:
+        client.connection_pool.disconnect()  # before 5.0 close leaves the pool
     wait("gone")
 
 
-client = redis.Redis(**ADDRESS, **OPTIONS)
-for step in (connect, ping, password, dlock, taken, dunlock, dextend, dnextid, error, pipeline, reconnect, close):
+client = (redis.RedisCluster if CLUSTER else redis.Redis)(**ADDRESS, **OPTIONS)
+for step in (connect, ping, password, dlock, taken, dunlock, dextend, dnextid, error, pipeline, dmlock, turn, reconnect, close):
     try:
         if step() is not False:
             say("ok", step.__name__)

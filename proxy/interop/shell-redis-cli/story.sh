@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # The story told through one redis-cli that reads commands from a pipe, as it
 # does from a terminal: it asks COMMAND DOCS first, and dies of a malformed one.
-# $1 is the protocol.
+# $1 is the protocol, or cluster.
 set -u
 host=${REDLOCKD_ADDR%:*} port=${REDLOCKD_ADDR##*:} key=$REDLOCKD_KEY
 options=(--no-raw)
-[ "$1" = 3 ] && options+=(-3)
+[ "$1" = 2 ] || options+=(-3)
+[ "$1" = cluster ] && options+=(-c)
 die() { echo "fail $(tr '\n' ' ' <<<"$1")"; exit 1; }
 echo "library $(redis-cli --version | cut -d' ' -f2)"
 
@@ -74,6 +75,13 @@ for i in 1 50 100; do expect "DUNLOCK $key:$i interop-token" '\(integer\) 1'; do
 # What redis-cli shows for a word it knows from COMMAND DOCS alone.
 step=hints; ask 'HELP DLOCK'; [[ $reply == *DLOCK*"key ttl"*summary:* ]] || die "hints $reply"; ok
 
+step=dmlock; expect "DMLOCK 30000 2 $key:a $key:b" "$grant"
+expect "DMUNLOCK ${BASH_REMATCH[1]} 2 $key:a $key:b" '\(integer\) 2'; ok
+
+step=wait; expect "DLOCK $key 100" "$grant"; expect "DLOCK $key 30000 WAIT 20000" "$grant"$'\n''(\([0-9.]+s\))?'
+expect "DUNLOCK $key ${BASH_REMATCH[1]}" '\(integer\) 1'; ok
+
+# redis-cli -c knows no other daemon either: it follows redirections, and there are none.
 step=reconnect; echo "wait restart"; read -r _
 for _ in $(seq 100); do ask PING; [[ $reply == *PONG ]] && break; sleep 0.05; done
 expect "DLOCK $key 30000" "$grant"; expect "DUNLOCK $key ${BASH_REMATCH[1]}" '\(integer\) 1'; ok

@@ -1,12 +1,18 @@
 //! redis-rs. Argument: sync or sync-protocol-3 for `Connection`, async-manager or
-//! async-manager-protocol-3 for `ConnectionManager` on tokio.
+//! async-manager-protocol-3 for `ConnectionManager` on tokio, cluster for the `ClusterConnection`
+//! of tokio.
 
 use redis::aio::ConnectionManager;
+use redis::cluster::ClusterClient;
+use redis::cluster_async::ClusterConnection;
 use redis::{Client, Cmd, Connection, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
 use std::io::BufRead;
 use std::time::Duration;
 
-/// What both kinds of connection can do.
+/// For a reply to WAIT; the default is 500 ms.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What all kinds of connection can do.
 trait Line {
     fn ask(&mut self, cmd: &Cmd) -> RedisResult<Value>;
     fn ask_all(&mut self, pipeline: &Pipeline) -> RedisResult<Vec<Value>>;
@@ -48,16 +54,40 @@ impl Line for Managed {
     fn renew(&mut self) {}
 }
 
+struct Clustered {
+    runtime: tokio::runtime::Runtime,
+    nodes: ClusterConnection,
+}
+
+impl Line for Clustered {
+    /// The first argument decides where a command goes: of DMLOCK, its ttl.
+    fn ask(&mut self, cmd: &Cmd) -> RedisResult<Value> {
+        self.runtime.block_on(cmd.query_async(&mut self.nodes))
+    }
+    /// One by one: a pipeline goes to one node.
+    fn ask_all(&mut self, pipeline: &Pipeline) -> RedisResult<Vec<Value>> {
+        pipeline.cmd_iter().map(|cmd| self.runtime.block_on(cmd.query_async(&mut self.nodes))).collect()
+    }
+    fn renew(&mut self) {}
+}
+
 fn connect(kind: &str, address: &str, password: Option<&str>) -> RedisResult<Box<dyn Line>> {
     let credentials = password.map(|p| format!(":{p}@")).unwrap_or_default();
     let protocol = if kind.ends_with("protocol-3") { "?protocol=resp3" } else { "" };
+    if kind == "cluster" {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let client = ClusterClient::builder(vec![format!("redis://{address}/")]).response_timeout(PATIENCE).build()?;
+        let nodes = runtime.block_on(client.get_async_connection())?;
+        return Ok(Box::new(Clustered { runtime, nodes }));
+    }
     let client = Client::open(format!("redis://{credentials}{address}/{protocol}"))?;
     if kind.starts_with("sync") {
         let connection = client.get_connection()?;
         return Ok(Box::new(Blocking { client, connection }));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let manager = runtime.block_on(client.get_connection_manager())?;
+    let config = redis::aio::ConnectionManagerConfig::new().set_response_timeout(Some(PATIENCE));
+    let manager = runtime.block_on(client.get_connection_manager_with_config(config))?;
     Ok(Box::new(Managed { runtime, manager }))
 }
 
@@ -96,7 +126,11 @@ impl Story {
 
     fn grant(&mut self, ttl: i64) -> Outcome {
         let key = self.key.clone();
-        let got = self.ask(&["DLOCK", &key, &ttl.to_string()]).map_err(told)?;
+        self.granted(ttl, &["DLOCK", &key, &ttl.to_string()])
+    }
+
+    fn granted(&mut self, ttl: i64, args: &[&str]) -> Outcome {
+        let got = self.ask(args).map_err(told)?;
         let (token, validity, fence) = <(String, i64, i64)>::from_redis_value(got).map_err(|e| e.to_string())?;
         check(token.len() == 27 && validity > 0 && validity <= ttl && fence > 1 << 50, || format!("grant {token} {validity} {fence}"))?;
         (self.token, self.fence) = (token, fence);
@@ -194,11 +228,26 @@ impl Story {
         Ok(replies)
     }
 
-    /// Accepts errors of the connection until the daemon is back.
+    fn dmlock(&mut self) -> Outcome<bool> {
+        let keys = [format!("{}:a", self.key), format!("{}:b", self.key)];
+        self.granted(30000, &["DMLOCK", "30000", "2", &keys[0], &keys[1]])?;
+        let token = self.token.clone();
+        self.expect(&["DMUNLOCK", &token, "2", &keys[0], &keys[1]], Value::Int(2)).map(|_| true)
+    }
+
+    fn wait_turn(&mut self) -> Outcome<bool> {
+        self.grant(100)?;
+        let key = self.key.clone();
+        self.granted(30000, &["DLOCK", &key, "30000", "WAIT", "20000"])?;
+        let token = self.token.clone();
+        self.expect(&["DUNLOCK", &key, &token], Value::Int(1)).map(|_| true)
+    }
+
+    /// Accepts errors of the connection until the daemon is back, or the others of a cluster are found.
     fn reconnect(&mut self) -> Outcome<bool> {
-        wait("restart")?;
+        wait(&std::env::var("REDLOCKD_OUTAGE").unwrap_or("restart".into()))?;
         for _ in 0..200 {
-            if self.ask(&["PING"]).is_ok() {
+            if self.pipeline().is_ok() {
                 break;
             }
             self.line().renew();
@@ -242,10 +291,11 @@ fn main() {
     let kind = std::env::args().nth(1).expect("the kind of connection");
     let mut story = Story { kind, key: env("REDLOCKD_KEY"), line: None, token: String::new(), fence: 0 };
     type Step = fn(&mut Story) -> Outcome<bool>;
-    let steps: [(&str, Step); 12] = [
+    let steps: [(&str, Step); 14] = [
         ("connect", Story::connect), ("ping", Story::ping), ("password", Story::password), ("dlock", Story::dlock),
         ("taken", Story::taken), ("dunlock", Story::dunlock), ("dextend", Story::dextend), ("dnextid", Story::dnextid),
-        ("error", Story::error), ("pipeline", Story::pipeline), ("reconnect", Story::reconnect), ("close", Story::close),
+        ("error", Story::error), ("pipeline", Story::pipeline),
+        ("dmlock", Story::dmlock), ("wait", Story::wait_turn), ("reconnect", Story::reconnect), ("close", Story::close),
     ];
     for (name, step) in steps {
         match step(&mut story) {

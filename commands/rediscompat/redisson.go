@@ -1,0 +1,283 @@
+// Redisson's RLock, RFencedLock and RSpinLock. Redisson keeps a lock in a hash, owner → count.
+// Counts of several masters do not add up to one, so none of its scripts is sent to them. The
+// owner takes levels of a reentrant lock instead (package lease), and a count is how many there
+// are. What wakes its waiters is in conn/redissonchannel.go.
+
+package rediscompat
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"redlockd/commands"
+	"redlockd/commands/arg"
+	"redlockd/redlock"
+)
+
+const (
+	redissonLibrary = "Redisson"
+	// redissonLatch begins the names of keys in which Redisson keeps the answer to an unlock that
+	// waits for replicas. There are none, and so no such key.
+	redissonLatch = "redisson_unlock_latch:"
+	// redissonToken before the name of an RFencedLock names its fence.
+	redissonToken = "redisson_lock_token:"
+	// minRedissonWait and maxRedissonWait bound how long Redisson sleeps if no message wakes it:
+	// the message of another daemon may be lost.
+	minRedissonWait = 10 * time.Millisecond
+	maxRedissonWait = 2 * time.Second
+)
+
+// redissonScript is one script of Redisson: what a call of it does.
+type redissonScript struct {
+	does       string
+	keys, args int // per lock, if it is for several
+	several    bool
+	serve      func(*evaluation) error
+	advice     string // of a script that is not served
+}
+
+// redissonScripts are those of Redisson 3.52 and 4.7 by their SHA1.
+var redissonScripts = map[string]*redissonScript{
+	"149c5a8bf18676fd99e9e6e24923bd64d9b62f94": {does: "acquire", keys: 1, args: 2, serve: (*evaluation).enterRedisson},
+	"dad0f8d619e548e04f21fb48d50be5034df3adae": {does: "acquire", keys: 1, args: 2, serve: (*evaluation).enterRedisson},
+	"46b5551ba403d6152a7a6eca122e08728d6c8c66": {does: "acquire", keys: 2, args: 2, serve: (*evaluation).enterRedisson},
+	"49babb5a1e6a0c5f188c2ae62b93b51cdfd63e45": {does: "acquire", keys: 2, args: 2, serve: (*evaluation).enterFenced},
+	"6866459238a13a701d42f4971f12d9f3a50e2442": {does: "release", keys: 3, args: 5, serve: leaveRedisson(3)},
+	"73ac2729af29ea9a975f95e8097f7ee9a74cce3d": {does: "release", keys: 2, args: 3, serve: leaveRedisson(2)},
+	"6a3d31570dc6f4b0bd32bcdc8e75667747c6f635": {does: "extend", several: true, serve: (*evaluation).renewRedisson},
+	"605e338249a7a1d40df83b04f7658354f883b41b": {does: "discard", keys: 2, args: 2, serve: (*evaluation).forceRedisson},
+
+	"8f6ed299ffd259f0539c20f89253998c0777ea75": {advice: "RFairLock keeps a queue in a list: use DLOCK key ttl FAIR WAIT ms"},
+	"95553a6ff11176c18e71344e89d116b06fd6f753": {advice: "RReadWriteLock counts readers in a hash: use DLOCK key ttl SHARED"},
+	"6306ba3bf1f563b284bed52d305fce615c6664d9": {advice: "RReadWriteLock counts readers in a hash: use DLOCK key ttl, and SHARED for readers"},
+	"c7dc9d189c1715465a31a06ddbc008585e0c20be": {advice: "RSemaphore counts without leases: use DLOCK key ttl LIMIT n"},
+	"241ce4e87e652b4f9b39d33cbcd7df9ee8ed906c": {advice: "semaphores are counters: use DLOCK key ttl LIMIT n"},
+	"992c96b09a3d8ea0b37f5dc12e5347a44d93909d": {advice: "RPermitExpirableSemaphore is a counter and a sorted set: use DLOCK key ttl LIMIT n"},
+}
+
+// serveRedisson starts the operation. Of the keys, only the locks are any user's business: the
+// channel, the latch and the fence beside them are never touched.
+func (e *evaluation) serveRedisson(s *redissonScript) error {
+	locks := e.keys
+	switch {
+	case s.advice != "":
+		return e.refuse("%s", "Redisson's "+s.advice)
+	case s.several && (len(e.keys) == 0 || len(e.given.Args) != 1+len(e.keys)),
+		!s.several && (len(e.keys) != s.keys || len(e.given.Args) != s.args):
+		return e.refuse("it is known with other keys and arguments")
+	case e.reads:
+		return commands.RedisText("Write commands are not allowed from read-only scripts.")
+	case !s.several:
+		locks = locks[:1]
+	}
+	if !e.call.MayUseAll(locks...) {
+		return nil
+	}
+	e.watch.Count(e.handlers.deps.DropinStats, redissonLibrary, s.does)
+	return s.serve(e)
+}
+
+// owner is the argument that is the owner, uuid:threadId.
+func (e *evaluation) owner(at int) (redlock.Lease, error) {
+	owner := e.given.Args[at]
+	if len(owner) < 8 || len(owner) > arg.MaxTokenBytes/2 {
+		return redlock.Lease{}, e.refuse("its owner has %d bytes, allowed are 8 to %d", len(owner), arg.MaxTokenBytes/2)
+	}
+	return redlock.Lease{DB: e.db, Key: e.keys[0], Token: redlock.Token(owner)}, nil
+}
+
+func (e *evaluation) redissonLease() (time.Duration, error) {
+	ms, ok := arg.ParseInteger(e.given.Args[0])
+	if !ok {
+		return 0, commands.RedisText("value is not an integer or out of range")
+	}
+	return e.handlers.lease(ms)
+}
+
+// enterRedisson replies nil to the owner of a new level, to others how long to sleep at most.
+func (e *evaluation) enterRedisson() error {
+	return e.enter(func(redlock.Fence) commands.Reply { return commands.Nil }, commands.Int)
+}
+
+// enterFenced replies [-1, fence] to the owner, to others [how long to sleep, -1].
+func (e *evaluation) enterFenced() error {
+	return e.enter(
+		func(f redlock.Fence) commands.Reply { return commands.Array(commands.Int(-1), commands.Int(int64(f))) },
+		func(ms int64) commands.Reply { return commands.Array(commands.Int(ms), commands.Int(-1)) })
+}
+
+func (e *evaluation) enter(yes func(redlock.Fence) commands.Reply, no func(ms int64) commands.Reply) error {
+	h, c := e.handlers, e.call
+	at, err := e.owner(1)
+	if err != nil {
+		return err
+	}
+	ttl, err := e.redissonLease()
+	if err != nil {
+		return err
+	}
+	request := redlock.LockRequest{DB: at.DB, Key: at.Key, TTL: ttl, Mode: redlock.Shared, Reenters: at.Token, Requester: c.Client.Identity()}
+	a := h.pending(e.watch)
+	a.yes = func() commands.Reply { return yes(a.Granted.Fence) }
+	if !a.Reserve(c, &request) {
+		return nil
+	}
+	h.deps.Locks.Lock(c.Batch, request, func(grant redlock.Grant, err error) {
+		if !errors.Is(err, redlock.ErrHeld) {
+			a.decided(grant, err)
+			return
+		}
+		h.deps.RedisCompat.View(nil, at.DB, at.Key, func(v redlock.View, failed error) {
+			a.no = func() commands.Reply { return no(redissonSleep(v)) }
+			a.decided(grant, cmp.Or(failed, err))
+		})
+	})
+	return nil
+}
+
+// redissonSleep is for how many milliseconds Redisson sleeps, or until a message comes.
+func redissonSleep(v redlock.View) int64 {
+	if v.Left >= redlock.Endless {
+		return maxRedissonWait.Milliseconds()
+	}
+	return min(max(v.Left, minRedissonWait), maxRedissonWait).Milliseconds()
+}
+
+// leaveRedisson releases a level and replies 1 if it was the last one, 0 if others are left, nil if
+// the owner, the argument of that number, has none.
+func leaveRedisson(owner int) func(*evaluation) error {
+	return func(e *evaluation) error {
+		at, err := e.owner(owner - 1)
+		if err != nil {
+			return err
+		}
+		e.handlers.deps.LeaveLevel(e.call.Client, at, func(left int64, err error) {
+			if errors.Is(err, redlock.ErrNotHeld) {
+				e.watch.Stop(false, nil)
+				e.call.Reply(commands.Nil)
+				return
+			}
+			e.watch.Stop(true, err)
+			e.call.Reply(commands.Either(left == 0, err, commands.Int(1), commands.Int(0)))
+		})
+		return nil
+	}
+}
+
+// renewRedisson is the watchdog: it prolongs all levels, and replies for each lock 1 if its owner
+// has any.
+func (e *evaluation) renewRedisson() error {
+	ttl, err := e.redissonLease()
+	if err != nil {
+		return err
+	}
+	each := commands.Gather(len(e.keys), func(held []bool, errs []error) {
+		err := cmp.Or(errs...)
+		e.watch.Stop(!slices.Contains(held, false), err)
+		if err != nil {
+			e.call.Reply(commands.Failure(err))
+			return
+		}
+		replies := make([]commands.Reply, len(held))
+		for i, is := range held {
+			replies[i] = commands.Bool(is)
+		}
+		e.call.Reply(commands.Array(replies...))
+	})
+	for i, key := range e.keys {
+		e.handlers.extendLevels(redlock.Lease{DB: e.db, Key: key, Token: redlock.Token(e.given.Args[1+i])}, ttl, each(i))
+	}
+	return nil
+}
+
+// extendLevels prolongs all levels of an owner; held is false if it has none.
+func (h *handlers) extendLevels(at redlock.Lease, ttl time.Duration, done func(held bool, err error)) {
+	h.deps.Inspect.ReadLock(at.DB, at.Key, func(v redlock.LockView, err error) {
+		levels, undecided := v.Levels(at.Token)
+		if err != nil || len(levels) == 0 {
+			done(false, cmp.Or(err, undecided))
+			return
+		}
+		each := commands.Gather(len(levels), func(held []bool, errs []error) { done(slices.Contains(held, true), cmp.Or(errs...)) })
+		for i := range levels {
+			token, answer := levels[i].Token, each(i)
+			h.deps.Locks.Extend(nil, redlock.ExtendRequest{DB: at.DB, Key: at.Key, Token: token, TTL: ttl}, func(g redlock.Grant, err error) {
+				switch {
+				case err == nil:
+					h.deps.Users.ProlongedKey(at.DB, at.Key, token, g.Validity())
+				case errors.Is(err, redlock.ErrNotHeld):
+					answer(false, nil)
+					return
+				}
+				answer(err == nil, err)
+			})
+		}
+	})
+}
+
+// forceRedisson is forceUnlock.
+func (e *evaluation) forceRedisson() error {
+	if !mayForce(e.call) {
+		return nil
+	}
+	request := redlock.ForceRequest{DB: e.db, Key: e.keys[0], By: *e.call.Client.Identity()}
+	reply := commands.Answer(e.call, commands.Bool)
+	e.handlers.deps.Inspect.Force(request, func(was bool, err error) {
+		e.watch.Stop(was, err)
+		reply(was, err)
+	})
+	return nil
+}
+
+// levels is the handler of HEXISTS and HGET: how many levels the field, an owner, has at the key.
+func (h *handlers) levels(show func(count int) commands.Reply) commands.Handler {
+	return func(c *commands.Call) error {
+		key, err := arg.ParseKey(c.Args[1])
+		if err != nil {
+			return err
+		}
+		h.deps.Inspect.ReadLock(c.Client.DB, key, func(v redlock.LockView, err error) {
+			levels, undecided := v.Levels(redlock.Token(c.Args[2]))
+			if err = cmp.Or(err, undecided); err != nil {
+				c.Reply(commands.Failure(err))
+				return
+			}
+			c.Reply(show(len(levels)))
+		})
+		return nil
+	}
+}
+
+func hasLevel(count int) commands.Reply { return commands.Bool(count > 0) }
+
+func levelCount(count int) commands.Reply {
+	if count == 0 {
+		return commands.Nil
+	}
+	return commands.Bulk(strconv.Itoa(count))
+}
+
+// fencedName is the RFencedLock whose fence has this name: redisson_lock_token:{name}, without the
+// braces if the name has its own.
+func fencedName(key string) (name string, is bool) {
+	name, is = strings.CutPrefix(key, redissonToken)
+	if inner, ok := strings.CutPrefix(name, "{"); ok && strings.HasSuffix(inner, "}") {
+		name = strings.TrimSuffix(inner, "}")
+	}
+	return name, is
+}
+
+// getFenced replies with the fence of the lock's holder, nil if it is free or this daemon does not
+// know it.
+func (h *handlers) getFenced(c *commands.Call, key redlock.Key) {
+	h.deps.Inspect.ReadLock(c.Client.DB, key, commands.Answer(c, func(v redlock.LockView) commands.Reply {
+		if f := v.HighestFence(); f > 0 {
+			return commands.Bulk(strconv.FormatInt(int64(f), 10))
+		}
+		return commands.Nil
+	}))
+}
