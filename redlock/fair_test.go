@@ -281,7 +281,7 @@ func writesAmongReaders(t *testing.T, fair bool) {
 	}
 	eventually(t, "the readers come and go", func() bool { mu.Lock(); defer mu.Unlock(); return reads > 200 })
 	for range 5 {
-		out, _ := daemons[0].stands("k", LockRequest{})
+		out, _ := daemons[0].stands("k", LockRequest{Wait: 20 * time.Second})
 		mu.Lock()
 		written, writes = time.Now(), false
 		mu.Unlock()

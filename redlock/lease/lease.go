@@ -144,10 +144,15 @@ func (l *Leases) Renew(b *engine.Batch, g *Grant, terms *HoldTerms, done ExtendD
 // chosen by the caller: a renewal would move the expiry, and that acquire's undo would miss the copy.
 func (l *Leases) IsBusy(g *Grant) bool { return g.Chosen() && l.tokenQueue.busy(g.Leases()) }
 
-// Runs reports whether this daemon knows that the lease is running now.
+// Runs reports whether this daemon knows that the lease is running now, and Until until when.
 func (l *Leases) Runs(id engine.LeaseID) bool {
 	known, ok := l.records.find(id)
 	return ok && known.until > l.engine.Recent()
+}
+
+func (l *Leases) Until(id engine.LeaseID) time.Duration {
+	known, _ := l.records.find(id)
+	return known.until
 }
 
 // Held is how many leases that this daemon granted run, as far as it knows, and HeldFor is how

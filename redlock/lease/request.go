@@ -38,11 +38,12 @@ type LockRequest struct {
 	Token engine.Token  // "" = generate 160 random bits (27 characters)
 	Meta  string        // free text for people, at most 512 bytes
 
-	Mode Mode
 	// Reenters is the owner of a reentrant lock, "" for none. Its levels hold the key together, and
 	// nothing else does beside them. A level is a Shared lock whose token is generated: Token is "".
 	Reenters engine.Token
-	Fair     bool // first come, first served, over all daemons
+
+	Mode Mode
+	Fair bool // first come, first served, over all daemons
 	// Valued: a client of plain SET NX chose Token as the value. To such a client an equal
 	// value that is already there belongs to another holder.
 	Valued bool
@@ -52,7 +53,7 @@ type LockRequest struct {
 	// Part: it is one of several requests for one lock over several groups of masters, which Join
 	// completes. Its grant is announced by that.
 	Part  bool
-	Limit int          // of Permits: 1 … 1024, the same for all users of the key
+	Limit int16        // of Permits: 1 … 1024, the same for all users of the key
 	More  []engine.Key // further keys, different from Key and from one another: all of them or none
 
 	Wait      time.Duration // of a wait: how long at most
@@ -63,10 +64,7 @@ type LockRequest struct {
 
 	Hold *HoldTerms // renew the lease; nil = do not
 
-	// Script takes the lock with a library's own script, with Token as its token. The script's
-	// own answers are noted in Answers.
-	Script  *Script
-	Answers *ScriptAnswers
+	Script *Script // takes the lock with a library's own script, with Token as its token
 }
 
 // Requester describes the client of a request, for people.

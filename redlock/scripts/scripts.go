@@ -21,7 +21,7 @@ type Set struct {
 	Acquire, Release, Releases, Extend, Unupgrade    string
 	Share, Permit, Multi, MultiExtend                string
 	NextID, ReadID, Reseed, DeleteID                 string
-	Enlist, Keep, Dequeue                            string
+	Enlist, Keep, Dequeue, Edges                     string
 	Fair                                             map[string]string // by the SHA1 of the script that does not check the queue
 	WorkTry, WorkUndo, WorkEnd, WorkExtend, WorkRead string
 	Inspect, Note                                    string
@@ -52,7 +52,7 @@ func Load() (s *Set, texts []string, err error) {
 		{"acquire", &s.Acquire}, {"release", &s.Release}, {"releases", &s.Releases},
 		{"extend", &s.Extend}, {"unupgrade", &s.Unupgrade},
 		{"share", &s.Share}, {"permit", &s.Permit}, {"multi", &s.Multi}, {"multiextend", &s.MultiExtend},
-		{"enlist", &s.Enlist}, {"keep", &s.Keep}, {"dequeue", &s.Dequeue},
+		{"enlist", &s.Enlist}, {"keep", &s.Keep}, {"dequeue", &s.Dequeue}, {"edges", &s.Edges},
 		{"nextid", &s.NextID}, {"readid", &s.ReadID}, {"reseed", &s.Reseed}, {"deleteid", &s.DeleteID},
 		{"worktry", &s.WorkTry}, {"workundo", &s.WorkUndo}, {"workend", &s.WorkEnd},
 		{"workextend", &s.WorkExtend}, {"workread", &s.WorkRead},

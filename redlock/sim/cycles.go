@@ -20,6 +20,9 @@ type cycleClient struct {
 	held  []*cycleLock
 	wait  *waitRecord // nil = it does not wait
 	token redlock.Token
+
+	waits []*waitRecord // for the judgement of cycles over several daemons, also those that are over
+	locks []*cycleLock
 }
 
 // cycleLock is one lock of such a client.
@@ -27,6 +30,8 @@ type cycleLock struct {
 	key         string
 	token       redlock.Token
 	mode        redlock.Mode
+	since       time.Duration // it was granted
+	ended       time.Duration // its client has sent the release; 0 = not
 	until       time.Duration
 	blocksUntil time.Duration // it may block others until then: a reader that becomes the writer for a shorter time stays the reader
 }
@@ -51,6 +56,9 @@ func (c *cycleClient) home() *daemon { return c.world.daemons[c.index%len(c.worl
 
 func (c *cycleClient) lost(d *daemon) {
 	if c.home() == d { // its connection has ended; what it held runs out
+		if c.wait != nil {
+			c.wait.ended = c.world.now + edgesOfTheDead
+		}
 		c.held, c.wait, c.daemon = nil, nil, nil
 		c.pending++
 		c.world.soon(c, time.Millisecond, 20*time.Millisecond)
@@ -114,6 +122,7 @@ func (c *cycleClient) request(d *daemon) {
 		}
 		record := w.checker().waitBegins(d, []string{key}, &r, true)
 		c.wait, c.token = record, r.Token
+		c.waits = append(c.waits, record)
 		d.locker.Wait(nil, r, func(g redlock.Grant, err error) {
 			if d.dead {
 				return
@@ -137,6 +146,9 @@ func (c *cycleClient) onAnswer(d *daemon, key string, mine *cycleLock, mode redl
 	w := c.world
 	var deadlock *redlock.Deadlock
 	switch {
+	case errors.As(err, &deadlock) && w.Scenario.FarCycles && w.chance(2): // it may do something else before
+		w.soon(c, 0, 600*time.Millisecond)
+		return
 	case errors.As(err, &deadlock):
 		c.release(d) // one of the cycle has to
 		return
@@ -157,7 +169,8 @@ func (c *cycleClient) onAnswer(d *daemon, key string, mine *cycleLock, mode redl
 			}
 			mine.mode, mine.until = mode, until
 		} else {
-			c.held = append(c.held, &cycleLock{key, g.Token, mode, until, until})
+			mine = &cycleLock{key: key, token: g.Token, mode: mode, since: w.now, until: until, blocksUntil: until}
+			c.held, c.locks = append(c.held, mine), append(c.locks, mine)
 		}
 	}
 	w.soon(c, 0, 20*time.Millisecond)
@@ -174,6 +187,7 @@ func (c *cycleClient) release(d *daemon) {
 	c.call(d, func(turn int) {
 		c.held = nil
 		for _, one := range all {
+			one.ended = w.now
 			sole, until, since := w.checker().releasing(one.key, string(one.token))
 			d.locker.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(one.key), Token: one.token}, func(released bool, err error) {
 				if d.dead {
@@ -237,9 +251,67 @@ func (j *checker) deadlock(c *cycleClient, keys []redlock.Key) {
 		}
 		at = next
 	}
-	if !slices.Contains(at, c) {
+	if !slices.Contains(at, c) && !c.wasInCycle(keys) {
 		w.violate("cycles", c.wait.keys[0], fmt.Sprintf("client %d received DEADLOCK, its wait closes a cycle over %q, and there is none", c.index, keys))
 	}
+}
+
+const (
+	// edgesOfTheDead is how long the masters may show a wait whose client or daemon has gone.
+	edgesOfTheDead = 1200 * time.Millisecond
+	// searchTime is what a search for a cycle over several daemons takes at most, and the
+	// deletion of edges behind it among masters that all answer.
+	searchTime = 200*time.Millisecond + masterTimeout
+	// beyondLease is how much longer than a lease its copies last.
+	beyondLease = 2 * masterTimeout
+)
+
+// wasInCycle reports whether at one moment since a search may have begun all waits of a cycle were
+// under way, each for the key that the next client holds, whatever the daemon. keys are those
+// that the clients wait for; the last is held by this one.
+func (c *cycleClient) wasInCycle(keys []redlock.Key) bool {
+	var from func(at *cycleClient, keys []redlock.Key, begin, end time.Duration) bool
+	from = func(at *cycleClient, keys []redlock.Key, begin, end time.Duration) bool {
+		if len(keys) == 0 {
+			return at == c
+		}
+		for _, r := range at.waits {
+			b, e := max(begin, r.began), end
+			if r.ended > 0 {
+				e = min(e, r.ended)
+			}
+			if r.keys[0] != string(keys[0]) || b > e {
+				continue
+			}
+			for _, other := range c.world.cycleClients() {
+				for _, one := range other.locks {
+					b, e := max(b, one.since), min(e, one.blocksUntil+beyondLease)
+					if one.ended > 0 {
+						e = min(e, one.ended+beyondLease)
+					}
+					blocks := one.mode == redlock.Exclusive || r.mode == redlock.Exclusive
+					if one.key == string(keys[0]) && blocks && b <= e && from(other, keys[1:], b, e) {
+						return true
+					}
+				}
+			}
+		}
+		return false
+	}
+	begin := c.world.now - searchTime
+	if !c.world.Scenario.Reliable { // the answer may have waited until the edges had expired
+		begin -= edgesOfTheDead
+	}
+	return from(c, keys, begin, c.world.now)
+}
+
+// waitsDirectlyFor reports whether a client waits for what another one holds, through whatever
+// daemon, and not only behind other waiters.
+func (c *cycleClient) waitsDirectlyFor(other *cycleClient) bool {
+	return c.wait != nil && !c.wait.over && slices.ContainsFunc(other.held, func(one *cycleLock) bool {
+		return one.key == c.wait.keys[0] && one.token != c.token && one.until > c.world.now &&
+			(one.mode == redlock.Exclusive || c.wait.mode == redlock.Exclusive)
+	})
 }
 
 func (w *World) cycleClients() (all []*cycleClient) {
@@ -252,12 +324,12 @@ func (w *World) cycleClients() (all []*cycleClient) {
 }
 
 // inCycle reports whether a client's wait leads back to itself.
-func (c *cycleClient) inCycle(all []*cycleClient) bool {
+func (c *cycleClient) inCycle(all []*cycleClient, waitsFor func(c, other *cycleClient) bool) bool {
 	visited := map[*cycleClient]bool{}
 	for queue := []*cycleClient{c}; len(queue) > 0; queue = queue[1:] {
 		for _, other := range all {
 			switch {
-			case !queue[0].waitsFor(other):
+			case !waitsFor(queue[0], other):
 			case other == c:
 				return true
 			case !visited[other]:
@@ -270,20 +342,23 @@ func (c *cycleClient) inCycle(all []*cycleClient) bool {
 }
 
 // checkCycles checks at intervals whether a client waits in a cycle for longer than a
-// ballot takes.
+// ballot takes, or over several daemons for longer than their search takes.
 func (j *checker) checkCycles(since map[*cycleClient]time.Duration) {
-	w := j.world
+	w, waitsFor, longest := j.world, (*cycleClient).waitsFor, j.world.Scenario.MaxCycle
+	if w.Scenario.FarCycles {
+		waitsFor = (*cycleClient).waitsDirectlyFor
+	}
 	const every = 20 * time.Millisecond
 	all := w.cycleClients()
 	for _, c := range all {
 		d := c.home()
 		began, known := since[c]
 		switch {
-		case d.dead || d.resumed+every > w.now || !c.inCycle(all):
+		case d.dead || d.resumed+every > w.now || !c.inCycle(all, waitsFor):
 			delete(since, c)
 		case !known:
 			since[c] = w.now
-		case w.now-began > w.Scenario.MaxCycle:
+		case w.now-began > longest:
 			w.violate("cycles", c.wait.keys[0], fmt.Sprintf("client %d has waited in a cycle in daemon %d for %.3f ms, and no client of it received DEADLOCK", c.index, d.index, ms(w.now-began)))
 		}
 	}

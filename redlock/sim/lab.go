@@ -22,11 +22,13 @@ const (
 	scriptOther scriptKind = iota
 	scriptEnlist
 	scriptExtend
+	scriptDequeue
 )
 
 // scriptHeads are how the texts of these scripts begin.
 var scriptHeads = map[string]scriptKind{
 	"-- Enter a queue at its end": scriptEnlist,
+	"-- Leave a queue":            scriptDequeue,
 	"-- Make a held lock last":    scriptExtend,
 	"-- Make several held locks":  scriptExtend,
 }

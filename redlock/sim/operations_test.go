@@ -196,6 +196,11 @@ func (tw *differential) queueScript(file string) []string {
 		return tw.call(file, queues, args...)
 	case "dequeue":
 		return tw.call(file, queues, waiter)
+	case "edges":
+		if tw.random.IntN(2) == 0 {
+			return tw.call(file, []string{tw.key()}, tw.number(2), "edge:", waiter+" 1 k1")
+		}
+		return tw.call(file, []string{tw.key(), "edge:" + tw.token(), "edge:" + tw.token()}, tw.number(2), "edge:", waiter+" 1 k1", tw.end(), tw.end())
 	}
 	behind, fair := strings.CutPrefix(file, "fair ")
 	if !fair {

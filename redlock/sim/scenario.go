@@ -53,6 +53,7 @@ type Scenario struct {
 	Prompt            bool          // locks are released at once, none is left to expire
 	Chosen            bool          // every client has a daemon of its own, and a token for each of its waits, FAIR or not
 	MaxCycle          time.Duration // a cycle of waits may last so long
+	FarCycles         bool          // that goes for those over several daemons, too
 	Wiped             bool          // an operator deletes locks by hand: exclusion is not required then
 
 	Groups   bool // a second group of as many masters: each has half of the slots

@@ -41,12 +41,14 @@ type waitRecord struct {
 	began  time.Duration
 	end    time.Duration
 	over   bool
+	ended  time.Duration // when it was answered; 0 = not, and its daemon lives
 	free   time.Duration // since when it could have the lock; 0 = it could not
 
 	number      int64 // its number in its daemon's queueing, 0 = none
 	ticket      string
 	accepted    map[*server]bool
 	established time.Duration // 0 = not
+	gone        bool          // out of the queue again
 }
 
 // grace is what an answer may take when the time of a wait is over: a ballot may be
@@ -95,6 +97,7 @@ func (j *checker) waitEnds(r *waitRecord, g redlock.Grant, err error) {
 		w.violate("answers", r.keys[0], fmt.Sprintf("a wait for %s was answered twice: now %v", r.keySet, err))
 		return
 	}
+	r.ended = w.now
 	if r.over = true; r.number == 0 && r.fair && r.waits && err != nil {
 		s.ambiguous[r.daemon] = true // it may have a ticket that the checker has not seen yet
 	}
@@ -130,7 +133,7 @@ func (r *waitRecord) isScript() bool {
 // and is refreshed once a second, also on masters that are back. No daemon and no master
 // is away for the two seconds between them here.
 func (r *waitRecord) before(later *waitRecord) bool {
-	return r.established != 0 && r.established < later.began && shares(r.keys, later.keys) &&
+	return r.established != 0 && !r.gone && r.established < later.began && shares(r.keys, later.keys) &&
 		(r.mode != redlock.Shared || later.mode != redlock.Shared)
 }
 
@@ -177,6 +180,18 @@ func (j *checker) queued(d *daemon, s *server, words []string, r pool.Reply, qui
 		}
 		if one.established == 0 && len(one.accepted) >= pool.Quorum(len(j.world.servers)) {
 			one.established = j.world.now
+		}
+	}
+}
+
+// dequeued: a waiter with edges has lost its place before its answer, which waits until its edges
+// are gone.
+func (s *waitChecker) dequeued(d *daemon, words []string) {
+	_, digits, _ := strings.Cut(words[len(words)-1], "/")
+	number, _ := strconv.ParseInt(digits, 36, 64)
+	for _, one := range s.all {
+		if one.daemon == d && one.number == number {
+			one.gone = true
 		}
 	}
 }
@@ -259,6 +274,8 @@ func (j *checker) executed(f *flight, words []string, r pool.Reply, received boo
 	switch kind := w.lab.kind(words[1]); {
 	case kind == scriptEnlist:
 		j.queued(l.daemon, l.server, words, r, received && w.now-f.sent < masterTimeout*4/5)
+	case kind == scriptDequeue && w.Scenario.MaxCycle > 0:
+		j.waiting.dequeued(l.daemon, words)
 	case kind == scriptExtend && !received:
 		j.renewing(l.daemon, words, f.sent)
 	}

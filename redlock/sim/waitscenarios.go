@@ -95,6 +95,16 @@ func cycleScenarios() []*Scenario {
 			s.Undelivered, s.Asleep, s.MinTTL, s.MaxTTL, s.MaxCycle = 0, 6*time.Second, 300*time.Millisecond, 2*time.Second, 2*time.Second
 			s.Faults = []fault{{500 * time.Millisecond, cut}, {time.Second, stop}, {time.Second, sleep}, {2 * time.Second, partition}, {2 * time.Second, die}}
 		}),
+		waitBase("rings", func(s *Scenario) { // of clients of several daemons
+			s.Clients, s.Keys, s.Daemons, s.Modes, s.Announcements, s.Named = []ClientGroup{{6, newCycleClient}}, 4, 3, shared, true, 0
+			s.Slow, s.Stall, s.Split, s.Undelivered, s.Reliable, s.Asleep = 0, 0, 0, 0, true, 2*time.Second
+			s.MinTTL, s.MaxTTL, s.MaxCycle, s.FarCycles, s.Length = 5*time.Second, 8*time.Second, time.Second, true, 6*time.Second
+		}),
+		waitBase("ringfaults", func(s *Scenario) { // likewise, among faults
+			s.Clients, s.Keys, s.Daemons, s.Modes, s.Announcements, s.Fair, s.Named = []ClientGroup{{12, newCycleClient}}, 4, 6, shared, true, 4, 0
+			s.Undelivered, s.Asleep, s.MinTTL, s.MaxTTL, s.MaxCycle, s.Slow = 0, 6*time.Second, time.Second, 5*time.Second, 6*time.Second, 10
+			s.Faults = []fault{{300 * time.Millisecond, cut}, {500 * time.Millisecond, stop}, {time.Second, sleep}, {time.Second, partition}, {2 * time.Second, die}}
+		}),
 		waitBase("drain", func(s *Scenario) {
 			s.Keys, s.Several, s.Fair, s.Leavers, s.Holding, s.Modes, s.Announcements = 2, 6, 2, 8, 3, shared, true
 			s.Slow, s.Stall, s.Split, s.Reliable, s.Asleep, s.Length = 0, 0, 0, true, time.Second, 8*time.Second

@@ -21,7 +21,7 @@ func (e *Deadlock) Error() string {
 	for i, key := range e.Keys {
 		keys[i] = "'" + string(key) + "'"
 	}
-	return "this wait would never end: connections of this daemon already wait for one another over " +
+	return "this wait would never end: connections already wait for one another over " +
 		strings.Join(keys, " -> ") + "; release what this connection holds, or take the keys in one order everywhere"
 }
 

@@ -55,6 +55,7 @@ type waiter struct {
 	peekOnly    bool  // it does not take the lock, see AwaitFree
 	everRefused bool  // another request precedes this one: its ballot was refused, or others were faster in the queue
 	over        bool  // out of the queue, answered or about to be
+	pending     bool  // its answer waits for the deletion of its edges
 }
 
 // workWaiter requests work. The attempt before it lasts until runsUntil.
@@ -77,6 +78,7 @@ type Queues struct {
 	queues   map[queueID]*waitQueue
 	byKey    map[dbKey][]*waitQueue // the queues that wait for a key, FAIR first
 	enqueued int64                  // number of the last waiter that requested a ticket
+	edges    map[*waiter]*waiterEdges
 	closed   bool
 }
 
@@ -156,6 +158,7 @@ func (s *Queues) admitLocked(w *waiter) bool {
 func (s *Queues) joinLocked(b *engine.Batch, w *waiter) {
 	ln := s.queueLocked(w)
 	ln.insertLocked(w)
+	s.startEdgesLocked(w)
 	if ln.fair && ln.refreshTimer == nil {
 		ln.refreshTimer = s.engine.Clock.AfterFunc(refreshInterval, ln.refreshTickets)
 		db := ln.db
@@ -250,6 +253,9 @@ func (s *Queues) removeLocked(w *waiter) {
 		return // its token is being tried
 	}
 	w.timer.Stop()
+	if e := s.edges[w]; e != nil {
+		e.timer.Stop()
+	}
 	s.count.Add(-1)
 	if w.queue != nil {
 		w.queue.unlinkLocked(w)
@@ -262,7 +268,12 @@ func (w *waiter) leave() {
 	s := w.waits
 	s.mu.Lock()
 	if w.over {
+		pending := w.pending
+		w.pending = false
 		s.mu.Unlock()
+		if pending {
+			w.done(lease.Grant{}, ErrLeft)
+		}
 		return
 	}
 	if ln := w.queue; ln != nil && ln.work && ln.contender == w { // its wait ends with the answer
@@ -274,6 +285,7 @@ func (w *waiter) leave() {
 	s.mu.Unlock()
 	w.leaveQueue()
 	w.done(lease.Grant{}, ErrLeft)
+	w.deleteEdges(func() {})
 }
 
 // onTimeout ends a wait. A ballot of the waiter that is under way may still be granted,
@@ -289,7 +301,7 @@ func (w *waiter) onTimeout() {
 	err := w.finalError()
 	s.mu.Unlock()
 	w.leaveQueue()
-	w.done(lease.Grant{}, err)
+	w.answer(lease.Grant{}, err)
 }
 
 // finalError is the answer of a wait without a grant. It is ErrHeld only if the queue's
@@ -355,7 +367,7 @@ func (s *Queues) End() {
 	slices.SortFunc(all, func(a, b *waiter) int { return cmp.Compare(a.end-a.request.Wait, b.end-b.request.Wait) }) // in order of arrival
 	for _, w := range all {
 		w.leaveQueue()
-		w.done(lease.Grant{}, engine.ErrShutdown)
+		w.answer(lease.Grant{}, engine.ErrShutdown)
 	}
 }
 

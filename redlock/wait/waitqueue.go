@@ -189,7 +189,7 @@ func (ln *waitQueue) decided(w *waiter, g lease.Grant, err error) {
 	switch {
 	case stays:
 	case !left:
-		w.done(g, err)
+		w.answer(g, err)
 	case err == nil:
 		s.leases.Undelivered(g) // and its release hands over to the next
 	}
