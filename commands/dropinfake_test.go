@@ -76,8 +76,8 @@ func (c *conversation) grantsAll() {
 	c.locks.lock = func(r redlock.LockRequest) (redlock.Grant, error) {
 		g := grant(c.t, r.Token, 41, r.TTL-time.Millisecond, &stillClock{now: time.Second})
 		g.Key, g.More = r.Key, r.More
-		if r.Answers != nil {
-			*r.Answers = redlock.ScriptAnswers{Yes: pool.Reply{Kind: pool.ReplyString, Str: "OK"}, HasYes: true}
+		if r.Script != nil && r.Script.Answers != nil {
+			*r.Script.Answers = redlock.ScriptAnswers{Yes: pool.Reply{Kind: pool.ReplyString, Str: "OK"}, HasYes: true}
 		}
 		return g, nil
 	}

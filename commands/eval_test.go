@@ -52,7 +52,7 @@ func TestEVAL_RunsScriptsOfEachClassAndAnswersAsTheMastersDo(t *testing.T) {
 		if vote := r.Script.Vote(one); vote != redlock.ScriptYes {
 			t.Errorf("1 is %v", vote)
 		}
-		*r.Answers = redlock.ScriptAnswers{Yes: one, HasYes: true}
+		*r.Script.Answers = redlock.ScriptAnswers{Yes: one, HasYes: true}
 		return grant(t, r.Token, 41, r.TTL, &stillClock{}), nil
 	}
 	if got := c.eval("EVAL", takes, "1", "k", "token-1", "20000"); got != ":1" {
@@ -87,8 +87,8 @@ func TestEVAL_TakesSeveralKeysWithATokenEach(t *testing.T) {
 	const batch = "for i = 1, #KEYS do if redis.call('exists', KEYS[i]) == 1 then return {0, i} end end for i = 1, #KEYS do redis.call('set', KEYS[i], ARGV[i], 'PX', ARGV[#ARGV]) end return {1, #KEYS}"
 	c, _ := dropinConversation(t, commands.Deps{})
 	c.locks.lock = func(r redlock.LockRequest) (redlock.Grant, error) {
-		*r.Answers = redlock.ScriptAnswers{Yes: pool.Reply{Kind: pool.ReplyArray, Items: []pool.Reply{{Kind: pool.ReplyInt, Int: 1}, {Kind: pool.ReplyInt, Int: 2}}}, HasYes: true}
-		if r.Script.Vote(r.Answers.Yes) != redlock.ScriptYes {
+		*r.Script.Answers = redlock.ScriptAnswers{Yes: pool.Reply{Kind: pool.ReplyArray, Items: []pool.Reply{{Kind: pool.ReplyInt, Int: 1}, {Kind: pool.ReplyInt, Int: 2}}}, HasYes: true}
+		if r.Script.Vote(r.Script.Answers.Yes) != redlock.ScriptYes {
 			t.Error("the list is no yes")
 		}
 		return grant(t, r.Token, 41, r.TTL, &stillClock{}), nil
@@ -394,7 +394,7 @@ func TestEVAL_AnswersWithTheKeyAsTheClientCallsIt(t *testing.T) {
 		if vote := r.Script.Vote(one); vote != redlock.ScriptYes {
 			t.Errorf("the key is %v", vote)
 		}
-		*r.Answers = redlock.ScriptAnswers{Yes: one, HasYes: true}
+		*r.Script.Answers = redlock.ScriptAnswers{Yes: one, HasYes: true}
 		return grant(t, r.Token, 41, r.TTL, &stillClock{}), nil
 	}
 	if got := c.eval("EVAL", names, "1", "k", "token-1", "20000"); got != `"k"` {

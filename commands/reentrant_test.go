@@ -156,7 +156,7 @@ func TestRedisson_TakesALevelForItsThread(t *testing.T) {
 	}
 }
 
-func TestRedisson_ReleasesARenewsAndCountsLevels(t *testing.T) {
+func TestRedisson_ReleasesRenewsAndCountsLevels(t *testing.T) {
 	first, second := redlock.Token(rlockID+"#aaaaaaaaaaaaaaaaaaaaaaaaaaa"), redlock.Token(rlockID+"#bbbbbbbbbbbbbbbbbbbbbbbbbbb")
 	c, _, inspect := reentrant(t, first, second)
 	leave := func() string {
@@ -213,7 +213,7 @@ func TestRedisson_UsersNeedTheLockAndForceUnlockTheCategory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, _, inspect := reentrant(t)
+	c, _, _ := reentrant(t)
 	c.deps.Users = users
 	c.serve(c.deps)
 	c.grantsAll()
@@ -230,7 +230,7 @@ func TestRedisson_UsersNeedTheLockAndForceUnlockTheCategory(t *testing.T) {
 			t.Errorf("not permitted: %s", got)
 		}
 	}
-	c, _, inspect = reentrant(t)
+	c, _, inspect := reentrant(t)
 	inspect.forced = true
 	if got := c.redisson(rlockForce, "2", "k", rlockChannel, "0", "PUBLISH"); got != ":1" || inspect.force.Key != "k" {
 		t.Errorf("forceUnlock: %s, %+v", got, inspect.force)

@@ -146,7 +146,7 @@ func TestStorm_PermitsAreNeverMoreThanTheyAre(t *testing.T) {
 	}
 	t.Parallel()
 	for _, of := range []struct{ masters, limit int }{{3, 2}, {5, 5}} {
-		t.Run(fmt.Sprintf("%d-masters-%d-permits", of.masters, of.limit), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d-masters-%d-permits", of.masters, int32(of.limit)), func(t *testing.T) {
 			c := newCluster(t, of.masters, 2*time.Second)
 			record := checker.NewRecorder(nil)
 			daemons := []*daemon{c.daemon(relayed), c.daemon(relayed), c.daemon(relayed)}
@@ -158,7 +158,7 @@ func TestStorm_PermitsAreNeverMoreThanTheyAre(t *testing.T) {
 			}()
 			enough := grantsOf(5)
 			c.storm(record, daemons, 3*of.limit, 1, 40, func(w *witness) {
-				g, ok := w.acquireAs(LockRequest{Key: "k", Mode: Permits, Limit: of.limit, TTL: 200*time.Millisecond + rand.N(time.Second)})
+				g, ok := w.acquireAs(LockRequest{Key: "k", Mode: Permits, Limit: int32(of.limit), TTL: 200*time.Millisecond + rand.N(time.Second)})
 				if !ok {
 					lull(30 * time.Millisecond)
 					return
@@ -230,7 +230,7 @@ redis.call('ZADD', KEYS[1], ARGV[4], ARGV[1]) return 1`
 			yes := 0
 			for j := range of.masters/2 + 1 { // only so many, each time others
 				now := time.Now()
-				if c.do((holder*(of.masters/2+1)+j)%of.masters, "EVAL", counted, 1, "k", token, of.limit,
+				if c.do((holder*(of.masters/2+1)+j)%of.masters, "EVAL", counted, 1, "k", token, int32(of.limit),
 					now.UnixMilli(), now.Add(time.Minute).UnixMilli()) == int64(1) {
 					yes++
 				}
@@ -241,7 +241,7 @@ redis.call('ZADD', KEYS[1], ARGV[4], ARGV[1]) return 1`
 			}
 		}
 		if err := checker.CheckPermits(record.History()); err == nil || granted <= of.limit {
-			t.Errorf("%d masters: %d holders of %d permits, the checker reports %v", of.masters, granted, of.limit, err)
+			t.Errorf("%d masters: %d holders of %d permits, the checker reports %v", of.masters, granted, int32(of.limit), err)
 		}
 	}
 }

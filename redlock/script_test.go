@@ -46,7 +46,8 @@ func script(text, token, ms string, keys ...Key) *Script {
 func (d *daemon) takeBy(s *Script, ttl time.Duration) (Grant, *ScriptAnswers, error) {
 	d.t.Helper()
 	answers := &ScriptAnswers{}
-	g, err := d.ask(LockRequest{Key: s.Keys[0], More: s.Keys[1:], TTL: ttl, Token: Token(s.Args[0]), Script: s, Answers: answers})
+	s.Answers = answers
+	g, err := d.ask(LockRequest{Key: s.Keys[0], More: s.Keys[1:], TTL: ttl, Token: Token(s.Args[0]), Script: s})
 	return g, answers, err
 }
 

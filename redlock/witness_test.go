@@ -46,7 +46,7 @@ func (w *witness) acquireAs(r LockRequest) (Grant, bool) {
 		case Shared:
 			call = call.AsReader()
 		case Permits:
-			call = call.OfPermits(r.Limit)
+			call = call.OfPermits(int(r.Limit))
 		}
 		calls = append(calls, call)
 	}

@@ -242,8 +242,8 @@ func (e *evaluation) effect() redlock.ScriptEffect {
 // acquire replies with the answer of the masters whose votes decided.
 func (e *evaluation) acquire(s *redlock.Script, locks []redlock.Key, token redlock.Token, ttl time.Duration) {
 	answers := &redlock.ScriptAnswers{}
-	s.Tokens = e.tokens()
-	request := redlock.LockRequest{DB: e.db, Key: locks[0], More: locks[1:], TTL: ttl, Token: token, Script: s, Answers: answers}
+	s.Tokens, s.Answers = e.tokens(), answers
+	request := redlock.LockRequest{DB: e.db, Key: locks[0], More: locks[1:], TTL: ttl, Token: token, Script: s}
 	e.handlers.startAcquire(e.call, request, e.watch,
 		func() commands.Reply { return ofDropin(e.answer(answers.Yes)) },
 		func() commands.Reply {

@@ -66,7 +66,7 @@ func (e *traced) acquire(r *redlock.LockRequest, done redlock.LockDone) redlock.
 func acquireAttributes(r *redlock.LockRequest) attributes {
 	about := attributes{attribute.String("redlockd.mode", r.Mode.Word(r.Reenters != "")), ttlAttribute(r.TTL)}
 	if r.Mode == redlock.Permits {
-		about = append(about, attribute.Int("redlockd.limit", r.Limit))
+		about = append(about, attribute.Int("redlockd.limit", int(r.Limit)))
 	}
 	if r.Wait > 0 {
 		about = append(about, attribute.Int64("redlockd.wait_ms", r.Wait.Milliseconds()))

@@ -9,6 +9,7 @@
 package notify
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,10 +60,9 @@ func (e *Events) Listen(onMessage func(message string)) {
 	}
 	e.onMessage = onMessage
 	e.setListenersLocked(true, e.remote.Load())
-	if e.subscribers != nil || !e.Carried {
-		return
+	if e.subscribers == nil && e.Carried {
+		e.subscribeLocked()
 	}
-	e.subscribeLocked()
 }
 
 func (e *Events) subscribeLocked() {
@@ -163,10 +163,7 @@ func (e *Events) Count(lane int, r wire.Reply, sent time.Duration) {
 	now := e.Clock.Now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closed {
-		return
-	}
-	if lane >= len(e.Masters) {
+	if e.closed || lane >= len(e.Masters) {
 		return
 	}
 	if r.Err != nil {
@@ -190,9 +187,6 @@ func (e *Events) Count(lane int, r wire.Reply, sent time.Duration) {
 	if e.remoteUntil[lane] = 0; n > 0 {
 		e.remoteUntil[lane] = now + countLasts*e.CountEvery
 	}
-	elsewhere := false
-	for _, until := range e.remoteUntil {
-		elsewhere = elsewhere || until > now
-	}
+	elsewhere := slices.ContainsFunc(e.remoteUntil, func(until time.Duration) bool { return until > now })
 	e.setListenersLocked(e.local.Load(), elsewhere)
 }

@@ -50,10 +50,7 @@ func (t *tracker) enqueue(q keyQuery) {
 		return
 	}
 	t.queue = append(t.queue, q)
-	if t.running {
-		return
-	}
-	t.running = t.keys.Submit(t.run) == nil
+	t.running = t.running || t.keys.Submit(t.run) == nil
 }
 
 // run answers what is queued; there is one at a time.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -72,11 +73,17 @@ func FuzzSubscribe_TheProcessSurvives(f *testing.F) {
 	for _, bad := range badReplies {
 		f.Add(confirmed + bad.stream[:min(len(bad.stream), 200)])
 	}
+	ln, err := net.Listen("unix", filepath.Join(f.TempDir(), "s")) // a fuzzer connects more often than there are ports
+	if err != nil {
+		f.Fatal(err)
+	}
+	master := &badMaster{ln: ln, hello: goodGreeting, hangUp: true}
+	master.wg.Go(master.accept)
+	f.Cleanup(master.close)
 	f.Fuzz(func(t *testing.T, stream string) {
-		master := newBadMaster(t, goodGreeting, true)
-		defer master.close()
 		master.say.Store(&stream)
-		if _, _, err := subscribe(master.ln.Addr().String(), 5*time.Minute); err == nil {
+		m := Master{Network: "unix", Address: ln.Addr().String()}
+		if err := Subscribe(context.Background(), m, "c", 5*time.Minute, func() {}, func(string) {}); err == nil {
 			t.Error("it ended without a reason")
 		}
 	})

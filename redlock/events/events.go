@@ -10,6 +10,8 @@
 package events
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -50,15 +52,11 @@ type Event struct {
 // Text is the event for people and programs: its name, fence, time in ms since 1970, token hash
 // and, if there is one, the holder's text, with a space between them.
 func (e Event) Text() string {
-	hash := e.TokenHash
-	if hash == "" {
-		hash = "-"
-	}
 	line := make([]byte, 0, 64)
 	line = append(append(line, names[e.Kind]...), ' ')
 	line = append(strconv.AppendInt(line, int64(e.Fence), 10), ' ')
 	line = append(strconv.AppendInt(line, e.At.UnixMilli(), 10), ' ')
-	line = append(line, hash...)
+	line = append(line, cmp.Or(e.TokenHash, noTokenHash)...)
 	if e.Meta != "" {
 		line = append(append(line, ' '), e.Meta...)
 	}
@@ -251,14 +249,8 @@ func (s *dbEvents) deliver() {
 func (s *dbEvents) unlisten(entry *listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var rest []*listener
-	for _, other := range s.listeners {
-		if other != entry {
-			rest = append(rest, other)
-		}
-	}
-	s.listeners = rest
-	if len(rest) > 0 {
+	s.listeners = slices.DeleteFunc(slices.Clone(s.listeners), func(other *listener) bool { return other == entry })
+	if len(s.listeners) > 0 {
 		return
 	}
 	s.group.Events.Unlisten()

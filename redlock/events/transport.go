@@ -12,7 +12,7 @@
 package events
 
 import (
-	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"math/bits"
@@ -55,15 +55,11 @@ func (s *dbEvents) addToBatchLocked(ev *Event) {
 		s.events.counts.dropped.Add(1)
 		return
 	}
-	hash := ev.TokenHash
-	if hash == "" {
-		hash = noTokenHash
-	}
 	line := s.text
 	for _, n := range []int64{int64(ev.Kind), int64(ev.Fence), ev.At.UnixMilli()} {
 		line = append(strconv.AppendInt(line, n, 10), ' ')
 	}
-	line = append(append(line, hash...), ' ')
+	line = append(append(line, cmp.Or(ev.TokenHash, noTokenHash)...), ' ')
 	line = append(strconv.AppendInt(line, ev.lasts.Milliseconds(), 10), ' ')
 	line = strconv.AppendInt(line, int64(len(ev.Key)), 10)
 	if ev.Meta != "" {
@@ -235,5 +231,5 @@ func parseEvent(body string) (ev Event, rest string, ok bool) {
 }
 
 func isTokenHash(word string) bool {
-	return word == noTokenHash || len(word) == 8 && len(bytes.Trim([]byte(word), "0123456789abcdef")) == 0
+	return word == noTokenHash || len(word) == 8 && strings.Trim(word, "0123456789abcdef") == ""
 }

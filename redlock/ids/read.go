@@ -5,6 +5,7 @@ package ids
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -137,7 +138,7 @@ func (s *IDs) ListCounters(db int, done func([]engine.Key, error)) {
 		return
 	}
 	g := s.engine.Pool.Group(db)
-	scan := &counterScan{engine: s.engine, group: g, prefix: s.key(""), names: map[string]bool{}, open: s.engine.Pool.N()}
+	scan := &counterScan{engine: s.engine, group: g, prefix: s.key(""), names: map[engine.Key]bool{}, open: s.engine.Pool.N()}
 	scan.done = func(names []engine.Key, err error) { s.engine.Leave(); done(names, err) }
 	for lane := range scan.open {
 		scan.send(lane, "0")
@@ -153,7 +154,7 @@ type counterScan struct {
 
 	mu      sync.Mutex
 	missing engine.Missing
-	names   map[string]bool
+	names   map[engine.Key]bool
 	open    int // masters whose walk has not finished
 }
 
@@ -174,28 +175,20 @@ func (s *counterScan) onPage(a pool.Answer) {
 		s.missing.MarkCounted(a.Lane) // this master has shown as many names as are listed
 		next = ""
 	}
-	if next == "" {
-		s.open--
-	} else {
+	if next != "" {
 		s.mu.Unlock()
 		s.send(a.Lane, next)
 		return
 	}
-	last := s.open == 0
-	var names []engine.Key
-	if last {
-		for name := range s.names {
-			names = append(names, engine.Key(name))
-		}
-	}
+	s.open--
+	last := s.open == 0 // then nothing else uses names and missing
 	s.mu.Unlock()
 	switch {
 	case !last:
 	case s.missing.Answered() < s.engine.Pool.Quorum():
 		s.done(nil, s.engine.NoQuorum(&s.missing, ""))
 	default:
-		slices.Sort(names)
-		s.done(names, nil)
+		s.done(slices.Sorted(maps.Keys(s.names)), nil)
 	}
 }
 
@@ -210,7 +203,7 @@ func (s *counterScan) addPageLocked(a *pool.Answer) (cursor string) {
 		return ""
 	}
 	for _, item := range r.Items[1].Items {
-		s.names[strings.TrimPrefix(item.Str, s.prefix)] = true
+		s.names[engine.Key(strings.TrimPrefix(item.Str, s.prefix))] = true
 	}
 	if r.Items[0].Str == "0" {
 		s.missing.MarkCounted(a.Lane)

@@ -53,7 +53,7 @@ func scriptModeOf(r *LockRequest, token engine.Token) lockMode {
 	case r.Mode == Shared:
 		return &sharedMode{ends: new([quorum.MaxMasters]int64)}
 	case r.Mode == Permits:
-		return &permitMode{limit: r.Limit, slot: firstSlot(token, r.Limit), named: r.Token != ""}
+		return &permitMode{limit: int(r.Limit), slot: firstSlot(token, int(r.Limit)), named: r.Token != ""}
 	}
 	return &tokenMode{}
 }

@@ -41,15 +41,16 @@ type LockRequest struct {
 	// Reenters is the owner of a reentrant lock, "" for none. Its levels hold the key together, and
 	// nothing else does beside them. A level is a Shared lock whose token is generated: Token is "".
 	Reenters engine.Token
-	Mode     Mode
-	Fair     bool // first come, first served, over all daemons
+
+	Mode Mode
+	Fair bool // first come, first served, over all daemons
 	// Valued: a client of plain SET NX chose Token as the value. To such a client an equal
 	// value that is already there belongs to another holder.
 	Valued bool
 	// Reads: the masters look at what the key holds, and data that is no lock is ErrWrongType. Other
 	// modes than the exclusive one and callers' tokens do so anyway.
 	Reads bool
-	Limit int          // of Permits: 1 … 1024, the same for all users of the key
+	Limit int32        // of Permits: 1 … 1024, the same for all users of the key
 	More  []engine.Key // further keys, different from Key and from one another: all of them or none
 
 	Wait      time.Duration // of a wait: how long at most
@@ -60,10 +61,7 @@ type LockRequest struct {
 
 	Hold *HoldTerms // renew the lease; nil = do not
 
-	// Script takes the lock with a library's own script, with Token as its token. The script's
-	// own answers are noted in Answers.
-	Script  *Script
-	Answers *ScriptAnswers
+	Script *Script // takes the lock with a library's own script, with Token as its token
 }
 
 // Requester describes the client of a request, for people.

@@ -33,6 +33,8 @@ type Script struct {
 	Prolongs bool
 	// Vote reads one master's answer. It is called from the lanes.
 	Vote func(pool.Reply) ScriptVote
+	// Answers are the script's own answers to an acquire; nil: they are not noted.
+	Answers *ScriptAnswers
 }
 
 // ScriptTime is the position of the lease in ARGV, where it is rewritten for every

@@ -69,7 +69,7 @@ func (f *scriptMode) read(a *lockBallot, answer pool.Answer) vote {
 		a.kept = append(a.kept, f.script.keptExpiries(more.kept, answer.Lane, a.call.leases.engine)...)
 	}
 	scriptVote := f.script.Vote(own)
-	if answers := a.call.request.Answers; !a.ballot.Over() && answers != nil {
+	if answers := f.script.Answers; !a.ballot.Over() && answers != nil {
 		answers.note(scriptVote, own)
 	}
 	switch {

@@ -107,10 +107,10 @@ func (c *dropInClient) acquire(d *daemon) {
 	case w.chance(2):
 		request.Valued = true
 	case c.retakes && value != commonValue && w.chance(2):
-		request.Script, request.Answers = retake.call(c.key, value, request.TTL), &redlock.ScriptAnswers{}
+		request.Script = retake.call(c.key, value, request.TTL)
 		w.checker().token(c.key, c.name).foreign = true // the undo spares what it may have found
 	default:
-		request.Script, request.Answers = w.anyOf(takes).call(c.key, value, request.TTL), &redlock.ScriptAnswers{}
+		request.Script = w.anyOf(takes).call(c.key, value, request.TTL)
 	}
 	c.request(d, request)
 }

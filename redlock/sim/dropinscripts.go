@@ -78,7 +78,7 @@ func zeroOrOne(r pool.Reply) redlock.ScriptVote {
 
 // call makes one call of the script.
 func (p *libraryScript) call(key string, value redlock.Token, ttl time.Duration) *redlock.Script {
-	s := &redlock.Script{Text: p.text, Keys: []redlock.Key{redlock.Key(key)}, Args: []string{string(value)}, Prolongs: p.prolongs, Vote: p.vote}
+	s := &redlock.Script{Text: p.text, Keys: []redlock.Key{redlock.Key(key)}, Args: []string{string(value)}, Prolongs: p.prolongs, Vote: p.vote, Answers: &redlock.ScriptAnswers{}}
 	if ttl > 0 {
 		s.Args = append(s.Args, strconv.FormatInt(ttl.Milliseconds(), 10))
 	}

@@ -25,7 +25,7 @@ func (c *dropInClient) use(d *daemon) {
 		if c.retakes {
 			request := redlock.LockRequest{Key: redlock.Key(c.key), TTL: c.anyTTL(), Token: c.value}
 			if w.chance(2) { // else DLOCK with the value as TOKEN
-				request.Script, request.Answers = retake.call(c.key, c.value, request.TTL), &redlock.ScriptAnswers{}
+				request.Script = retake.call(c.key, c.value, request.TTL)
 			}
 			c.request(d, request)
 			return

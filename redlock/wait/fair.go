@@ -123,7 +123,7 @@ func (e *enqueueCall) Decided(r quorum.Result) {
 		e.w.rejectEnqueue(&engine.Busy{What: "waiters for this key in all daemons", Limit: l.maxPerKey, Option: "--max-waiters-per-key"})
 	default:
 		delay := 2 * time.Millisecond // another waiter was faster
-		var trouble *engine.NoQuorum
+		var trouble error
 		if t.Answered() < t.Quorum {
 			delay = 50 * time.Millisecond
 			trouble = e.ballot.NoQuorum("it waits for its place in the queue")
@@ -134,7 +134,7 @@ func (e *enqueueCall) Decided(r quorum.Result) {
 }
 
 // noteEnqueueFailed notes the result of a proposal: the end of the wait may have to report it.
-func (s *Queues) noteEnqueueFailed(w *waiter, trouble *engine.NoQuorum) {
+func (s *Queues) noteEnqueueFailed(w *waiter, trouble error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if trouble != nil {
