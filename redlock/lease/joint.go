@@ -90,7 +90,7 @@ func (j *joint) onRaised(err error) {
 		return
 	}
 	for i := range j.parts {
-		j.parts[i].Leases.join(r, &j.parts[i].Grant, j.fence)
+		j.join(&j.parts[i])
 	}
 	j.done(g, nil)
 }
@@ -111,17 +111,17 @@ func (j *joint) takeBack() {
 func (j *joint) tokenOf(int) engine.Token { return j.parts[0].Grant.Token }
 
 // join announces a part, with the fence of the whole.
-func (l *Leases) join(r *LockRequest, part *Grant, fence engine.Fence) {
-	now := l.engine.Recent()
-	part.Fence = fence
-	for _, id := range part.Leases() {
+func (j *joint) join(p *Part) {
+	l, now := p.Leases, p.Leases.engine.Recent()
+	p.Grant.Fence = j.fence
+	for _, id := range p.Grant.Leases() {
 		known, ok := l.records.find(id)
 		if !ok {
 			continue // released by now
 		}
-		known.fence, known.note = fence, l.noteOf(r, fence)
+		known.fence, known.note = j.fence, l.noteOf(j.request, j.fence)
 		l.records.note(id, known, now)
-		l.announce(r, id, known, now)
+		l.announce(j.request, id, known, now)
 	}
 }
 
