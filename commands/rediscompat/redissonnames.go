@@ -1,4 +1,4 @@
-// The names of Redisson's keys, and its replies.
+// What Redisson names its keys, and what it reads of a lock.
 
 package rediscompat
 
@@ -23,16 +23,6 @@ const (
 	maxRedissonWait = 2 * time.Second
 )
 
-// fencedName is the RFencedLock whose fence has this name: redisson_lock_token:{name}, without the
-// braces if the name has its own.
-func fencedName(key string) (name string, is bool) {
-	name, is = strings.CutPrefix(key, redissonToken)
-	if inner, ok := strings.CutPrefix(name, "{"); ok && strings.HasSuffix(inner, "}") {
-		name = strings.TrimSuffix(inner, "}")
-	}
-	return name, is
-}
-
 // redissonSleep is for how many milliseconds Redisson sleeps, or until a message comes.
 func redissonSleep(v redlock.View) int64 {
 	if v.Left >= redlock.Endless {
@@ -48,4 +38,14 @@ func levelCount(count int) commands.Reply {
 		return commands.Nil
 	}
 	return commands.Bulk(strconv.Itoa(count))
+}
+
+// fencedName is the RFencedLock whose fence has this name: redisson_lock_token:{name}, without the
+// braces if the name has its own.
+func fencedName(key string) (name string, is bool) {
+	name, is = strings.CutPrefix(key, redissonToken)
+	if inner, ok := strings.CutPrefix(name, "{"); ok && strings.HasSuffix(inner, "}") {
+		name = strings.TrimSuffix(inner, "}")
+	}
+	return name, is
 }
