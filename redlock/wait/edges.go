@@ -70,11 +70,12 @@ func (s *Queues) startEdgesLocked(w *waiter) {
 	s.edges[w], e.timer = e, s.engine.Clock.AfterFunc(edgeInterval, e.search)
 }
 
-// holdsLocked is what the waiter's connection holds.
+// holdsLocked is what the waiter's connection holds on these masters. It may hold more on those of
+// another group.
 func (e *waiterEdges) holdsLocked() (held []engine.LeaseID) {
 	s, r := e.w.waits, &e.w.request
 	for _, one := range r.Owner.Holds(s.leases.Runs) {
-		if one.DB == r.DB && len(held) < maxEdges {
+		if one.DB == r.DB && s.leases.Runs(one) && len(held) < maxEdges {
 			held = append(held, one)
 		}
 	}
