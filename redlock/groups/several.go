@@ -17,7 +17,7 @@ import (
 )
 
 // errOneGroup is for options whose promise is about all keys together.
-var errOneGroup = errors.New("SHARED, FAIR and HOLD need all keys in one group of masters, and these belong to several; nothing was done: give them one hash tag, such as {order:7}:a and {order:7}:b")
+var errOneGroup = errors.New("SHARED, FAIR (also by --fair-keys) and HOLD need all keys in one group of masters, and these belong to several; nothing was done: give them one hash tag, such as {order:7}:a and {order:7}:b")
 
 // several is one request for keys of several groups.
 type several struct {
