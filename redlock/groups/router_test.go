@@ -414,3 +414,51 @@ func TestSeveral_OppositeOrdersDoNotDeadlock(t *testing.T) {
 	}
 	clients.Wait()
 }
+
+// paused is a clock whose timers the test fires.
+type paused struct {
+	pool.Clock
+	timers chan func()
+}
+
+func (c paused) AfterFunc(_ time.Duration, f func()) pool.Timer {
+	c.timers <- f
+	return nil
+}
+
+// A waiter of FAIR is ahead, and its daemon does not take the key: that must not cost the masters a
+// request after the other.
+func TestSeveral_PausesBehindAQueueWhoseKeyIsFree(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	clock := paused{s.clock, make(chan func(), 8)}
+	s.clock = clock
+	near, far := s.key(0, 0), s.key(1, 0)
+	masters := s.pools[1].Embedded()
+	for lane := range s.pools[1].N() {
+		for kind, score := range map[string]float64{"q": 1, "qw": 1, "qx": 1e15} {
+			if _, err := masters.At(lane).Server().ZAdd("redlockd:"+kind+":"+string(far), score, "other/1"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	answers := make(chan answer, 1)
+	s.Wait(nil, redlock.LockRequest{Key: near, More: []redlock.Key{far}, TTL: time.Minute, Wait: time.Minute}, func(g redlock.Grant, err error) { answers <- answer{g, err} })
+	for round := range int64(3) {
+		again := receive(t, clock.timers)
+		if n := s.Counters().Refused; n != round+1 {
+			t.Fatalf("%d requests were refused before pause %d", n, round+1)
+		}
+		if round == 2 {
+			for lane := range s.pools[1].N() {
+				for _, kind := range []string{"q", "qw", "qx"} {
+					masters.At(lane).Server().Del("redlockd:" + kind + ":" + string(far))
+				}
+			}
+		}
+		again()
+	}
+	if a := receive(t, answers); a.err != nil {
+		t.Error(a.err)
+	}
+}

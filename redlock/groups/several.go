@@ -19,6 +19,10 @@ import (
 // errOneGroup is for options whose promise is about all keys together.
 var errOneGroup = errors.New("SHARED, FAIR (also by --fair-keys) and HOLD need all keys in one group of masters, and these belong to several; nothing was done: give them one hash tag, such as {order:7}:a and {order:7}:b")
 
+// freePause is the pause before a request begins again although the keys that refused it are free:
+// a waiter of FAIR may be ahead, whose daemon does not take them for seconds.
+const freePause = 10 * time.Millisecond
+
 // several is one request for keys of several groups.
 type several struct {
 	router  *Router
@@ -29,10 +33,11 @@ type several struct {
 
 	granted []redlock.Part
 
-	mu    sync.Mutex
-	waitN int    // how many waits there were so far
-	leave func() // of the last of them
-	left  bool
+	mu      sync.Mutex
+	waitN   int    // how many waits there were so far
+	leave   func() // of the last of them
+	left    bool
+	refused int // waitN when a part was refused last
 }
 
 // split returns the keys by group, in ascending order of the groups.
@@ -139,6 +144,9 @@ func (s *several) onPart(locker *redlock.Locker, g redlock.Grant, err error) {
 	s.granted = nil
 	if refused > 0 && errors.Is(err, redlock.ErrHeld) && s.timeLeft() > 0 {
 		part := &s.parts[refused]
+		s.mu.Lock()
+		s.refused = s.waitN
+		s.mu.Unlock()
 		s.awaitFree(locker, append([]redlock.Key{part.Key}, part.More...))
 		return
 	}
@@ -152,7 +160,7 @@ func (s *several) awaitFree(locker *redlock.Locker, keys []redlock.Key) {
 		s.done(redlock.Grant{}, redlock.ErrLeft)
 		return
 	case len(keys) == 0:
-		s.next()
+		s.again()
 		return
 	}
 	db := s.request.DB
@@ -168,6 +176,18 @@ func (s *several) awaitFree(locker *redlock.Locker, keys []redlock.Key) {
 		await := redlock.AwaitRequest{DB: db, Key: keys[0], Timeout: max(s.timeLeft(), 0), Requester: s.request.Requester}
 		s.wait(func() func() { return locker.AwaitFree(await, s.onFree(locker, keys[1:])) })
 	})
+}
+
+// again requests all parts once more, after a pause if no key had to be waited for.
+func (s *several) again() {
+	s.mu.Lock()
+	waited := s.waitN > s.refused
+	s.mu.Unlock()
+	if waited {
+		s.next()
+		return
+	}
+	s.router.clock.AfterFunc(freePause, s.next)
 }
 
 // onFree goes on with the other keys of the part that was refused.
