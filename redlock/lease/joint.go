@@ -56,7 +56,7 @@ func Join(r *LockRequest, parts []Part, done LockDone) {
 			j.mu.Lock()
 			j.open++
 			j.mu.Unlock()
-			p.Leases.raiseFence(&p.Grant, j.fence, j.onRaised)
+			p.raiseFence(j.fence, j.onRaised)
 		}
 	}
 	j.onRaised(nil)
@@ -90,7 +90,7 @@ func (j *joint) onRaised(err error) {
 		return
 	}
 	for i := range j.parts {
-		j.parts[i].Leases.join(r, &j.parts[i].Grant, j.fence)
+		j.parts[i].join(r, j.fence)
 	}
 	j.done(g, nil)
 }
@@ -111,10 +111,11 @@ func (j *joint) takeBack() {
 func (j *joint) tokenOf(int) engine.Token { return j.parts[0].Grant.Token }
 
 // join announces a part, with the fence of the whole.
-func (l *Leases) join(r *LockRequest, part *Grant, fence engine.Fence) {
+func (p *Part) join(r *LockRequest, fence engine.Fence) {
+	l := p.Leases
 	now := l.engine.Recent()
-	part.Fence = fence
-	for _, id := range part.Leases() {
+	p.Grant.Fence = fence
+	for _, id := range p.Grant.Leases() {
 		known, ok := l.records.find(id)
 		if !ok {
 			continue // released by now
@@ -126,8 +127,9 @@ func (l *Leases) join(r *LockRequest, part *Grant, fence engine.Fence) {
 }
 
 // raiseFence makes a fence that is above the grant's own one its fence; done is called once.
-func (l *Leases) raiseFence(g *Grant, fence engine.Fence, done func(error)) {
-	a, ok := g.ballot.(*lockBallot)
+func (p *Part) raiseFence(fence engine.Fence, done func(error)) {
+	l := p.Leases
+	a, ok := p.Grant.ballot.(*lockBallot)
 	if !ok {
 		done(errors.New("a part of a lock over several groups needs the token of the whole"))
 		return
