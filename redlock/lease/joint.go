@@ -56,7 +56,7 @@ func Join(r *LockRequest, parts []Part, done LockDone) {
 			j.mu.Lock()
 			j.open++
 			j.mu.Unlock()
-			p.Leases.raiseFence(&p.Grant, j.fence, j.onRaised)
+			p.raiseFence(j.fence, j.onRaised)
 		}
 	}
 	j.onRaised(nil)
@@ -90,7 +90,7 @@ func (j *joint) onRaised(err error) {
 		return
 	}
 	for i := range j.parts {
-		j.join(&j.parts[i])
+		j.parts[i].join(r, j.fence)
 	}
 	j.done(g, nil)
 }
@@ -111,23 +111,25 @@ func (j *joint) takeBack() {
 func (j *joint) tokenOf(int) engine.Token { return j.parts[0].Grant.Token }
 
 // join announces a part, with the fence of the whole.
-func (j *joint) join(p *Part) {
-	l, now := p.Leases, p.Leases.engine.Recent()
-	p.Grant.Fence = j.fence
+func (p *Part) join(r *LockRequest, fence engine.Fence) {
+	l := p.Leases
+	now := l.engine.Recent()
+	p.Grant.Fence = fence
 	for _, id := range p.Grant.Leases() {
 		known, ok := l.records.find(id)
 		if !ok {
 			continue // released by now
 		}
-		known.fence, known.note = j.fence, l.noteOf(j.request, j.fence)
+		known.fence, known.note = fence, l.noteOf(r, fence)
 		l.records.note(id, known, now)
-		l.announce(j.request, id, known, now)
+		l.announce(r, id, known, now)
 	}
 }
 
 // raiseFence makes a fence that is above the grant's own one its fence; done is called once.
-func (l *Leases) raiseFence(g *Grant, fence engine.Fence, done func(error)) {
-	a, ok := g.ballot.(*lockBallot)
+func (p *Part) raiseFence(fence engine.Fence, done func(error)) {
+	l := p.Leases
+	a, ok := p.Grant.ballot.(*lockBallot)
 	if !ok {
 		done(errors.New("a part of a lock over several groups needs the token of the whole"))
 		return
