@@ -94,6 +94,9 @@ func (c *spanning) acquire(d *daemon) {
 	}
 	if w.chance(2) {
 		r.Wait = w.between(10*time.Millisecond, 300*time.Millisecond)
+		for _, key := range c.keys {
+			w.checker().token(key, string(c.token)).acquires = 2 // a wait tries again and again
+		}
 	}
 	w.trace.note(c.keys[0], "client %d sends daemon %d an acquire of %q with %s, ttl %v, wait %v", c.index, d.index, c.keys, abbreviate(string(c.token)), r.TTL, r.Wait)
 	c.call(d, func(turn int) {
