@@ -197,7 +197,7 @@ func (e *evaluation) renewRedisson() error {
 // extendLevels prolongs all levels of an owner; held is false if it has none.
 func (h *handlers) extendLevels(at redlock.Lease, ttl time.Duration, done func(held bool, err error)) {
 	h.deps.Inspect.ReadLock(at.DB, at.Key, func(v redlock.LockView, err error) {
-		levels, undecided := v.Levels(at.Token)
+		levels, _, undecided := v.Levels(at.Token)
 		if err != nil || len(levels) == 0 {
 			done(false, cmp.Or(err, undecided))
 			return
@@ -241,12 +241,12 @@ func (h *handlers) levels(show func(count int) commands.Reply) commands.Handler 
 			return err
 		}
 		h.deps.Inspect.ReadLock(c.Client.DB, key, func(v redlock.LockView, err error) {
-			levels, undecided := v.Levels(redlock.Token(c.Args[2]))
+			_, count, undecided := v.Levels(redlock.Token(c.Args[2]))
 			if err = cmp.Or(err, undecided); err != nil {
 				c.Reply(commands.Failure(err))
 				return
 			}
-			c.Reply(show(len(levels)))
+			c.Reply(show(count))
 		})
 		return nil
 	}
