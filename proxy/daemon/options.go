@@ -50,14 +50,19 @@ func poolOptions(config configs.Config, logger *slog.Logger) (pool.Options, erro
 	return options, nil
 }
 
-// onMasters is a job that runs do once with the options of the masters, without serving.
+// onMasters is a job that runs do once with the options of the masters, without serving. If a signal
+// ends it, what it wrote stays.
 func onMasters(stderr io.Writer, do func(context.Context, pool.Options, cli.CommandLine, io.Writer) error) cli.Job {
 	return func(ctx context.Context, config configs.Config, command cli.CommandLine, out io.Writer) error {
 		options, err := poolOptions(config, newLogger(config, stderr))
 		if err != nil {
 			return err
 		}
-		return do(ctx, options, command, out)
+		err = do(ctx, options, command, out)
+		if err != nil && ctx.Err() != nil {
+			err = fmt.Errorf("interrupted, and what the masters have stored stays: run the same command again, it does the rest or says what to do (%w)", err)
+		}
+		return err
 	}
 }
 
