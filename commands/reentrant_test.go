@@ -199,6 +199,15 @@ func TestRedisson_ReleasesRenewsAndCountsLevels(t *testing.T) {
 	if len(c.locks.extended) != 4 || c.locks.extended[0].TTL != 30*time.Second || inspect.keys[3] != "k" || inspect.keys[4] != "j" {
 		t.Errorf("extended %+v, read %q: want two levels of two locks", c.locks.extended, inspect.keys)
 	}
+	expire := func(mode string) string {
+		return c.redisson("3fd750e0b43af99dbd223e5523718f18cded3664", "1", "k", "40000", mode)
+	}
+	if got := expire(""); got != ":1" || c.locks.extended[5].TTL != 40*time.Second {
+		t.Errorf("expire: %s, %+v", got, c.locks.extended)
+	}
+	if got := expire("NX"); !strings.HasPrefix(got, "-ERR ") {
+		t.Errorf("expire NX: %s", got)
+	}
 	failed = redlock.ErrNotHeld
 	if got := renew(rlockID); got != "[:0 :0]" {
 		t.Errorf("levels that are lost: %s", got)
@@ -210,6 +219,12 @@ func TestRedisson_ReleasesRenewsAndCountsLevels(t *testing.T) {
 	inspect.view.Holders, inspect.view.Count = inspect.view.Holders[:1], 1
 	if got := leave(); got != ":1" {
 		t.Errorf("the last level: %s", got)
+	}
+	inspect.view.Holders[0].Token = "a plain lock's token"
+	for _, got := range []string{c.words("HEXISTS", "k", ""), expire("")} {
+		if got != ":0" {
+			t.Errorf("a plain lock is a level of no owner: %s", got)
+		}
 	}
 	inspect.view.Holders, inspect.view.Count = nil, 0
 	for _, step := range []struct{ got, want string }{

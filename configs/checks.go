@@ -32,7 +32,7 @@ func check(c *Config, options []option, found map[string]given) (problems []erro
 		}
 		problems = append(problems, o.explain(o.check(c), shown, found[o.name])...)
 	}
-	return problems
+	return append(problems, checkGroups(c)...)
 }
 
 func checkListen(c *Config) error {
@@ -142,13 +142,11 @@ func checkTLSCA(c *Config) error {
 }
 
 func checkEmbedded(c *Config) error {
-	if len(c.Masters) > 0 {
+	if len(c.allMasters()) > 0 {
 		return refuse(c.Embedded != 0, "cannot be combined with masters")
 	}
 	return checkMajority(c.Embedded)
 }
-
-func checkGroup(c *Config) error { return refuse(!wordPattern.MatchString(c.Group), "is not a name") }
 
 func checkKeyPrefix(c *Config) error {
 	listed := len(c.KeyPrefixes) == 0 || slices.Contains(c.KeyPrefixes, c.KeyPrefix)
@@ -190,6 +188,9 @@ func checkKeyPrefixes(c *Config) error {
 
 func checkCompatTest(c *Config) error {
 	open := slices.IndexFunc(c.Listen, Reachable)
+	if c.CompatTest && len(c.Groups) > 1 {
+		return refuse(true, "is for one group of masters, and the file has several", "leave the [[group]] tables out")
+	}
 	if !c.CompatTest || open < 0 {
 		return nil
 	}
@@ -269,10 +270,10 @@ func (l *loader) warn() {
 		}
 	}
 	masters, password := l.found["masters"].source, l.found["requirepass"].source
-	secret := slices.ContainsFunc(c.Masters, func(m Master) bool { return m.Password != "" })
+	secret := slices.ContainsFunc(c.allMasters(), func(m Master) bool { return m.Password != "" })
 	socket := slices.ContainsFunc(c.Listen, func(address string) bool { return strings.HasPrefix(address, "unix:") })
 	warn(secret && masters == "--masters", "--masters holds a password, which every user of this machine can read in the list of processes: use --masters-file, or REDLOCKD_MASTERS")
-	warn(secret && masters == c.File && readableByAll(c.File), "%[1]s holds a password and every user of this machine can read it: chmod o-r %[1]s", c.File)
+	warn(secret && (masters == c.File || len(c.Groups) > 0) && readableByAll(c.File), "%[1]s holds a password and every user of this machine can read it: chmod o-r %[1]s", c.File)
 	warn(secret && readableByAll(c.MastersFile), "%[1]s holds a password and every user of this machine can read it: chmod 600 %[1]s", c.MastersFile)
 	warn(socket && c.UnixMode&worldBits != 0, "unix-mode = %04o: every user of this machine can connect to the socket; use 0770 and a group", uint32(c.UnixMode))
 	warn(c.CompatTest, "compat-test = true: any client may overwrite any lock and empty the masters, and locks need no expiry: never in production")

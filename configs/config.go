@@ -43,8 +43,10 @@ type Config struct {
 	Masters                  []Master // none = embedded ones
 	MastersFile              string   // where Masters were read from, "" if they were given
 	Embedded                 int      // 0 if and only if Masters are given
-	Group, KeyPrefix         string
+	Group, KeyPrefix         string   // with Groups, Group is "", or the one that a subcommand is for
 	KeyPrefixes              []string // of all daemons of the group; none = those that it has
+	Groups                   []Group  // of [[group]] tables, in place of Masters; none = one group with all slots
+	Slots                    string   // of a Config that Each returns; "" = all
 	Databases                int
 	MasterTimeout            time.Duration
 	RestartGuard             string

@@ -77,6 +77,7 @@ func (l *loader) apply() {
 	if l.found["embedded"].source == "" && len(l.config.Masters) > 0 {
 		l.config.Embedded = 0
 	}
+	l.applyGroups()
 	// Options with an invalid value have kept their default, which is valid.
 	l.problems = append(l.problems, check(&l.config, l.options, l.found)...)
 }
@@ -185,6 +186,10 @@ func (l *loader) readFile() {
 	if err != nil {
 		l.refuse(FieldError{Field: "config", Value: named.shown, Source: named.source, Problem: err.Error(),
 			Allowed: tomlAllowed, Advice: "name a readable one, configs/redlockd.toml is an example"})
+	}
+	if tables, ok := groupTables(values["group"]); ok {
+		l.readGroups(path, lines["group"], tables)
+		delete(values, "group")
 	}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		switch i := slices.Index(l.names, key); {

@@ -80,9 +80,9 @@ func masterList(c *Config) value {
 }
 
 func showMasters(c *Config) string {
-	names := make([]string, len(c.Masters))
-	for i, master := range c.Masters {
-		names[i] = master.String()
+	var names []string
+	for _, master := range c.allMasters() {
+		names = append(names, master.String())
 	}
 	return strings.Join(names, ",")
 }

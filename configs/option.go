@@ -75,11 +75,7 @@ func (o *option) explain(err error, shown string, from given) (explained []error
 	if err == nil {
 		return nil
 	}
-	all := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		all = joined.Unwrap()
-	}
-	for _, err := range all {
+	for _, err := range errorsOf(err) {
 		e := fieldError(err)
 		if e.Value == "" && !o.secret {
 			e.Value = shown

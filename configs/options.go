@@ -54,7 +54,7 @@ func groups(c *Config) []group {
 			{"masters", "", "[name=]host:port, redis[s]://user:pass@host, unix:/path", "separate entries by commas", masterList(c)},
 			{"masters-file", "", "", "write the entries of masters, one a line; # begins a comment", mastersFile(c)},
 			{"embedded", "5", "or masters inside this process, for trying out only", "leave it out, or leave --masters out", integer(&c.Embedded, 3, 9).allows("3, 5, 7 or 9, and only without masters").checked(checkEmbedded)},
-			{"group", "default", "group; keys", "use the same short name in all daemons of these masters", text(&c.Group, "NAME", wordAllowed).checked(checkGroup)},
+			{"group", "default", "group; keys", "use the same short name in all daemons of these masters", groupName(c)},
 			{"key-prefix", "", "", "use a short one such as locks:",
 				text(&c.KeyPrefix, "TEXT", fmt.Sprintf("0 to %d bytes without blanks and control characters, not %s or a beginning of it", maxKeyPrefix, ownKeys)).checked(checkKeyPrefix)},
 			{"key-prefixes", "", "", "list the key prefixes of all daemons of the group, the same in all of them, for example orders:,jobs:",

@@ -19,7 +19,8 @@ type Counters struct {
 	StepsTolerated  int64 // steps of masters' clocks that were small enough to invalidate nothing
 }
 
-func (c *Counters) add(d Counters) {
+// Add adds what other lanes have counted.
+func (c *Counters) Add(d Counters) {
 	c.Flushes += d.Flushes
 	c.Commands += d.Commands
 	c.Seals += d.Seals

@@ -31,14 +31,18 @@ func (o *Options) settings(db int) string {
 		lists += "\x00" + admission.EscapePrefixes(o.Prefixes)
 	}
 	sum := sha256.Sum256([]byte(lists))
-	return strings.Join([]string{
+	parts := []string{
 		"format=" + formatVersion,
 		"group=" + o.Group,
 		"db=" + strconv.Itoa(db),
 		"max-ttl=" + strconv.FormatInt(o.MaxTTL.Milliseconds(), 10),
 		"max-keep=" + strconv.FormatInt(o.MaxKeep.Milliseconds(), 10),
 		"masters=" + strconv.Itoa(len(names)) + "-" + hex.EncodeToString(sum[:8]),
-	}, "/")
+	}
+	if o.Slots != "" { // a group with all slots keeps the text that it had before there were several
+		parts = append(parts, "slots="+o.Slots)
+	}
+	return strings.Join(parts, "/")
 }
 
 // Fingerprint is the text of these options for one database of one master, with the mark of
@@ -63,7 +67,7 @@ func (o *Options) GroupKey(name string) string { return o.prefixes()[0] + "redlo
 // addresses: only names and limits are compared.
 func (o *Options) Configuration(epoch int64) *admission.Configuration {
 	c := &admission.Configuration{
-		Epoch: epoch, Format: formatVersion, Group: o.Group, Prefixes: o.prefixes(), MaxTTL: o.MaxTTL, MaxKeep: o.MaxKeep,
+		Epoch: epoch, Format: formatVersion, Group: o.Group, Prefixes: o.prefixes(), MaxTTL: o.MaxTTL, MaxKeep: o.MaxKeep, Slots: o.Slots,
 	}
 	for _, m := range o.Masters {
 		c.Masters = append(c.Masters, Master{Name: m.Name, Network: m.Network, Address: m.Address})

@@ -28,12 +28,13 @@ func TestFingerprint_DependsOnEverySettingAndOnNoOrder(t *testing.T) {
 		t.Error("addresses or passwords matter: the same master may be reached in several ways")
 	}
 	for name, change := range map[string]func(*Options){
-		"group":                   func(o *Options) { o.Group = "green" },
-		"max-ttl":                 func(o *Options) { o.MaxTTL += time.Millisecond },
-		"max-keep":                func(o *Options) { o.MaxKeep += time.Millisecond },
-		"key prefixes":            func(o *Options) { o.Prefixes = []string{o.KeyPrefix, "jobs:"} },
-		"list of masters":         func(o *Options) { o.Masters[2].Name = "d" },
-		"or key prefixes differs": func(o *Options) { o.Masters = append(o.Masters, Master{Name: "d"}, Master{Name: "e"}) },
+		"group":                              func(o *Options) { o.Group = "green" },
+		"max-ttl":                            func(o *Options) { o.MaxTTL += time.Millisecond },
+		"max-keep":                           func(o *Options) { o.MaxKeep += time.Millisecond },
+		"key prefixes":                       func(o *Options) { o.Prefixes = []string{o.KeyPrefix, "jobs:"} },
+		"slots is all here and 0-8191 there": func(o *Options) { o.Slots = "0-8191" },
+		"list of masters":                    func(o *Options) { o.Masters[2].Name = "d" },
+		"or key prefixes differs":            func(o *Options) { o.Masters = append(o.Masters, Master{Name: "d"}, Master{Name: "e"}) },
 	} {
 		o := testOptions()
 		change(o)
@@ -62,5 +63,19 @@ func TestFingerprint_TheDifferenceNamesEveryFieldThatDiffers(t *testing.T) {
 		if got := admission.Difference(a.settings(0), foreign); !strings.Contains(got, "another version") {
 			t.Errorf("difference to %q: %q", foreign, got)
 		}
+	}
+}
+
+// A group that begins to be one of several, or a new version, must not meet a text of its own
+// that differs: its masters would begin new incarnations.
+func TestFingerprint_OfOneGroupIsAsItWasBeforeThereWereSeveral(t *testing.T) {
+	const before = "format=v2/group=blue/db=2/max-ttl=60000/max-keep=3600000/masters=3-ea7fb08b7a2dc461/epoch=1-x/master=a"
+	o := testOptions()
+	if got := o.Fingerprint(2, "1-x", "a"); got != before {
+		t.Errorf("%s", got)
+	}
+	o.Slots = "0-99"
+	if got := o.Fingerprint(2, "1-x", "a"); got == before {
+		t.Error("slots do not matter")
 	}
 }

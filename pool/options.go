@@ -22,6 +22,7 @@ type Options struct {
 	// stands before what they share. Without a list it is that of the group, if KeyPrefix is the
 	// first one there, and KeyPrefix alone in a new group.
 	Prefixes []string
+	Slots    string // that the group serves, one of several groups; "" = all, of one group
 
 	MaxTTL  time.Duration // longest lease; 60 s. Decides how long a master that forgot may not vote
 	MaxKeep time.Duration // how long finished work is kept at most; 10 min

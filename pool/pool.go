@@ -153,7 +153,7 @@ func (p *Pool) Counters() Counters {
 	defer p.mu.Unlock()
 	var sum Counters
 	for _, g := range p.groups {
-		sum.add(g.Counters())
+		sum.Add(g.Counters())
 	}
 	return sum
 }

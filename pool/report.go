@@ -61,6 +61,7 @@ const configurationCurrent = "current"
 // MasterReport is one master with all that is measured of it.
 type MasterReport struct {
 	Status
+	Group    string        // of several groups; "" = there is one
 	Role     string        // "master" while it is connected, "" otherwise
 	InFlight int           // operations sent and not answered
 	RTT      Histogram     // of flushes, heartbeats included
@@ -80,8 +81,25 @@ func Daemons(reports []MasterReport) (all []Daemon) {
 // StaleDaemons are those with a former epoch, or with none.
 func (r *MasterReport) StaleDaemons() []Daemon { return stale(r.Daemons, r.Epoch) }
 
-// StaleDaemons are those of all masters.
-func StaleDaemons(reports []MasterReport) []Daemon { return stale(Daemons(reports), Epoch(reports)) }
+// StaleDaemons are those of all masters, in any of their groups.
+func StaleDaemons(reports []MasterReport) (all []Daemon) {
+	for _, group := range ByGroup(reports) {
+		all = admission.MergeDaemons(all, stale(Daemons(group), Epoch(group))...)
+	}
+	return all
+}
+
+// ByGroup splits the reports of several groups, which follow one another.
+func ByGroup(reports []MasterReport) (groups [][]MasterReport) {
+	for len(reports) > 0 {
+		n := slices.IndexFunc(reports, func(m MasterReport) bool { return m.Group != reports[0].Group })
+		if n < 0 {
+			n = len(reports)
+		}
+		groups, reports = append(groups, reports[:n]), reports[n:]
+	}
+	return groups
+}
 
 func stale(all []Daemon, epoch int64) []Daemon {
 	return slices.DeleteFunc(slices.Clone(all), func(d Daemon) bool { return d.Epoch >= epoch })

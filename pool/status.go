@@ -10,6 +10,9 @@ import (
 	"redlockd/pool/clock"
 )
 
+// Reports are those of a database, which is used from then on.
+func (p *Pool) Reports(db int) []MasterReport { return p.Group(db).Reports() }
+
 // Statuses returns every master as this database's lanes see it.
 func (g *Group) Statuses() []Status {
 	var out []Status

@@ -128,3 +128,35 @@ func TestReports_CompareTheClocksOfMasters(t *testing.T) {
 		}
 	})
 }
+
+// The requests of one read batch leave in one flush for each group, in whatever order they came.
+func TestBatch_OfSeveralGroupsIsOneFlushForEach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, 3, Options{})
+		defer s.pool.Close()
+		other := s.pool.Group(1)
+		synctest.Wait()
+		before := [2]Counters{s.group.Counters(), other.Counters()}
+		var b Batch
+		for i := range 6 {
+			op := acquiring(string(rune('a' + i)))
+			if i%2 == 0 {
+				b.Add(s.group, op)
+			} else {
+				b.Add(other, op)
+			}
+		}
+		if n := s.pool.Busy(); n != 0 {
+			t.Errorf("%d operations and lanes are busy before the batch is sent", n)
+		}
+		b.Send()
+		synctest.Wait()
+		for i, g := range []*Group{s.group, other} {
+			now := g.Counters()
+			if flushes, commands := now.Flushes-before[i].Flushes, now.Commands-before[i].Commands; flushes != 3 || commands != 9 {
+				t.Errorf("group %d: %d commands in %d flushes, want 9 in 3", i, commands, flushes)
+			}
+		}
+		b.Send() // it is empty
+	})
+}

@@ -55,7 +55,12 @@ type (
 	WriteRequest   = lease.WriteRequest
 	WriteDone      = lease.WriteDone
 	HoldTimes      = lease.HoldTimes
+	Part           = lease.Part
 )
+
+// Join makes one lock of parts in several groups of masters, and GiveBackParts undoes such parts.
+func Join(r *LockRequest, parts []Part, done LockDone) { lease.Join(r, parts, done) }
+func GiveBackParts(parts []Part)                       { lease.GiveBackParts(parts) }
 
 // Words of locks, see package lease.
 const (
@@ -90,6 +95,9 @@ type (
 	LockOnMaster = inspect.LockOnMaster
 	ForceRequest = inspect.ForceRequest
 )
+
+// CursorBits are those that the cursor of a Listing uses.
+const CursorBits = inspect.CursorBits
 
 // States of a lock.
 const (
@@ -202,4 +210,23 @@ type Counters struct {
 
 	Held    int       // leases that run now, as far as is known; beyond 1 024 an estimate
 	HeldFor HoldTimes // of leases that were released
+}
+
+// Add adds what another group of masters has counted.
+func (c *Counters) Add(d Counters) {
+	counts := func(c *Counters) []*int64 {
+		return []*int64{
+			&c.Acquired, &c.Refused, &c.NoQuorum, &c.Expired, &c.Split, &c.Released, &c.Extended, &c.GivenBack, &c.Undone, &c.LateGrants,
+			&c.SecondSeals, &c.ThirdSeals, &c.Repaired, &c.IDs, &c.IDRounds, &c.WorkStarted, &c.WorkDone, &c.HoldsLost,
+		}
+	}
+	others := counts(&d)
+	for i, n := range counts(c) {
+		*n += *others[i]
+	}
+	c.Held += d.Held
+	for i, n := range d.HeldFor.Counts {
+		c.HeldFor.Counts[i] += n
+	}
+	c.HeldFor.Sum += d.HeldFor.Sum
 }

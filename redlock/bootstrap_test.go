@@ -24,7 +24,7 @@ func bootstrapTo(out io.Writer, c *cluster, force bool, traits ...trait) error {
 	for _, change := range traits {
 		change(&daemon{t: c.t, clock: redlocktest.NewClock()}, &with)
 	}
-	o.MaxTTL, o.MaxKeep, o.Group = with.MaxTTL, with.MaxKeep, with.Group
+	o.MaxTTL, o.MaxKeep, o.Group, o.Slots = with.MaxTTL, with.MaxKeep, with.Group, with.Slots
 	return setup.Bootstrap(c.t.Context(), o, setup.BootstrapTerms{Force: force}, out)
 }
 

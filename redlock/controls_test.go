@@ -72,6 +72,8 @@ func controls() []control {
 		{"lost-change", "TestEpoch_AChangeThatHasAQuorumIsNotReplaced", twoHolders},
 		{"in-force", "TestEpoch_OfTwoChangesThatStopHalfwayNoneIsUsed", twoHolders},
 		{"claims-order", "TestEpoch_ABlankGroupBeginsWithOneOfTwoLists", twoHolders},
+		{"slots", "TestAdmission_ADaemonWithAnotherMapGetsNoQuorum", twoHolders},
+		{"joint-fence", "TestJoint_TheFenceIsBelowThoseOfLaterLocksInEachGroup", order},
 		{"distinct", "TestAdmission_OneServerUnderTwoAddressesIsOneMaster", "by one server of two"},
 	}
 }

@@ -158,7 +158,7 @@ func TestStorm_PermitsAreNeverMoreThanTheyAre(t *testing.T) {
 			}()
 			enough := grantsOf(5)
 			c.storm(record, daemons, 3*of.limit, 1, 40, func(w *witness) {
-				g, ok := w.acquireAs(LockRequest{Key: "k", Mode: Permits, Limit: int32(of.limit), TTL: 200*time.Millisecond + rand.N(time.Second)})
+				g, ok := w.acquireAs(LockRequest{Key: "k", Mode: Permits, Limit: int16(of.limit), TTL: 200*time.Millisecond + rand.N(time.Second)})
 				if !ok {
 					lull(30 * time.Millisecond)
 					return

@@ -158,7 +158,7 @@ func (l *Locker) MasterCounters() pool.Counters { return l.engine.Pool.Counters(
 type MasterReport = pool.MasterReport
 
 // Reports shows every master as database db's lanes see it.
-func (l *Locker) Reports(db int) []MasterReport { return l.engine.Pool.Group(db).Reports() }
+func (l *Locker) Reports(db int) []MasterReport { return l.engine.Pool.Reports(db) }
 
 // InFlight is how many operations have not been answered yet.
 func (l *Locker) InFlight() int { return l.engine.InFlight() }

@@ -78,7 +78,7 @@ func (a *App) job(ctx context.Context, config configs.Config, command CommandLin
 	if command.Word == wordMasters && len(command.Join)+len(command.Leave) == 0 {
 		return errMastersUsage
 	}
-	if len(config.Masters) == 0 {
+	if len(config.Masters)+len(config.Groups) == 0 {
 		row := subcommands[slices.Index(words(), command.Word)]
 		return fmt.Errorf("%s needs --masters: %s%w", row.word, row.embedded, usage{})
 	}

@@ -13,14 +13,19 @@ import (
 
 // Banner prints where the daemon listens and how many masters must agree. For
 // embedded masters it also prints their limits, and what to type next.
-func Banner(out io.Writer, config configs.Config, addresses []string, quorum int) {
+func Banner(out io.Writer, config configs.Config, addresses []string, quorum func(masters int) int) {
 	fmt.Fprintf(out, "redlockd listens on %s\n", strings.Join(addresses, ", "))
 	if config.Embedded == 0 {
-		names := make([]string, len(config.Masters))
-		for i, master := range config.Masters {
-			names[i] = master.String()
+		for _, one := range config.Each() {
+			names := make([]string, len(one.Masters))
+			for i, master := range one.Masters {
+				names[i] = master.String()
+			}
+			if one.Slots != "" {
+				fmt.Fprintf(out, "group %s, slots %s: ", one.Group, one.Slots)
+			}
+			fmt.Fprintf(out, "%d masters, %d must agree: %s\n", len(names), quorum(len(names)), strings.Join(names, ", "))
 		}
-		fmt.Fprintf(out, "%d masters, %d must agree: %s\n", len(names), quorum, strings.Join(names, ", "))
 		return
 	}
 	fmt.Fprintf(out, "%d embedded masters run in this process, for trying out only: locks, counters and work\n", config.Embedded)

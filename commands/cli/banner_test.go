@@ -11,7 +11,7 @@ import (
 
 func TestBanner_ShowsWhatToTypeNextWithEmbeddedMasters(t *testing.T) {
 	var out strings.Builder
-	Banner(&out, configs.Default(), []string{"127.0.0.1:7379", "unix:/run/r"}, 3)
+	Banner(&out, configs.Default(), []string{"127.0.0.1:7379", "unix:/run/r"}, nil)
 	for _, part := range []string{
 		"listens on 127.0.0.1:7379, unix:/run/r\n", "5 embedded masters run in this process, for trying out only",
 		"    redis-cli -p 7379\n", "    DLOCK invoices 30000\n", "    DUNLOCK invoices TOKEN",
@@ -28,7 +28,7 @@ func TestBanner_NamesMastersAndQuorumWithoutPasswords(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	Banner(&out, config, []string{":7379"}, 2)
+	Banner(&out, config, []string{":7379"}, func(n int) int { return n/2 + 1 })
 	want := "redlockd listens on :7379\n3 masters, 2 must agree: a=h1:6379, h2:6379, h3:6379\n"
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)

@@ -151,6 +151,7 @@ func (m *monitor) mastersPanel(reply any, info fields, at time.Time) (verdict di
 	reports := make([]redlock.MasterReport, len(list))
 	for i, one := range list {
 		f := newFields(one)
+		reports[i].Group = diagnosis.Printable(f.text("group"))
 		reports[i].Status = redlock.MasterStatus{
 			Name: diagnosis.Printable(f.text("name")), State: f.text("state"), Detail: f.text("detail"), Since: f.milli("since_ms"), Left: f.milli("left_ms"),
 		}
@@ -160,7 +161,7 @@ func (m *monitor) mastersPanel(reply any, info fields, at time.Time) (verdict di
 		f := newFields(one)
 		since, detail := m.record.State(&reports[i], at)
 		p.rows = append(p.rows, []string{
-			reports[i].Name, reports[i].State, age(since), f.micros("rtt_p50_us"), f.micros("rtt_p99_us"), f.micros("clock_us"),
+			strings.TrimSpace(reports[i].Group + " " + reports[i].Name), reports[i].State, age(since), f.micros("rtt_p50_us"), f.micros("rtt_p99_us"), f.micros("clock_us"),
 			f.text("uncounted"), f.text("granted"), f.text("refused"), f.text("queued"), f.text("pending_releases"), cmp.Or(detail, f.text("address")),
 		})
 	}

@@ -150,18 +150,14 @@ func (h *handlers) infoDropin(p *infoPage) {
 
 // infoMasters shows the masters as the lanes of this client's database see them.
 func (h *handlers) infoMasters(p *infoPage) {
-	masters, voting := h.deps.Masters.Reports(p.db), 0
-	for i := range masters {
-		if masters[i].State == "voting" {
-			voting++
-		}
-	}
+	masters := h.deps.Masters.Reports(p.db)
 	p.line("masters", len(masters))
-	p.line("masters_voting", voting)
+	p.line("masters_voting", voting(masters))
 	p.line("configuration_epoch", pool.Epoch(masters))
+	infoGroups(p, masters)
 	figures(commands.SectionMasters)(p)
 	for i := range masters {
-		p.line(fmt.Sprintf("master%d", i), masterFields(&masters[i].Status))
+		p.line(fmt.Sprintf("master%d", i), masterFields(&masters[i]))
 	}
 	daemons := pool.Daemons(masters)
 	p.line("daemons", len(daemons))
@@ -171,9 +167,33 @@ func (h *handlers) infoMasters(p *infoPage) {
 	}
 }
 
+// infoGroups shows several groups, each in a line of name=value pairs.
+func infoGroups(p *infoPage, masters []redlock.MasterReport) {
+	for i, group := range pool.ByGroup(masters) {
+		if name := group[0].Group; name != "" {
+			p.line(fmt.Sprintf("group%d", i), fmt.Sprintf("name=%s,masters=%d,voting=%d,needed=%d,epoch=%d",
+				commands.Field(name), len(group), voting(group), pool.Quorum(len(group)), pool.Epoch(group)))
+		}
+	}
+}
+
+// voting counts the masters that vote.
+func voting(masters []redlock.MasterReport) (n int) {
+	for i := range masters {
+		if masters[i].State == "voting" {
+			n++
+		}
+	}
+	return n
+}
+
 // masterFields is one master in a line of name=value pairs.
-func masterFields(m *redlock.MasterStatus) string {
-	return fmt.Sprintf("name=%s,address=%s,state=%s,since_ms=%d,epoch=%d,run_id=%s,version=%s,durable=%t,queued=%d,pending_releases=%d,detail=%s",
+func masterFields(m *redlock.MasterReport) string {
+	group := ""
+	if m.Group != "" {
+		group = "group=" + commands.Field(m.Group) + ","
+	}
+	return group + fmt.Sprintf("name=%s,address=%s,state=%s,since_ms=%d,epoch=%d,run_id=%s,version=%s,durable=%t,queued=%d,pending_releases=%d,detail=%s",
 		commands.Field(m.Name), commands.Field(m.Address), commands.Field(m.State), m.Since.Milliseconds(), m.Epoch,
 		commands.Field(m.RunID), commands.Field(m.Version), m.Durable, m.Queued, m.PendingReleases, commands.Field(m.Detail))
 }

@@ -80,7 +80,30 @@ func (r *Record) Poll(reports []redlock.MasterReport, undecided int64, now time.
 	for now.Sub(r.undecided[0].at) > recently && len(r.undecided) > 1 {
 		r.undecided = r.undecided[1:]
 	}
-	return diagnose(reports, r.masters, pool.Quorum(len(reports)), undecided-r.undecided[0].n, now)
+	return diagnoseGroups(reports, r.masters, undecided-r.undecided[0].n, now)
+}
+
+// diagnoseGroups builds one headline of the masters of all groups.
+func diagnoseGroups(reports []redlock.MasterReport, masters histories, undecided int64, now time.Time) Headline {
+	groups := pool.ByGroup(reports)
+	if len(groups) < 2 {
+		return diagnose(reports, masters, pool.Quorum(len(reports)), undecided, now)
+	}
+	h, bad := Headline{Level: LevelGood}, 0
+	for _, group := range groups {
+		one := diagnose(group, masters, pool.Quorum(len(group)), 0, now)
+		if one.Level == LevelBad {
+			bad++
+		}
+		for _, line := range one.Lines {
+			h.warn("Group %s: %s", group[0].Group, line)
+		}
+	}
+	h.warnUndecided(undecided)
+	if bad == len(groups) {
+		h.Level = LevelBad
+	}
+	return h
 }
 
 // State returns since when a polled master has been in its state, and why. A master that is
@@ -180,10 +203,14 @@ func diagnose(reports []redlock.MasterReport, masters histories, quorum int, und
 	if len(again) > 0 {
 		h.warn("Voting again: %s so far.", strings.Join(again, ", "))
 	}
-	if undecided > 0 {
-		h.warn("Undecided lock requests in the last minute (NOQUORUM or EXPIRED): %d.", undecided)
-	}
+	h.warnUndecided(undecided)
 	return h
+}
+
+func (h *Headline) warnUndecided(n int64) {
+	if n > 0 {
+		h.warn("Undecided lock requests in the last minute (NOQUORUM or EXPIRED): %d.", n)
+	}
 }
 
 // Finish adds what is good, and a warning, which comes first unless there is something worse.

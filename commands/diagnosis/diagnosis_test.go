@@ -198,3 +198,27 @@ func TestPrintable_WritesOutWhatDoesNotShowItself(t *testing.T) {
 		}
 	}
 }
+
+// One of several groups that cannot grant is a warning that names it; all of them are bad.
+func TestDiagnosis_NamesTheGroupThatCannotGrant(t *testing.T) {
+	group := func(name, state string) []redlock.MasterReport {
+		all := []redlock.MasterReport{master(name+"-a", "voting", "", time.Hour), master(name+"-b", state, "", time.Hour), master(name+"-c", state, "", time.Hour)}
+		for i := range all {
+			all[i].Group = name
+		}
+		return all
+	}
+	for _, c := range []struct {
+		one, two, level, says string
+	}{
+		{"voting", "voting", LevelGood, ""},
+		{"voting", "down", LevelWarn, "Group g2: No lock can be granted: 1 of 3 masters can vote, 2 are needed"},
+		{"down", "down", LevelBad, "Group g1: No lock can be granted"},
+	} {
+		r := Record{}
+		h := r.Poll(append(group("g1", c.one), group("g2", c.two)...), 0, noon)
+		if h.Level != c.level || !strings.Contains(strings.Join(h.Lines, "\n"), c.says) {
+			t.Errorf("%s and %s: %s, %q", c.one, c.two, h.Level, h.Lines)
+		}
+	}
+}

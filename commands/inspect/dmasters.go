@@ -21,7 +21,7 @@ func (h *handlers) dmasters(c *commands.Call) error {
 }
 
 func masterReply(m *redlock.MasterReport) commands.Reply {
-	return commands.Map(
+	reply := commands.Map(
 		commands.Bulk("name"), commands.Bulk(m.Name),
 		commands.Bulk("address"), commands.Bulk(m.Address),
 		commands.Bulk("state"), commands.Bulk(m.State),
@@ -46,4 +46,8 @@ func masterReply(m *redlock.MasterReport) commands.Reply {
 		commands.Bulk("daemons"), commands.Int(int64(len(m.Daemons))),
 		commands.Bulk("stale_daemons"), commands.Int(int64(len(m.StaleDaemons()))),
 	)
+	if m.Group != "" {
+		reply.Items = append(reply.Items, commands.Bulk("group"), commands.Bulk(m.Group))
+	}
+	return reply
 }

@@ -80,7 +80,7 @@ func (h *handlers) lockOptions(words *arg.Words, request *redlock.LockRequest) {
 		case "SHARED":
 			words.Fail(lockMode(request, redlock.Shared))
 		case "LIMIT":
-			request.Limit = int32(words.Int(name, arg.Bounds{Min: 1, Max: maxPermits}))
+			request.Limit = int16(words.Int(name, arg.Bounds{Min: 1, Max: maxPermits}))
 			words.Fail(lockMode(request, redlock.Permits))
 		case "REENTRANT":
 			reentrant = true

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"redlockd/commands"
@@ -18,18 +17,7 @@ import (
 	"redlockd/redlock"
 )
 
-const (
-	redissonLibrary = "Redisson"
-	// redissonLatch begins the names of keys in which Redisson keeps the answer to an unlock that
-	// waits for replicas. There are none, and so no such key.
-	redissonLatch = "redisson_unlock_latch:"
-	// redissonToken before the name of an RFencedLock names its fence.
-	redissonToken = "redisson_lock_token:"
-	// minRedissonWait and maxRedissonWait bound how long Redisson sleeps if no message wakes it:
-	// the message of another daemon may be lost.
-	minRedissonWait = 10 * time.Millisecond
-	maxRedissonWait = 2 * time.Second
-)
+const redissonLibrary = "Redisson"
 
 // redissonScript is one script of Redisson: what a call of it does.
 type redissonScript struct {
@@ -49,6 +37,7 @@ var redissonScripts = map[string]*redissonScript{
 	"6866459238a13a701d42f4971f12d9f3a50e2442": {does: "release", keys: 3, args: 5, serve: leaveRedisson(3)},
 	"73ac2729af29ea9a975f95e8097f7ee9a74cce3d": {does: "release", keys: 2, args: 3, serve: leaveRedisson(2)},
 	"6a3d31570dc6f4b0bd32bcdc8e75667747c6f635": {does: "extend", several: true, serve: (*evaluation).renewRedisson},
+	"3fd750e0b43af99dbd223e5523718f18cded3664": {does: "extend", keys: 1, args: 2, serve: (*evaluation).expireRedisson},
 	"605e338249a7a1d40df83b04f7658354f883b41b": {does: "discard", keys: 2, args: 2, serve: (*evaluation).forceRedisson},
 
 	"8f6ed299ffd259f0539c20f89253998c0777ea75": {advice: "RFairLock keeps a queue in a list: use DLOCK key ttl FAIR WAIT ms"},
@@ -139,14 +128,6 @@ func (e *evaluation) enter(yes func(redlock.Fence) commands.Reply, no func(ms in
 	return nil
 }
 
-// redissonSleep is for how many milliseconds Redisson sleeps, or until a message comes.
-func redissonSleep(v redlock.View) int64 {
-	if v.Left >= redlock.Endless {
-		return maxRedissonWait.Milliseconds()
-	}
-	return min(max(v.Left, minRedissonWait), maxRedissonWait).Milliseconds()
-}
-
 // leaveRedisson releases a level and replies 1 if it was the last one, 0 if others are left, nil if
 // the owner, the argument of that number, has none.
 func leaveRedisson(owner int) func(*evaluation) error {
@@ -194,10 +175,15 @@ func (e *evaluation) renewRedisson() error {
 	return nil
 }
 
-// extendLevels prolongs all levels of an owner; held is false if it has none.
+// extendLevels prolongs all levels of an owner, "" for whichever it is; held is false if there are
+// none.
 func (h *handlers) extendLevels(at redlock.Lease, ttl time.Duration, done func(held bool, err error)) {
 	h.deps.Inspect.ReadLock(at.DB, at.Key, func(v redlock.LockView, err error) {
-		levels, _, undecided := v.Levels(at.Token)
+		owner := at.Token
+		if owner == "" && len(v.Holders) > 0 {
+			owner = redlock.OwnerOf(v.Holders[0].Token)
+		}
+		levels, _, undecided := v.Levels(owner)
 		if err != nil || len(levels) == 0 {
 			done(false, cmp.Or(err, undecided))
 			return
@@ -217,6 +203,24 @@ func (h *handlers) extendLevels(at redlock.Lease, ttl time.Duration, done func(h
 			})
 		}
 	})
+}
+
+// expireRedisson is expire, which a RedissonMultiLock with a lease sends for each lock that it has
+// taken: 1, or 0 if the lock is free. It names no owner, and never shortens a lease.
+func (e *evaluation) expireRedisson() error {
+	if mode := e.given.Args[1]; mode != "" {
+		return e.refuse("it expires a lock with the condition '%s'", commands.Clip(mode, commands.ShownBytes))
+	}
+	ttl, err := e.redissonLease()
+	if err != nil || !mayForce(e.call) {
+		return err
+	}
+	reply := commands.Answer(e.call, commands.Bool)
+	e.handlers.extendLevels(redlock.Lease{DB: e.db, Key: e.keys[0]}, ttl, func(held bool, err error) {
+		e.watch.Stop(held, err)
+		reply(held, err)
+	})
+	return nil
 }
 
 // forceRedisson is forceUnlock.
@@ -250,25 +254,6 @@ func (h *handlers) levels(show func(count int) commands.Reply) commands.Handler 
 		})
 		return nil
 	}
-}
-
-func hasLevel(count int) commands.Reply { return commands.Bool(count > 0) }
-
-func levelCount(count int) commands.Reply {
-	if count == 0 {
-		return commands.Nil
-	}
-	return commands.Bulk(strconv.Itoa(count))
-}
-
-// fencedName is the RFencedLock whose fence has this name: redisson_lock_token:{name}, without the
-// braces if the name has its own.
-func fencedName(key string) (name string, is bool) {
-	name, is = strings.CutPrefix(key, redissonToken)
-	if inner, ok := strings.CutPrefix(name, "{"); ok && strings.HasSuffix(inner, "}") {
-		name = strings.TrimSuffix(inner, "}")
-	}
-	return name, is
 }
 
 // getFenced replies with the fence of the lock's holder, nil if it is free or this daemon does not

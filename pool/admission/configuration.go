@@ -27,6 +27,7 @@ type Configuration struct {
 	Prefixes        []string // of keys; a daemon serves one of them, and the group's own keys have the first one
 	MaxTTL, MaxKeep time.Duration
 	Masters         []wire.Master // by name; with network and address only
+	Slots           string        // of one of several groups, see package slots; "" = all
 }
 
 // String is the text on the masters: one line without control characters.
@@ -35,8 +36,12 @@ func (c *Configuration) String() string {
 	for i, m := range c.Masters {
 		masters[i] = url.QueryEscape(m.Name) + "@" + url.QueryEscape(m.Network) + "@" + url.QueryEscape(m.Address)
 	}
-	return fmt.Sprintf("epoch=%d format=%s group=%s key-prefix=%s max-ttl=%d max-keep=%d masters=%s", c.Epoch, c.Format, url.QueryEscape(c.Group),
+	text := fmt.Sprintf("epoch=%d format=%s group=%s key-prefix=%s max-ttl=%d max-keep=%d masters=%s", c.Epoch, c.Format, url.QueryEscape(c.Group),
 		EscapePrefixes(c.Prefixes), c.MaxTTL.Milliseconds(), c.MaxKeep.Milliseconds(), strings.Join(masters, ","))
+	if c.Slots != "" {
+		text += " slots=" + url.QueryEscape(c.Slots)
+	}
+	return text
 }
 
 // EscapePrefixes is a list of key prefixes in the text.
@@ -107,6 +112,7 @@ func ParseConfiguration(text string) (*Configuration, error) {
 	c := &Configuration{
 		Epoch: number("epoch"), Format: fields["format"], Group: plain(fields["group"]),
 		MaxTTL: time.Duration(number("max-ttl")) * time.Millisecond, MaxKeep: time.Duration(number("max-keep")) * time.Millisecond,
+		Slots: plain(fields["slots"]),
 	}
 	for prefix := range strings.SplitSeq(fields["key-prefix"], ",") {
 		c.Prefixes = append(c.Prefixes, plain(prefix))
@@ -120,7 +126,7 @@ func ParseConfiguration(text string) (*Configuration, error) {
 		c.Masters = append(c.Masters, wire.Master{Name: plain(parts[0]), Network: plain(parts[1]), Address: plain(parts[2])})
 	}
 	if bad || c.String() != text {
-		return nil, fmt.Errorf("the configuration %q is not of the form epoch= format= group= key-prefix= max-ttl= max-keep= masters=", text)
+		return nil, fmt.Errorf("the configuration %q is not of the form epoch= format= group= key-prefix= max-ttl= max-keep= masters= [slots=]", text)
 	}
 	return c, nil
 }

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,21 @@ func someConfiguration(epoch int64) *Configuration {
 	return &Configuration{
 		Epoch: epoch, Format: "v2", Group: "a group/=@,", Prefixes: []string{"locks: x", "a,b"}, MaxTTL: time.Minute, MaxKeep: time.Hour,
 		Masters: []wire.Master{{Name: "a,b", Network: "unix", Address: "/run/a b@c"}, {Name: "c", Network: "tcp", Address: "[::1]:6379"}},
+	}
+}
+
+func TestConfiguration_HasTheSlotsOfOneOfSeveralGroupsOnly(t *testing.T) {
+	all, some := someConfiguration(1), someConfiguration(1)
+	some.Slots = "0-99,200"
+	if got, err := ParseConfiguration(some.String()); err != nil || got.Slots != some.Slots {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if strings.Contains(all.String(), "slots") || all.Mark() == some.Mark() || all.SameSettings(some) {
+		t.Errorf("%s and %s", all, some)
+	}
+	other := someConfiguration(9)
+	if other.Masters = nil; !all.SameSettings(other) {
+		t.Error("epoch or masters count as settings")
 	}
 }
 

@@ -5,6 +5,7 @@ package admission
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -59,7 +60,7 @@ func Difference(ours, theirs string) string {
 	if !strings.Contains(ours, "/epoch=") {
 		theirs, _ = SplitMark(theirs)
 	}
-	a, b := strings.Split(ours, "/"), strings.Split(theirs, "/")
+	a, b := partsOf(ours), partsOf(theirs)
 	if len(a) != len(b) {
 		return fmt.Sprintf("another version of redlockd left %q: redlockd reconfigure puts this one in force, see the runbook", theirs)
 	}
@@ -81,6 +82,15 @@ func Difference(ours, theirs string) string {
 		parts = append(parts, fmt.Sprintf("%s is %s here and %s there", name, mine, other))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// partsOf are the parts of a fingerprint, with those that are left out where they say nothing.
+func partsOf(fingerprint string) []string {
+	parts := strings.Split(fingerprint, "/")
+	if i := slices.IndexFunc(parts, func(part string) bool { return strings.HasPrefix(part, "masters=") }) + 1; i > 0 && !strings.Contains(fingerprint, "/slots=") {
+		parts = slices.Insert(parts, i, "slots=all")
+	}
+	return parts
 }
 
 // epochs compares the marks of two configurations.

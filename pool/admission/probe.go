@@ -87,7 +87,7 @@ func (f *ServerInfo) ReadClock(link wire.Link, ours clock.Clock) error {
 const emptyReplica = "they do not replicate (REPLICAOF NO ONE, then restart it empty: its memory may lack writes that its master acknowledged)"
 
 // clusterNode is why a node of a Redis Cluster cannot vote.
-const clusterNode = "; a node of a Redis Cluster may lose a lock when a replica takes over or a slot moves: start a server with cluster-enabled no"
+const clusterNode = "; a node of a Redis Cluster may lose a lock when a replica takes over or a slot moves: start a server with cluster-enabled no; for more masters than one group, see [[group]] in the configuration file"
 
 // checkFitness refuses servers on which a lock could silently disappear.
 func checkFitness(info string) error {

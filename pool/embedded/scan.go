@@ -26,7 +26,7 @@ type scanKey struct {
 	name string
 }
 
-const scanBits = 35 // of a hash, as many as the cursor of DLOCKS has room for
+const scanBits = 31 // of a hash, as many as the cursor of DLOCKS has room for
 
 var scanSeed = maphash.MakeSeed()
 

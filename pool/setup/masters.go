@@ -76,13 +76,22 @@ func (g *group) sameAsThere(now *admission.Configuration) error {
 		return nil
 	}
 	var differ []string
-	there := strings.Fields(now.String())
-	for i, field := range strings.Fields(here.String()) {
-		if field != there[i] && !strings.HasPrefix(field, "masters=") {
-			differ = append(differ, field+" here and "+there[i]+" there")
+	ours, theirs := strings.Fields(here.String()), strings.Fields(now.String())
+	for i := range max(len(ours), len(theirs)) {
+		a, b := fieldAt(ours, i), fieldAt(theirs, i)
+		if a != b && !strings.HasPrefix(a, "masters=") {
+			differ = append(differ, a+" here and "+b+" there")
 		}
 	}
 	return fmt.Errorf("masters: the settings are not those on the masters: %s; nothing was changed. This command changes the list alone: give it the settings of the daemons, or change them first by redlockd reconfigure", strings.Join(differ, ", "))
+}
+
+// fieldAt is a field of a configuration; the last one may be left out.
+func fieldAt(fields []string, i int) string {
+	if i < len(fields) {
+		return fields[i]
+	}
+	return "slots=all"
 }
 
 // listAfter is the list after the change. A change that was begun before leads to the same list

@@ -17,13 +17,15 @@
 //     two seconds that every age has in reserve.
 //
 // A memory that was not broken keeps its incarnation id, and so its counters stay trusted,
-// if every new quorum of such masters shares one with every former quorum. A master
+// if every new quorum of such masters shares one with every former quorum. Where the slots
+// change, it does not: a counter that comes back to its group would have the value that it had. A master
 // that was away and carries the new settings from an earlier time may have missed
 // anything: it never keeps its incarnation id.
 
 package setup
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -198,6 +200,9 @@ func (r *reconfiguration) carried(c *candidate) (settings, error) {
 		case len(one) == 0:
 		case one["group"] != r.group.options.Group && !r.force:
 			return nil, fmt.Errorf("reconfigure: master %s belongs to group %q in database %d; nothing was changed. If that group is no more: redlockd reconfigure --force", c.master.Name, one["group"], db)
+		case one["slots"] != r.group.options.Slots && !r.force:
+			return nil, fmt.Errorf("reconfigure: group %s has the slots %s here and %s on master %s; nothing was changed. Slots do not change their group while daemons serve: two of them could grant one lock. See Several groups in the runbook",
+				r.group.options.Group, orAll(r.group.options.Slots), orAll(one["slots"]), c.master.Name)
 		case carries != nil && !maps.Equal(carries, one) && !r.force:
 			return nil, fmt.Errorf("reconfigure: master %s carries different settings in its databases; nothing was changed. Stop all daemons and run redlockd reconfigure --force", c.master.Name)
 		default:
@@ -208,8 +213,11 @@ func (r *reconfiguration) carried(c *candidate) (settings, error) {
 }
 
 func (s settings) text() string {
-	return fmt.Sprintf("format %s, group %s, max-ttl %s ms, max-keep %s ms, masters %s", s["format"], s["group"], s["max-ttl"], s["max-keep"], s["masters"])
+	return fmt.Sprintf("format %s, group %s, max-ttl %s ms, max-keep %s ms, masters %s, slots %s", s["format"], s["group"], s["max-ttl"], s["max-keep"], s["masters"], orAll(s["slots"]))
 }
+
+// orAll shows the slots of a group.
+func orAll(slots string) string { return cmp.Or(slots, "all") }
 
 // checkQuorum checks condition 2 of the file's head.
 func (r *reconfiguration) checkQuorum(now settings) error {
@@ -222,7 +230,7 @@ func (r *reconfiguration) checkQuorum(now settings) error {
 		return fmt.Errorf("reconfigure: only %d of the %d masters of the former list are in the new one, so daemons with the former list could still find a quorum of %d; nothing was changed. Replace a minority at a time, or stop all daemons and run redlockd reconfigure --force",
 			len(r.carriers), n, pool.Quorum(n))
 	}
-	r.keepIDs = !r.mixed && r.former["format"] == now["format"] && r.former["group"] == r.group.options.Group &&
+	r.keepIDs = !r.mixed && r.former["format"] == now["format"] && r.former["group"] == r.group.options.Group && r.former["slots"] == now["slots"] &&
 		left < pool.Quorum(n) && pool.Quorum(len(r.all))+pool.Quorum(n) > n
 	return nil
 }

@@ -86,6 +86,28 @@ func TestReconfigure_ShutsTheFormerDaemonsOutAndLetsTheNewOnesVoteLater(t *testi
 	seen(t, now, 1, "voting")
 }
 
+// A slot that leaves a group and comes back would bring its counters' former values along.
+func TestReconfigure_ChangesSlotsByForceAndWithoutTrustInCounters(t *testing.T) {
+	t.Parallel()
+	servers, o := bootstrapped(t, 3)
+	before := lives(t, servers)
+	o.Slots = "0-8191"
+	if out, err := reconfigure(t, o, false); err == nil || !strings.Contains(err.Error(), "group default has the slots 0-8191 here and all on master a; nothing was changed") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err := reconfigure(t, o, true); err != nil || !strings.Contains(out, "3 masters begin a new incarnation") {
+		t.Fatal(out, err)
+	}
+	for i, now := range lives(t, servers) {
+		if now.ID == before[i].ID || now.Base == 0 {
+			t.Errorf("master %d keeps its incarnation id, or votes at once", i)
+		}
+	}
+	seen(t, o, 1, "voting")
+	o.Slots = ""
+	seen(t, o, 1, "slots is all here and 0-8191 there")
+}
+
 // A memory that lacks what another master remembers of it was broken.
 func TestReconfigure_AMasterThatWasRolledBackLosesItsIncarnationID(t *testing.T) {
 	servers, o := bootstrapped(t, 3)

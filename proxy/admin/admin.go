@@ -39,8 +39,9 @@ type Options struct {
 	Login     *access.Users
 	Sources   Sources         // of metrics and page
 	Commands  *commands.Table // runs the commands of the page
-	// Ready reports whether locks can be granted now, and why, in one line.
-	Ready  func() (ready bool, why string)
+	// Ready reports whether locks can be granted now, by any group of masters or by the one that is
+	// named, as a status of HTTP, and why, a line for each group.
+	Ready  func(group string) (status int, why string)
 	Logger *slog.Logger
 }
 

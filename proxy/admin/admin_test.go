@@ -61,20 +61,20 @@ func (fakes) Reports(int) []redlock.MasterReport {
 	return all
 }
 
-type fakeLanes struct{}
+type fakeLanes struct{ fakes }
 
 func (fakeLanes) Databases() []int { return []int{0, 3} }
 func (fakeLanes) Quorum() int      { return 2 }
 
 func figures() Options {
 	sources := Sources{
-		Version: "0.1.0", Locks: fakes{lookingAt()}, Masters: fakeLanes{}, Latencies: NewLatencies(), Snapshot: snapshot,
+		Version: "0.1.0", Locks: fakes{lookingAt()}, Groups: []Group{{Masters: fakeLanes{}}}, Latencies: NewLatencies(), Snapshot: snapshot,
 		Dropin: func() []dropin.Stat { return nil },
 	}
 	return Options{
 		Listen: "127.0.0.1:0", Login: (*access.Users)(nil), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Sources: sources,
-		Ready:   func() (bool, string) { return true, "3 of 3" },
+		Ready:   func(string) (int, string) { return http.StatusOK, "3 of 3" },
 	}
 }
 
@@ -163,7 +163,9 @@ func TestAdmin_StopsCheckingPasswordsOfAGuesser(t *testing.T) {
 
 func TestReadyz_FailsWithoutAQuorumAndWhileDraining(t *testing.T) {
 	o := figures()
-	o.Ready = func() (bool, string) { return false, "1 of 3 masters may vote, 2 needed" }
+	o.Ready = func(string) (int, string) {
+		return http.StatusServiceUnavailable, "1 of 3 masters may vote, 2 needed"
+	}
 	s := newServer(o)
 	if w := askServer(s, "10.0.0.1:1", "/readyz", ""); w.Code != 503 || w.Body.String() != "1 of 3 masters may vote, 2 needed\n" {
 		t.Errorf("%d %s", w.Code, w.Body)
@@ -293,7 +295,7 @@ func TestServer_ServesUntilItsShutdown(t *testing.T) {
 // A client that never ends its request is cut off with the context.
 func TestServer_ShutsDownAlthoughARequestIsUnderWay(t *testing.T) {
 	o, inside, leave := figures(), make(chan struct{}), make(chan struct{})
-	o.Ready = func() (bool, string) { close(inside); <-leave; return true, "" }
+	o.Ready = func(string) (int, string) { close(inside); <-leave; return http.StatusOK, "" }
 	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)

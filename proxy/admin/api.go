@@ -41,7 +41,10 @@ func (s *Server) about(w http.ResponseWriter, _ *http.Request, visitor access.HT
 // databases returns those that can be viewed: another one would open connections to the
 // masters.
 func (s *Server) databases() []int {
-	in := append(s.options.Sources.Masters.Databases(), 0)
+	in := []int{0}
+	for _, g := range s.options.Sources.Groups {
+		in = append(in, g.Masters.Databases()...)
+	}
 	slices.Sort(in)
 	return slices.Compact(in)
 }

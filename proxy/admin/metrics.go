@@ -5,6 +5,7 @@ package admin
 
 import (
 	"runtime"
+	"slices"
 	"strconv"
 	"time"
 
@@ -26,10 +27,18 @@ type Locks interface {
 	Listen(db int, onEvent func(redlock.Event)) (end func())
 }
 
-// Masters describes the pool.
+// Masters describes the pool of a group.
 type Masters interface {
 	Databases() []int
 	Quorum() int
+	Reports(db int) []redlock.MasterReport
+}
+
+// Group is a group of masters; its name is a label of metrics unless there is one group, without a
+// name.
+type Group struct {
+	Name    string
+	Masters Masters
 }
 
 var (
@@ -41,7 +50,7 @@ var (
 type Sources struct {
 	Version   string
 	Locks     Locks
-	Masters   Masters
+	Groups    []Group
 	Snapshot  func() commands.Snapshot
 	Latencies *Latencies
 	Dropin    func() []dropin.Stat
@@ -84,35 +93,40 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	p.histogram("redlockd_lock_held_seconds", "Time from the grant of a lock to its release, of locks that this daemon granted and released before their end.",
 		held.Counts[:last], held.Counts[last], 1, held.Bound, held.Sum, nil)
 	c.dropin(p)
-	for _, db := range c.Masters.Databases() {
-		c.masters(p, db)
+	for _, g := range c.Groups {
+		for _, db := range g.Masters.Databases() {
+			g.masters(p, db)
+		}
 	}
 }
 
 // states are all states of a master.
 var states = []string{"voting", "quarantined", "suspect", "failing", "dialing", "down", "refused", "draining", "drained"}
 
-func (c *collector) masters(p scrape, db int) {
-	reports, voting := c.Locks.Reports(db), 0
+func (g *Group) masters(p scrape, db int) {
+	reports, voting := g.Masters.Reports(db), 0
+	where := []string{"database", strconv.Itoa(db)}
+	if g.Name != "" {
+		where = append(where, "group", g.Name)
+	}
 	for i := range reports {
 		m := &reports[i]
 		if m.State == "voting" {
 			voting++
 		}
-		c.master(p, m, db)
+		p.master(m, where)
 	}
-	database := strconv.Itoa(db)
-	p.gauge("redlockd_masters", "Configured masters.", float64(len(reports)), "database", database)
-	p.gauge("redlockd_masters_needed", "Masters needed for a quorum.", float64(c.Masters.Quorum()), "database", database)
-	p.gauge("redlockd_masters_voting", "Masters whose votes count now.", float64(voting), "database", database)
-	p.gauge("redlockd_configuration_epoch", "Epoch of the daemon's configuration, 0 if it is not known.", float64(pool.Epoch(reports)), "database", database)
-	p.gauge("redlockd_daemons", "Daemons of the group that the masters list, this one included.", float64(len(pool.Daemons(reports))), "database", database)
-	p.gauge("redlockd_daemons_stale", "Daemons among them with a former epoch of the configuration, or with none.", float64(len(pool.StaleDaemons(reports))), "database", database)
+	p.gauge("redlockd_masters", "Configured masters.", float64(len(reports)), where...)
+	p.gauge("redlockd_masters_needed", "Masters needed for a quorum.", float64(g.Masters.Quorum()), where...)
+	p.gauge("redlockd_masters_voting", "Masters whose votes count now.", float64(voting), where...)
+	p.gauge("redlockd_configuration_epoch", "Epoch of the daemon's configuration, 0 if it is not known.", float64(pool.Epoch(reports)), where...)
+	p.gauge("redlockd_daemons", "Daemons of the group that the masters list, this one included.", float64(len(pool.Daemons(reports))), where...)
+	p.gauge("redlockd_daemons_stale", "Daemons among them with a former epoch of the configuration, or with none.", float64(len(pool.StaleDaemons(reports))), where...)
 }
 
-func (c *collector) master(p scrape, m *redlock.MasterReport, db int) {
-	which := []string{"master", m.Name, "database", strconv.Itoa(db)}
-	with := func(more ...string) []string { return append(which[:4:4], more...) }
+func (p scrape) master(m *redlock.MasterReport, where []string) {
+	which := append([]string{"master", m.Name}, where...)
+	with := func(more ...string) []string { return append(slices.Clip(which), more...) }
 	for _, state := range states {
 		p.gauge("redlockd_master_state", "1 for the present state of a master.", boolValue(m.State == state), with("state", state)...)
 	}

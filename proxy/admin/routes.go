@@ -95,16 +95,12 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 }
 
 // readyz: a client that connects now can be granted a lock.
-func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
-	ready, why := s.options.Ready()
-	switch {
-	case s.draining.Load():
-		writeText(w, http.StatusServiceUnavailable, "draining")
-	case !ready:
-		writeText(w, http.StatusServiceUnavailable, why)
-	default:
-		writeText(w, http.StatusOK, why)
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	status, why := s.options.Ready(r.URL.Query().Get("group"))
+	if s.draining.Load() {
+		status, why = http.StatusServiceUnavailable, "draining"
 	}
+	writeText(w, status, why)
 }
 
 func writeText(w http.ResponseWriter, status int, text string) {

@@ -16,9 +16,7 @@ import (
 	"redlockd/commands/cli"
 	"redlockd/commands/dropin"
 	"redlockd/configs"
-	"redlockd/pool"
 	"redlockd/proxy/admin"
-	"redlockd/redlock"
 )
 
 // adminCloseTimeout bounds a scrape in flight after the last client has gone.
@@ -48,23 +46,23 @@ func (a *adminServer) measure(locks commands.Locks) commands.Locks {
 }
 
 // listen opens the address; requests are served only after serve.
-func (a *adminServer) listen(masters *pool.Pool, locker *redlock.Locker, users *access.Users, table *commands.Table, stats *dropin.Stats,
+func (a *adminServer) listen(groups *fleet, users *access.Users, table *commands.Table, stats *dropin.Stats,
 	snapshot func() commands.Snapshot, logger *slog.Logger,
 ) error {
 	if a == nil {
 		return nil
 	}
 	sources := admin.Sources{
-		Version: cli.Version(), Locks: locker, Masters: masters, Snapshot: snapshot, Latencies: a.grants, Dropin: stats.List,
+		Version: cli.Version(), Locks: groups.engine, Groups: groups.groups, Snapshot: snapshot, Latencies: a.grants, Dropin: stats.List,
 		Warning: a.config.BootstrapWarning,
 	}
 	server, err := admin.New(admin.Options{
 		Listen: a.config.AdminListen, LocalOnly: localOnly(a.config), Pprof: a.config.Pprof, Cmdline: configs.RedactArgs(os.Args), Login: users, Commands: table, Logger: logger,
 		TLS:     func() (*tls.Config, error) { return clientTLS(a.config).Load() },
 		Sources: sources,
-		Ready: func() (bool, string) {
-			ready, why := votable(masters)
-			return ready, why + bootstrapNote(a.config)
+		Ready: func(group string) (int, string) {
+			status, why := groups.ready(group)
+			return status, why + bootstrapNote(a.config)
 		},
 	})
 	if err != nil {
@@ -108,10 +106,4 @@ func bootstrapNote(config configs.Config) string {
 		return ""
 	}
 	return "; note: bootstrap = true stays in force, take it out (the log names its source)"
-}
-
-// votable reports whether a quorum of masters may vote now.
-func votable(masters *pool.Pool) (bool, string) {
-	voters := masters.Group(0).Voters()
-	return voters >= masters.Quorum(), fmt.Sprintf("%d of %d masters may vote, %d needed", voters, masters.N(), masters.Quorum())
 }

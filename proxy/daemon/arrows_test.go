@@ -22,7 +22,7 @@ const module = "redlockd"
 // a line here and a word about it in the README.
 var arrows = map[string][]string{
 	"":                     {"proxy/daemon"},
-	"proxy/daemon":         {"proxy", "proxy/admin", "proxy/tlsconf", "commands", "commands/access", "commands/cli", "commands/conn", "commands/counter", "commands/dropin", "commands/glob", "commands/inspect", "commands/lock", "commands/rediscompat", "commands/tracing", "commands/work", "redlock", "redlock/homes", "redlock/slots", "pool", "pool/embedded", "pool/setup", "configs"},
+	"proxy/daemon":         {"proxy", "proxy/admin", "proxy/tlsconf", "commands", "commands/access", "commands/cli", "commands/conn", "commands/counter", "commands/dropin", "commands/glob", "commands/inspect", "commands/lock", "commands/rediscompat", "commands/tracing", "commands/work", "redlock", "redlock/groups", "redlock/homes", "redlock/slots", "pool", "pool/embedded", "pool/setup", "configs"},
 	"proxy":                {"proxy/guard", "proxy/preauth", "proxy/resp", "proxy/tlsconf", "commands", "redlock", "pool"},
 	"proxy/guard":          {"proxy/preauth", "proxy/resp"},
 	"proxy/preauth":        {"proxy/resp"},
@@ -52,6 +52,7 @@ var arrows = map[string][]string{
 	"redlock/track":        {"redlock/engine", "redlock/lease", "redlock/quorum", "pool"},
 	"redlock/events":       {"redlock/due", "redlock/engine", "pool"},
 	"redlock/due":          {},
+	"redlock/groups":       {"redlock", "redlock/slots", "pool"},
 	"redlock/scripts":      {},
 	"redlock/homes":        {"redlock/engine", "redlock/slots", "pool"},
 	"redlock/slots":        {},
@@ -65,13 +66,13 @@ var arrows = map[string][]string{
 	"pool/setup":           {"pool", "pool/admission", "pool/clock", "pool/wire"},
 	"pool/wire":            {},
 	"pool/embedded":        {"redlock/due"},
-	"configs":              {},
+	"configs":              {"redlock/slots"},
 	"proxy/contract":       {"proxy/daemon"}, // tests only
 	"pool/faulty":          {"proxy/resp"},
 	"redlock/checker":      {},
 	"redlock/mutants":      {},
 	"redlock/redlocktest":  {"redlock/engine", "redlock/events", "redlock/lease", "redlock/mutants", "pool", "pool/embedded", "pool/faulty", "pool/setup"}, // tests only
-	"redlock/sim":          {"redlock", "redlock/sim/fake", "pool", "pool/setup"},
+	"redlock/sim":          {"redlock", "redlock/groups", "redlock/slots", "redlock/sim/fake", "pool", "pool/setup"},
 	"redlock/sim/fake":     {"pool/wire"},
 	"redlock/chaos":        {},
 }
@@ -81,6 +82,7 @@ var testSupport = []string{"proxy/resp", "pool/faulty", "pool/embedded", "pool/s
 
 // testArrows lists what only the tests of a package import: what they talk to.
 var testArrows = map[string][]string{
+	"redlock/groups":  {"redlock/engine"},
 	"redlock/inspect": {"redlock/events"},
 	"redlock/renew":   {"redlock/inspect"},
 	"proxy":           {"commands/access", "commands/conn"},

@@ -29,7 +29,6 @@ import (
 	"redlockd/pool"
 	"redlockd/pool/setup"
 	"redlockd/proxy"
-	"redlockd/redlock"
 )
 
 // Main runs the program and returns its exit code. args are without the program's
@@ -60,7 +59,7 @@ func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stde
 		return withAddressHint(serve(ctx, config, stdout, newLogger(config, stderr)))
 	}
 	app.Jobs = map[string]cli.Job{
-		"bootstrap": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
+		"bootstrap": onSlots(onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
 			if err := checkFenceAbove(c.FenceAbove); err != nil {
 				return err
 			}
@@ -68,7 +67,7 @@ func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stde
 				return setup.BootstrapAged(ctx, o, c.Aged, out)
 			}
 			return setup.Bootstrap(ctx, o, setup.BootstrapTerms{Force: c.Force, FenceAbove: c.FenceAbove}, out)
-		}),
+		})),
 		"check": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
 			return setup.Check(ctx, o, setup.CheckTerms{Performance: c.Performance}, out)
 		}),
@@ -115,24 +114,12 @@ func newTable(deps commands.Deps) *commands.Table {
 func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger *slog.Logger) error {
 	began := time.Now()
 	defer warn(config, logger)()
-	options, err := poolOptions(config, logger)
+	groups, err := newFleet(ctx, config, logger)
 	if err != nil {
 		return err
 	}
-	masters, err := pool.New(options)
-	if err != nil {
-		return err
-	}
-	defer masters.Close()
-	if config.Bootstrap && options.Embedded == 0 {
-		if err := setup.BootstrapIfBlank(ctx, masters.Options()); err != nil {
-			return err
-		}
-	}
-	locker, err := redlock.New(masters, lockerOptions(config, logger))
-	if err != nil {
-		return err
-	}
+	defer groups.close()
+	locker := groups.engine // with one group its Locker itself
 	users, scripts, err := accessControl(config)
 	if err != nil {
 		return err
@@ -162,12 +149,12 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	if tracer != nil {
 		deps.Traces = tracer.Counts
 	}
-	nodes := announce(config, logger, masters)
+	nodes := announce(config, logger, groups.pools)
 	if nodes != nil {
 		deps.Cluster = nodes.Division
 	}
 	table := newTable(deps)
-	if err := endpoint.listen(masters, locker, users, table, stats, deps.Snapshot, logger); err != nil {
+	if err := endpoint.listen(groups, users, table, stats, deps.Snapshot, logger); err != nil {
 		return err
 	}
 	// After the last client received its reply, only copies of failed attempts remain
@@ -179,7 +166,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	}
 	defer onHangup(&reloader{config: config, users: users, server: server, endpoint: endpoint, logger: logger})()
 	nodes.AwaitOthers(ctx)
-	cli.Banner(stdout, config, server.Addrs(), masters.Quorum())
+	cli.Banner(stdout, config, server.Addrs(), pool.Quorum)
 	endpoint.serve(ctx, stdout)
 	// The locker ends waits before the server closes connections: otherwise closing a
 	// connection with HOLD would release its lock while the client is still at work.

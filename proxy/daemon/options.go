@@ -32,7 +32,7 @@ import (
 // *configs.FieldError for the first master whose files cannot be used.
 func poolOptions(config configs.Config, logger *slog.Logger) (pool.Options, error) {
 	options := pool.Options{
-		Embedded: config.Embedded, Group: config.Group, KeyPrefix: config.KeyPrefix, Prefixes: config.KeyPrefixes,
+		Embedded: config.Embedded, Group: config.Group, KeyPrefix: config.KeyPrefix, Prefixes: config.KeyPrefixes, Slots: config.Slots,
 		MaxTTL: config.MaxTTL, MaxKeep: config.MaxKeep, MasterTimeout: config.MasterTimeout,
 		RestartGuardOff: config.RestartGuard == configs.GuardOff, AssumeDurable: config.AssumeDurable,
 		Databases: config.Databases, Logger: logger, AwaitBootstrap: true,
@@ -48,22 +48,6 @@ func poolOptions(config configs.Config, logger *slog.Logger) (pool.Options, erro
 		options.Masters = append(options.Masters, master)
 	}
 	return options, nil
-}
-
-// onMasters is a job that runs do once with the options of the masters, without serving. If a signal
-// ends it, what it wrote stays.
-func onMasters(stderr io.Writer, do func(context.Context, pool.Options, cli.CommandLine, io.Writer) error) cli.Job {
-	return func(ctx context.Context, config configs.Config, command cli.CommandLine, out io.Writer) error {
-		options, err := poolOptions(config, newLogger(config, stderr))
-		if err != nil {
-			return err
-		}
-		err = do(ctx, options, command, out)
-		if err != nil && ctx.Err() != nil {
-			err = fmt.Errorf("interrupted, and what the masters have stored stays: run the same command again, it does the rest or says what to do (%w)", err)
-		}
-		return err
-	}
 }
 
 // checkFenceAbove rejects a value above which the masters have no space to start.
@@ -87,11 +71,18 @@ func lockerOptions(config configs.Config, logger *slog.Logger) redlock.Options {
 }
 
 // announce makes this daemon a node of a cluster; without --cluster-announce it returns nil.
-func announce(config configs.Config, logger *slog.Logger, masters *pool.Pool) *homes.Homes {
+func announce(config configs.Config, logger *slog.Logger, masters []*pool.Pool) *homes.Homes {
 	if config.ClusterAnnounce == "" {
 		return nil
 	}
-	return homes.New(config.ClusterAnnounce, slots.All(), logger, masters)
+	ranges := slots.All()
+	if len(config.Groups) > 0 {
+		ranges = nil
+		for _, g := range config.Groups {
+			ranges = append(ranges, g.Slots...)
+		}
+	}
+	return homes.New(config.ClusterAnnounce, ranges, logger, masters...)
 }
 
 // accessControl is which users may connect and which scripts they may send.

@@ -169,7 +169,7 @@ func (b *Ballot) onRaised(lane int, seal pool.Seal) {
 func (b *Ballot) follow(r quorum.Result, raise []int) {
 	switch {
 	case len(raise) > 0:
-		RaiseRegisters(b.Group, raise, b.onRaised)
+		RaiseRegisters(b.Group, 0, raise, b.onRaised)
 	case r != quorum.Undecided:
 		b.question.Decided(r)
 	default:

@@ -75,6 +75,15 @@ type Counts struct {
 	Missed    int64 // such messages that no master delivered before 64 later ones
 }
 
+// Add adds what another group of masters has counted.
+func (c *Counts) Add(d Counts) {
+	c.Delivered += d.Delivered
+	c.Dropped += d.Dropped
+	c.Sent += d.Sent
+	c.Received += d.Received
+	c.Missed += d.Missed
+}
+
 type counters struct{ delivered, dropped, sent, received, missed atomic.Int64 }
 
 // Events are the events of all databases with listeners.

@@ -103,7 +103,7 @@ func (v *LockView) ModeWord() string {
 func (v *LockView) Levels(owner engine.Token) (levels []Holder, count int, err error) {
 	confirmed := false
 	for _, h := range v.Holders {
-		if engine.OwnerOf(h.Token) == owner {
+		if owner != "" && engine.OwnerOf(h.Token) == owner {
 			levels, confirmed = append(levels, h), confirmed || h.Confirmed
 		}
 	}

@@ -79,35 +79,38 @@ const (
 )
 
 // walkCursor is a cursor's content. A SCAN cursor is below the size of the
-// master's hash table, which has far fewer than 2³⁵ places.
+// master's hash table, which has far fewer than 2³¹ places.
 type walkCursor struct {
-	scan     uint64 // 35 bits: the master's own cursor
+	scan     uint64 // 31 bits: the master's own cursor
 	memory   uint64 // 15 bits: of the hash of the process and its memory, 0 before its first step
-	complete int    // 9 bits: one for each master that was walked to the end and counts, in the order of names
-	at       int    // 4 bits: the master that is being walked, in the order of names
+	complete int    // one bit for each master that was walked to the end and counts, in the order of names
+	at       int    // the master that is being walked, in the order of names
 }
 
 const (
-	scanBits, memoryBits, completeBits = 35, 15, quorum.MaxMasters
-	memoryMask                         = 1<<memoryBits - 1
+	scanBits, memoryBits = 31, 15
+	memoryMask           = 1<<memoryBits - 1
+	// CursorBits are those that a cursor uses; package groups has its own above them.
+	CursorBits = scanBits + memoryBits + quorum.MaxMasters + 1
 )
 
+// pack writes at as the bit above those of the masters before it.
 func (c walkCursor) pack() uint64 {
-	high := uint64(c.at)<<completeBits | uint64(c.complete)
+	high := uint64(1<<c.at | c.complete)
 	return (high<<memoryBits|c.memory)<<scanBits | c.scan
 }
 
 // unpackCursor rejects a cursor that no walk over n masters answers.
 func unpackCursor(text uint64, n int) (walkCursor, error) {
-	c := walkCursor{
-		scan:     text & (1<<scanBits - 1),
-		memory:   text >> scanBits & memoryMask,
-		complete: int(text >> (scanBits + memoryBits) & (1<<completeBits - 1)),
-		at:       int(text >> (scanBits + memoryBits + completeBits)),
+	if text == 0 {
+		return walkCursor{}, nil
 	}
-	if c.at >= n || c.complete>>c.at != 0 || (c.scan == 0) != (c.memory == 0) {
+	high := text >> (scanBits + memoryBits)
+	c := walkCursor{scan: text & (1<<scanBits - 1), memory: text >> scanBits & memoryMask, at: bits.Len64(high) - 1}
+	if c.at < 0 || c.at >= n || (c.scan == 0) != (c.memory == 0) {
 		return walkCursor{}, ErrBadCursor
 	}
+	c.complete = int(high) &^ (1 << c.at)
 	return c, nil
 }
 

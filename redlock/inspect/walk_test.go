@@ -42,14 +42,19 @@ func TestListLocks_RefusesCursorsThatNoWalkAnswers(t *testing.T) {
 		t.Fatalf("%+v became %+v, %v", good, back, err)
 	}
 	for _, bad := range []walkCursor{
-		{at: 3}, {at: 1, complete: 2}, {at: 0, complete: 1}, {scan: 5}, {memory: 5}, {at: 15, complete: 15, scan: 1, memory: 1},
+		{at: 3}, {scan: 5}, {memory: 5}, {at: 9, complete: 15, scan: 1, memory: 1},
 	} {
 		if err := list(Listing{Cursor: bad.pack(), Count: 10}); !errors.Is(err, ErrBadCursor) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
-	if err := list(Listing{Cursor: 1 << 63, Count: 10}); !errors.Is(err, ErrBadCursor) {
-		t.Errorf("2⁶³: %v", err)
+	for _, bad := range []uint64{1 << 63, 5, 1 << CursorBits} {
+		if err := list(Listing{Cursor: bad, Count: 10}); !errors.Is(err, ErrBadCursor) {
+			t.Errorf("%d: %v", bad, err)
+		}
+	}
+	if last := (walkCursor{scan: 1<<scanBits - 1, memory: memoryMask, complete: 255, at: 8}); last.pack()>>CursorBits != 0 {
+		t.Errorf("%d has more than %d bits", last.pack(), CursorBits)
 	}
 	if d.engine.InFlight() != 0 {
 		t.Errorf("%d operations are still in flight", d.engine.InFlight())

@@ -276,12 +276,16 @@ func (a *lockBallot) grant(fence int64) {
 	}
 	known := leaseRecord{
 		until: g.Until(), gone: l.goneAt(a.start, now, r.TTL+r.Delay),
-		copies: a.lanesWithCopy(), mode: r.Mode, delay: r.Delay, fence: g.Fence, note: l.noteOf(r, g.Fence), granted: now,
+		copies: a.lanesWithCopy(), mode: r.Mode, delay: r.Delay, fence: g.Fence, granted: now,
+	}
+	if !r.Part {
+		known.note = l.noteOf(r, g.Fence)
 	}
 	r.eachLease(a.token, func(id engine.LeaseID) {
 		l.records.note(id, known, now)
-		l.events.EmitAcquired(id, g.Fence, known.gone-now, r.Meta)
-		l.writeNote(id, known.note, known.until+r.Delay, false)
+		if !r.Part {
+			l.announce(r, id, known, now)
+		}
 	})
 	if r.Hold != nil {
 		g.Hold = l.changes.Granted(g, a, r.Hold)
@@ -297,6 +301,12 @@ func (a *lockBallot) grant(fence int64) {
 		l.engine.Counts.ThirdSeals.Add(1)
 	}
 	a.call.finish(g, nil)
+}
+
+// announce reports a grant to listeners, and to people.
+func (l *Leases) announce(r *LockRequest, id engine.LeaseID, known leaseRecord, now time.Duration) {
+	l.events.EmitAcquired(id, known.fence, known.gone-now, r.Meta)
+	l.writeNote(id, known.note, known.until+known.delay, false)
 }
 
 // tokenOf is the token of the i-th key.

@@ -50,7 +50,10 @@ type LockRequest struct {
 	// Reads: the masters look at what the key holds, and data that is no lock is ErrWrongType. Other
 	// modes than the exclusive one and callers' tokens do so anyway.
 	Reads bool
-	Limit int32        // of Permits: 1 … 1024, the same for all users of the key
+	// Part: it is one of several requests for one lock over several groups of masters, which Join
+	// completes. Its grant is announced by that.
+	Part  bool
+	Limit int16        // of Permits: 1 … 1024, the same for all users of the key
 	More  []engine.Key // further keys, different from Key and from one another: all of them or none
 
 	Wait      time.Duration // of a wait: how long at most

@@ -7,7 +7,7 @@ import "slices"
 
 // Rules are the mutants that lack one rule of the argument in PROOF.md.
 func Rules() []Mutant {
-	return slices.Concat(brokenSeals(), brokenFences(), brokenMemories(), brokenCopies(), brokenModes())
+	return slices.Concat(brokenSeals(), brokenFences(), brokenMemories(), brokenCopies(), brokenModes(), brokenGroups())
 }
 
 // brokenSeals: rows of the seal and of what a flush proves.
@@ -130,5 +130,16 @@ func brokenModes() []Mutant {
 			Change{scripts + "share.lua", "  if owner ~= ownerOf(reader) then return 0 end\n", ""}).in("owners-3"),
 		patched("counted-permits", "masters count permits, each for itself",
 			Change{scripts + "permit.lua", "    return said\n", "    if #said == 1 then return said end\n    slot, holder = digits(said[2]), nil\n"}).in("permits-3"),
+	}
+}
+
+// brokenGroups: rows of several groups of masters.
+func brokenGroups() []Mutant {
+	return []Mutant{
+		patched("slots", "a group's masters let daemons vote that give it other slots",
+			Change{"pool/fingerprint.go", "\tif o.Slots != \"\" { //", "\tif o.Slots != \"\" && !Broken(\"slots\") { //"},
+			Change{"pool/fingerprint.go", "\tfor _, m := range o.Masters {\n\t\tc.Masters", "\tif Broken(\"slots\") {\n\t\tc.Slots = \"\"\n\t}\n\tfor _, m := range o.Masters {\n\t\tc.Masters"}).in("maps-3"),
+		patched("joint-fence", "a lock of keys of several groups has the highest fence of its parts, whatever the registers of the other groups are",
+			Change{"redlock/lease/joint.go", "p.Grant.Fence < j.fence {", "p.Grant.Fence < j.fence && !pool.Broken(\"joint-fence\") {"}).in("groups-3"),
 	}
 }

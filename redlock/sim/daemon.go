@@ -10,6 +10,8 @@ import (
 	"redlockd/pool"
 	"redlockd/pool/setup"
 	"redlockd/redlock"
+	"redlockd/redlock/groups"
+	"redlockd/redlock/slots"
 )
 
 // daemon is one process of the product: a pool and a locker of its own.
@@ -21,6 +23,8 @@ type daemon struct {
 	next   []*server // those of the next process in its place, if they differ from the world's
 	pool   *pool.Pool
 	locker *redlock.Locker // nil until it has started
+	second *redlock.Locker // on the second group of masters
+	router *groups.Router  // over both
 
 	paused  time.Duration             // stopped until then
 	resumed time.Duration             // when it goes on, or went on last
@@ -55,7 +59,31 @@ func (d *daemon) resolve(name string) int {
 	return i
 }
 
+// options are those of the first group.
 func (d *daemon) options() pool.Options {
+	o := d.optionsOn(d.list)
+	if d.world.Scenario.Groups {
+		o.Group, o.Slots = "g1", d.slots(0)
+	}
+	return o
+}
+
+// secondOptions are those of the second group.
+func (d *daemon) secondOptions() pool.Options {
+	o := d.optionsOn(d.world.servers[d.world.Scenario.Masters:])
+	o.Group, o.Slots = "g2", d.slots(1)
+	return o
+}
+
+// slots are those of a group in this daemon's map.
+func (d *daemon) slots(group int) string {
+	if d.world.Scenario.OtherMap && d.index == d.world.Scenario.Daemons-1 {
+		group = 1 - group
+	}
+	return []string{"0-8191", "8192-16383"}[group]
+}
+
+func (d *daemon) optionsOn(list []*server) pool.Options {
 	s := d.world.Scenario
 	o := pool.Options{
 		MaxTTL: s.MaxTTL, MaxKeep: s.MaxKeep, MasterTimeout: masterTimeout, Databases: 1, MaxFlush: s.MaxFlush,
@@ -68,7 +96,7 @@ func (d *daemon) options() pool.Options {
 	if s.MaxWait > 0 {
 		o.Tracker = d.track
 	}
-	for _, m := range d.list {
+	for _, m := range list {
 		o.Masters = append(o.Masters, pool.Master{Name: m.name, Network: "tcp", Address: m.name + ":6379"})
 	}
 	return o
@@ -84,8 +112,14 @@ func (d *daemon) token() redlock.Token {
 }
 
 func (d *daemon) bootstrap() {
-	if err := setup.Bootstrap(context.Background(), d.options(), setup.BootstrapTerms{}, io.Discard); err != nil {
-		d.world.violate("liveness", "", "bootstrap: "+err.Error())
+	all := []pool.Options{d.options()}
+	if d.world.Scenario.Groups {
+		all = append(all, d.secondOptions())
+	}
+	for _, o := range all {
+		if err := setup.Bootstrap(context.Background(), o, setup.BootstrapTerms{}, io.Discard); err != nil {
+			d.world.violate("liveness", "", "bootstrap: "+err.Error())
+		}
 	}
 }
 
@@ -93,19 +127,42 @@ func (d *daemon) bootstrap() {
 func (d *daemon) boot() {
 	d.world.after(0, d, func() {
 		d.world.spawn(d, func() {
-			p, err := pool.New(d.options())
-			if err == nil {
-				d.pool = p
-				var l *redlock.Locker
-				if l, err = redlock.New(p, redlock.Options{VolatileIDs: true, Tokens: d.token, Logger: slog.New(&errorHandler{world: d.world})}); err == nil && !d.dead {
-					d.locker = l
-				}
+			p, l, err := d.start(d.options())
+			if err == nil && d.world.Scenario.Groups && !d.dead {
+				err = d.startSecond(l)
+			}
+			if d.pool = p; err == nil && !d.dead {
+				d.locker = l
 			}
 			if err != nil && !d.dead {
 				d.world.violate("liveness", "", "a daemon does not start: "+err.Error())
 			}
 		})
 	})
+}
+
+func (d *daemon) start(o pool.Options) (*pool.Pool, *redlock.Locker, error) {
+	p, err := pool.New(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := redlock.New(p, redlock.Options{VolatileIDs: true, Tokens: d.token, Logger: slog.New(&errorHandler{world: d.world})})
+	return p, l, err
+}
+
+// startSecond starts the second group and the router over both.
+func (d *daemon) startSecond(first *redlock.Locker) (err error) {
+	if _, d.second, err = d.start(d.secondOptions()); err != nil {
+		return err
+	}
+	all := []groups.Group{{Name: "g1", Locker: first}, {Name: "g2", Locker: d.second}}
+	for i := range all {
+		if all[i].Slots, err = slots.Parse(d.slots(i)); err != nil {
+			return err
+		}
+	}
+	d.router, err = groups.New(all, d.clock)
+	return err
 }
 
 // kill ends the process. What it has sent may still be executed.

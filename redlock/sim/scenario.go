@@ -56,6 +56,9 @@ type Scenario struct {
 	FarCycles         bool          // that goes for those over several daemons, too
 	Wiped             bool          // an operator deletes locks by hand: exclusion is not required then
 
+	Groups   bool // a second group of as many masters: each has half of the slots
+	OtherMap bool // the last daemon has them the other way round
+
 	NotBootstrapped bool     // without a bootstrap, the masters are quarantined first
 	Evicts          bool     // masters evict keys just before a daemon reads their statistics
 	Durable         bool     // masters report that they keep what they answered

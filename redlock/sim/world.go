@@ -194,6 +194,9 @@ func newWorld(s *Scenario, seed uint64, lab *Lab) *World {
 	w := &World{Scenario: s, Seed: seed, random: rand.New(rand.NewPCG(seed, 0x5eed)), lab: lab}
 	w.trace = &trace{world: w, out: io.Discard}
 	servers := s.Masters
+	if s.Groups {
+		servers *= 2
+	}
 	for _, list := range s.Lists {
 		for _, name := range list {
 			servers = max(servers, int(name-'a')+1)
@@ -281,7 +284,7 @@ func (w *World) settle() {
 		d.heal()
 	}
 	w.run(w.now + time.Second)
-	if w.Scenario.Alias || len(w.Scenario.Lists) > 0 {
+	if w.Scenario.Alias || w.Scenario.OtherMap || len(w.Scenario.Lists) > 0 {
 		return // a daemon never gets to one of its masters
 	}
 	for limit := w.now + w.Scenario.settleTimeout(); w.now < limit && w.violation == nil; {
@@ -313,7 +316,11 @@ func (w *World) unrest() string {
 		if d.locker == nil {
 			return fmt.Sprintf("daemon %d has not started", d.index)
 		}
-		for _, m := range d.locker.Masters(0) {
+		masters := d.locker.Masters(0)
+		if d.second != nil {
+			masters = append(masters, d.second.Masters(0)...)
+		}
+		for _, m := range masters {
 			if m.PendingReleases > 0 || m.Queued > 0 || m.State != "voting" && m.State != "quarantined" {
 				return fmt.Sprintf("daemon %d: master %s is %s (%s), pending releases %d, queued %d", d.index, m.Name, m.State, m.Detail, m.PendingReleases, m.Queued)
 			}

@@ -15,8 +15,8 @@
 // count until they are gone.)
 //
 // Of the waiters in a cycle the one that came last gets DEADLOCK, whichever daemon finds it.
-// Not found: cycles over permits, over several databases, of waiters for several keys, and of
-// waiters that only wait behind others.
+// Not found: cycles over permits, over several databases, of waiters for several keys or for another
+// level of a reentrant lock, and of waiters that only wait behind others.
 
 package wait
 

@@ -48,9 +48,10 @@ function showState(s) {
   showHeadline(s.headline, s.draining);
   if (before) measure(s, before);
   rows(byId("masters"), s.masters, (m) => m.name, ["bare", "bare", "number bare", "wide note", "number bare", "number more", "number more"], fillMaster);
-  const current = s.masters.find((m) => m.configuration === "current");
+  const epochs = new Map(s.masters.filter((m) => m.configuration === "current").map((m) => [m.group, m.epoch]));
   const stale = s.stale_daemons.length ? ", stale: " + s.stale_daemons.join(", ") : "";
-  setText(byId("epoch"), current ? "epoch " + current.epoch + " · daemons " + number(s.daemons) + stale : "");
+  const shown = [...epochs].map(([group, epoch]) => (group ? group + " " : "") + "epoch " + epoch).join(", ");
+  setText(byId("epoch"), shown ? shown + " · daemons " + number(s.daemons) + stale : "");
   chart(byId("rate"), line, ["granted", "refused", "undecided"], (n) => (n ? number(n) + "/s" : "0"), "No figures yet: they begin when the page opens.", 5);
   chart(byId("time"), times, ["p50", "p99"], micros, "No request was decided in this time.", 100);
   rows(byId("waiters"), s.waiters, (w) => w.id, ["key cut wide", "cut wide", "number", "number", "number"], fillWaiter);
@@ -88,7 +89,7 @@ function showHeadline(h, draining) {
 }
 
 function fillMaster([name, state, since, note, trip, votes, queue], m) {
-  setText(name, m.name);
+  setText(name, m.group ? m.group + " " + m.name : m.name);
   name.title = m.address;
   if (!state.firstElementChild) state.append(make("span", "state"));
   setText(state.firstElementChild, m.state);

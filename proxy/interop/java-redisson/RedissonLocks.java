@@ -181,6 +181,8 @@ final class RedissonLocks implements LockStory.Library {
         LockStory.check(!other.getMultiLock(other.getLock(key + "c"), other.getLock(key + "d")).tryLock(), "several beside one that is held");
         all.unlock();
         LockStory.check(other.getLock(key + "c").tryLock(), "one of several is held still");
+        LockStory.check(client.getMultiLock(client.getLock(key + "e"), client.getLock(key + "f")).tryLock(100, 20_000, TimeUnit.MILLISECONDS), "several with a lease");
+        LockStory.check(client.getLock(key + "e").remainTimeToLive() > 10_000, "several do not last as long as their lease");
         other.getLock(key + "c").unlock();
     }
 

@@ -1,0 +1,301 @@
+package daemon
+
+// Tests of several groups of masters behind one daemon, on real masters.
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"redlockd/commands/cli"
+	"redlockd/pool/faulty"
+	"redlockd/redlock/slots"
+)
+
+// twoGroups are three durable masters each.
+func twoGroups(t *testing.T) [2][]*faulty.Server {
+	t.Helper()
+	durable := []string{"--appendonly", "yes", "--appendfsync", "always"}
+	return [2][]*faulty.Server{faulty.StartGroup(t, 3, durable...), faulty.StartGroup(t, 3, durable...)}
+}
+
+// mapFile is the path of a configuration with these groups, the first of which has the slots up to
+// a last one.
+func mapFile(t *testing.T, groups [2][]*faulty.Server, last int) string {
+	t.Helper()
+	text := "databases = 2\nmax-ttl = \"5s\"\nmax-keep = \"5s\"\n"
+	for i, ranges := range []string{fmt.Sprintf("0-%d", last), fmt.Sprintf("%d-16383", last+1)} {
+		var masters []string
+		for n, s := range groups[i] {
+			masters = append(masters, fmt.Sprintf("%q", fmt.Sprintf("g%d-%s=%s", i+1, masterName(n), s.Addr())))
+		}
+		text += fmt.Sprintf("[[group]]\nname = \"g%d\"\nmasters = [%s]\nslots = %q\n", i+1, strings.Join(masters, ", "), ranges)
+	}
+	path := filepath.Join(t.TempDir(), "redlockd.toml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func bootstrapFile(t *testing.T, path string) {
+	t.Helper()
+	if err := run(t.Context(), []string{"bootstrap", "--config", path}, []string{unhurried}, nil, io.Discard, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// keyOf is the n-th name with a slot of a group, of two with half of the slots each.
+func keyOf(group, n int) string {
+	for i := 0; ; i++ {
+		name := fmt.Sprint("key-", i)
+		if slots.Of(name)/(slots.Count/2) != group {
+			continue
+		}
+		if n--; n < 0 {
+			return name
+		}
+	}
+}
+
+// granted reads a grant.
+func (c *client) granted(t *testing.T, format string, args ...any) (token string, fence int64) {
+	t.Helper()
+	if head := c.ask(t, format, args...); head != "*3" {
+		t.Fatalf(format+": %s", append(args, head)...)
+	}
+	reply := c.lines(t, 4)
+	fence, err := strconv.ParseInt(strings.TrimPrefix(reply[3], ":"), 10, 64)
+	if err != nil {
+		t.Fatalf("fence %q", reply[3])
+	}
+	return reply[1], fence
+}
+
+func TestGroups_EachServesItsSlotsAndFailsAlone(t *testing.T) {
+	groups := twoGroups(t)
+	path := mapFile(t, groups, 8191)
+	bootstrapFile(t, path)
+	o := operate(t, "--config", path)
+	if body := o.await(t, "/readyz", http.StatusOK); body != "group g1: 3 of 3 masters may vote, 2 needed\ngroup g2: 3 of 3 masters may vote, 2 needed\n" {
+		t.Errorf("/readyz: %q", body)
+	}
+	c := dial(t, o.port)
+	one, two := keyOf(0, 0), keyOf(1, 0)
+	for group, key := range []string{one, two} {
+		token, _ := c.granted(t, "DLOCK %s 5000", key)
+		for i, servers := range groups {
+			n := 0
+			for _, have := range held(t, servers, key) {
+				if have == token {
+					n++
+				}
+			}
+			if (i == group) != (n >= 2) || i != group && n > 0 {
+				t.Errorf("%d masters of group %d hold %s of group %d", n, i, key, group)
+			}
+		}
+		c.types(t, "DUNLOCK "+key+" "+token, ":1", "DNEXTID "+key, ":1")
+	}
+	_, last := c.granted(t, "DLOCK %s 5000 TOKEN first-token", one)
+	c.types(t, "DMLOCK 5000 2 "+two+" "+one, "$-1", "DUNLOCK "+one+" first-token", ":1")
+	token, fence := c.granted(t, "DMLOCK 5000 2 %s %s WAIT 5000", two, one)
+	if fence <= last {
+		t.Errorf("the fence %d of both is not above %d", fence, last)
+	}
+	if reply := c.ask(t, "DMEXTEND %s 5000 2 %s %s", token, one, two); !strings.HasPrefix(reply, ":") {
+		t.Errorf("DMEXTEND: %s", reply)
+	}
+	c.types(t, "DMUNLOCK "+token+" 2 "+one+" "+two, ":2")
+	if reply := c.ask(t, "DMLOCK 5000 2 %s %s HOLD", one, two); !strings.Contains(reply, "give them one hash tag, such as {order:7}:a") {
+		t.Errorf("DMLOCK HOLD: %s", reply)
+	}
+	c.types(t, "DMLOCK 5000 2 {x}"+one+" {x}"+two, "*3")
+	c.lines(t, 4)
+	if info := c.info(t, "masters"); info["group1"] != "name=g2,masters=3,voting=3,needed=2,epoch=1" || !strings.HasPrefix(info["master5"], "group=g2,name=g2-c,") {
+		t.Errorf("INFO: %q", info)
+	}
+	if _, metrics := o.get(t, "/metrics", ""); !strings.Contains(metrics, `redlockd_masters_voting{database="0",group="g2"} 3`) {
+		t.Error("/metrics has no group g2")
+	}
+	if _, state := o.get(t, "/state", ""); !strings.Contains(state, `"group":"g2"`) || !strings.Contains(state, "All 6 masters vote.") {
+		t.Errorf("/state: %s", state)
+	}
+	groups[1][0].Kill()
+	groups[1][2].Kill()
+	o.await(t, "/readyz?group=g2", http.StatusServiceUnavailable)
+	if reply := c.ask(t, "DLOCK %s 5000", two); !strings.HasPrefix(reply, "-NOQUORUM") || strings.Contains(reply, "g1-") {
+		t.Errorf("DLOCK: %s", reply)
+	}
+	token, _ = c.granted(t, "DLOCK %s 5000", one)
+	c.types(t, "DUNLOCK "+one+" "+token, ":1")
+	if reply := c.ask(t, "DMLOCK 5000 2 %s %s", one, two); !strings.HasPrefix(reply, "-NOQUORUM") {
+		t.Errorf("DMLOCK: %s", reply)
+	}
+	token, _ = c.granted(t, "DLOCK %s 5000 WAIT 5000", one)
+	c.types(t, "DUNLOCK "+one+" "+token, ":1")
+	o.pageShows(t, "/state", "", "Group g2: No lock can be granted")
+	if status, body := o.get(t, "/readyz?group=g3", ""); status != http.StatusNotFound {
+		t.Errorf("an unknown group: %d, %s", status, body)
+	}
+}
+
+func TestGroups_AnotherMapIsRefused(t *testing.T) {
+	groups := twoGroups(t)
+	path, other := mapFile(t, groups, 8191), mapFile(t, groups, 9999)
+	bootstrapFile(t, path)
+	c := dial(t, serveHere(t, nil, "--config", other))
+	c.awaitMaster(t, 0, "refused", "slots is 0-9999 here and 0-8191 there")
+	c.awaitMaster(t, 5, "refused", "slots is 10000-16383 here and 8192-16383 there")
+	if reply := c.ask(t, "DLOCK a 5000"); !strings.HasPrefix(reply, "-NOQUORUM 0 of 3 masters answered") || !strings.Contains(reply, "here and") {
+		t.Errorf("DLOCK: %s", reply)
+	}
+	single := []string{"--databases", "2", "--max-ttl", "5s", "--max-keep", "5s", "--group", "g1"}
+	args := append(single, "--masters", strings.ReplaceAll(listOf(groups[0]), ",", ",g1-"))
+	args[len(args)-1] = "g1-" + args[len(args)-1]
+	alone := dial(t, serveHere(t, nil, args...))
+	alone.awaitMaster(t, 0, "refused", "slots is all here and 0-8191 there")
+
+	third := faulty.StartGroup(t, 3)
+	blank := mapFile(t, [2][]*faulty.Server{groups[0], third}, 9999)
+	for _, step := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"check", "--config", path}, cli.ExitOK, "group g2, slots 8192-16383"},
+		{[]string{"check", "--config", path, "--group", "g2"}, cli.ExitOK, "g2-a"},
+		{[]string{"check", "--config", other}, cli.ExitRuntime, "slots is 0-9999 here and 0-8191 there"},
+		{[]string{"reconfigure", "--config", other}, cli.ExitRuntime, "group g1 has the slots 0-9999 here and 0-8191 on master g1-a; nothing was changed"},
+		{[]string{"masters", "replace", "g2-a", "g2-d=" + third[0].Addr(), "--config", other}, cli.ExitRuntime, "slots=10000-16383 here and slots=8192-16383 there"},
+		{[]string{"masters", "add", "g2-d=" + third[0].Addr(), "--config", path}, cli.ExitUsage, "name it with --group"},
+		{[]string{"masters", "add", "g1-d=" + groups[1][0].Addr(), "--config", path, "--group", "g1"}, cli.ExitUsage, "in which no other has its name or address"},
+		{[]string{"quarantine", "g3-a", "--config", path}, cli.ExitUsage, "g3-a: is in no group of the file"},
+		{[]string{"bootstrap", "--config", blank, "--group", "g2"}, cli.ExitRuntime, "no group was bootstrapped: two maps"},
+		{[]string{"--config", path, "--group", "g1", "--listen", "127.0.0.1:0"}, cli.ExitUsage, "cannot be chosen by a daemon"},
+		{[]string{"--config", blank, "--bootstrap", "--listen", "127.0.0.1:0"}, cli.ExitRuntime, "no group was bootstrapped: two maps"},
+	} {
+		if code, output := typed(t, nil, step.args...); code != step.code || !strings.Contains(output, step.says) {
+			t.Errorf("%q: code %d, want %d and %q:\n%s", step.args, code, step.code, step.says, output)
+		}
+	}
+	for i, s := range third {
+		if keys := s.Keys(); len(keys) > 0 {
+			t.Errorf("master %d of the blank group has %q", i, keys)
+		}
+	}
+	groups[0][0].Kill()
+	groups[0][1].Kill()
+	path = mapFile(t, [2][]*faulty.Server{groups[0], third}, 8191)
+	if code, output := typed(t, nil, "bootstrap", "--config", path, "--group", "g2"); code != cli.ExitRuntime || !strings.Contains(output, "only 1 masters of group g1 answer, 2 are needed") {
+		t.Errorf("bootstrap beside a group that is out of reach: code %d:\n%s", code, output)
+	}
+	dial(t, serveHere(t, nil, "--config", path, "--bootstrap")).awaitMaster(t, 0, "down")
+	for i, s := range third {
+		if keys := s.Keys(); len(keys) > 0 {
+			t.Errorf("master %d of the blank group has %q", i, keys)
+		}
+	}
+	groups[0][0].Restart()
+	groups[0][1].Restart()
+	path = mapFile(t, groups, 8191)
+	if code, output := typed(t, nil, "quarantine", "g2-b", "--config", path); code != cli.ExitOK || strings.Contains(output, "g1") {
+		t.Errorf("quarantine: code %d:\n%s", code, output)
+	}
+}
+
+// groupLoad locks keys of one group until it is stopped; no two clients hold a key, and its fences rise.
+type groupLoad struct {
+	keys               []string
+	mu                 sync.Mutex
+	holder             map[string]bool
+	fences             map[string]int64
+	granted, undecided atomic.Int64
+}
+
+func (l *groupLoad) run(t *testing.T, address string, seed int, stop <-chan struct{}) {
+	c := dial(t, address)
+	for n := seed; ; n++ {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		key := l.keys[n%len(l.keys)]
+		switch head := c.ask(t, "DLOCK %s 5000", key); {
+		case head == "$-1":
+		case strings.HasPrefix(head, "-NOQUORUM"), strings.HasPrefix(head, "-EXPIRED"):
+			l.undecided.Add(1)
+		case head != "*3":
+			t.Errorf("DLOCK %s: %s", key, head)
+			return
+		default:
+			reply := c.lines(t, 4)
+			fence, _ := strconv.ParseInt(strings.TrimPrefix(reply[3], ":"), 10, 64)
+			l.mu.Lock()
+			if l.holder[key] || fence <= l.fences[key] {
+				t.Errorf("%s: two holders (%v), or fence %d after %d", key, l.holder[key], fence, l.fences[key])
+			}
+			l.holder[key], l.fences[key] = true, fence
+			l.mu.Unlock()
+			l.granted.Add(1)
+			l.mu.Lock()
+			l.holder[key] = false
+			l.mu.Unlock()
+			c.ask(t, "DUNLOCK %s %s", key, reply[1])
+		}
+	}
+}
+
+func TestGroups_OneLosesItsQuorumUnderLoadAndTheOtherGoesOn(t *testing.T) {
+	groups := twoGroups(t)
+	path := mapFile(t, groups, 8191)
+	bootstrapFile(t, path)
+	o := operate(t, "--config", path)
+	o.await(t, "/readyz", http.StatusOK)
+	stop := make(chan struct{})
+	var clients sync.WaitGroup
+	loads := [2]*groupLoad{}
+	for i := range loads {
+		loads[i] = &groupLoad{holder: map[string]bool{}, fences: map[string]int64{}}
+		for n := range 4 {
+			loads[i].keys = append(loads[i].keys, keyOf(i, n))
+		}
+		for n := range 3 {
+			clients.Go(func() { loads[i].run(t, o.port, n, stop) })
+		}
+	}
+	defer clients.Wait()
+	defer close(stop)
+	grows := func(what string, n *atomic.Int64) {
+		t.Helper()
+		before := n.Load()
+		eventually(t, what, func() bool { return n.Load() > before+20 }, func() string { return fmt.Sprint(n.Load()) })
+	}
+	for range 2 {
+		grows("group 1 grants", &loads[0].granted)
+		grows("group 2 grants", &loads[1].granted)
+		groups[1][0].Kill()
+		groups[1][1].Kill()
+		o.await(t, "/readyz?group=g2", http.StatusServiceUnavailable)
+		grows("group 2 answers NOQUORUM", &loads[1].undecided)
+		grows("group 1 grants without group 2", &loads[0].granted)
+		if body := o.await(t, "/readyz", http.StatusOK); !strings.Contains(body, "group g2: 1 of 3 masters may vote") {
+			t.Errorf("/readyz: %s", body)
+		}
+		groups[1][0].Restart()
+		groups[1][1].Restart()
+		o.await(t, "/readyz?group=g2", http.StatusOK)
+	}
+	grows("group 2 grants again", &loads[1].granted)
+	if n := loads[0].undecided.Load(); n > 0 {
+		t.Errorf("%d requests of group 1 were not decided", n)
+	}
+}

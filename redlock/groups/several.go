@@ -1,0 +1,220 @@
+// Locks of keys in several groups: a part of the lock in each group, completed by redlock.Join.
+//
+// The parts are requested in the order of the groups, and all but the first one without a wait. If
+// one is refused, those before it are given back. A request that waits then waits until the key
+// that refused it is free, without taking it, and begins again. So no request waits while it holds
+// something, and of those that contend, the one that has come furthest is held up by none of them.
+
+package groups
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// errOneGroup is for options whose promise is about all keys together.
+var errOneGroup = errors.New("SHARED, FAIR and HOLD need all keys in one group of masters, and these belong to several; nothing was done: give them one hash tag, such as {order:7}:a and {order:7}:b")
+
+// several is one request for keys of several groups.
+type several struct {
+	router  *Router
+	request redlock.LockRequest   // with the token of all parts
+	parts   []redlock.LockRequest // in the order of the groups
+	done    redlock.LockDone
+	end     time.Duration // of the wait; before now without one
+
+	granted []redlock.Part
+
+	mu    sync.Mutex
+	waitN int    // how many waits there were so far
+	leave func() // of the last of them
+	left  bool
+}
+
+// split returns the keys by group, in ascending order of the groups.
+func split(r *Router, keys []redlock.Key) (parts [][]redlock.Key) {
+	byGroup := make([][]redlock.Key, len(r.groups))
+	for _, key := range keys {
+		i := r.indexOf(key)
+		byGroup[i] = append(byGroup[i], key)
+	}
+	return slices.DeleteFunc(byGroup, func(keys []redlock.Key) bool { return keys == nil })
+}
+
+// lockSeveral requests all parts. done is called exactly once.
+func lockSeveral(r *Router, q redlock.LockRequest, done redlock.LockDone) (leave func()) {
+	switch {
+	case q.Script != nil:
+		done(redlock.Grant{}, ErrSeveral)
+		return func() {}
+	case q.Mode != redlock.Exclusive || q.Fair || q.Hold != nil:
+		done(redlock.Grant{}, errOneGroup)
+		return func() {}
+	}
+	if q.Token == "" {
+		q.Token = redlock.NewToken()
+	}
+	s := &several{router: r, request: q, done: done, end: r.clock.Now() + q.Wait}
+	for _, keys := range split(r, append([]redlock.Key{q.Key}, q.More...)) {
+		part := q
+		part.Part, part.Key, part.More = true, keys[0], keys[1:]
+		s.parts = append(s.parts, part)
+	}
+	s.next()
+	return s.onLeave
+}
+
+// next requests the next part.
+func (s *several) next() {
+	n := len(s.granted)
+	if n == len(s.parts) {
+		redlock.Join(&s.request, s.granted, s.done)
+		return
+	}
+	part := s.parts[n]
+	locker := s.router.of(part.Key)
+	decided := func(g redlock.Grant, err error) { s.onPart(locker, g, err) }
+	if part.Wait = s.timeLeft(); n == 0 && part.Wait > 0 {
+		s.wait(func() func() { return locker.Wait(nil, part, decided) })
+		return
+	}
+	part.Wait, part.Owner = 0, nil
+	locker.Lock(nil, part, decided)
+}
+
+// timeLeft is how long the request may wait still.
+func (s *several) timeLeft() time.Duration { return s.end - s.router.clock.Now() }
+
+// wait starts a wait that ends when the client leaves.
+func (s *several) wait(start func() (leave func())) {
+	s.mu.Lock()
+	s.waitN++
+	number := s.waitN
+	s.mu.Unlock()
+	leave := start()
+	s.mu.Lock()
+	if number == s.waitN { // otherwise this wait is over, and another one runs
+		s.leave = leave
+	}
+	left := s.left
+	s.mu.Unlock()
+	if left {
+		leave() // harmless if it is over
+	}
+}
+
+// onLeave ends the wait of a client that has left.
+func (s *several) onLeave() {
+	s.mu.Lock()
+	s.left = true
+	leave := s.leave
+	s.mu.Unlock()
+	if leave != nil {
+		leave()
+	}
+}
+
+func (s *several) hasLeft() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.left
+}
+
+// onPart takes the outcome of a part.
+func (s *several) onPart(locker *redlock.Locker, g redlock.Grant, err error) {
+	refused := len(s.granted)
+	if err == nil {
+		s.granted = append(s.granted, redlock.Part{Leases: locker.Leases, Grant: g})
+		if !s.hasLeft() {
+			s.next()
+			return
+		}
+		err = redlock.ErrLeft
+	}
+	redlock.GiveBackParts(s.granted)
+	s.granted = nil
+	if refused > 0 && errors.Is(err, redlock.ErrHeld) && s.timeLeft() > 0 {
+		part := &s.parts[refused]
+		s.awaitFree(locker, append([]redlock.Key{part.Key}, part.More...))
+		return
+	}
+	s.done(redlock.Grant{}, err)
+}
+
+// awaitFree begins again once none of these keys is held by another token.
+func (s *several) awaitFree(locker *redlock.Locker, keys []redlock.Key) {
+	switch {
+	case s.hasLeft():
+		s.done(redlock.Grant{}, redlock.ErrLeft)
+		return
+	case len(keys) == 0:
+		s.next()
+		return
+	}
+	db := s.request.DB
+	locker.View(nil, db, keys[0], func(v redlock.View, err error) {
+		if err != nil {
+			s.done(redlock.Grant{}, err)
+			return
+		}
+		if v.Free || v.Kind == "string" && v.Value == s.request.Token {
+			s.awaitFree(locker, keys[1:])
+			return
+		}
+		await := redlock.AwaitRequest{DB: db, Key: keys[0], Timeout: max(s.timeLeft(), 0), Requester: s.request.Requester}
+		s.wait(func() func() { return locker.AwaitFree(await, s.onFree(locker, keys[1:])) })
+	})
+}
+
+// onFree goes on with the other keys of the part that was refused.
+func (s *several) onFree(locker *redlock.Locker, rest []redlock.Key) redlock.AwaitDone {
+	return func(free bool, err error) {
+		switch {
+		case err != nil:
+			s.done(redlock.Grant{}, err)
+		case !free && !s.hasLeft():
+			s.done(redlock.Grant{}, redlock.ErrHeld)
+		default:
+			s.awaitFree(locker, rest)
+		}
+	}
+}
+
+// extendSeveral extends in all groups. If the token does not hold all keys, some of them may last
+// longer now, which promises nothing.
+func extendSeveral(r *Router, b *redlock.Batch, q redlock.ExtendRequest, done redlock.ExtendDone) {
+	parts := split(r, append([]redlock.Key{q.Key}, q.More...))
+	var shortest redlock.Grant
+	notHeld := false
+	each := gather(len(parts), func(err error) {
+		switch {
+		case err != nil:
+			done(redlock.Grant{}, err)
+		case notHeld:
+			done(redlock.Grant{}, redlock.ErrNotHeld)
+		default:
+			shortest.Key, shortest.More = q.Key, q.More
+			done(shortest, nil)
+		}
+	})
+	for _, keys := range parts {
+		part := q
+		part.Key, part.More = keys[0], keys[1:]
+		r.of(part.Key).Extend(b, part, func(g redlock.Grant, err error) {
+			absent := errors.Is(err, redlock.ErrNotHeld)
+			if absent {
+				err = nil
+			}
+			each(func() {
+				notHeld = notHeld || absent
+				if err == nil && !absent && (shortest.Key == "" || g.Until() < shortest.Until()) {
+					shortest = g
+				}
+			}, err)
+		})
+	}
+}

@@ -1,0 +1,73 @@
+package redlock
+
+// joint_test.go: one lock of keys of two groups of masters, and who may vote about a slot.
+
+import (
+	"testing"
+	"time"
+
+	"redlockd/pool"
+)
+
+// slotted has a daemon serve some slots of a group.
+func slotted(slots string) trait {
+	return func(_ *daemon, o *pool.Options) { o.Slots = slots }
+}
+
+// Rule: slots. Two daemons with different maps would serve one key in two groups.
+func TestAdmission_ADaemonWithAnotherMapGetsNoQuorum(t *testing.T) {
+	t.Parallel()
+	low, high := newCluster(t, 3, long), newCluster(t, 3, long)
+	one := low.daemon(slotted("0-8191"))
+	high.daemon(slotted("8192-16383"))
+	other := high.startDaemon(slotted("0-8191"))
+	other.idle()
+	g := one.take("k", time.Minute)
+	if h, err := other.lockAs("k", "token-of-a-caller", time.Minute); err == nil {
+		t.Fatalf("two tokens hold %q: %s for %v in one group, and one for %v in the other", "k", g.Token.ShortHash(), g.Validity(), h.Validity())
+	}
+	keptOut(t, other, 0, "slots is 0-8191 here and 8192-16383 there")
+}
+
+// Rule: joint-fence. The fence of both is that of the group whose registers are ahead. Without a
+// further seal, the next lock of the other group's key would have a smaller one.
+func TestJoint_TheFenceIsBelowThoseOfLaterLocksInEachGroup(t *testing.T) {
+	t.Parallel()
+	clusters := [2]*cluster{newCluster(t, 3, long), newCluster(t, 3, long)}
+	var daemons [2]*daemon
+	var last [2]Fence
+	for i, c := range clusters {
+		daemons[i] = c.daemon()
+		last[i] = rises(t, daemons[i], 0)
+	}
+	far := time.Now().Add(200 * time.Millisecond).UnixMicro()
+	for i := range 3 {
+		clusters[1].raise(i, far)
+	}
+	last[1] = rises(t, daemons[1], last[1]) // it sees the registers now
+	request := LockRequest{Key: "k", TTL: long, Token: "token-of-the-whole", Part: true}
+	parts := make([]Part, 2)
+	for i, d := range daemons {
+		answer := receive(t, d.request(request))
+		if answer.err != nil {
+			t.Fatal(answer.err)
+		}
+		parts[i] = Part{Leases: d.Leases, Grant: answer.grant}
+	}
+	answers := make(chan lockAnswer, 1)
+	Join(&LockRequest{Key: "k", TTL: long, Token: request.Token}, parts, func(g Grant, err error) { answers <- lockAnswer{g, err} })
+	both := receive(t, answers)
+	if both.err != nil {
+		t.Fatal(both.err)
+	}
+	if low := parts[0].Grant.Until(); both.grant.Until() > low {
+		t.Errorf("it is valid until %v, and a part until %v", both.grant.Until(), low)
+	}
+	for i, d := range daemons {
+		if both.grant.Fence <= last[i] {
+			t.Errorf("fence %d was given after %d in group %d", both.grant.Fence, last[i], i)
+		}
+		d.free("k", request.Token)
+		rises(t, d, both.grant.Fence)
+	}
+}

@@ -1,0 +1,171 @@
+package sim
+
+// spanning is a client of two groups of masters: it locks one key, or two at once, which may
+// belong to both groups.
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"redlockd/redlock"
+)
+
+// groupScenarios have two groups of masters.
+func groupScenarios() []*Scenario {
+	two := func(name string, change func(*Scenario)) *Scenario {
+		return base(name, func(s *Scenario) {
+			s.Groups, s.Keys = true, 4
+			s.Clients = []ClientGroup{{8, newSpanning}}
+			change(s)
+		})
+	}
+	return []*Scenario{
+		two("groups", func(s *Scenario) {
+			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, partition}, {time.Second, stop}}
+			s.ClockSpread = 20 * time.Millisecond // the fences of two groups differ by as much
+		}),
+		two("groupdeaths", func(s *Scenario) {
+			s.Faults = []fault{{500 * time.Millisecond, die}, {700 * time.Millisecond, stop}, {time.Second, cut}}
+		}),
+		two("groupmemory", func(s *Scenario) {
+			s.Length = 16 * time.Second
+			s.Faults = []fault{{300 * time.Millisecond, remember}, {300 * time.Millisecond, restart}, {300 * time.Millisecond, flushSometimes}, {2 * time.Second, cut}}
+		}),
+		two("maps", func(s *Scenario) { s.OtherMap = true }),
+	}
+}
+
+type spanning struct {
+	baseClient
+	keys  []string
+	token redlock.Token // "" = holds nothing
+}
+
+func newSpanning(w *World, index int) client {
+	return &spanning{baseClient: baseClient{world: w, index: index}}
+}
+
+func (c *spanning) lost(d *daemon) {
+	if c.daemon != d {
+		return
+	}
+	c.daemon = nil
+	c.pending++
+	for _, key := range c.keys {
+		t := c.world.checker().token(key, string(c.token))
+		t.unsure, t.acquiring, t.releases = c.world.checker().tick(), 0, 0
+	}
+	c.token = ""
+	c.world.soon(c, time.Millisecond, 20*time.Millisecond)
+}
+
+func (c *spanning) act() {
+	w := c.world
+	d := w.anyDaemon()
+	switch {
+	case c.busy(), w.calm && c.token == "":
+	case d == nil:
+		w.soon(c, time.Millisecond, 10*time.Millisecond)
+	case c.token == "":
+		c.acquire(d)
+	default:
+		c.release(d)
+	}
+}
+
+// acquire requests one key or two; half of the requests wait.
+func (c *spanning) acquire(d *daemon) {
+	w := c.world
+	c.keys = []string{w.anyKey()}
+	if other := w.anyKey(); other != c.keys[0] {
+		c.keys = append(c.keys, other)
+	}
+	c.token = d.token()
+	before := make([]int64, len(c.keys))
+	for i, key := range c.keys {
+		before[i] = w.checker().beforeAcquire(key, redlock.Exclusive, "")
+		t := w.checker().token(key, string(c.token))
+		t.acquiring, t.acquires, t.chosenAt = 1, 1, w.now
+	}
+	r := redlock.LockRequest{Key: redlock.Key(c.keys[0]), TTL: w.between(w.Scenario.MinTTL, w.Scenario.MaxTTL).Truncate(time.Millisecond), Token: c.token}
+	for _, key := range c.keys[1:] {
+		r.More = append(r.More, redlock.Key(key))
+	}
+	if w.chance(2) {
+		r.Wait = w.between(10*time.Millisecond, 300*time.Millisecond)
+	}
+	w.trace.note(c.keys[0], "client %d sends daemon %d an acquire of %q with %s, ttl %v, wait %v", c.index, d.index, c.keys, abbreviate(string(c.token)), r.TTL, r.Wait)
+	c.call(d, func(turn int) {
+		done := func(g redlock.Grant, err error) {
+			if c.answered(d, turn) {
+				c.onAnswer(d, g, err, before)
+			}
+		}
+		if r.Wait > 0 {
+			d.router.Wait(nil, r, done)
+			return
+		}
+		d.router.Lock(nil, r, done)
+	})
+}
+
+func (c *spanning) onAnswer(d *daemon, g redlock.Grant, err error, before []int64) {
+	w := c.world
+	for _, key := range c.keys {
+		w.checker().token(key, string(c.token)).acquiring = 0
+	}
+	if err != nil {
+		w.trace.note(c.keys[0], "client %d receives from daemon %d: %v", c.index, d.index, err)
+		for _, key := range c.keys {
+			if !errors.Is(err, redlock.ErrHeld) {
+				w.checker().token(key, string(c.token)).unsure = w.checker().tick()
+			}
+		}
+		c.token = ""
+		w.soon(c, 0, w.Scenario.think())
+		return
+	}
+	until := d.clock.world(d.clock.Now() + g.Validity())
+	for i, key := range c.keys {
+		w.checker().granted(d, key, string(g.Token), int64(g.Fence), before[i], until)
+	}
+	left := until - w.now
+	if !w.chance(6) {
+		left /= 20
+	}
+	w.soon(c, 0, left)
+}
+
+// release releases all keys through any daemon.
+func (c *spanning) release(d *daemon) {
+	w, token, open := c.world, c.token, len(c.keys)
+	type asked struct {
+		sole  bool
+		until time.Duration
+		since int64
+	}
+	all := make([]asked, len(c.keys))
+	for i, key := range c.keys {
+		if t := w.checker().token(key, string(token)); t.daemon != d {
+			t.shared = true
+		}
+		all[i].sole, all[i].until, all[i].since = w.checker().releasing(key, string(token))
+	}
+	c.call(d, func(turn int) {
+		for i, key := range c.keys {
+			d.router.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token}, func(released bool, err error) {
+				if turn != c.pending || c.daemon == nil || d.dead {
+					return
+				}
+				w.checker().released(key, string(token), released, err != nil, all[i].sole, all[i].until, all[i].since)
+				if open--; open == 0 && c.answered(d, turn) {
+					c.token = ""
+					w.soon(c, 0, w.Scenario.think())
+				}
+			})
+		}
+	})
+}
+
+func (c *spanning) String() string { return fmt.Sprintf("client %d, of %q", c.index, c.keys) }
