@@ -18,7 +18,8 @@ type fakeEvents struct {
 	commands.Inspect
 
 	mu       sync.Mutex
-	received map[int]func(redlock.Event)
+	received map[int]func(redlock.Event) // by database: the latest listener
+	latest   map[int]int                 // by database: its number
 	began    int
 }
 
@@ -26,11 +27,17 @@ func (f *fakeEvents) Listen(db int, received func(redlock.Event)) func() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.began++
-	f.received[db] = received
+	number := f.began
+	if f.latest == nil {
+		f.latest = map[int]int{}
+	}
+	f.received[db], f.latest[db] = received, number
 	return func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		delete(f.received, db)
+		if f.latest[db] == number {
+			delete(f.received, db)
+		}
 	}
 }
 

@@ -54,6 +54,12 @@ func TestCLUSTER_ShowsWhereEachSlotIsAtHome(t *testing.T) {
 		< []
 		> CLUSTER COUNTKEYSINSLOT 16384
 		< -ERR Invalid slot
+		> CLUSTER REPLICAS another
+		< -ERR Unknown node another
+		> CLUSTER GETKEYSINSLOT 16384 1
+		< -ERR Invalid slot or number of keys
+		> CLUSTER GETKEYSINSLOT 1 -1
+		< -ERR Invalid slot or number of keys
 		> CLUSTER GETKEYSINSLOT 1 x
 		< -ERR value is not an integer or out of range
 		> CLUSTER FAILOVER

@@ -22,6 +22,8 @@ func FuzzDispatch(f *testing.F) {
 		"AUTH\x00x\nAUTH\x00y\nAUTH\x00z\nPING", "SELECT\x0099999999999\nSELECT\x00-1\nSELECT\x003",
 		"SUBSCRIBE\x00a\x00b\nPING\nGET\x00a\nUNSUBSCRIBE\nRESET\nQUIT", "CLIENT\x00REPLY\x00SKIP\nPING\nCLIENT\x00LIST\nCLIENT\x00KILL\x00ID\x001",
 		"COMMAND\x00DOCS\x00dlock\nCOMMAND\x00INFO\nINFO\x00everything\nCONFIG\x00GET\x00*\nHELLO\x004\nHELLO\x00x",
+		"AUTH\x00pw\nDLOCK\x00k\x001000\x00REENTRANT\x00TOKEN\x00owner-of-a\x00DELAY\x005\nDUNLOCK\x00k\x00owner-of-a\x00REENTRANT\nDUNLOCK\x00k\x00owner-of-a\x00KEEP\x005\nDMETA\x00k\x00owner-of-a\x00text\nDMLOCK\x001000\x002\x00a\x00b\x00FAIR\x00DELAY\x009223372036854775808",
+		"AUTH\x00pw\nCOMMAND\x00GETKEYS\x00EVAL\x00s\x00-1\nCOMMAND\x00GETKEYS\x00EVAL\x00s\x009223372036854775807\x00k\nCOMMAND\x00GETKEYSANDFLAGS\x00MSETEX\x002\x00a\x00b\nCOMMAND\x00GETKEYS\x00COMMAND\x00GETKEYS\x00GET\x00k\nCLUSTER\x00GETKEYSINSLOT\x0016384\x00-1\nCLUSTER\x00REPLICAS\x00x",
 		"\x00\n\nDLOCK\x00\x001\nDLOCK\x00redlockd:x\x00100\n\xff\xfe\x00\r",
 	} {
 		f.Add([]byte(seed))
@@ -34,7 +36,7 @@ func FuzzDispatch(f *testing.F) {
 		at := time.Now()
 		users.Now = func() time.Time { return at }
 		masters := &refusing{}
-		table := newTable(commands.Deps{Locks: masters, IDs: masters, Works: masters, Users: users})
+		table := newTable(commands.Deps{Locks: masters, IDs: masters, Works: masters, Users: users, Cluster: division})
 		client := &commands.Client{ID: 1, Host: "10.0.0.1", Addr: "10.0.0.1:1", Proto: 2}
 		for i, line := range strings.Split(string(data), "\n") {
 			if i == 64 || client.Closing {

@@ -15,7 +15,7 @@ import (
 // level that has just ended by itself counts as the one that was left.
 func (d *Deps) LeaveLevel(client *Client, at redlock.Lease, done func(left int64, err error)) {
 	d.Inspect.ReadLock(at.DB, at.Key, func(v redlock.LockView, err error) {
-		levels, undecided := v.Levels(at.Token)
+		levels, count, undecided := v.Levels(at.Token)
 		switch {
 		case err == nil && len(levels) == 0:
 			err = undecided
@@ -27,7 +27,7 @@ func (d *Deps) LeaveLevel(client *Client, at redlock.Lease, done func(left int64
 			done(0, err)
 			return
 		}
-		left := int64(len(levels) - 1 + v.Count - len(v.Holders))
+		left := int64(count - 1)
 		slices.Reverse(levels)
 		first := levels[max(0, slices.IndexFunc(levels, func(h redlock.Holder) bool { return h.Confirmed }))]
 		request := redlock.UnlockRequest{DB: at.DB, Key: at.Key, Token: first.Token}

@@ -93,6 +93,22 @@ func TestDUNLOCK_REENTRANTReleasesTheLevelThatEndsFirst(t *testing.T) {
 	}
 }
 
+// The masters list at most so many levels, and count all.
+func TestReentrant_CountsLevelsThatAreNotListed(t *testing.T) {
+	c, _, inspect := reentrant(t, levelOne, levelTwo)
+	inspect.view.Count = 2000
+	c.transcript(`
+		> HGET k owner-of-a
+		< "2000"
+		> HGET k owner-of-b
+		< nil
+		> HEXISTS k owner-of-b
+		< :0
+		> DUNLOCK k owner-of-a REENTRANT
+		< :1999
+	`)
+}
+
 func TestDUNLOCK_REENTRANTPrefersLevelsThatAQuorumShows(t *testing.T) {
 	c, _, inspect := reentrant(t, levelOne, levelTwo)
 	inspect.view.Holders[1].Confirmed = false

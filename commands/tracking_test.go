@@ -290,6 +290,14 @@ func TestTracking_BroadcastsTheKeysOfEvents(t *testing.T) {
 	if got := c.say("CLIENT TRACKINGINFO"); got != `{"flags" ["on" "bcast"] "redirect" :0 "prefixes" ["user:" "order:"]}` {
 		t.Error(got)
 	}
+	c.transcript(`
+		> CLIENT TRACKING ON BCAST PREFIX us
+		< -ERR Prefix 'us' overlaps with an existing prefix 'user:'. Prefixes for a single client must not overlap.
+		> CLIENT TRACKING ON BCAST PREFIX job:
+		< +OK
+		> CLIENT TRACKINGINFO
+		< {"flags" ["on" "bcast"] "redirect" :0 "prefixes" ["user:" "order:" "job:"]}
+	`)
 	c.say("GET held")
 	f.granted(0, "user:1")
 	f.granted(0, "another")
@@ -297,7 +305,17 @@ func TestTracking_BroadcastsTheKeysOfEvents(t *testing.T) {
 	if got := received(); got != `>"invalidate" ["user:1"] >"invalidate" ["order:2"]` || len(f.tracked) != 0 {
 		t.Errorf("received %s", got)
 	}
-	c.say("CLIENT TRACKING OFF")
+	c.transcript(`
+		> CLIENT TRACKING ON BCAST
+		< +OK
+		> CLIENT TRACKINGINFO
+		< {"flags" ["on" "bcast"] "redirect" :0 "prefixes" [""]}
+	`)
+	f.granted(0, "another")
+	if got := received(); got != `>"invalidate" ["another"]` {
+		t.Errorf("received %s", got)
+	}
+	c.say("CLIENT TRACKING OFF BCAST")
 	f.granted(0, "user:1")
 	if got := received(); got != "" || len(f.databases()) != 0 {
 		t.Errorf("received %s after the end", got)
@@ -314,7 +332,7 @@ func TestTracking_RefusesWhatContradictsItself(t *testing.T) {
 		< {"flags" ["off"] "redirect" :-1 "prefixes" []}
 		> CLIENT TRACKING perhaps
 		< -ERR syntax error
-		> CLIENT TRACKING OFF OPTIN
+		> CLIENT TRACKING OFF perhaps
 		< -ERR syntax error
 		> CLIENT TRACKING ON PREFIX
 		< -ERR syntax error
@@ -329,7 +347,15 @@ func TestTracking_RefusesWhatContradictsItself(t *testing.T) {
 		> CLIENT TRACKING ON BCAST NOLOOP
 		< -ERR NOLOOP is not served with BCAST: events do not name the connection that caused them
 		> CLIENT TRACKING ON REDIRECT x
+		< -ERR value is not an integer or out of range
+		> CLIENT TRACKING ON REDIRECT 1 REDIRECT 2
 		< -ERR A client can only redirect to a single other client
+		> CLIENT TRACKING ON REDIRECT 0
+		< -ERR The client ID you want redirect to does not exist
+		> CLIENT GETREDIR
+		< :-1
+		> CLIENT TRACKING ON
+		< +OK
 		> CLIENT TRACKING ON OPTIN
 		< +OK
 		> CLIENT CACHING NO

@@ -41,11 +41,14 @@ func TestLoad_RefusesAnAddressToWhichNoClientCanConnect(t *testing.T) {
 
 func TestLoad_ChecksKeyPrefixes(t *testing.T) {
 	for _, c := range []struct{ own, all, says string }{
-		{"ordres:", "jobs:,orders:", `key-prefix = ordres: (from --key-prefix): is none of key-prefixes; allowed: 0 to 64 bytes without blanks and control characters; the nearest one is "orders:"`},
+		{"ordres:", "jobs:,orders:", `key-prefix = ordres: (from --key-prefix): is none of key-prefixes; allowed: 0 to 64 bytes without blanks and control characters, not redlockd: or a beginning of it; the nearest one is "orders:"`},
 		{"a:", "a:,a:b:", `has "a:b:", which begins with "a:"`},
-		{"a:", "a:,a:", `has "a:", which begins with "a:"`},
+		{"a:", "a:,a:", `has "a:" twice`},
 		{"a:", "a:,", `has "a:", which begins with ""`},
 		{"a:", "a:,b c", "holds a blank"},
+		{"redlockd:", "redlockd:", `has "redlockd:": a lock would get the name of a key of redlockd's own`},
+		{"a:", "a:,redlockd:b:", `has "redlockd:b:"`},
+		{"a:", "a:,redlock", `has "redlock"`},
 		{"a:", "a:," + strings.Repeat("x", maxKeyPrefix+1), "has 65 bytes"},
 	} {
 		wantRefused(t, []string{"--key-prefix", c.own, "--key-prefixes", c.all}, nil, c.says)

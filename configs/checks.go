@@ -156,9 +156,15 @@ func checkKeyPrefix(c *Config) error {
 	return refuse(true, "is none of key-prefixes", fmt.Sprintf("the nearest one is %q", nearest(c.KeyPrefix, c.KeyPrefixes)))
 }
 
+// ownKeys begins the names of the keys that a group without a key prefix has, and of the one that
+// all groups share.
+const ownKeys = "redlockd:"
+
 func checkPrefix(prefix string) error {
 	return cmp.Or(refuse(len(prefix) > maxKeyPrefix, fmt.Sprintf("has %d bytes, too many", len(prefix))),
-		refuse(hasBlank(prefix), "holds a blank or a control character"))
+		refuse(hasBlank(prefix), "holds a blank or a control character"),
+		refuse(prefix != "" && (strings.HasPrefix(prefix, ownKeys) || strings.HasPrefix(ownKeys, prefix)),
+			fmt.Sprintf("has %q: a lock would get the name of a key of redlockd's own, which begin with %s", prefix, ownKeys)))
 }
 
 // checkKeyPrefixes: a key of one prefix must not be one of another prefix, too. The empty one comes
@@ -173,7 +179,7 @@ func checkKeyPrefixes(c *Config) error {
 		}
 		for j, other := range c.KeyPrefixes {
 			if i != j && strings.HasPrefix(prefix, other) && (other != "" || j > 0 || prefix == "") {
-				return refuse(true, fmt.Sprintf("has %q, which begins with %q", prefix, other))
+				return cmp.Or(refuse(prefix == other, fmt.Sprintf("has %q twice", prefix)), refuse(true, fmt.Sprintf("has %q, which begins with %q", prefix, other)))
 			}
 		}
 	}

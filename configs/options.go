@@ -56,7 +56,7 @@ func groups(c *Config) []group {
 			{"embedded", "5", "or masters inside this process, for trying out only", "leave it out, or leave --masters out", integer(&c.Embedded, 3, 9).allows("3, 5, 7 or 9, and only without masters").checked(checkEmbedded)},
 			{"group", "default", "group; keys", "use the same short name in all daemons of these masters", groupName(c)},
 			{"key-prefix", "", "", "use a short one such as locks:",
-				text(&c.KeyPrefix, "TEXT", fmt.Sprintf("0 to %d bytes without blanks and control characters", maxKeyPrefix)).checked(checkKeyPrefix)},
+				text(&c.KeyPrefix, "TEXT", fmt.Sprintf("0 to %d bytes without blanks and control characters, not %s or a beginning of it", maxKeyPrefix, ownKeys)).checked(checkKeyPrefix)},
 			{"key-prefixes", "", "", "list the key prefixes of all daemons of the group, the same in all of them, for example orders:,jobs:",
 				list(&c.KeyPrefixes, "LIST", ",", fmt.Sprintf("at most %d key prefixes, of which none begins with another one; no text before the first comma is the empty one", maxPrefixes), splitCommas).checked(checkKeyPrefixes)},
 			{"databases", "16", "", "match what the masters have (CONFIG GET databases)", integer(&c.Databases, 1, 256)},

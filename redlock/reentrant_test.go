@@ -171,10 +171,10 @@ func TestReentrant_TheViewShowsTheLevels(t *testing.T) {
 	d.get(level(ownerA))
 	d.idle()
 	v := d.see("k")
-	levels, err := v.Levels(ownerA)
-	none, err2 := v.Levels(ownerB)
-	if len(levels) != 2 || len(none) != 0 || err != nil || err2 != nil || v.ModeWord() != "reentrant" {
-		t.Errorf("%d levels, %d of another owner, %v, %v, mode %s", len(levels), len(none), err, err2, v.ModeWord())
+	levels, count, err := v.Levels(ownerA)
+	none, count2, err2 := v.Levels(ownerB)
+	if len(levels) != 2 || count != 2 || len(none) != 0 || count2 != 0 || err != nil || err2 != nil || v.ModeWord() != "reentrant" {
+		t.Errorf("%d of %d levels, %d of %d of another owner, %v, %v, mode %s", len(levels), count, len(none), count2, err, err2, v.ModeWord())
 	}
 	for i := range 2 {
 		c.servers[i].Kill()

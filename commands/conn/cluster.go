@@ -47,17 +47,17 @@ func (n clusterNode) row() *commands.Command {
 	slot, node := arg.Integer("slot"), arg.Text("node-id")
 	row := commands.Connection("cluster", commands.AtLeast(2), "Shows the daemons as a Redis Cluster (--cluster-announce).", nil)
 	row.Parts = []*commands.Command{
-		part("countkeysinslot", commands.Exactly(3), "Always 0: the daemon keeps no keys.", ofSlot(commands.Int(0)), slot),
-		part("getkeysinslot", commands.Exactly(4), "Always empty: the daemon keeps no keys.", ofSlot(commands.Array()), slot, arg.Integer("count")),
+		part("countkeysinslot", commands.Exactly(3), "Always 0: the daemon keeps no keys.", ofSlot(commands.Int(0), "Invalid slot"), slot),
+		part("getkeysinslot", commands.Exactly(4), "Always empty: the daemon keeps no keys.", ofSlot(commands.Array(), "Invalid slot or number of keys"), slot, arg.Integer("count")),
 		part("info", commands.Exactly(2), "The state of the cluster, which is always ok.", n.info),
 		part("keyslot", commands.Exactly(3), "The slot of a name.", func(c *commands.Call) error { return c.Reply(commands.Int(int64(slots.Of(c.Args[2])))) }, arg.Text("key")),
 		part("links", commands.Exactly(2), "Always empty: daemons are not connected with one another.", none),
 		part("myid", commands.Exactly(2), "The id of this daemon, which follows from its address.", own),
 		part("myshardid", commands.Exactly(2), "The id of this daemon.", own),
 		part("nodes", commands.Exactly(2), "The daemons, with the slots in which each is at home.", n.nodes),
-		part("replicas", commands.Exactly(3), "Always empty: there are no replicas.", none, node),
+		part("replicas", commands.Exactly(3), "Always empty: there are no replicas.", n.replicas, node),
 		part("shards", commands.Exactly(2), "The daemons, with the slots in which each is at home.", n.shards),
-		part("slaves", commands.Exactly(3), "Always empty: there are no replicas.", none, node),
+		part("slaves", commands.Exactly(3), "Always empty: there are no replicas.", n.replicas, node),
 		part("slots", commands.Exactly(2), "Ranges of slots, each with the daemon that is at home there.", n.slots),
 	}
 	return row
@@ -77,18 +77,28 @@ func endpoint(address string) (host string, port int64) {
 }
 
 // ofSlot checks the slot, and the number behind it if there is one.
-func ofSlot(reply commands.Reply) commands.Handler {
+func ofSlot(reply commands.Reply, invalid commands.RedisText) commands.Handler {
 	return func(c *commands.Call) error {
+		var last int64
 		for _, word := range c.Args[2:] {
-			if _, ok := arg.ParseInteger(word); !ok {
+			n, ok := arg.ParseInteger(word)
+			if !ok {
 				return commands.RedisText("value is not an integer or out of range")
 			}
+			last = n
 		}
-		if slot, _ := arg.ParseInteger(c.Args[2]); slot < 0 || slot >= slots.Count {
-			return commands.RedisText("Invalid slot")
+		if slot, _ := arg.ParseInteger(c.Args[2]); slot < 0 || slot >= slots.Count || last < 0 {
+			return invalid
 		}
 		return c.Reply(reply)
 	}
+}
+
+func (n clusterNode) replicas(c *commands.Call) error {
+	if !slices.ContainsFunc(n().Daemons, func(daemon string) bool { return nodeID(daemon) == c.Args[2] }) {
+		return commands.RedisText("Unknown node " + c.Args[2])
+	}
+	return c.Reply(commands.Array())
 }
 
 func (n clusterNode) slots(c *commands.Call) error {

@@ -22,6 +22,8 @@ const invalidateChannel = "__redis__:invalidate"
 // maxPrefixes bounds the prefixes of a connection: every event is compared with all of them.
 const maxPrefixes = 64
 
+var errNoTarget = commands.RedisText("The client ID you want redirect to does not exist")
+
 // trackingWish is what the options of CLIENT TRACKING ON request.
 type trackingWish struct {
 	optIn, optOut, broadcast, noLoop bool
@@ -47,19 +49,44 @@ func readTracking(words []string) (w trackingWish, err error) {
 		case arg.IsWord(words[i], "REDIRECT") && more:
 			i++
 			id, ok := arg.ParseInteger(words[i])
-			if !ok || w.redirect != 0 {
+			switch {
+			case !ok:
+				return w, commands.RedisText("value is not an integer or out of range")
+			case w.redirect != 0:
 				return w, commands.RedisText("A client can only redirect to a single other client")
+			case id == 0: // here it means "none"
+				return w, errNoTarget
 			}
 			w.redirect = id
 		default:
 			return w, commands.RedisText("syntax error")
 		}
 	}
-	return w, w.check()
+	return w, nil
 }
 
-// check refuses what contradicts itself, with the texts of Redis.
-func (w *trackingWish) check() error {
+// add puts the wish beside the tracking that is on, with the texts of Redis. BCAST adds prefixes to
+// the former ones: without them the client would miss invalidations.
+func (w *trackingWish) add(former *commands.Tracking) error {
+	existing := 0
+	switch {
+	case former == nil:
+	case former.Broadcast != w.broadcast:
+		return commands.RedisText("You can't switch BCAST mode on/off before disabling tracking for this client, and then re-enabling it with a different mode.")
+	case former.OptIn && w.optOut, former.OptOut && w.optIn:
+		return commands.RedisText("You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then re-enabling it with a different mode.")
+	case w.prefixes != nil:
+		existing = len(former.Prefixes)
+		w.prefixes = slices.Concat(former.Prefixes, w.prefixes)
+	}
+	if w.broadcast && w.prefixes == nil {
+		w.prefixes = []string{""} // all keys
+	}
+	return w.check(existing)
+}
+
+// check refuses what contradicts itself. So many of the prefixes are former ones.
+func (w *trackingWish) check(existing int) error {
 	switch {
 	case w.optIn && w.optOut:
 		return commands.RedisText("You can't specify both OPTIN mode and OPTOUT mode")
@@ -76,9 +103,10 @@ func (w *trackingWish) check() error {
 		if len(one) > maxChannelBytes {
 			return fmt.Errorf("prefix of %d bytes, allowed are 0 to %d", len(one), maxChannelBytes)
 		}
-		for _, other := range w.prefixes[:i] {
+		for j, other := range w.prefixes[:i] {
 			if strings.HasPrefix(one, other) || strings.HasPrefix(other, one) {
-				return commands.RedisText("Prefix '" + one + "' overlaps with another provided prefix '" + other + "'. Prefixes for a single client must not overlap.")
+				whose := map[bool]string{true: "an existing", false: "another provided"}[j < existing]
+				return commands.RedisText("Prefix '" + one + "' overlaps with " + whose + " prefix '" + other + "'. Prefixes for a single client must not overlap.")
 			}
 		}
 	}
@@ -87,27 +115,20 @@ func (w *trackingWish) check() error {
 
 // clientTracking is a barrier: nothing of this connection is under way.
 func (h *handlers) clientTracking(c *commands.Call) error {
-	if arg.IsWord(c.Args[2], "OFF") && len(c.Args) == 3 {
+	wish, err := readTracking(c.Args[3:])
+	switch {
+	case err != nil:
+		return err
+	case arg.IsWord(c.Args[2], "OFF"): // libraries repeat the options with it
 		endTracking(c.Client)
 		return c.Reply(commands.OK)
-	}
-	if !arg.IsWord(c.Args[2], "ON") {
+	case !arg.IsWord(c.Args[2], "ON"):
 		return commands.RedisText("syntax error")
-	}
-	wish, err := readTracking(c.Args[3:])
-	if err != nil {
-		return err
-	}
-	if h.deps.Inspect == nil {
+	case h.deps.Inspect == nil:
 		return errors.New("CLIENT TRACKING is not served by this daemon")
 	}
-	if former := c.Client.Tracking; former != nil {
-		switch {
-		case former.Broadcast != wish.broadcast:
-			return commands.RedisText("You can't switch BCAST mode on/off before disabling tracking for this client, and then re-enabling it with a different mode.")
-		case former.OptIn != wish.optIn || former.OptOut != wish.optOut:
-			return commands.RedisText("You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then re-enabling it with a different mode.")
-		}
+	if err := wish.add(c.Client.Tracking); err != nil {
+		return err
 	}
 	if wish.broadcast && !c.May(access.CategoryEvents) {
 		return c.Reply(commands.Error("NOPERM", "this user has no permissions to track keys that it does not read (category events): leave BCAST out"))
@@ -128,7 +149,7 @@ func (h *handlers) startTracking(c *commands.Call, wish trackingWish) error {
 	if wish.redirect != 0 && wish.redirect != client.ID {
 		target := h.redirectTarget(c, wish.redirect)
 		if target == nil {
-			return commands.RedisText("The client ID you want redirect to does not exist")
+			return errNoTarget
 		}
 		push = target.Push
 		t.OnEnd(target.OnClose.Add(func(error) { t.BreakRedirect(client) }))
@@ -186,7 +207,7 @@ func (h *handlers) broadcast(client *commands.Client, t *commands.Tracking) (end
 		}
 		key := string(e.Key)
 		starts := func(prefix string) bool { return strings.HasPrefix(key, prefix) }
-		if e.Kind == redlock.EventWanted || t.Prefixes != nil && !slices.ContainsFunc(t.Prefixes, starts) {
+		if e.Kind == redlock.EventWanted || !slices.ContainsFunc(t.Prefixes, starts) {
 			return
 		}
 		if who := h.deps.Users.Find(user); who.May(access.CategoryEvents) && who.MayUse(key) {

@@ -183,7 +183,7 @@ func (h *handlers) extendLevels(at redlock.Lease, ttl time.Duration, done func(h
 		if owner == "" && len(v.Holders) > 0 {
 			owner = redlock.OwnerOf(v.Holders[0].Token)
 		}
-		levels, undecided := v.Levels(owner)
+		levels, _, undecided := v.Levels(owner)
 		if err != nil || len(levels) == 0 {
 			done(false, cmp.Or(err, undecided))
 			return
@@ -245,12 +245,12 @@ func (h *handlers) levels(show func(count int) commands.Reply) commands.Handler 
 			return err
 		}
 		h.deps.Inspect.ReadLock(c.Client.DB, key, func(v redlock.LockView, err error) {
-			levels, undecided := v.Levels(redlock.Token(c.Args[2]))
+			_, count, undecided := v.Levels(redlock.Token(c.Args[2]))
 			if err = cmp.Or(err, undecided); err != nil {
 				c.Reply(commands.Failure(err))
 				return
 			}
-			c.Reply(show(len(levels)))
+			c.Reply(show(count))
 		})
 		return nil
 	}

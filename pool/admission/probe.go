@@ -91,6 +91,9 @@ const clusterNode = "; a node of a Redis Cluster may lose a lock when a replica 
 
 // checkFitness refuses servers on which a lock could silently disappear.
 func checkFitness(info string) error {
+	if wire.InfoField(info, "redlockd_version") != "" {
+		return Unfitf("is a redlockd: masters are the Redis or Valkey servers that keep its locks; list those, and not the address of a daemon")
+	}
 	if !atLeast(wire.InfoField(info, "redis_version"), 6, 2) { // every Valkey reports 7.2.4 here
 		return Unfitf("version %s: Redis 6.2 or later, or Valkey 7.2 or later, is needed", versionOf(info))
 	}

@@ -47,6 +47,7 @@ func TestProbe_RefusesServersOnWhichALockCouldDisappearAndSaysWhy(t *testing.T) 
 		{"redis_version:7.0.15", "redis_version:5.0.7", "6.2 or later"},
 		{"redis_version:7.0.15\r\n", "", "version "},
 		{"redis_version:7.0.15", "redis_version:seven", "version seven"},
+		{"redis_version:7.0.15", "redis_version:8.4.0\r\nredlockd_version:1.0.0", "is a redlockd"},
 		{"redis_mode:standalone", "redis_mode:cluster", "cluster mode"},
 		{"redis_mode:standalone", "redis_mode:sentinel", "sentinel mode"},
 		{"role:master", "role:slave", "is a slave"},

@@ -154,7 +154,7 @@ func (f *fleet) ready(name string) (status int, why string) {
 }
 
 // onMasters is a job that runs do once for each group that the command line is about, without
-// serving.
+// serving. If a signal ends it, what it wrote stays.
 func onMasters(stderr io.Writer, do func(context.Context, pool.Options, cli.CommandLine, io.Writer) error) cli.Job {
 	return func(ctx context.Context, config configs.Config, command cli.CommandLine, out io.Writer) error {
 		all, err := groupsOf(config, command)
@@ -174,7 +174,11 @@ func onMasters(stderr io.Writer, do func(context.Context, pool.Options, cli.Comm
 			}
 			errs = append(errs, inGroup(o, do(ctx, o, command, out)))
 		}
-		return errors.Join(errs...)
+		err = errors.Join(errs...)
+		if err != nil && ctx.Err() != nil {
+			err = fmt.Errorf("interrupted, and what the masters have stored stays: run the same command again, it does the rest or says what to do (%w)", err)
+		}
+		return err
 	}
 }
 

@@ -3,13 +3,17 @@ package daemon
 // Tests of what the parts get of the configuration.
 
 import (
+	"context"
+	"errors"
 	"io"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"redlockd/commands/cli"
 	"redlockd/configs"
+	"redlockd/pool"
 )
 
 func load(t *testing.T, args ...string) configs.Config {
@@ -109,5 +113,17 @@ func TestOptions_NameTheInvalidUser(t *testing.T) {
 	config.Users[0].Keys = []string{"a[b]"}
 	if _, err := clientUsers(config); err == nil || !strings.Contains(err.Error(), users) || !strings.Contains(err.Error(), `user "anna" has the key pattern`) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestJobs_SayWhatToDoAfterAnInterruption(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	job := onMasters(io.Discard, func(ctx context.Context, _ pool.Options, _ cli.CommandLine, _ io.Writer) error {
+		cancel()
+		return ctx.Err()
+	})
+	err := job(ctx, load(t, "--masters", "127.0.0.1:1,127.0.0.1:2,127.0.0.1:3"), cli.CommandLine{}, io.Discard)
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "run the same command again") {
+		t.Error(err)
 	}
 }

@@ -97,9 +97,10 @@ func (v *LockView) ModeWord() string {
 	return v.Mode.Word(len(v.Holders) > 0 && engine.OwnerOf(v.Holders[0].Token) != "")
 }
 
-// Levels are those of a reentrant lock's owner, the longest first. Some may not be confirmed. The
-// error is *NoQuorum if it is not known whether the owner has any.
-func (v *LockView) Levels(owner engine.Token) (levels []Holder, err error) {
+// Levels are those of a reentrant lock's owner, the longest first: count of them, of which at most
+// maxHolders are listed. Some may not be confirmed. The error is *NoQuorum if it is not known
+// whether the owner has any.
+func (v *LockView) Levels(owner engine.Token) (levels []Holder, count int, err error) {
 	confirmed := false
 	for _, h := range v.Holders {
 		if owner != "" && engine.OwnerOf(h.Token) == owner {
@@ -109,7 +110,10 @@ func (v *LockView) Levels(owner engine.Token) (levels []Holder, err error) {
 	if !confirmed && (v.unseen || len(levels) > 0) {
 		err = v.undecided
 	}
-	return levels, err
+	if count = len(levels); count > 0 { // nobody else holds the key
+		count += v.Count - len(v.Holders)
+	}
+	return levels, count, err
 }
 
 // shownHolder is one holder on one master.
