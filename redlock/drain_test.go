@@ -111,10 +111,11 @@ func TestDrain_KeepsModesFairnessAndWorkAsTheyAre(t *testing.T) {
 	one.drain(2)
 	two.drain(2)
 	second, _ := two.stands("k", LockRequest{})
+	eventually(t, "both stand on master b", func() bool { return c.queued(1, "k") == 2 }) // a ticket may need another try
 	one.idle()
 	two.idle()
-	if n, m := c.queued(1, "k"), c.queued(2, "k"); n != 2 || m != 1 {
-		t.Errorf("%d stand on master b and %d on c, want both on b and only the first on c", n, m)
+	if m := c.queued(2, "k"); m != 1 {
+		t.Errorf("%d stand on master c, want only the first", m)
 	}
 	one.free("k", held.Token)
 	g := got(t, first)

@@ -132,7 +132,7 @@ type copyKind struct {
 }
 
 const (
-	maxHolders       = 1000 // holders that DINFO lists, for each master
+	maxHolders       = 1000 // holders that DINFO lists, for each master; no owner has more levels, see share.lua
 	maxListedHolders = 16   // holders that a listing reads, for each key and master
 )
 

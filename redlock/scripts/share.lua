@@ -27,6 +27,8 @@ elseif kind == 'zset' then
   purge(lock, now)
   local owner = ownerOf(ARGV[1])
   if owner ~= ownerOf(reader) then return 0 end
+  -- What shows and prolongs all levels of an owner reads that many holders (readlock.go).
+  if owner ~= '' and redis.call('ZCARD', lock) >= 1000 then return 0 end
   if owner ~= '' then ends = math.max(E, last) end -- an outer level never outlasts an inner one
 end
 if redis.call('ZADD', lock, 'NX', digits(ends), ARGV[1]) == 0 then
