@@ -24,6 +24,7 @@ func aged(t *testing.T, o pool.Options, master string) (string, error) {
 // A blank master beside a silent one, of three: the command begins it, and it does not vote at
 // once.
 func TestBootstrapAged_BeginsWithABlankMasterBesideASilentOne(t *testing.T) {
+	t.Parallel()
 	servers, o := bootstrapped(t, 3)
 	servers[1].Kill()
 	wipe(t, servers[2])

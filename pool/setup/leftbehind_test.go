@@ -73,6 +73,7 @@ func TestAdmission_ADaemonThatMissedAChangeBeginsWithNoBlankMaster(t *testing.T)
 
 // Operators see on each daemon which configuration a master carries.
 func TestStatus_ShowsWhichConfigurationAMasterCarries(t *testing.T) {
+	t.Parallel()
 	servers, former := bootstrapped(t, 3)
 	former.FollowOff = true
 	behind := statuses(t, former)
@@ -103,6 +104,7 @@ func TestStatus_ShowsWhichConfigurationAMasterCarries(t *testing.T) {
 
 // A process that knows the former configuration does not either, whatever it sees later.
 func TestAdmission_ADaemonThatMissesAChangeBeginsWithNoBlankMaster(t *testing.T) {
+	t.Parallel()
 	servers, former := bootstrapped(t, 3)
 	former.FollowOff = true
 	is := running(t, former)
@@ -140,6 +142,7 @@ func TestAdmission_AQuorumOfAdmittedMastersMayBeginBesideAStranger(t *testing.T)
 
 // Without a bootstrap, a daemon begins with a new group that is blank as a whole, and with no part of it.
 func TestAdmission_OnlyABlankGroupBeginsByItself(t *testing.T) {
+	t.Parallel()
 	servers := faulty.StartGroup(t, 3)
 	o := optionsOf(servers...)
 	servers[2].Kill()
@@ -153,6 +156,7 @@ func TestAdmission_OnlyABlankGroupBeginsByItself(t *testing.T) {
 
 // A power loss takes all memories but one; the group comes back by itself when all masters answer.
 func TestAdmission_AGroupThatIsBlankButForOneMasterComesBack(t *testing.T) {
+	t.Parallel()
 	servers, o := bootstrapped(t, 3)
 	is := running(t, o)
 	within(t, "all vote", is(2, "voting"))
@@ -170,6 +174,7 @@ func TestAdmission_AGroupThatIsBlankButForOneMasterComesBack(t *testing.T) {
 
 // Daemons with a wrong list or a wrong limit claim none of the masters that restart empty one by one.
 func TestAdmission_AStrayDaemonClaimsNoMasterThatRestartsEmpty(t *testing.T) {
+	t.Parallel()
 	servers, o := bootstrapped(t, 3)
 	is := running(t, o)
 	within(t, "all vote", is(2, "voting"))
@@ -206,6 +211,7 @@ func TestAdmission_AnotherKeyPrefixOfTheGroupIsRefused(t *testing.T) {
 
 // Five masters become three in the steps that the command names, while the last one is down and returns empty.
 func TestReconfigure_FiveMastersBecomeThree(t *testing.T) {
+	t.Parallel()
 	servers, five := bootstrapped(t, 5)
 	five.FollowOff = true
 	stale := running(t, five)
@@ -241,6 +247,7 @@ func TestReconfigure_FiveMastersBecomeThree(t *testing.T) {
 
 // A daemon of the group with another key prefix finds each seal of its own missing.
 func TestAdmission_AnotherKeyPrefixClaimsNoMasterThatRestartsEmpty(t *testing.T) {
+	t.Parallel()
 	servers, o := bootstrapped(t, 3)
 	other := o
 	other.KeyPrefix = "locks:"
@@ -256,6 +263,7 @@ func TestAdmission_AnotherKeyPrefixClaimsNoMasterThatRestartsEmpty(t *testing.T)
 
 // The master that left refuses the daemons of each list, with the reason.
 func TestReconfigure_AMasterThatLeftRefusesEveryDaemon(t *testing.T) {
+	t.Parallel()
 	servers, former := bootstrapped(t, 3)
 	former.FollowOff = true
 	is := running(t, former)

@@ -33,6 +33,7 @@ func carry(t *testing.T, epoch string, servers ...*faulty.Server) {
 
 // All steps have the masters of the first day: the present list is on the masters.
 func TestChangeMasters_GoesOnFromTheListOnTheMasters(t *testing.T) {
+	t.Parallel()
 	servers, first := bootstrapped(t, 3)
 	a, b, c, d, e := servers[0], servers[1], servers[2], faulty.Start(t), faulty.Start(t)
 	out, err := changeMasters(t, first, "", masterAt("d", d), masterAt("e", e))

@@ -181,6 +181,7 @@ func TestReconfigure_TheLongerOfBothLimitsHoldsUntilItIsOver(t *testing.T) {
 
 // A master that restarts empty waits for the longer leases, and no longer than they last.
 func TestReconfigure_TheShorterLimitHoldsWhenTheLongerLeasesAreOver(t *testing.T) {
+	t.Parallel()
 	servers, was := bootstrapped(t, 3)
 	long := was
 	long.MaxTTL = 3 * time.Second
@@ -261,6 +262,7 @@ func TestReconfigure_KeepsNoCountersWhereQuorumsNeedNotMeet(t *testing.T) {
 }
 
 func TestReconfigure_RefusesAMasterThatWasAway(t *testing.T) {
+	t.Parallel()
 	servers, first := bootstrapped(t, 3)
 	d := faulty.Start(t)
 	second := renamed(optionsOf(servers[0], servers[1], d), "a", "b", "d")
@@ -359,6 +361,7 @@ func TestReconfigure_TakesAGroupOfTheFormerFormatOver(t *testing.T) {
 
 // What one operator left half done the next one finishes, and no other change begins meanwhile.
 func TestReconfigure_AnUnfinishedChangeIsFinishedAndNotReplaced(t *testing.T) {
+	t.Parallel()
 	servers, o := bootstrapped(t, 3)
 	d := faulty.Start(t)
 	next, other := renamed(optionsOf(servers[0], servers[1], d), "a", "b", "d"), renamed(optionsOf(servers[0], servers[2], d), "a", "c", "d")
@@ -393,6 +396,7 @@ func TestReconfigure_AnUnfinishedChangeIsFinishedAndNotReplaced(t *testing.T) {
 
 // A master that is dead need not answer.
 func TestReconfigure_ReplacesADeadMasterAndKeepsTheMemoryOfTheOthers(t *testing.T) {
+	t.Parallel()
 	servers, _ := bootstrapped(t, 3)
 	before := lives(t, servers)
 	servers[2].Kill()

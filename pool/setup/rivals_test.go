@@ -64,6 +64,7 @@ func (op *operator) run(t *testing.T) {
 // Each begins with a master of its own list. They rename in turns, so that neither would
 // reach enough masters if the loser went on.
 func TestReconfigure_OfTwoChangesAtOnceOneIsMadeAndTheOtherRefused(t *testing.T) {
+	t.Parallel()
 	servers, _ := bootstrapped(t, 3)
 	a, b, c, d, e := servers[0], servers[1], servers[2], faulty.Start(t), faulty.Start(t)
 	one := newOperator(renamed(optionsOf(a, b, d), "a", "b", "d"))
@@ -163,6 +164,7 @@ func TestReconfigure_ChangesAtOnceEndInOneConfiguration(t *testing.T) {
 // Each operator has reached a half of four masters, and none has a quorum. The same commands, run
 // again, end with one of the two changes.
 func TestReconfigure_TwoChangesThatSplitTheMastersEndInOne(t *testing.T) {
+	t.Parallel()
 	servers, o := bootstrapped(t, 4)
 	e, f := faulty.Start(t), faulty.Start(t)
 	lists := []pool.Options{renamed(optionsOf(servers[0], servers[1], servers[2], e), "a", "b", "c", "e"), renamed(optionsOf(servers[1], servers[2], servers[3], f), "b", "c", "d", "f")}
@@ -250,6 +252,7 @@ func (m *model) counted() (marks []string) {
 // Operators read and rename in any order, and reach a quorum each. No two changes ever have a
 // quorum, and when all masters answer, one has.
 func TestRivals_OneChangeGetsAQuorum(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	for world := range 200_000 {
 		n := 3 + random.IntN(4)
