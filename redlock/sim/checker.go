@@ -33,12 +33,13 @@ type checker struct {
 	waiting   waitChecker
 	serial    int64
 	grants    int64
-	checked   int64 // answers compared
-	deadlocks int64 // replies DEADLOCK
+	checked   int64                          // answers compared
+	deadlocks int64                          // replies DEADLOCK
+	inCycles  map[*cycleClient]time.Duration // that wait in a cycle, and since when
 }
 
 func newChecker(w *World) *checker {
-	return &checker{world: w, locks: map[string]*lockRecord{}, tokens: map[string]*tokenState{},
+	return &checker{world: w, inCycles: map[*cycleClient]time.Duration{}, locks: map[string]*lockRecord{}, tokens: map[string]*tokenState{},
 		counters: map[string]*counterRecord{}, works: map[string]*workRecord{},
 		waiting: waitChecker{touched: map[string]time.Duration{}, queued: map[*daemon]int64{}, ambiguous: map[*daemon]bool{}, holds: map[string]*holdRecord{}}}
 }

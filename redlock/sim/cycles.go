@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -133,6 +134,7 @@ func (c *cycleClient) request(d *daemon) {
 			}
 			w.checker().waitEnds(record, g, err)
 			c.wait = nil
+			w.forgetEndedCycles()
 			if c.answered(d, turn) {
 				c.onAnswer(d, key, mine, r.Mode, before, g, err)
 			} else if err == nil && g.Fresh {
@@ -186,6 +188,7 @@ func (c *cycleClient) release(d *daemon) {
 	open := len(all)
 	c.call(d, func(turn int) {
 		c.held = nil
+		w.forgetEndedCycles()
 		for _, one := range all {
 			one.ended = w.now
 			sole, until, since := w.checker().releasing(one.key, string(one.token))
@@ -324,7 +327,11 @@ func (w *World) cycleClients() (all []*cycleClient) {
 }
 
 // inCycle reports whether a client's wait leads back to itself.
-func (c *cycleClient) inCycle(all []*cycleClient, waitsFor func(c, other *cycleClient) bool) bool {
+func (c *cycleClient) inCycle(all []*cycleClient) bool {
+	waitsFor := (*cycleClient).waitsFor
+	if c.world.Scenario.FarCycles {
+		waitsFor = (*cycleClient).waitsDirectlyFor
+	}
 	visited := map[*cycleClient]bool{}
 	for queue := []*cycleClient{c}; len(queue) > 0; queue = queue[1:] {
 		for _, other := range all {
@@ -343,24 +350,28 @@ func (c *cycleClient) inCycle(all []*cycleClient, waitsFor func(c, other *cycleC
 
 // checkCycles checks at intervals whether a client waits in a cycle for longer than a
 // ballot takes, or over several daemons for longer than their search takes.
-func (j *checker) checkCycles(since map[*cycleClient]time.Duration) {
-	w, waitsFor, longest := j.world, (*cycleClient).waitsFor, j.world.Scenario.MaxCycle
-	if w.Scenario.FarCycles {
-		waitsFor = (*cycleClient).waitsDirectlyFor
-	}
+func (j *checker) checkCycles() {
+	w, longest := j.world, j.world.Scenario.MaxCycle
 	const every = 20 * time.Millisecond
 	all := w.cycleClients()
 	for _, c := range all {
 		d := c.home()
-		began, known := since[c]
+		began, known := j.inCycles[c]
 		switch {
-		case d.dead || d.resumed+every > w.now || !c.inCycle(all, waitsFor):
-			delete(since, c)
+		case d.dead || d.resumed+every > w.now || !c.inCycle(all):
+			delete(j.inCycles, c)
 		case !known:
-			since[c] = w.now
+			j.inCycles[c] = w.now
 		case w.now-began > longest:
 			w.violate("cycles", c.wait.keys[0], fmt.Sprintf("client %d has waited in a cycle in daemon %d for %.3f ms, and no client of it received DEADLOCK", c.index, d.index, ms(w.now-began)))
 		}
 	}
-	w.after(every, nil, func() { j.checkCycles(since) })
+	w.after(every, nil, j.checkCycles)
+}
+
+// forgetEndedCycles is called when a wait or a lock has ended: a client may be in another cycle at
+// the next check.
+func (w *World) forgetEndedCycles() {
+	all := w.cycleClients()
+	maps.DeleteFunc(w.checker().inCycles, func(c *cycleClient, _ time.Duration) bool { return !c.inCycle(all) })
 }

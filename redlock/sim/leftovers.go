@@ -95,7 +95,7 @@ func (j *checker) begins() {
 		j.checkSleep()
 	}
 	if j.world.Scenario.MaxCycle > 0 {
-		j.checkCycles(map[*cycleClient]time.Duration{})
+		j.checkCycles()
 	}
 }
 
