@@ -60,6 +60,7 @@ func controls() []control {
 		{"counted-permits", "TestPermits_ThreeMinoritiesOfTwoPermitsAreNotThreeHolders", "3 tokens hold 2 permits"},
 		{"admitted-at", "TestIncarnation_OfADurableMasterThatLostAcknowledgedWritesEnds", twoHolders},
 		{"edges-kept", "TestEdges_AreGoneBeforeTheAnswer", "has its edge when it is answered"},
+		{"edges-slow", "TestEdges_ASearchThatTookLongDoesNotCount", "after a search that took longer"},
 		{"edges-own", "TestEdges_AReaderThatBecomesTheWriterWaitsNotForItself", "already wait for one another"},
 		{"fair-unasked", "TestFair_AWriterAmongContinuousReadersWaitsForOneGeneration", "held by another token"},
 		{"claims", "TestAdmission_ADaemonThatMissedAChangeGetsNoQuorum", twoHolders},

@@ -128,6 +128,38 @@ func TestEdges_AreWrittenForWaitersThatHoldSomethingOnly(t *testing.T) {
 	c.noEdges()
 }
 
+// A search that took longer than maxSearch may show waits that did not overlap.
+func TestEdges_ASearchThatTookLongDoesNotCount(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon(relayed)
+	a, b := joins(one, LockRequest{Key: "a", TTL: long}), joins(two, LockRequest{Key: "b", TTL: long})
+	out := make(chan waited, 2)
+	a.awaits("a→b", LockRequest{Key: "b"}, out)
+	for _, relay := range two.relays {
+		relay.Delay(200 * time.Millisecond) // a search has two rounds
+	}
+	b.awaits("b→a", LockRequest{Key: "a"}, out)
+	edge, written := "redlockd:w:"+string(b.holds.Token), map[any]bool{}
+	eventually(t, "it has searched several times", func() bool {
+		if ends := c.do(0, "PEXPIRETIME", edge); ends != int64(-2) {
+			written[ends] = true
+		}
+		return len(written) > 4 || len(out) > 0
+	})
+	if len(out) > 0 {
+		t.Fatalf("%v: DEADLOCK after a search that took longer than it may", <-out)
+	}
+	for _, relay := range two.relays {
+		relay.Delay(0)
+	}
+	if w := <-out; w.name != "b→a" {
+		t.Errorf("%v was answered first", w)
+	}
+	two.free("b", b.holds.Token)
+	<-out
+}
+
 // Without a quorum that has deleted its edges, a waiter is answered once they have expired: until then
 // another daemon may still find them.
 func TestEdges_AreGoneBeforeTheAnswer(t *testing.T) {
