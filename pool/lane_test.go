@@ -75,6 +75,39 @@ func TestLane_APauseShorterThanTwoTimeoutsKeepsItsConnection(t *testing.T) {
 	})
 }
 
+// The votes of a late flush do not count, but what it read about evictions does: the next reading
+// comes a second later.
+func TestLane_AnEvictionThatALateFlushReadEndsTheIncarnation(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		isReading := func(args []string) bool { return len(args) > 1 && args[1] == "stats" }
+		read := false
+		s.change(0, func(m *fakeMaster) { m.tamper = func(args []string, _ *Reply) { read = read || isReading(args) } })
+		for !read {
+			s.clock.advance(heartbeat)
+		}
+		s.clock.advance((settingsEvery - 1) * heartbeat)
+		waits := make(chan struct{})
+		s.change(0, func(m *fakeMaster) {
+			m.waits = waits
+			m.tamper = func(args []string, r *Reply) {
+				if isReading(args) {
+					*r = text("evicted_keys:5\r\n")
+				}
+			}
+		})
+		s.clock.advance(heartbeat + s.pool.options.MasterTimeout)
+		if s.state(0) == "voting" || s.invalidated() != 0 {
+			t.Fatalf("the master is %s, %d incarnations are invalidated", s.state(0), s.invalidated())
+		}
+		s.change(0, func(m *fakeMaster) { m.waits = nil })
+		close(waits)
+		synctest.Wait()
+		if a := s.vote(0); s.invalidated() != 1 || a.Seal.Good && !a.Seal.Quarantined {
+			t.Errorf("%d incarnations are invalidated, and the next vote has %+v", s.invalidated(), a.Seal)
+		}
+	})
+}
+
 func TestLane_AfterTwoTimeoutsTheConnectionEnds(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
 		s.change(0, func(m *fakeMaster) { m.hangs = true })

@@ -27,8 +27,16 @@ func (c *connection) finishFlush() {
 		return
 	}
 	if c.stalled { // likewise, but the master answers again
-		c.resumeLocked()
+		evicted := f.evictedLocked() // the next reading comes after the next votes
+		if evicted != nil {
+			c.invalidateLocked()
+		} else {
+			c.resumeLocked()
+		}
 		g.mu.Unlock()
+		if evicted != nil {
+			c.fail(evicted)
+		}
 		return
 	}
 	c.inFlight = false
