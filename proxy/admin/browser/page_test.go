@@ -274,7 +274,7 @@ func TestPage_NamesTheCauseInOneLook(t *testing.T) {
 	v := s.open(t, "operator")
 	stop := s.traffic(t)
 	defer stop()
-	v.until("the epoch stands beside the masters", `document.getElementById("epoch").innerText === "epoch 1"`)
+	v.until("the epoch stands beside the masters", `document.getElementById("epoch").innerText === "epoch 1 · daemons 1"`)
 	v.until("the masters are named", `/2 of 5 masters cannot vote: m2 has been down for .*, m4 is quarantined for another /.test(document.getElementById("lines").innerText)`)
 	v.until("the stuck key is named", `/Key invoices has been held .* by nightly run \(worker-7 .* with 3 waiting, the first for/.test(document.getElementById("lines").innerText)`)
 	if level := eval[string](v, `document.getElementById("headline").dataset.level`); level != "warn" {
