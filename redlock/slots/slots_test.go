@@ -31,9 +31,6 @@ func TestSlotsOfPublishedVectors(t *testing.T) {
 }
 
 func TestSlotsAreThoseOfRedis(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a redis-server")
-	}
 	server := faulty.Start(t, "--cluster-enabled", "yes")
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
