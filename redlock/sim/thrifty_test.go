@@ -5,12 +5,15 @@ package sim
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"redlockd/redlock/mutants"
 )
@@ -45,10 +48,9 @@ var thriftyChanges = []mutants.Change{
 	{File: "redlock/sim/daemon.go", Old: "\t\tMaxTTL: s.MaxTTL,", New: "\t\tOrdinary: pool.Thrifty.Mixed && d.index%2 == 1,\n\t\tMaxTTL: s.MaxTTL,"},
 }
 
-// thriftyProgram builds the test program of this package with the study in it.
-func thriftyProgram(t *testing.T) (program string) {
+// thriftyTexts are the files of the product as the study has them.
+func thriftyTexts(t *testing.T) map[string]string {
 	t.Helper()
-	dir := t.TempDir()
 	texts := map[string]string{}
 	for _, c := range thriftyChanges {
 		if texts[c.File] == "" {
@@ -62,6 +64,13 @@ func thriftyProgram(t *testing.T) (program string) {
 	for file, text := range thriftyFiles {
 		texts[file] = source(t, "redlock/sim/testdata/thrifty/"+text)
 	}
+	return texts
+}
+
+// thriftyProgram builds the test program of this package with the study in it.
+func thriftyProgram(t *testing.T, texts map[string]string) (program string) {
+	t.Helper()
+	dir := t.TempDir()
 	replace := map[string]string{}
 	for file, text := range texts {
 		original, err := filepath.Abs(filepath.Join(root, file))
@@ -88,17 +97,109 @@ func thriftyProgram(t *testing.T) (program string) {
 	return program
 }
 
-// The study must fit the product as it is now.
-func TestThrifty_Fits(t *testing.T) {
-	program := thriftyProgram(t)
-	if to := os.Getenv("THRIFTY_KEEP"); to != "" {
-		text, err := os.ReadFile(program)
-		if err == nil {
-			err = os.WriteFile(to, text, 0o700)
+// thriftyVariants are what is compared.
+var thriftyVariants = []struct{ name, words string }{
+	{"ordinary", ""},
+	{"thrifty", "choice=key hedge=2ms complete=20ms wait"},
+	{"without a timer", "choice=key complete=20ms wait"},
+	{"at each refusal", "choice=key hedge=2ms complete=20ms"},
+	{"never completed", "choice=key hedge=2ms wait"},
+	{"releases to all", "choice=key hedge=2ms complete=20ms wait release-all"},
+	{"by time", "choice=time hedge=2ms complete=20ms wait"},
+	{"mixed fleet", "choice=time hedge=2ms complete=20ms wait mixed"},
+	{"all modes", "choice=time hedge=2ms complete=20ms wait all"},
+	{"control", "choice=key hedge=2ms complete=20ms wait uncalled"},
+}
+
+// TestThrifty_TheStudyFitsTheProduct plays THRIFTY_WORLDS worlds of each scenario in SIM_ONLY, or of
+// the study's own, for each variant whose name begins with THRIFTY_ONLY. It prints what THRIFTY.md shows.
+func TestThrifty_TheStudyFitsTheProduct(t *testing.T) {
+	texts := thriftyTexts(t)
+	worlds := os.Getenv("THRIFTY_WORLDS")
+	if worlds == "" {
+		return
+	}
+	program := thriftyProgram(t, texts)
+	var out strings.Builder
+	for _, v := range thriftyVariants {
+		if !strings.HasPrefix(v.name, os.Getenv("THRIFTY_ONLY")) {
+			continue
 		}
+		cmd := exec.CommandContext(t.Context(), program, "-test.run", "^TestThriftyWorlds$", "-test.timeout", "30m")
+		cmd.Env = append(os.Environ(), "THRIFTY="+v.words, "SIM_WORLDS="+worlds)
+		output, err := cmd.CombinedOutput()
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%s: %v\n%s", v.name, err, output)
+		}
+		writeThrifty(&out, v.name, string(output))
+	}
+	t.Logf("\n%s", out.String())
+}
+
+// worldCounts are what a world counted; testdata/thrifty/play.go prints them.
+type worldCounts struct {
+	Scenario  string
+	Violation string
+	Counts    map[string]int64
+	Spans     map[string][]time.Duration // acquire, release; without the client's way
+}
+
+// writeThrifty adds the rows of one variant: its scenarios, and all of them.
+func writeThrifty(out *strings.Builder, variant, output string) {
+	fmt.Fprintf(out, "\n%s\n| scenario | worlds, executions, violations | granted, held, NOQUORUM | key commands, seals, second seals a grant | splits, undone | acquire p50, p99, p99.9 ms | release p99 ms | lease time with a bare quorum, less | extended, NOQUORUM, repaired | asked the rest: timer, refusal, fault, completion | after a death: extended first, second |\n", variant)
+	sums := map[string]*worldCounts{}
+	for line := range strings.SplitSeq(output, "\n") {
+		text, ok := strings.CutPrefix(line, "world ")
+		var w worldCounts
+		if !ok || json.Unmarshal([]byte(text), &w) != nil {
+			continue
+		}
+		for _, name := range []string{w.Scenario, "~all"} {
+			sum := sums[name]
+			if sum == nil {
+				sum = &worldCounts{Counts: map[string]int64{}, Spans: map[string][]time.Duration{}}
+				sums[name] = sum
+			}
+			for what, n := range w.Counts {
+				sum.Counts[what] += n
+			}
+			for what, spans := range w.Spans {
+				sum.Spans[what] = append(sum.Spans[what], spans...)
+			}
+			if w.Violation != "" {
+				sum.Counts["violations"]++
+			}
+		}
+		if w.Violation != "" {
+			fmt.Fprintf(out, "violation in %s: %s\n", w.Scenario, w.Violation)
 		}
 	}
-	_ = slices.Sorted[string]
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		sums[name].row(out, name)
+	}
+}
+
+func (w *worldCounts) row(out *strings.Builder, name string) {
+	c := w.Counts
+	each := func(what string) float64 { return float64(c[what]) / float64(max(1, c["granted"])) }
+	looks := func(what string) float64 { return 100 * float64(c[what]) / float64(max(1, c["looks"])) }
+	at := func(what string, share float64) float64 {
+		all := slices.Sorted(slices.Values(w.Spans[what]))
+		if len(all) == 0 {
+			return 0
+		}
+		return ms(all[min(len(all)-1, int(share*float64(len(all))))])
+	}
+	turn := func(n int) string {
+		yes, no := c[fmt.Sprintf("extended at turn %d", n)], c[fmt.Sprintf("not extended at turn %d", n)]
+		return fmt.Sprintf("%d/%d", yes, yes+no)
+	}
+	fmt.Fprintf(out, "| %s | %d, %d, %d | %d, %d, %d | %.2f, %.2f, %.3f | %d, %d | %.2f, %.2f, %.1f | %.2f | %.1f %%, %.2f %% | %d, %d, %d | %d, %d, %d, %d | %s, %s |\n", name,
+		c["worlds"], c["executions"], c["violations"], c["granted"], c["held"], c["acquires without quorum"],
+		each("keys"), each("seals"), each("second seals"), c["splits"], c["undone"],
+		at("acquire", .5), at("acquire", .99), at("acquire", .999), at("release", .99),
+		looks("looks at a bare quorum"), looks("looks below a quorum"),
+		c["extended"], c["extensions without quorum"], c["repaired"],
+		c["sent to the rest: timer"], c["sent to the rest: refusal"], c["sent to the rest: fault"], c["sent to the rest: completion"],
+		turn(1), turn(2))
 }

@@ -13,14 +13,15 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
-	"redlockd/redlock/sim/fake"
 )
 
 // TestThriftyWorlds plays SIM_WORLDS worlds of the scenarios of SIM_ONLY and prints what it counted.
 func TestThriftyWorlds(t *testing.T) {
 	lab := NewLab()
-	list := Required()
-	if only := os.Getenv("SIM_ONLY"); only != "" {
+	list := thriftyScenarios()
+	if os.Getenv("SIM_ONLY") == "required" {
+		list = Required()
+	} else if only := os.Getenv("SIM_ONLY"); only != "" {
 		list = nil
 		for _, name := range strings.Fields(only) {
 			all := append(thriftyScenarios(), Scenarios()...)
@@ -48,6 +49,9 @@ func playThrifty(t *testing.T, s *Scenario, seed uint64, lab *Lab) {
 	engine.Everyone = nil
 	w := NewWorld(s, seed, lab)
 	w.after(3*time.Second, nil, w.lookAtCopies)
+	if strings.HasPrefix(s.Name, "own-stops") {
+		w.after(3*time.Second, nil, func() { stopInTurn(w) })
+	}
 	violation := ""
 	if v := w.Play(); v != nil {
 		violation = fmt.Sprintf("%s: %s (seed %d)", v.Rule, v.Why, seed)
@@ -73,14 +77,6 @@ func playThrifty(t *testing.T, s *Scenario, seed uint64, lab *Lab) {
 	fmt.Printf("\nworld %s\n", line)
 }
 
-// worldCounts are what a world counted.
-type worldCounts struct {
-	Scenario  string
-	Violation string
-	Counts    map[string]int64
-	Spans     map[string][]time.Duration
-}
-
 // lookAtCopies counts, again and again, the copies of leases that run. It changes nothing.
 func (w *World) lookAtCopies() {
 	if w.calm {
@@ -104,8 +100,10 @@ func (w *World) lookAt(key string, holder *tokenState) {
 		if v == nil || v.Expires < now || !s.up {
 			continue
 		}
-		if slices.ContainsFunc(slices.Collect(tokensOf(v)), func(token string) bool { return token == holder.token }) {
-			n++
+		for token := range holders(v) {
+			if token == holder.token {
+				n++
+			}
 		}
 	}
 	pool.Counts["looks"]++
@@ -116,15 +114,5 @@ func (w *World) lookAt(key string, holder *tokenState) {
 		pool.Counts["looks at a bare quorum"]++
 	case n >= w.Scenario.Masters:
 		pool.Counts["looks at all copies"]++
-	}
-}
-
-func tokensOf(v *fake.Value) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for token := range holders(v) {
-			if !yield(token) {
-				return
-			}
-		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"redlockd/pool"
 	"redlockd/redlock"
 )
 
@@ -27,20 +28,33 @@ func thriftyScenarios() (all []*Scenario) {
 		all = append(all, s, &five)
 	}
 	const ms = time.Millisecond
-	add("short", 0, 0, 2*ms, func(*Scenario) {})
-	add("mid", 0, 15*ms, 25*ms, func(*Scenario) {})
-	add("long", 0, 100*ms, 300*ms, func(*Scenario) {})
-	add("short-slow", 0, 0, 2*ms, func(s *Scenario) { s.Slow = 60 })
-	add("short-stops", 0, 0, 2*ms, func(s *Scenario) { s.Faults = []fault{{700 * ms, stop}} })
-	add("tries-now", 1, 0, 2*ms, func(*Scenario) {})
-	add("tries-few", 4, 0, 30*ms, func(*Scenario) {})
-	add("held-deaths", 0, 3*time.Second, 6*time.Second, func(s *Scenario) {
-		s.Length, s.Faults = 20*time.Second, []fault{{500 * ms, forget}}
-	})
-	add("mid-deaths", 0, 0, 200*ms, func(s *Scenario) {
-		s.Length, s.Faults, s.MaxTTL = 20*time.Second, []fault{{250 * ms, forget}}, 2*time.Second
-	})
+	add("own-short", 0, 0, 2*ms, func(*Scenario) {})
+	add("own-mid", 0, 15*ms, 25*ms, func(*Scenario) {})
+	add("own-long", 0, 100*ms, 300*ms, func(*Scenario) {})
+	add("own-slow", 0, 0, 2*ms, func(s *Scenario) { s.Slow = 60 })
+	add("own-stops", 0, 0, 2*ms, func(*Scenario) {})
+	add("one-key", 1, 0, 2*ms, func(*Scenario) {})
+	add("few-keys", 4, 0, 30*ms, func(*Scenario) {})
+	for _, after := range []time.Duration{8 * ms, 30 * ms} {
+		add(fmt.Sprint("struck-", after), 0, after, 80*ms, func(s *Scenario) {
+			s.Clients, s.Daemons, s.Length = []ClientGroup{{1, func(w *World, index int) client {
+				return &borrower{baseClient: baseClient{world: w, index: index}, low: after, high: 80 * ms, struck: true}
+			}}}, 1, 240*time.Second
+		})
+	}
 	return all
+}
+
+// stopInTurn stops one master after another for 300 ms, each 700 ms.
+func stopInTurn(w *World) {
+	for at := time.Duration(0); at < w.Scenario.Length; at += 700 * time.Millisecond {
+		s := w.servers[int(at/(700*time.Millisecond))%len(w.servers)]
+		w.after(at, nil, func() {
+			if s.stopped = !w.calm; s.stopped {
+				w.after(300*time.Millisecond, nil, s.resume)
+			}
+		})
+	}
 }
 
 // borrower locks a key, of its own with Keys 0, holds it and releases it.
@@ -52,6 +66,8 @@ type borrower struct {
 	owner     *daemon
 	since     time.Duration
 	holds     time.Duration
+	turns     int
+	struck    bool // a master dies and forgets low after the grant; the lock is extended then, and at high
 }
 
 func (c *borrower) lost(d *daemon) {
@@ -93,6 +109,10 @@ func (c *borrower) lock(d *daemon) {
 				return
 			}
 			c.token, c.owner, c.since, c.holds = g.Token, d, w.now, w.between(c.low, c.high)
+			if c.struck {
+				c.holds = 2 * c.high
+				w.after(c.low, nil, func() { w.anyServer().crash(0) })
+			}
 			w.checker().granted(d, c.key, string(g.Token), int64(g.Fence), before, d.clock.world(d.clock.Now()+g.Validity()))
 			c.next()
 		})
@@ -102,6 +122,11 @@ func (c *borrower) lock(d *daemon) {
 // next comes when the lock is to be released, or after a third of the lease.
 func (c *borrower) next() {
 	w := c.world
+	if at := []time.Duration{c.low + 4*time.Millisecond, c.high, c.holds}; c.struck && c.turns < len(at) {
+		w.after(c.since+at[c.turns]-w.now, nil, c.act)
+		c.turns++
+		return
+	}
 	w.after(min(c.since+c.holds-w.now, w.Scenario.MaxTTL/3), nil, c.act)
 }
 
@@ -114,6 +139,13 @@ func (c *borrower) extend(d *daemon) {
 			}
 			if errors.Is(err, redlock.ErrNotHeld) {
 				c.holds = 0
+			}
+			if c.struck {
+				outcome := "extended"
+				if err != nil {
+					outcome = "not extended"
+				}
+				pool.Counts[fmt.Sprintf("%s at turn %d", outcome, c.turns)]++
 			}
 			if err == nil {
 				w.checker().extended(d, c.key, string(c.token), d.clock.world(d.clock.Now()+g.Validity()))
@@ -132,7 +164,10 @@ func (c *borrower) unlock(d *daemon) {
 				return
 			}
 			w.checker().released(c.key, string(c.token), released, err != nil, sole, until, since)
-			c.token = ""
+			if c.token, c.turns = "", 0; c.struck {
+				w.after(w.Scenario.age()+time.Second, nil, c.act)
+				return
+			}
 			w.soon(c, 0, w.Scenario.think())
 		})
 	})
