@@ -106,7 +106,7 @@ var thriftyVariants = []struct{ name, words string }{
 	{"never completed", "choice=key hedge=2ms wait"},
 	{"releases to all", "choice=key hedge=2ms complete=20ms wait release-all"},
 	{"by time", "choice=time hedge=2ms complete=20ms wait"},
-	{"mixed fleet", "choice=time hedge=2ms complete=20ms wait mixed"},
+	{"mixed fleet", "choice=time hedge=2ms complete=20ms wait all mixed"},
 	{"all modes", "choice=time hedge=2ms complete=20ms wait all"},
 	{"control", "choice=key hedge=2ms complete=20ms wait uncalled"},
 }
