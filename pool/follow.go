@@ -69,7 +69,7 @@ func (p *Pool) Follow(masters []Master, prefixes []string, known admission.Known
 // differ: limits are this daemon's own.
 func (p *Pool) followConfiguration(next *admission.Configuration, known admission.Known) {
 	o := p.Options()
-	if own := o.Configuration(next.Epoch); o.FollowOff || !own.SameSettings(next) {
+	if own := o.Configuration(next.Epoch); o.FollowOff || !own.SameSettings(next) || !own.SameSlots(next) {
 		return
 	}
 	if err := p.Follow(o.mastersOf(next), next.Prefixes, known); err != nil {

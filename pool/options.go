@@ -23,6 +23,9 @@ type Options struct {
 	// first one there, and KeyPrefix alone in a new group.
 	Prefixes []string
 	Slots    string // that the group serves, one of several groups; "" = all, of one group
+	// MapVersion, Leaving and To are those of the configuration, see package admission.
+	MapVersion  int64
+	Leaving, To string
 
 	MaxTTL  time.Duration // longest lease; 60 s. Decides how long a master that forgot may not vote
 	MaxKeep time.Duration // how long finished work is kept at most; 10 min
