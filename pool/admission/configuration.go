@@ -3,6 +3,7 @@
 package admission
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -101,6 +102,15 @@ func (c *Configuration) Names() string {
 	text := strings.Join(names, ",")
 	if len(c.Prefixes) > 1 {
 		text += " --key-prefixes " + strings.Join(c.Prefixes, ",")
+	}
+	return text
+}
+
+// MapText is the slots of the configuration, for people.
+func (c *Configuration) MapText() string {
+	text := cmp.Or(c.Slots, "all")
+	if c.Leaving != "" {
+		text += "; " + c.Leaving + " leave for group " + c.To
 	}
 	return text
 }
