@@ -139,15 +139,21 @@ func (s *side) look(ctx context.Context) error {
 
 // readSome reads the seals, and leaves out masters that do not answer any more.
 func (s *side) readSome() {
-	s.all = slices.DeleteFunc(s.all, func(one *candidate) bool {
-		err := s.group.readSeals([]*candidate{one}, s.what)
-		if err != nil {
-			fmt.Fprintln(s.out, err)
-			one.link.Close()
+	for s.read() != nil {
+		n := len(s.all)
+		s.all = slices.DeleteFunc(s.all, func(one *candidate) bool {
+			err := s.group.readSeals([]*candidate{one}, s.what)
+			if err != nil {
+				fmt.Fprintln(s.out, err)
+				one.link.Close()
+			}
+			return err != nil
+		})
+		if n == len(s.all) { // it answers again
+			s.all = slices.DeleteFunc(s.all, func(one *candidate) bool { return len(one.seals) < s.group.options.Databases })
+			return
 		}
-		return err != nil
-	})
-	_ = s.read() // with the records of all; what fails now, fails at its next use
+	}
 }
 
 // known reports whether so many masters answer that a later configuration would be on one of them.
