@@ -75,6 +75,7 @@ func controls() []control {
 		{"claims-order", "TestEpoch_ABlankGroupBeginsWithOneOfTwoLists", twoHolders},
 		{"slots", "TestAdmission_ADaemonWithAnotherMapGetsNoQuorum", twoHolders},
 		{"joint-fence", "TestJoint_TheFenceIsBelowThoseOfLaterLocksInEachGroup", order},
+		{"slots-no-end-check", "TestMoving_WhatWasBegunBeforeTheKeyLeftItsGroupIsNotGranted", "after its slot has left the group"},
 		{"distinct", "TestAdmission_OneServerUnderTwoAddressesIsOneMaster", "by one server of two"},
 	}
 }
