@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,17 +21,42 @@ import (
 	"redlockd/redlock/slots"
 )
 
-// quick are tasks for which no time passes.
-type quick struct{ pool.Tasks }
+// quick are tasks that do not wait: the configurations on the masters become older instead.
+type quick struct {
+	pool.Tasks
+	w *twoGroups
+}
 
-func (quick) Sleep(time.Duration) {}
+func (q quick) Sleep(d time.Duration) { q.w.older(d) }
 
-// twoGroups are g1 with all slots and g2 with none, of three masters each. Without the guard nothing
-// waits for leases.
+// twoGroups are g1 with all slots and g2 with none, of three masters each.
 type twoGroups struct {
 	t       *testing.T
 	servers [2][]*faulty.Server
 	options []pool.Options
+
+	mu   sync.Mutex
+	away []*faulty.Server // that do not answer
+}
+
+// older makes all configurations older, in both databases.
+func (w *twoGroups) older(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	const script = `for db = 0, 1 do
+  redis.call('SELECT', db)
+  local at, texts = string.match(redis.call('HGET', KEYS[1], ARGV[1]) or '', '^(%d+)(\n.*)$')
+  if at then redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', at - ARGV[2]) .. texts) end
+end`
+	for i, servers := range w.servers {
+		for _, s := range servers {
+			if !slices.Contains(w.away, s) {
+				if _, err := s.Do("EVAL", script, 1, admission.ConfigurationKey, w.options[i].Group, d.Microseconds()); err != nil {
+					w.t.Error(err)
+				}
+			}
+		}
+	}
 }
 
 func newTwoGroups(t *testing.T) *twoGroups {
@@ -39,7 +65,7 @@ func newTwoGroups(t *testing.T) *twoGroups {
 	for i := range w.servers {
 		w.servers[i] = faulty.StartGroup(t, 3)
 		o := optionsOf(w.servers[i]...)
-		o.Group, o.Slots, o.RestartGuardOff, o.Tasks = fmt.Sprint("g", i+1), [2]string{"", "none"}[i], true, quick{}
+		o.Group, o.Slots, o.RestartGuardOff, o.Tasks = fmt.Sprint("g", i+1), [2]string{"", "none"}[i], true, quick{w: w}
 		w.options = append(w.options, o)
 	}
 	w.bootstrap()
@@ -314,6 +340,7 @@ func TestMoveSlots_WithADeadMasterOfEachGroup(t *testing.T) {
 	old := identity(t, w.servers[1][1])
 	for i := range w.servers {
 		w.servers[i][1].Stop()
+		w.away = append(w.away, w.servers[i][1])
 	}
 	dial := wire.DialRueidis(200 * time.Millisecond)
 	if out, err := w.move(ranges, "g2", dial); err != nil {
@@ -437,7 +464,7 @@ func TestMoveSlots_BesideAGroupThatIsOutOfReach(t *testing.T) {
 	w := newTwoGroups(t)
 	third := faulty.StartGroup(t, 3)
 	o := optionsOf(third...)
-	o.Group, o.Slots, o.RestartGuardOff, o.Tasks = "g3", "none", true, quick{}
+	o.Group, o.Slots, o.RestartGuardOff, o.Tasks = "g3", "none", true, quick{w: w}
 	if err := Bootstrap(t.Context(), o, BootstrapTerms{}, io.Discard); err != nil {
 		t.Fatal(err)
 	}
