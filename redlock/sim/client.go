@@ -169,7 +169,7 @@ func (c *locking) acquire(d *daemon, token redlock.Token) {
 	}
 	key := c.key
 	c.call(d, func(turn int) {
-		d.locker.Lock(nil, request, func(g redlock.Grant, err error) {
+		d.engine.Lock(nil, request, func(g redlock.Grant, err error) {
 			if c.named && !d.dead && token != "" {
 				t := w.checker().token(key, string(token))
 				if t.acquiring--; err == nil && t.regretted {
@@ -195,7 +195,7 @@ func (c *locking) undeliverable(d *daemon, g redlock.Grant, err error) {
 	}
 	if err == nil && !d.dead && g.Fresh {
 		c.world.trace.note(string(g.Key), "daemon %d gives %s back: its client has gone", d.index, abbreviate(string(g.Token)))
-		d.locker.GiveBack(g)
+		d.engine.GiveBack(g)
 	}
 }
 
@@ -233,7 +233,7 @@ func (c *locking) regret(d *daemon) {
 	w.trace.note(c.key, "client %d releases by daemon %d what it did not wait for", c.index, d.index)
 	_, until, since := w.checker().releasing(t.key, t.token)
 	c.call(d, func(turn int) {
-		d.locker.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(t.key), Token: redlock.Token(t.token)}, func(released bool, err error) {
+		d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(t.key), Token: redlock.Token(t.token)}, func(released bool, err error) {
 			if !c.answered(d, turn) {
 				return
 			}
@@ -308,7 +308,7 @@ func (c *locking) use(d *daemon) {
 	key, token, ttl := c.key, c.token, c.anyTTL()
 	w.checker().token(key, string(token)).shared = w.checker().token(key, string(token)).shared || d != c.owner
 	c.call(d, func(turn int) {
-		d.locker.Extend(nil, redlock.ExtendRequest{Key: redlock.Key(key), Token: token, TTL: ttl}, func(g redlock.Grant, err error) {
+		d.engine.Extend(nil, redlock.ExtendRequest{Key: redlock.Key(key), Token: token, TTL: ttl}, func(g redlock.Grant, err error) {
 			if !c.answered(d, turn) {
 				return
 			}
@@ -337,7 +337,7 @@ func (c *locking) unlock(d *daemon) {
 	}
 	sole, until, since := w.checker().releasing(key, string(token))
 	c.call(d, func(turn int) {
-		d.locker.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token}, func(released bool, err error) {
+		d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token}, func(released bool, err error) {
 			if !c.answered(d, turn) {
 				return
 			}

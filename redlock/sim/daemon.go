@@ -22,9 +22,9 @@ type daemon struct {
 	list   []*server // the masters that it is configured with
 	next   []*server // those of the next process in its place, if they differ from the world's
 	pool   *pool.Pool
-	locker *redlock.Locker // nil until it has started
-	second *redlock.Locker // on the second group of masters
-	router *groups.Router  // over both
+	locker *redlock.Locker // on the first group of masters
+	second *redlock.Locker // on the second one
+	engine engine          // over all groups; nil until it has started
 
 	paused  time.Duration             // stopped until then
 	resumed time.Duration             // when it goes on, or went on last
@@ -128,11 +128,12 @@ func (d *daemon) boot() {
 	d.world.after(0, d, func() {
 		d.world.spawn(d, func() {
 			p, l, err := d.start(d.options())
+			var e engine = l
 			if err == nil && d.world.Scenario.Groups && !d.dead {
-				err = d.startSecond(l)
+				e, err = d.startSecond(l)
 			}
 			if d.pool = p; err == nil && !d.dead {
-				d.locker = l
+				d.locker, d.engine = l, e
 			}
 			if err != nil && !d.dead {
 				d.world.violate("liveness", "", "a daemon does not start: "+err.Error())
@@ -151,23 +152,22 @@ func (d *daemon) start(o pool.Options) (*pool.Pool, *redlock.Locker, error) {
 }
 
 // startSecond starts the second group and the router over both.
-func (d *daemon) startSecond(first *redlock.Locker) (err error) {
+func (d *daemon) startSecond(first *redlock.Locker) (r *groups.Router, err error) {
 	if _, d.second, err = d.start(d.secondOptions()); err != nil {
-		return err
+		return nil, err
 	}
 	all := []groups.Group{{Name: "g1", Locker: first}, {Name: "g2", Locker: d.second}}
 	for i := range all {
 		if all[i].Slots, err = slots.Parse(d.slots(i)); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	d.router, err = groups.New(all, d.clock)
-	return err
+	return groups.New(all, d.clock)
 }
 
 // kill ends the process. What it has sent may still be executed.
 func (d *daemon) kill() {
-	if d.pool != nil && d.locker != nil && !d.dead {
+	if d.pool != nil && d.engine != nil && !d.dead {
 		if n := d.pool.Counters().Panics; n > 0 {
 			d.world.violate("panics", "", fmt.Sprintf("%d panics in callbacks", n))
 		}
@@ -210,7 +210,7 @@ func (d *daemon) heal() {
 }
 
 // serves reports whether clients can reach it.
-func (d *daemon) serves() bool { return !d.dead && d.locker != nil }
+func (d *daemon) serves() bool { return !d.dead && d.engine != nil }
 
 // errorHandler receives what the product logs as an error: there must be nothing.
 type errorHandler struct{ world *World }

@@ -106,10 +106,10 @@ func (c *spanning) acquire(d *daemon) {
 			}
 		}
 		if r.Wait > 0 {
-			d.router.Wait(nil, r, done)
+			d.engine.Wait(nil, r, done)
 			return
 		}
-		d.router.Lock(nil, r, done)
+		d.engine.Lock(nil, r, done)
 	})
 }
 
@@ -157,7 +157,7 @@ func (c *spanning) release(d *daemon) {
 	}
 	c.call(d, func(turn int) {
 		for i, key := range c.keys {
-			d.router.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token}, func(released bool, err error) {
+			d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token}, func(released bool, err error) {
 				if turn != c.pending || c.daemon == nil || d.dead {
 					return
 				}

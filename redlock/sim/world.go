@@ -266,7 +266,7 @@ func (w *World) begin() bool {
 		w.run(w.now + w.Scenario.age())
 	}
 	for _, d := range w.daemons {
-		if d.locker == nil {
+		if d.engine == nil {
 			w.violate("liveness", "", fmt.Sprintf("daemon %d did not start", d.index))
 			return false
 		}
@@ -313,7 +313,7 @@ func (w *World) unrest() string {
 		if d.dead {
 			continue
 		}
-		if d.locker == nil {
+		if d.engine == nil {
 			return fmt.Sprintf("daemon %d has not started", d.index)
 		}
 		masters := d.locker.Masters(0)
@@ -325,8 +325,8 @@ func (w *World) unrest() string {
 				return fmt.Sprintf("daemon %d: master %s is %s (%s), pending releases %d, queued %d", d.index, m.Name, m.State, m.Detail, m.PendingReleases, m.Queued)
 			}
 		}
-		if n := d.locker.Waiters() + d.locker.Holds(); n > 0 {
-			return fmt.Sprintf("daemon %d keeps %d waiters and %d leases to renew, of no client", d.index, d.locker.Waiters(), d.locker.Holds())
+		if n := d.engine.Waiters() + d.engine.Holds(); n > 0 {
+			return fmt.Sprintf("daemon %d keeps %d waiters and %d leases to renew, of no client", d.index, d.engine.Waiters(), d.engine.Holds())
 		}
 		if n := d.pool.Busy(); n > 0 && slices.ContainsFunc(w.events, func(e event) bool { return e.owner == d }) {
 			continue // the heartbeat may be under way
