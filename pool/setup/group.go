@@ -194,17 +194,26 @@ func (g *group) present(all []*candidate) admission.StoredConfiguration {
 	return present
 }
 
-// optionsOf are the options with the lists of a configuration.
+// optionsOf are the options with the lists and the map of a configuration.
 func (g *group) optionsOf(c *admission.Configuration) pool.Options {
 	o := g.options
 	o.Masters, o.Prefixes = c.Masters, c.Prefixes
+	o.Slots, o.MapVersion, o.Leaving, o.To = c.Slots, c.MapVersion, c.Leaving, c.To
 	return o
 }
 
-// keepPrefixes completes options without a list of key prefixes: they leave it as it is.
+// keepPrefixes completes options without a list of key prefixes: they leave it as it is, like the
+// version of the map if the slots are those of the masters.
 func (g *group) keepPrefixes(newest admission.StoredConfiguration) {
-	if len(g.options.Prefixes) == 0 && newest.Now != nil {
-		g.options.Prefixes = newest.Now.Prefixes
+	now := newest.Now
+	if now == nil {
+		return
+	}
+	if len(g.options.Prefixes) == 0 {
+		g.options.Prefixes = now.Prefixes
+	}
+	if g.options.Slots == now.Slots {
+		g.options.MapVersion, g.options.Leaving, g.options.To = now.MapVersion, now.Leaving, now.To
 	}
 }
 

@@ -72,7 +72,8 @@ func (c *change) present(ctx context.Context) (newest admission.StoredConfigurat
 // for a while.
 func (g *group) sameAsThere(now *admission.Configuration) error {
 	here := g.options.Configuration(now.Epoch)
-	if here.SameSettings(now) {
+	here.MapVersion, here.Leaving, here.To = now.MapVersion, now.Leaving, now.To
+	if here.SameSettings(now) && here.SameSlots(now) {
 		return nil
 	}
 	var differ []string

@@ -65,7 +65,7 @@ func (g *group) rename(ctx context.Context, out io.Writer) (done bool, err error
 		return false, nil
 	}
 	g.keepPrefixes(newest)
-	if !g.options.Configuration(0).SameSettings(newest.Now) {
+	if own := g.options.Configuration(0); !own.SameSettings(newest.Now) || !own.SameSlots(newest.Now) {
 		return false, nil
 	}
 	c.connect(ctx, newest.Now.Masters)

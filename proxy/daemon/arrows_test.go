@@ -63,7 +63,7 @@ var arrows = map[string][]string{
 	"pool/admission":       {"pool/clock", "pool/wire"},
 	"pool/clock":           {},
 	"pool/notify":          {"pool/clock", "pool/wire"},
-	"pool/setup":           {"pool", "pool/admission", "pool/clock", "pool/wire"},
+	"pool/setup":           {"pool", "pool/admission", "pool/clock", "pool/wire", "redlock/slots"},
 	"pool/wire":            {},
 	"pool/embedded":        {"redlock/due"},
 	"configs":              {"redlock/slots"},
