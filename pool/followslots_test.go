@@ -42,7 +42,9 @@ func (s *stage) renameSlots(change func(next *admission.Configuration)) *admissi
 func (s *stage) admitted(mark string) (n int) {
 	for _, m := range s.masters {
 		m.mu.Lock()
-		if slices.ContainsFunc(m.executed, func(args []string) bool { return args[0] == "EVAL" && strings.Contains(strings.Join(args, " "), "/epoch="+mark+"/") }) {
+		if slices.ContainsFunc(m.executed, func(args []string) bool {
+			return args[0] == "EVAL" && strings.Contains(strings.Join(args, " "), "/epoch="+mark+"/")
+		}) {
 			n++
 		}
 		m.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"time"
 
@@ -202,19 +203,23 @@ func (g *group) optionsOf(c *admission.Configuration) pool.Options {
 	return o
 }
 
-// keepPrefixes completes options without a list of key prefixes: they leave it as it is, like the
-// version of the map if the slots are those of the masters.
-func (g *group) keepPrefixes(newest admission.StoredConfiguration) {
-	now := newest.Now
+// keep completes the options by what the masters carry. Options without a list of key prefixes leave
+// it as it is. Slots that have moved between groups are those of the masters: the file may be older.
+func (g *group) keep(newest admission.StoredConfiguration, out io.Writer) {
+	now, o := newest.Now, &g.options
 	if now == nil {
 		return
 	}
-	if len(g.options.Prefixes) == 0 {
-		g.options.Prefixes = now.Prefixes
+	if len(o.Prefixes) == 0 {
+		o.Prefixes = now.Prefixes
 	}
-	if g.options.Slots == now.Slots {
-		g.options.MapVersion, g.options.Leaving, g.options.To = now.MapVersion, now.Leaving, now.To
+	if o.Slots != now.Slots && now.MapVersion == 0 {
+		return // they are refused
 	}
+	if o.Slots != now.Slots {
+		fmt.Fprintf(out, "group %s has the slots %s in the file and %s on its masters, since a later move: those of the masters count\n", o.Group, orAll(o.Slots), orAll(now.Slots))
+	}
+	o.Slots, o.MapVersion, o.Leaving, o.To = now.Slots, now.MapVersion, now.Leaving, now.To
 }
 
 // request is for the admission of a master under a configuration, whatever it carries.

@@ -41,6 +41,7 @@ type fleet struct {
 	engine engine
 	groups []admin.Group
 	pools  []*pool.Pool
+	slots  *groups.Map // nil: one group has all
 }
 
 // newFleet builds the groups of the configuration, and bootstraps them if it says so.
@@ -70,29 +71,41 @@ func newFleet(ctx context.Context, config configs.Config, logger *slog.Logger) (
 			return f, err
 		}
 	}
+	if len(each) == 1 {
+		p, locker, err := f.start(options[0], lockerOptions(each[0], options[0].Logger))
+		f.engine, f.groups = locker, []admin.Group{{Masters: p}}
+		return f, err
+	}
+	var owners []slots.Owner
+	for _, g := range config.Groups {
+		owners = append(owners, slots.Owner{Name: g.Name, Slots: g.Slots})
+	}
+	if f.slots, err = groups.NewMap(owners, options[0].Age(), pool.SystemClock()); err != nil {
+		return f, err
+	}
 	var all []groups.Group
 	for i, one := range each {
-		p, err := pool.New(options[i])
+		with := lockerOptions(one, options[i].Logger)
+		options[i].OnConfiguration, with.Ownership = f.slots.OnConfiguration(i), f.slots.Ownership(i)
+		p, locker, err := f.start(options[i], with)
 		if err != nil {
 			return f, err
 		}
-		f.pools = append(f.pools, p)
-		locker, err := redlock.New(p, lockerOptions(one, options[i].Logger))
-		if err != nil {
-			return f, err
-		}
-		group := groups.Group{Name: one.Group, Locker: locker}
-		if len(each) == 1 {
-			f.engine, f.groups = locker, []admin.Group{{Masters: p}}
-			return f, nil
-		}
-		if group.Slots, err = slots.Parse(one.Slots); err != nil {
-			return f, err
-		}
-		all, f.groups = append(all, group), append(f.groups, admin.Group{Name: one.Group, Masters: p})
+		all, f.groups = append(all, groups.Group{Name: one.Group, Locker: locker}), append(f.groups, admin.Group{Name: one.Group, Masters: p})
 	}
-	f.engine, err = groups.New(all, f.pools[0].Clock())
-	return f, err
+	f.engine = groups.New(all, f.slots)
+	return f, nil
+}
+
+// start connects to the masters of one group.
+func (f *fleet) start(o pool.Options, with redlock.Options) (*pool.Pool, *redlock.Locker, error) {
+	p, err := pool.New(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	f.pools = append(f.pools, p)
+	locker, err := redlock.New(p, with)
+	return p, locker, err
 }
 
 // bootstrapIfBlank bootstraps the groups that are new, if the others have the slots of this map. If

@@ -48,6 +48,7 @@ func (w *World) soon(c client, low, high time.Duration) { w.after(w.between(low,
 
 // served reports an error in a reliable scenario, which has no fault that allows it.
 func (w *World) served(what, key string, err error) {
+	w.refused(err, key)
 	if err != nil && w.Scenario.Reliable && !errors.Is(err, redlock.ErrHeld) && !errors.Is(err, redlock.ErrNotHeld) && !isShutdown(err) {
 		w.violate("liveness", key, what+" without any fault: "+err.Error())
 	}

@@ -19,12 +19,14 @@ type daemon struct {
 	world  *World
 	index  int
 	clock  *daemonClock
-	list   []*server // the masters that it is configured with
-	next   []*server // those of the next process in its place, if they differ from the world's
+	list   []*server       // the masters that it is configured with
+	file   [2]slots.Ranges // the slots of both groups in its file
+	next   []*server       // those of the next process in its place, if they differ from the world's
 	pool   *pool.Pool
 	locker *redlock.Locker // on the first group of masters
 	second *redlock.Locker // on the second one
 	engine engine          // over all groups; nil until it has started
+	plan   *groups.Map     // of both; nil with one group
 
 	paused  time.Duration             // stopped until then
 	resumed time.Duration             // when it goes on, or went on last
@@ -36,7 +38,10 @@ type daemon struct {
 }
 
 func newDaemon(w *World, index int) *daemon {
-	d := &daemon{world: w, index: index, list: w.list, blocked: map[*server]time.Duration{}, links: map[*simLink]bool{}, tasks: map[*task]bool{}}
+	d := &daemon{world: w, index: index, list: w.list, file: w.files, blocked: map[*server]time.Duration{}, links: map[*simLink]bool{}, tasks: map[*task]bool{}}
+	if w.Scenario.Movers > 0 && w.chance(2) {
+		d.file = firstFiles()
+	}
 	d.clock = &daemonClock{
 		daemon: d, origin: time.Duration(w.random.Int64N(int64(24 * time.Hour))),
 		ppm: int64(w.random.IntN(2*w.Scenario.RatePPM+1) - w.Scenario.RatePPM),
@@ -80,7 +85,10 @@ func (d *daemon) slots(group int) string {
 	if d.world.Scenario.OtherMap && d.index == d.world.Scenario.Daemons-1 {
 		group = 1 - group
 	}
-	return []string{"0-8191", "8192-16383"}[group]
+	if d.file[group].Len() == slots.Count {
+		return ""
+	}
+	return d.file[group].String()
 }
 
 func (d *daemon) optionsOn(list []*server) pool.Options {
@@ -127,7 +135,11 @@ func (d *daemon) bootstrap() {
 func (d *daemon) boot() {
 	d.world.after(0, d, func() {
 		d.world.spawn(d, func() {
-			p, l, err := d.start(d.options())
+			if err := d.makePlan(); err != nil {
+				d.world.violate("liveness", "", "a daemon does not start: "+err.Error())
+				return
+			}
+			p, l, err := d.start(d.options(), 0)
 			var e engine = l
 			if err == nil && d.world.Scenario.Groups && !d.dead {
 				e, err = d.startSecond(l)
@@ -142,27 +154,42 @@ func (d *daemon) boot() {
 	})
 }
 
-func (d *daemon) start(o pool.Options) (*pool.Pool, *redlock.Locker, error) {
+// makePlan is the daemon's map, before its pools receive configurations.
+func (d *daemon) makePlan() (err error) {
+	if !d.world.Scenario.Groups {
+		return nil
+	}
+	owners := []slots.Owner{{Name: "g1"}, {Name: "g2"}}
+	for i := range owners {
+		if owners[i].Slots, err = slots.ParseOwned(d.slots(i)); err != nil {
+			return err
+		}
+	}
+	o := d.options()
+	d.plan, err = groups.NewMap(owners, o.Age(), d.clock)
+	return err
+}
+
+// start connects to a group of masters, by its number.
+func (d *daemon) start(o pool.Options, group int) (*pool.Pool, *redlock.Locker, error) {
+	options := redlock.Options{VolatileIDs: true, Tokens: d.token, Logger: slog.New(&errorHandler{world: d.world})}
+	if d.plan != nil {
+		o.OnConfiguration, options.Ownership = d.plan.OnConfiguration(group), d.plan.Ownership(group)
+	}
 	p, err := pool.New(o)
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := redlock.New(p, redlock.Options{VolatileIDs: true, Tokens: d.token, Logger: slog.New(&errorHandler{world: d.world})})
+	l, err := redlock.New(p, options)
 	return p, l, err
 }
 
 // startSecond starts the second group and the router over both.
 func (d *daemon) startSecond(first *redlock.Locker) (r *groups.Router, err error) {
-	if _, d.second, err = d.start(d.secondOptions()); err != nil {
+	if _, d.second, err = d.start(d.secondOptions(), 1); err != nil {
 		return nil, err
 	}
-	all := []groups.Group{{Name: "g1", Locker: first}, {Name: "g2", Locker: d.second}}
-	for i := range all {
-		if all[i].Slots, err = slots.Parse(d.slots(i)); err != nil {
-			return nil, err
-		}
-	}
-	return groups.New(all, d.clock)
+	return groups.New([]groups.Group{{Name: "g1", Locker: first}, {Name: "g2", Locker: d.second}}, d.plan), nil
 }
 
 // kill ends the process. What it has sent may still be executed.

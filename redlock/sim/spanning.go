@@ -119,6 +119,7 @@ func (c *spanning) onAnswer(d *daemon, g redlock.Grant, err error, before []int6
 		w.checker().token(key, string(c.token)).acquiring = 0
 	}
 	if err != nil {
+		w.refused(err, c.keys...)
 		w.trace.note(c.keys[0], "client %d receives from daemon %d: %v", c.index, d.index, err)
 		for _, key := range c.keys {
 			if !errors.Is(err, redlock.ErrHeld) {
@@ -161,6 +162,7 @@ func (c *spanning) release(d *daemon) {
 				if turn != c.pending || c.daemon == nil || d.dead {
 					return
 				}
+				w.refused(err, key)
 				w.checker().released(key, string(token), released, err != nil, all[i].sole, all[i].until, all[i].since)
 				if open--; open == 0 && c.answered(d, turn) {
 					c.token = ""

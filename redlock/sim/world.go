@@ -13,6 +13,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/sim/fake"
+	"redlockd/redlock/slots"
 )
 
 // World is one run. Everything in it happens in Play, one event after another.
@@ -30,6 +31,10 @@ type World struct {
 	list             []*server // the masters that the next daemon process is configured with
 	changed          int       // which of the scenario's lists they are
 	operators        []*daemon // that change the masters
+	movers           []*mover
+	moved            slots.Ranges    // by any command so far
+	moves            int64           // that succeeded
+	files            [2]slots.Ranges // the slots of both groups in the newest file
 	daemons          []*daemon
 	clients          []client
 	observer         observer
@@ -191,7 +196,7 @@ func (w *World) between(low, high time.Duration) time.Duration {
 
 // newWorld has no observer yet.
 func newWorld(s *Scenario, seed uint64, lab *Lab) *World {
-	w := &World{Scenario: s, Seed: seed, random: rand.New(rand.NewPCG(seed, 0x5eed)), lab: lab}
+	w := &World{Scenario: s, Seed: seed, random: rand.New(rand.NewPCG(seed, 0x5eed)), lab: lab, files: firstFiles()}
 	w.trace = &trace{world: w, out: io.Discard}
 	servers := s.Masters
 	if s.Groups {
@@ -284,6 +289,9 @@ func (w *World) settle() {
 		d.heal()
 	}
 	w.run(w.now + time.Second)
+	if w.Scenario.Movers > 0 {
+		w.settleMoves()
+	}
 	if w.Scenario.Alias || w.Scenario.OtherMap || len(w.Scenario.Lists) > 0 {
 		return // a daemon never gets to one of its masters
 	}
@@ -340,6 +348,9 @@ func (w *World) finish() {
 	w.ended = true
 	for _, d := range w.daemons {
 		d.kill()
+	}
+	for _, m := range w.movers {
+		m.process.kill()
 	}
 	for _, t := range w.idle {
 		t.stop()
