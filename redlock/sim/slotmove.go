@@ -121,15 +121,15 @@ func (m *mover) heeds(w *World, text string) {
 	}
 }
 
-// reseed sets a counter that the masters have forgotten to the highest id in use, as the error of the
-// command says.
+// reseed sets a counter that the masters have forgotten, as the error of the command says. Above the
+// highest id that is known, there may be some that were given and not received.
 func (w *World) reseed(name string) {
 	d := w.anyDaemon()
 	if d == nil {
 		return
 	}
 	w.after(0, d, func() {
-		value := w.checker().counter(name).answered
+		value := w.checker().counter(name).answered + 100
 		d.engine.Reseed(0, redlock.Key(name), value, func(err error) {
 			w.trace.note(name, "an operator sets %q to %d by daemon %d: %v", name, value, d.index, err)
 		})
