@@ -142,7 +142,7 @@ func (g *Group) learnEpochLocked(now time.Duration, others admission.Known) (sta
 		return nil
 	}
 	if c := admission.ParseStored("0\n" + found.Texts).Now; c != nil {
-		g.pool.takeSlots(c) // before a master is admitted under it
+		g.pool.slots.take(c) // before a master is admitted under it
 	}
 	if e.Mark != "" { // votes under both must not meet in one attempt
 		e.since = now + g.pool.options.Age()
@@ -163,7 +163,7 @@ func (g *Group) followLocked(next *admission.Configuration) {
 	g.epoch.next = next
 	g.pool.options.Logger.Warn("this daemon was left behind by a change of the group", "db", g.db,
 		"epoch", admission.EpochOf(g.epoch.Mark), "now", next.Epoch, "masters", next.Names(), "slots", next.MapText(),
-		"hint", cmp.Or(g.pool.mapHint(next), "it follows if only the masters differ; otherwise start it again with the settings of the others"))
+		"hint", cmp.Or(mapHint(g.pool.Options(), next), "it follows if only the masters differ; otherwise start it again with the settings of the others"))
 	known := admission.Known{Mark: next.Mark(), Texts: admission.StoredConfiguration{Now: next, InForce: true}.Texts()}
 	_ = g.pool.tasks.Submit(func() { g.pool.followConfiguration(next, known) })
 }
@@ -260,18 +260,8 @@ func (g *Group) nextText() string {
 		return ""
 	}
 	text := fmt.Sprintf("; left behind: the masters have epoch %d: --masters %s", g.epoch.next.Epoch, g.epoch.next.Names())
-	if hint := g.pool.mapHint(g.epoch.next); hint != "" {
+	if hint := mapHint(g.pool.Options(), g.epoch.next); hint != "" {
 		text += "; " + hint
 	}
 	return text
-}
-
-// mapHint helps a daemon that cannot follow because the slots of its group have changed; "" if that
-// is not the reason.
-func (p *Pool) mapHint(next *admission.Configuration) string {
-	o := p.Options()
-	if o.OnConfiguration != nil || o.Configuration(next.Epoch).SameSlots(next) {
-		return ""
-	}
-	return "slots have moved to another group: start this daemon again with the [[group]] tables of all groups in its file"
 }

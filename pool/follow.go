@@ -21,13 +21,6 @@ import (
 	"redlockd/pool/admission"
 )
 
-// slotMap is what a configuration says about the slots.
-type slotMap struct {
-	slots       string
-	version     int64
-	leaving, to string
-}
-
 // Follow changes the masters in all databases, and what next has besides: the key prefixes and the
 // slots of the group. The order of the masters is the pool's own. known is the configuration that
 // they carry. An error is about the lists; then nothing has changed.
@@ -41,7 +34,7 @@ func (p *Pool) Follow(masters []Master, next *admission.Configuration, known adm
 		return err
 	}
 	p.mu.Lock()
-	p.takeSlots(next) // first: from then on masters may be admitted under it
+	p.slots.take(next) // first: from then on masters may be admitted under it
 	former := p.Masters()
 	list := arrange(former, masters)
 	p.masters.Store(&list)
@@ -71,25 +64,6 @@ func (p *Pool) Follow(masters []Master, next *admission.Configuration, known adm
 		g.Daemons.Follow(list)
 	}
 	return nil
-}
-
-// takeSlots takes what a configuration says about the slots, unless a later one has changed it.
-func (p *Pool) takeSlots(c *admission.Configuration) {
-	if f := p.options.OnConfiguration; f != nil {
-		f(c)
-	}
-	next := &slotMap{c.Slots, c.MapVersion, c.Leaving, c.To}
-	for m := p.slots.Load(); next.version >= m.version && !p.slots.CompareAndSwap(m, next); {
-		m = p.slots.Load()
-	}
-}
-
-// follows reports whether this daemon may follow a configuration. Only the lists and the slots may
-// differ: limits are its own. Slots change for a daemon that serves all groups, by moves alone.
-func (o *Options) follows(next *admission.Configuration) bool {
-	own := o.Configuration(next.Epoch)
-	sameMap := own.SameSlots(next) || o.OnConfiguration != nil && next.MapVersion > own.MapVersion
-	return !o.FollowOff && own.SameSettings(next) && sameMap
 }
 
 // followConfiguration follows a change of the group that its masters carry.

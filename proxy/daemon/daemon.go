@@ -149,9 +149,12 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	if tracer != nil {
 		deps.Traces = tracer.Counts
 	}
-	nodes := announce(config, logger, groups.pools)
+	nodes := announce(config, logger, groups)
 	if nodes != nil {
 		deps.Cluster = nodes.Division
+	}
+	if groups.slots != nil {
+		deps.Slots = groups.slots.Served
 	}
 	table := newTable(deps)
 	if err := endpoint.listen(groups, users, table, stats, deps.Snapshot, logger); err != nil {

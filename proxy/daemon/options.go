@@ -71,18 +71,16 @@ func lockerOptions(config configs.Config, logger *slog.Logger) redlock.Options {
 }
 
 // announce makes this daemon a node of a cluster; without --cluster-announce it returns nil.
-func announce(config configs.Config, logger *slog.Logger, masters []*pool.Pool) *homes.Homes {
+func announce(config configs.Config, logger *slog.Logger, f *fleet) *homes.Homes {
 	if config.ClusterAnnounce == "" {
 		return nil
 	}
-	ranges := slots.All()
-	if len(config.Groups) > 0 {
-		ranges = nil
-		for _, g := range config.Groups {
-			ranges = append(ranges, g.Slots...)
-		}
+	if f.slots == nil {
+		return homes.New(config.ClusterAnnounce, slots.All(), logger, f.pools...)
 	}
-	return homes.New(config.ClusterAnnounce, ranges, logger, masters...)
+	nodes := homes.New(config.ClusterAnnounce, f.slots.Ranges(), logger, f.pools...)
+	f.slots.OnChange(func() { nodes.SetRanges(f.slots.Ranges()) })
+	return nodes
 }
 
 // accessControl is which users may connect and which scripts they may send.

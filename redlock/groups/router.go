@@ -235,14 +235,14 @@ func (r *Router) ReadWork(db int, key redlock.Key, done func(redlock.WorkView, e
 }
 
 func (r *Router) WorkDone(b *redlock.Batch, q redlock.WorkEndRequest, done redlock.WorkEndDone) {
-	r.endWork(b, q, (*redlock.Locker).WorkDone, done)
+	endWork(r, b, q, (*redlock.Locker).WorkDone, done)
 }
 
 func (r *Router) WorkFail(b *redlock.Batch, q redlock.WorkEndRequest, done redlock.WorkEndDone) {
-	r.endWork(b, q, (*redlock.Locker).WorkFail, done)
+	endWork(r, b, q, (*redlock.Locker).WorkFail, done)
 }
 
-func (r *Router) endWork(b *redlock.Batch, q redlock.WorkEndRequest, end func(*redlock.Locker, *redlock.Batch, redlock.WorkEndRequest, redlock.WorkEndDone), done redlock.WorkEndDone) {
+func endWork(r *Router, b *redlock.Batch, q redlock.WorkEndRequest, end func(*redlock.Locker, *redlock.Batch, redlock.WorkEndRequest, redlock.WorkEndDone), done redlock.WorkEndDone) {
 	if err := r.slots.frozen(q.Key); err != nil {
 		done(false, err)
 		return

@@ -35,13 +35,13 @@ const (
 // Homes are the daemons of the same masters, by their announcements.
 type Homes struct {
 	own    string
-	ranges []slots.Range
 	pools  []*pool.Pool
 	clock  pool.Clock
 	log    *slog.Logger
 	joined chan struct{} // closed when all other daemons have had the time to announce themselves
 
 	mu     sync.Mutex
+	ranges []slots.Range
 	timer  pool.Timer
 	echoed bool // an own announcement has come back
 	open   bool // joined is closed
@@ -53,8 +53,7 @@ type Homes struct {
 // New announces this daemon by the masters of all pools. ranges are those of all groups, in any
 // order. own is the address at which clients reach this daemon.
 func New(own string, ranges []slots.Range, log *slog.Logger, pools ...*pool.Pool) *Homes {
-	ranges = slices.SortedFunc(slices.Values(ranges), func(a, b slots.Range) int { return cmp.Compare(a.First, b.First) })
-	h := &Homes{own: own, ranges: ranges, pools: pools, clock: pools[0].Clock(), log: log, joined: make(chan struct{}), latest: map[string]time.Duration{}}
+	h := &Homes{own: own, ranges: sorted(ranges), pools: pools, clock: pools[0].Clock(), log: log, joined: make(chan struct{}), latest: map[string]time.Duration{}}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.updateLocked()
@@ -67,6 +66,21 @@ func New(own string, ranges []slots.Range, log *slog.Logger, pools ...*pool.Pool
 	}
 	h.timer = h.clock.AfterFunc(0, h.onTimer)
 	return h
+}
+
+func sorted(ranges []slots.Range) []slots.Range {
+	return slices.SortedFunc(slices.Values(ranges), func(a, b slots.Range) int { return cmp.Compare(a.First, b.First) })
+}
+
+// SetRanges takes the ranges of all groups when slots have moved.
+func (h *Homes) SetRanges(ranges []slots.Range) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ranges = sorted(ranges)
+	h.now.Homes = slots.Homes(h.ranges, h.now.Daemons)
 }
 
 // AwaitOthers returns when the other daemons are known, or cannot be: a client that gets its
