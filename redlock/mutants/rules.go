@@ -139,6 +139,8 @@ func brokenGroups() []Mutant {
 		patched("slots", "a group's masters let daemons vote that give it other slots",
 			Change{"pool/fingerprint.go", "\tif o.Slots != \"\" { //", "\tif o.Slots != \"\" && !Broken(\"slots\") { //"},
 			Change{"pool/fingerprint.go", "\tfor _, m := range o.Masters {\n\t\tc.Masters", "\tif Broken(\"slots\") {\n\t\tc.Slots = \"\"\n\t}\n\tfor _, m := range o.Masters {\n\t\tc.Masters"}).in("maps-3"),
+		patched("slots-no-end-check", "what was begun before slots left the group is granted after that",
+			Change{"redlock/engine/ballot.go", "b.Engine.Ownership != nil && !b.stillOwned()", "b.Engine.Ownership != nil && !pool.Broken(\"slots-no-end-check\") && !b.stillOwned()"}),
 		patched("slots-no-freeze", "slots go to another group as soon as the cut is in force",
 			Change{"pool/setup/moves.go", "\t\tif since >= age {\n", "\t\tif since >= age || pool.Broken(\"slots-no-freeze\") {\n"}),
 		patched("slots-registers-not-raised", "slots go to a group whose registers may be below the fences given in them",

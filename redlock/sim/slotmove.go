@@ -34,7 +34,7 @@ func slotScenarios() []*Scenario {
 		moving("slotlinks", fault{3 * time.Second, interruptMove}, fault{400 * time.Millisecond, cut}, fault{300 * time.Millisecond, partition}, fault{time.Second, stop}, fault{2 * time.Second, sleep}, fault{2 * time.Second, isolate}),
 		moving("slotdeaths", fault{2 * time.Second, interruptMove}, fault{1500 * time.Millisecond, dieChanged}, fault{time.Second, isolate}, fault{2 * time.Second, stop}),
 		moving("slotmemory", fault{3 * time.Second, interruptMove}, fault{time.Second, remember}, fault{2 * time.Second, restart}, fault{2 * time.Second, flushSometimes}, fault{time.Second, partition}, fault{5 * time.Second, dieChanged}),
-		moving("slotclocks", fault{4 * time.Second, interruptMove}, fault{5 * time.Second, setGroupClocks}, fault{time.Second, partition}),
+		moving("slotclocks", fault{4 * time.Second, interruptMove}, fault{8 * time.Second, setGroupClocks}, fault{time.Second, partition}),
 		rivals,
 	}
 }
@@ -164,16 +164,17 @@ func isolate(w *World) {
 	w.trace.note("", "daemon %d is cut off from the group of %s for %v", d.index, w.servers[first].name, lasts)
 }
 
-// setGroupClocks sets the clocks of a group's masters, one after the other. Where they are set back,
-// only the registers of the group are above its fences, and those of the other group need not be.
+// setGroupClocks sets the clocks of a group's masters, one after the other. Set back by more than a
+// freeze takes, they are behind the fences that the other group gave before a cut.
 func setGroupClocks(w *World) {
 	if !w.overAge() {
 		return
 	}
-	first, by := w.random.IntN(2)*w.Scenario.Masters, -w.between(500*time.Millisecond, 2500*time.Millisecond)
+	first, by := w.random.IntN(2)*w.Scenario.Masters, -w.between(500*time.Millisecond, 10*time.Second)
 	if w.chance(3) {
 		by = -by
 	}
+	w.forgets = true // copies last so much longer
 	for i, at := range w.random.Perm(w.Scenario.Masters) {
 		s, set := w.servers[first+at], int64((by+time.Duration(i)*30*time.Millisecond)/time.Microsecond)
 		w.after(time.Duration(i)*w.between(200*time.Millisecond, 400*time.Millisecond), nil, func() {
@@ -190,9 +191,9 @@ func firstFiles() [2]slots.Ranges {
 
 // settleMoves finishes moves that are unfinished, and requires that every daemon serves every key then.
 func (w *World) settleMoves() {
-	const limit = 60 * time.Second
+	const limit = 2 * time.Minute // clocks that were set back make a freeze longer
 	for end := w.now + limit; w.violation == nil; {
-		text := w.unserved()
+		text, moving := w.unserved()
 		if text == "" {
 			return
 		}
@@ -201,16 +202,24 @@ func (w *World) settleMoves() {
 			return
 		}
 		for _, m := range w.movers {
-			if !m.finished && !m.active() {
+			if m.active() {
+				break // one after the other
+			}
+			if m.finished && moving != nil && moving.To != "" && !moving.Moved { // a move that was given up for another one
+				m.ranges, m.to, m.finished = mustParse(moving.Slots), int(moving.To[1]-'1'), false
+			}
+			if !m.finished {
 				m.start(w)
+				break
 			}
 		}
 		w.run(w.now + 200*time.Millisecond)
 	}
 }
 
-// unserved names a key that a daemon does not serve; "" = all serve all.
-func (w *World) unserved() (text string) {
+// unserved names a key that a daemon does not serve, and the move that keeps it from that; "" = all
+// serve all.
+func (w *World) unserved() (text string, moving *redlock.Moving) {
 	for _, d := range w.daemons {
 		for i := range w.Scenario.Keys {
 			key := redlock.Key(fmt.Sprint("k", i))
@@ -219,7 +228,9 @@ func (w *World) unserved() (text string) {
 				if !d.serves() {
 					return
 				}
-				d.engine.Lock(nil, redlock.LockRequest{Key: key, TTL: w.Scenario.MinTTL}, func(g redlock.Grant, err error) {
+				token := d.token()
+				w.checker().token(string(key), string(token)).foreign = true // of no client
+				d.engine.Lock(nil, redlock.LockRequest{Key: key, TTL: w.Scenario.MinTTL, Token: token}, func(g redlock.Grant, err error) {
 					if answer = &err; err == nil {
 						d.engine.GiveBack(g)
 					}
@@ -228,13 +239,14 @@ func (w *World) unserved() (text string) {
 			w.run(w.now + 20*time.Millisecond)
 			switch {
 			case answer == nil:
-				return fmt.Sprintf("daemon %d does not answer", d.index)
+				return fmt.Sprintf("daemon %d does not answer", d.index), nil
 			case *answer != nil:
-				return fmt.Sprintf("daemon %d does not serve %q: %v", d.index, key, *answer)
+				moving, _ = errors.AsType[*redlock.Moving](*answer)
+				return fmt.Sprintf("daemon %d does not serve %q: %v", d.index, key, *answer), moving
 			}
 		}
 	}
-	return ""
+	return "", nil
 }
 
 // refused checks an error: only names in slots that are moved may be frozen.
