@@ -79,6 +79,7 @@ func controls() []control {
 		{"slots-counters-not-installed", "TestMoves_IDsAreNotRepeatedOverThereAndBack", "was given again"},
 		{"slots-stale-counters", "TestMoves_IDsAreNotRepeatedOverThereAndBack", "was given again"},
 		{"joint-fence", "TestJoint_TheFenceIsBelowThoseOfLaterLocksInEachGroup", order},
+		{"slots-no-end-check", "TestMoving_WhatWasBegunBeforeTheKeyLeftItsGroupIsNotGranted", "after its slot has left the group"},
 		{"distinct", "TestAdmission_OneServerUnderTwoAddressesIsOneMaster", "by one server of two"},
 	}
 }

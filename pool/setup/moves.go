@@ -239,10 +239,6 @@ func (m *slotMove) unfinished(s *side) error {
 		s.leaving, s.name(), moveCommand(s.newest.Now.Leaving, s.newest.Now.To))
 }
 
-func moveCommand(ranges, to string) string {
-	return fmt.Sprintf("redlockd slots move %s --to %s", ranges, to)
-}
-
 // waits reports whether the slots that a group gave up are in none yet.
 func (m *slotMove) waits(s *side) bool {
 	rest := s.leaving
@@ -335,35 +331,10 @@ func (s *side) gained() slots.Ranges {
 	return gainedSlots(s.newest.Former, s.newest.Now)
 }
 
-// gainedSlots are those of a configuration that the former one had not.
-func gainedSlots(former, now *admission.Configuration) slots.Ranges {
-	if former == nil || now == nil {
-		return nil
-	}
-	before, err1 := slots.ParseOwned(former.Slots)
-	after, err2 := slots.ParseOwned(now.Slots)
-	if errors.Join(err1, err2) != nil {
-		return nil
-	}
-	return after.Minus(before)
-}
-
 // unfinishedChange is the error of a group whose last change is not in force.
 func (s *side) unfinishedChange() error {
 	return fmt.Errorf("slots: a change of group %s to epoch %d is unfinished, and another one must not replace it; nothing was changed. First finish it: %s",
 		s.name(), s.newest.Now.Epoch, finishCommand(s.newest))
-}
-
-// finishCommand is the command that finishes a change.
-func finishCommand(of admission.StoredConfiguration) string {
-	now, gained := of.Now, gainedSlots(of.Former, of.Now)
-	switch {
-	case of.Former == nil || of.Former.MapVersion == now.MapVersion:
-		return "redlockd reconfigure --masters " + now.Names()
-	case len(gained) > 0:
-		return moveCommand(gained.String(), now.Group)
-	}
-	return moveCommand(now.Leaving, now.To)
 }
 
 // cut gives the slots up. Everything that can be refused is refused before.

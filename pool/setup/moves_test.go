@@ -379,6 +379,92 @@ func TestMoveSlots_ASecondRunCompletesWhatTheFirstBegan(t *testing.T) {
 	}
 }
 
+// Two operators move the same slots, or slots that overlap: each slot ends in one group, and what one
+// does not finish, its command names.
+func TestMoveSlots_TwoOperatorsAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newTwoGroups(t)
+	for round, ranges := range [][2]string{{"0-10", "0-10"}, {"20-30", "25-40"}} {
+		w.bootstrap()
+		w.seed(0, "{a}:n", 100)
+		errs := make(chan error, 2)
+		for _, one := range ranges {
+			rs := parsed(t, one)
+			go func() { errs <- MoveSlots(t.Context(), w.options, rs, "g2", io.Discard) }()
+		}
+		var failed []error
+		for range ranges {
+			select {
+			case err := <-errs:
+				if err != nil {
+					failed = append(failed, err)
+				}
+			case <-time.After(time.Minute):
+				t.Fatal("an operator's command does not end")
+			}
+		}
+		t.Logf("round %d: %v", round, failed)
+		for _, one := range ranges { // both again, one after the other
+			if _, err := w.move(one, "g2"); err != nil && !strings.Contains(err.Error(), "are not in one group") {
+				for _, other := range ranges {
+					_, _ = w.move(other, "g2")
+				}
+				if out, err := w.move(one, "g2"); err != nil && !strings.Contains(err.Error(), "are not in one group") {
+					t.Errorf("round %d: %s: %v\n%s", round, one, err, out)
+				}
+			}
+		}
+		g1, leaving, _ := w.has(0)
+		g2, _, _ := w.has(1)
+		one, two := parsedOwned(t, g1), parsedOwned(t, g2)
+		if len(one.And(two)) > 0 || one.Plus(two).Len() != slots.Count || !two.Contains(parsed(t, ranges[0])) && !two.Contains(parsed(t, ranges[1])) {
+			t.Errorf("round %d: g1 has %s, leaving %s, and g2 %s", round, g1, leaving, g2)
+		}
+	}
+}
+
+func parsedOwned(t *testing.T, text string) slots.Ranges {
+	t.Helper()
+	if text == "all" {
+		return slots.All()
+	}
+	return parsed(t, text)
+}
+
+// A third group that is out of reach stops a move that has not begun, and no other.
+func TestMoveSlots_BesideAGroupThatIsOutOfReach(t *testing.T) {
+	t.Parallel()
+	w := newTwoGroups(t)
+	third := faulty.StartGroup(t, 3)
+	o := optionsOf(third...)
+	o.Group, o.Slots, o.RestartGuardOff, o.Tasks = "g3", "none", true, quick{}
+	if err := Bootstrap(t.Context(), o, BootstrapTerms{}, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	w.cutOnly("0-10")
+	w.options = append(w.options, o)
+	out, err := strings.Builder{}, ShowSlots(t.Context(), w.options, nil, io.Discard)
+	if err != nil {
+		t.Error(err)
+	}
+	_ = ShowSlots(t.Context(), w.options, map[string]float64{RangeOf("11-16383", "g1"): 12.4}, &out)
+	shown := strings.Join(strings.Fields(out.String()), " ")
+	for _, want := range []string{"0-10 11 g1 1 frozen for g2, and free: redlockd slots move 0-10 --to g2 -", "11-16383 16373 g1 1 owned 12", "- 0 g3 0 has no slots -"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("the table lacks %q:\n%s", want, out.String())
+		}
+	}
+	for _, s := range third {
+		s.Kill()
+	}
+	w.moved("0-10", "g2")
+	w.refusedSilent("20-30", "g2", "The slots of all groups must be known when a move begins")
+	w.refusedSilent("20-30", "g3", "0 of 3 masters of group g3 answer")
+	if err := ShowSlots(t.Context(), w.options, nil, io.Discard); err == nil || !strings.Contains(err.Error(), "group g3") {
+		t.Error(err)
+	}
+}
+
 // A move to another group does not replace one that is unfinished, and a change of the masters works
 // while slots are frozen.
 func TestMoveSlots_WhileAnotherChangeIsUnfinished(t *testing.T) {

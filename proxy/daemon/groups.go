@@ -3,6 +3,7 @@ package daemon
 // The groups of masters behind the daemon: usually one, whose Locker then serves alone.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -183,16 +184,54 @@ func onMasters(stderr io.Writer, do func(context.Context, pool.Options, cli.Comm
 		var errs []error
 		for _, o := range options {
 			if len(config.Groups) > 1 {
-				fmt.Fprintf(out, "group %s, slots %s\n", o.Group, o.Slots)
+				fmt.Fprintf(out, "group %s, slots %s\n", o.Group, cmp.Or(o.Slots, "all"))
 			}
 			errs = append(errs, inGroup(o, do(ctx, o, command, out)))
 		}
-		err = errors.Join(errs...)
-		if err != nil && ctx.Err() != nil {
-			err = fmt.Errorf("interrupted, and what the masters have stored stays: run the same command again, it does the rest or says what to do (%w)", err)
-		}
-		return err
+		return withInterrupt(ctx, errors.Join(errs...))
 	}
+}
+
+// withInterrupt adds what to do after a signal that ended a job.
+func withInterrupt(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("interrupted, and what the masters have stored stays: run the same command again, it does the rest or says what to do (%w)", err)
+	}
+	return err
+}
+
+// slotsJob shows the map of slots, or moves slots. It is about all groups of the file.
+func slotsJob(ctx context.Context, config configs.Config, c cli.CommandLine, stderr, out io.Writer) error {
+	if len(config.Groups) > 0 {
+		config.Group = ""
+	}
+	var options []pool.Options
+	var names []string
+	for _, one := range config.Each() {
+		o, err := poolOptions(one, newLogger(config, stderr))
+		if err != nil {
+			return err
+		}
+		options, names = append(options, o), append(names, one.Group)
+	}
+	if c.Ranges == "" {
+		rates := map[string]float64{}
+		for _, r := range c.Rates {
+			rates[setup.RangeOf(r.Range, r.Group)] += r.PerSecond
+		}
+		return setup.ShowSlots(ctx, options, rates, out)
+	}
+	ranges, err := slots.Parse(c.Ranges)
+	if err == nil && len(ranges) == 0 {
+		err = fmt.Errorf("%q are no slots to move", c.Ranges)
+	}
+	if err != nil {
+		return &configs.FieldError{Field: "slots move", Problem: err.Error(), Advice: "give ranges, such as redlockd slots move 0-1000 --to g2"}
+	}
+	if len(config.Groups) > 0 && !slices.Contains(names, c.To) {
+		return &configs.FieldError{Field: "--to", Value: c.To, Problem: "is none of the groups of the file", Advice: "name one of " + strings.Join(names, ", ")}
+	}
+	return setup.MoveSlots(ctx, options, ranges, c.To, out)
 }
 
 // onSlots is a job that begins only if the masters of all groups of the file have its slots,
