@@ -80,6 +80,7 @@ func announce(config configs.Config, logger *slog.Logger, f *fleet) *homes.Homes
 	}
 	nodes := homes.New(config.ClusterAnnounce, f.slots.Ranges(), logger, f.pools...)
 	f.slots.OnChange(func() { nodes.SetRanges(f.slots.Ranges()) })
+	nodes.SetRanges(f.slots.Ranges()) // they may have moved before that
 	return nodes
 }
 

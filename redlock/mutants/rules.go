@@ -151,6 +151,6 @@ func brokenGroups() []Mutant {
 		patched("joint-fence", "a lock of keys of several groups has the highest fence of its parts, whatever the registers of the other groups are",
 			Change{"redlock/lease/joint.go", "p.Grant.Fence < j.fence {", "p.Grant.Fence < j.fence && !pool.Broken(\"joint-fence\") {"}).in("groups-3"),
 		patched("slots-no-end-check", "what was begun before slots left the group is granted after that",
-			Change{"redlock/engine/ballot.go", "b.Engine.Ownership != nil && !b.stillOwned()", "b.Engine.Ownership != nil && !pool.Broken(\"slots-no-end-check\") && !b.stillOwned()"}).in("slots-3"),
+			Change{"redlock/engine/ballot.go", "b.Engine.Ownership != nil && !b.stillOwned()", "b.Engine.Ownership != nil && !pool.Broken(\"slots-no-end-check\") && !b.stillOwned()"}).in("slotmove-3"),
 	}
 }
