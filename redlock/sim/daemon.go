@@ -1,10 +1,13 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"redlockd/pool"
@@ -101,7 +104,7 @@ func (d *daemon) optionsOn(list []*server) pool.Options {
 		// which is more than daemons do.
 		AwaitBootstrap: len(s.Lists) > 0 && d.world.now > time.Second,
 	}
-	if s.MaxWait > 0 {
+	if s.MaxWait > 0 && s.Movers == 0 { // a change that is followed wakes the waiters of all keys, in no order
 		o.Tracker = d.track
 	}
 	for _, m := range list {
@@ -207,7 +210,7 @@ func (d *daemon) kill() {
 		}
 	}
 	for len(d.tasks) > 0 {
-		for t := range d.tasks {
+		for _, t := range slices.SortedFunc(maps.Keys(d.tasks), func(a, b *task) int { return cmp.Compare(a.order, b.order) }) {
 			if !t.rests {
 				delete(d.tasks, t)
 				continue
