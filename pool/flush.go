@@ -22,6 +22,7 @@ type flush struct {
 	beat     bool // the flush also verifies which process the master is
 	raise    int64
 	ahead    int64 // the furthest that an operation needs the register raised above the clock
+	least    int64 // the highest register that an operation needs
 	sent     time.Duration
 	context  SendContext
 	sealAt   int // index of the seal's first reply, −1 = not sent …
@@ -66,7 +67,7 @@ func (f *flush) reset(c *connection) {
 	clear(f.entries)
 	f.conn = c
 	f.entries, f.commands, f.index, f.part, f.bulks = f.entries[:0], f.commands[:0], f.index[:0], f.part[:0], f.bulks[:0]
-	f.sealed, f.bare, f.beat, f.ahead, f.sealAt = false, false, false, 0, -1
+	f.sealed, f.bare, f.beat, f.ahead, f.least, f.sealAt = false, false, false, 0, 0, -1
 	f.newRecords, f.readRecords, f.minRegister = f.newRecords[:0], false, 0
 	f.context.Lane, f.context.Incarnation, f.context.ConnectedAt = c.lane.index, c.incarnation, c.connectedAt
 	if f.keys == nil {
@@ -109,7 +110,7 @@ func (f *flush) fill(queue []queueEntry, limit int) int {
 		}
 		f.sealed = f.sealed || plan.Sealed
 		f.bare = f.bare || plan.SealOnly
-		f.ahead = max(f.ahead, plan.RaiseBy)
+		f.ahead, f.least = max(f.ahead, plan.RaiseBy), max(f.least, plan.RaiseTo)
 		f.entries = append(f.entries, queue[n])
 	}
 	return n

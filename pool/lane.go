@@ -204,6 +204,7 @@ func (l *lane) nextFlush() *connection {
 	if f.raise = left - 1; left == 0 || f.bare {
 		f.raise = g.tickLocked(f.sent) + f.ahead
 	}
+	f.raise = max(f.raise, f.least)
 	if n > 0 {
 		g.counters.Flushes++
 	}

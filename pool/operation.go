@@ -54,6 +54,9 @@ type Props struct {
 	// RaiseBy is by how much the seal raises the register above the clock, in µs: room
 	// for operations whose fence must not be overtaken on its way.
 	RaiseBy int64
+	// RaiseTo is the register that the seal must reach; 0 = any. RaiseBy would add to a clock
+	// that is ahead already, and groups that follow one another would run away from the time.
+	RaiseTo int64
 	// Bulk is the SHA1 of a script that does what the command does for many operations
 	// at once; "" = none. An operation that has one is a BulkOperation.
 	Bulk string

@@ -40,11 +40,15 @@ func TestJoint_TheFenceIsBelowThoseOfLaterLocksInEachGroup(t *testing.T) {
 		daemons[i] = c.daemon()
 		last[i] = rises(t, daemons[i], 0)
 	}
-	far := time.Now().Add(200 * time.Millisecond).UnixMicro()
+	now := time.Now()
+	far := now.Add(200 * time.Millisecond).UnixMicro()
 	for i := range 3 {
+		clusters[0].raise(i, now.Add(150*time.Millisecond).UnixMicro())
 		clusters[1].raise(i, far)
 	}
-	last[1] = rises(t, daemons[1], last[1]) // it sees the registers now
+	for i := range last {
+		last[i] = rises(t, daemons[i], last[i]) // they see the registers now
+	}
 	request := LockRequest{Key: "k", TTL: long, Token: "token-of-the-whole", Part: true}
 	parts := make([]Part, 2)
 	for i, d := range daemons {
@@ -59,6 +63,13 @@ func TestJoint_TheFenceIsBelowThoseOfLaterLocksInEachGroup(t *testing.T) {
 	both := receive(t, answers)
 	if both.err != nil {
 		t.Fatal(both.err)
+	}
+	// The registers follow the fence and not more: otherwise two groups would drive one another
+	// ahead of their clocks, lock by lock.
+	for i := range 3 {
+		if ahead := clusters[0].register(i) - max(int64(both.grant.Fence), time.Now().UnixMicro()); ahead > 10_000 {
+			t.Errorf("the register of master %d is %d µs ahead of the fence of both", i, ahead)
+		}
 	}
 	if low := parts[0].Grant.Until(); both.grant.Until() > low {
 		t.Errorf("it is valid until %v, and a part until %v", both.grant.Until(), low)

@@ -57,13 +57,38 @@ func TestAllowedErrors_NameWhatTookAQuorumFromADaemon(t *testing.T) {
 		"at another time":                       {nil, []standstill{{allDaemons, 1 * s, 9 * s}, {allDaemons, 21 * s, 30 * s}}, false},
 	} {
 		n := &nemesis{stand: &stand{masters: make([]*faulty.Server, 3)}, all: c.all, stalls: c.stalls}
-		got := n.allowedError(0, 10*s, 20*s, terms{returns: 2 * s, stall: 150 * unit, settles: 100 * unit})
+		got := n.allowedError(0, "", 10*s, 20*s, terms{returns: 2 * s, stall: 150 * unit, settles: 100 * unit})
 		if (got != "") != c.allowed {
 			t.Errorf("%s: explained by %q, want an explanation: %v", name, got, c.allowed)
 		}
-		if len(c.all) > 0 && n.allowedError(0, 10*s, 20*s, terms{returns: 2 * s}, "a cut link", "a master away", "a stopped daemon") != "" {
+		if len(c.all) > 0 && n.allowedError(0, "", 10*s, 20*s, terms{returns: 2 * s}, "a cut link", "a master away", "a stopped daemon") != "" {
 			t.Errorf("%s: an error is allowed although such faults are harmless", name)
 		}
+	}
+}
+
+func TestAllowedErrors_AreOfTheMastersThatHaveTheKey(t *testing.T) {
+	for key, allowed := range map[string]bool{"hot:0": true, "hot:1": false} { // of the first and of the second group
+		n := &nemesis{stand: &stand{masters: make([]*faulty.Server, 6), plan: plan{groups: 2}}}
+		for master := range 2 {
+			n.all = append(n.all, &strike{"a master away", &victim{scope: onMaster, master: master}, 0, checker.Never})
+		}
+		if got := n.allowedError(0, key, time.Second, 2*time.Second, terms{}); (got != "") != allowed {
+			t.Errorf("%s: explained by %q, want an explanation: %v", key, got, allowed)
+		}
+	}
+}
+
+func TestClaims_AMinorityOfEachGroupMayForget(t *testing.T) {
+	s := &stand{masters: make([]*faulty.Server, 6), daemons: make([]*daemon, 3), plan: plan{groups: 2}}
+	c, random, forgot := newClaims(s), rand.New(rand.NewPCG(1, 1)), [2]int{}
+	for range 500 {
+		if v, ok := c.claim(onMemory, random); ok {
+			forgot[s.groupOfMaster(v.master)]++
+		}
+	}
+	if forgot != [2]int{1, 1} {
+		t.Errorf("%v masters of each group forgot at once, want one of each", forgot)
 	}
 }
 

@@ -49,10 +49,10 @@ var queueTerms = terms{returns: 10*promptly + time.Second, stall: 500 * time.Mil
 // A waiter that receives no announcement of a key polls twice a second.
 var waitTerms = terms{returns: 10*promptly + polled, stall: 160 * time.Millisecond}
 
-// allowedError names the fault that explains why a daemon did not keep a promise between
-// two instants; "" if none does. Faults that are harmless to the promise are left
-// out.
-func (n *nemesis) allowedError(daemon int, from, to time.Duration, terms terms, harmless ...string) string {
+// allowedError names the fault that explains why a daemon did not keep a promise about a key
+// between two instants; "" if none does. Faults that are harmless to the promise are left
+// out, and those of the masters that do not have the key.
+func (n *nemesis) allowedError(daemon int, key string, from, to time.Duration, terms terms, harmless ...string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if stood := n.stoodLocked(daemon, from, to); stood > terms.stall {
@@ -75,7 +75,7 @@ func (n *nemesis) allowedError(daemon int, from, to time.Duration, terms terms, 
 		switch v := one.victim; {
 		case v.scope == onDaemon && v.daemon == daemon:
 			return one.fault
-		case v.scope == onDaemon, v.scope == onLink && v.daemon != daemon:
+		case v.scope == onDaemon, v.scope == onLink && v.daemon != daemon, n.stand.groupOfMaster(v.master) != n.stand.groupOf(key):
 		case one.from >= from && one.from < from+terms.settles:
 			return fmt.Sprintf("%s when all that held it may have been a quorum", one.fault)
 		default:

@@ -66,6 +66,9 @@ func mixes() []mix {
 		{"mixed fleet", plan{masters: 3, daemons: 2, durable: true}, []trade{locksTrade(), dropInTrade(), foreignTrade()}, func(plan) []fault {
 			return slices.Concat(networkFaults(), masterFaults(), crashFaults())
 		}},
+		{"groups", plan{masters: 3, groups: 2, daemons: 3}, append(trades(), waitingTrade(), holdingTrade(), fairTrade(), severalTrade()), func(plan) []fault {
+			return slices.Concat(networkFaults(), daemonFaults(), masterFaults(), memoryFaults())
+		}},
 		{"everything", plan{masters: 5, daemons: 3, durable: true, clocks: true}, trades(), allFaults},
 	}
 }

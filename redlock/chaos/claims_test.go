@@ -27,8 +27,8 @@ const (
 	onMaster
 	// onMemory takes a master's memory. Locks survive any loss of memory, since a
 	// master that forgot does not vote until it is older than the longest lease;
-	// counters survive the loss of a minority's, so no more than a minority is
-	// struck until those have aged and remember the counters again.
+	// counters survive the loss of a minority's, so no more than a minority of a group
+	// is struck until those have aged and remember the counters again.
 	onMemory
 	// onIncarnation invalidates a master's incarnation as soon as a daemon observes
 	// it: its clock steps, or its policy would evict. Daemons observe it later than it
@@ -98,12 +98,22 @@ func (c *claims) claim(s scope, random *rand.Rand) (*victim, bool) {
 		}
 		c.masters[v.master] = true
 	case onMemory, onIncarnation:
-		if c.masters[v.master] || c.memories[v.master] || len(c.memories) >= c.stand.minority() {
+		if c.masters[v.master] || c.memories[v.master] || c.forgotten(c.stand.groupOfMaster(v.master)) >= c.stand.minority() {
 			return nil, false
 		}
 		c.masters[v.master], c.memories[v.master] = true, true
 	}
 	return v, true
+}
+
+// forgotten is how many masters of a group have lost their memory.
+func (c *claims) forgotten(group int) (n int) {
+	for master := range c.memories {
+		if c.stand.groupOfMaster(master) == group {
+			n++
+		}
+	}
+	return n
 }
 
 // healed gives back what may be struck again at once.

@@ -105,7 +105,7 @@ func (n *counters) probe(c *caller) error {
 // then may another one forget.
 func (n *counters) forgets(master int) bool {
 	for _, name := range n.names {
-		if !n.remembers(master, name) {
+		if n.run.stand.groupOf(name) == n.run.stand.groupOfMaster(master) && !n.remembers(master, name) {
 			return true
 		}
 	}

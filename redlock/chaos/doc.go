@@ -1,9 +1,10 @@
 // Package chaos runs redlockd and redis-server as processes, lets every fault happen to
 // them that may happen, and checks what their clients received. It is tests alone.
 //
-// A stand is the masters, the daemons and a relay between each of them. A fault is a row of
-// a table. The nemesis draws faults by their weights. A workload is what some clients
-// request and must receive. A mix is the stand, faults and workloads of one run.
+// A stand is the masters, of one group or several, the daemons and a relay between each of
+// them. A fault is a row of a table. The nemesis draws faults by their weights. A workload
+// is what some clients request and must receive. A mix is the stand, faults and workloads
+// of one run.
 //
 // One run: load and faults for a while; everything healed, every master votes again; load
 // without faults: all clients are served, nothing of theirs is left on the masters, no

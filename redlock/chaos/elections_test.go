@@ -110,7 +110,7 @@ func (r *run) prompt(visits []election, ceiling time.Duration) (tally string, er
 		switch {
 		case r.nemesis.quiet(one.election.Daemon, one.from-settled, one.to):
 			among, most = &calm, ceiling
-		case r.nemesis.allowedError(one.election.Daemon, one.from, one.to, waitTerms) != "":
+		case r.nemesis.allowedError(one.election.Daemon, one.election.Key, one.from, one.to, waitTerms) != "":
 			continue
 		}
 		spent := one.to - one.from

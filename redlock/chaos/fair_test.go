@@ -70,5 +70,5 @@ func (f *fair) verdict() (string, error) {
 // undisturbed: nothing kept its daemon from keeping this one in the queues of a
 // quorum. Faults of the daemon of the one that passes explain nothing.
 func (f *fair) undisturbed(v *election) bool {
-	return f.run.nemesis.allowedError(v.Daemon, v.Invoke, v.Complete, queueTerms, "scripts flushed") == ""
+	return f.run.nemesis.allowedError(v.Daemon, v.Key, v.Invoke, v.Complete, queueTerms, "scripts flushed") == ""
 }

@@ -25,6 +25,7 @@ type holding struct {
 // claim is something that must be true unless a fault explains that it is not.
 type claim struct {
 	daemon   int // that it was promised by
+	key      string
 	from, to time.Duration
 	broken   string // "" = it was true
 }
@@ -49,7 +50,7 @@ func (h *holding) claim(l *lease, from time.Duration, broken string, words ...an
 	h.clientGroup.mu.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.claims = append(h.claims, claim{daemon, from, h.record.Now(), fmt.Sprintf(broken, words...)})
+	h.claims = append(h.claims, claim{daemon, l.keys[0], from, h.record.Now(), fmt.Sprintf(broken, words...)})
 }
 
 func (h *holding) round(ctx context.Context, c *client) {
@@ -206,7 +207,7 @@ func (h *holding) verdict() (string, error) {
 	errs := []error{err}
 	allowed, kept := 0, 0
 	for _, one := range h.claims {
-		explained := h.run.nemesis.allowedError(one.daemon, one.from, one.to, holdTerms)
+		explained := h.run.nemesis.allowedError(one.daemon, one.key, one.from, one.to, holdTerms)
 		switch {
 		case one.broken == "" && explained == "":
 			kept++

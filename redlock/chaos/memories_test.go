@@ -38,10 +38,11 @@ func replicateAndRestart(v *victim) {
 	v.server().Restart()
 }
 
-// follow makes it a replica of its predecessor.
+// follow makes it a replica of its predecessor in the group.
 func follow(v *victim) {
-	n := len(v.stand.masters)
-	other := v.stand.masters[(v.master+n-1)%n]
+	n := v.stand.groupSize()
+	first := v.master - v.master%n
+	other := v.stand.masters[first+(v.master+n-1)%n]
 	host, port, _ := net.SplitHostPort(other.Addr()) // of a listener
 	_, _ = other.Do("CONFIG", "SET", "repl-diskless-sync-delay", 0)
 	sendTo(v, "REPLICAOF", host, port)

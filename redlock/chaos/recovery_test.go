@@ -6,6 +6,7 @@ package chaos
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -97,27 +98,47 @@ func (r *run) recover() {
 
 // firstGrant returns when the majority was back, and when a daemon granted.
 func (r *run) firstGrant(a absence) (back, given time.Duration, err error) {
-	gone := r.stand.minority() + 1
-	for i := range gone {
+	const key, tagged = "recovery:before", "{recovery:before}:after" // of one group
+	first := r.stand.groupOf(key) * r.stand.groupSize()
+	beyond := first + r.stand.minority() + 1
+	for i := first; i < beyond; i++ {
 		a.begin(r.stand, i)
 	}
 	c := r.caller(0)
 	c.pinned = r.stand.daemons[0]
 	defer c.leave()
 	unknown := eventually(func() bool {
-		_, err := c.ask("DLOCK", "recovery:before", 100)
+		_, err := c.ask("DLOCK", key, 100)
 		return err != nil && strings.HasPrefix(err.Error(), "NOQUORUM")
 	})
 	time.Sleep(outage)
-	for i := range gone {
+	others := r.servesOthers(c, r.stand.groupOf(key))
+	for i := first; i < beyond; i++ {
 		a.end(r.stand, i)
 	}
 	back = r.record.Now()
 	if !unknown {
 		return 0, 0, errors.New("DLOCK was answered without a majority")
 	}
-	at, err := c.lockAndUnlock("recovery:after")
-	return back, r.record.At(at), err
+	at, err := c.lockAndUnlock(tagged)
+	return back, r.record.At(at), errors.Join(others, err)
+}
+
+// servesOthers locks a key of each other group.
+func (r *run) servesOthers(c *caller, without int) error {
+	for group := range r.stand.plan.groups {
+		if group == without {
+			continue
+		}
+		key := "recovery:other"
+		for i := 0; r.stand.groupOf(key) != group; i++ {
+			key = fmt.Sprint("recovery:other:", i)
+		}
+		if _, err := c.lockAndUnlock(key); err != nil {
+			return fmt.Errorf("group g%d lacks a majority, and g%d does not serve: %w", without+1, group+1, err)
+		}
+	}
+	return nil
 }
 
 // slack is by how much two daemons that do the same may differ.

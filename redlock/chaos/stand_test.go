@@ -34,7 +34,8 @@ const (
 
 // plan is the size and the kind of a stand.
 type plan struct {
-	masters int
+	masters int // of each group
+	groups  int // of masters, over which the slots are spread; 0: one
 	daemons int
 	durable bool // masters that forget nothing over a crash
 	clocks  bool // masters whose clocks can be stepped
@@ -90,7 +91,7 @@ func (s *stand) startMasters() {
 	if s.plan.lazy {
 		args = append(args, "--enable-debug-command", "yes")
 	}
-	s.masters = make([]*faulty.Server, s.plan.masters)
+	s.masters = make([]*faulty.Server, s.plan.masters*max(1, s.plan.groups))
 	var all sync.WaitGroup
 	for i := range s.masters {
 		all.Go(func() { s.masters[i] = faulty.Options{Clock: s.plan.clocks}.Start(s.t, args...) })
@@ -134,10 +135,13 @@ func (s *stand) settings(addresses []string) []string {
 	for i, address := range addresses {
 		named[i] = masterName(i) + "=" + address
 	}
-	words := []string{
-		"--masters", strings.Join(named, ","),
-		"--max-ttl", s.maxLease().String(), "--max-keep", s.keep().String(),
+	words := []string{"--masters", strings.Join(named, ",")}
+	if s.plan.groups > 0 {
+		words = []string{"--config", s.groupFile(named)}
 	}
+	words = append(words,
+		"--max-ttl", s.maxLease().String(), "--max-keep", s.keep().String(),
+	)
 	if s.plan.unguarded {
 		words = append(words, "--restart-guard", "off")
 	}
@@ -149,8 +153,8 @@ func (s *stand) settings(addresses []string) []string {
 
 func masterName(i int) string { return string(rune('a' + i)) }
 
-// minority is how many masters may fail.
-func (s *stand) minority() int { return (len(s.masters) - 1) / 2 }
+// minority is how many masters of a group may fail.
+func (s *stand) minority() int { return (s.groupSize() - 1) / 2 }
 
 // longest lease that the daemons give.
 func (s *stand) maxLease() time.Duration { return cmp.Or(s.plan.maxLease, maxTTL) }

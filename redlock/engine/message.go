@@ -52,10 +52,10 @@ func RetryUntilAnswered(g *pool.Group, lane int, key string, release pool.Pendin
 }
 
 // RaiseRegisters queues a further seal on the given lanes. It raises the registers to the group's
-// clock, and by so many µs more.
-func RaiseRegisters(g *pool.Group, ahead int64, lanes []int, onRaised func(lane int, seal pool.Seal)) {
+// clock, and at least to a fence.
+func RaiseRegisters(g *pool.Group, fence int64, lanes []int, onRaised func(lane int, seal pool.Seal)) {
 	raise := &Message{
-		Plan:     pool.Props{Sealed: true, SealOnly: true, RaiseBy: ahead},
+		Plan:     pool.Props{Sealed: true, SealOnly: true, RaiseTo: fence},
 		OnAnswer: func(a pool.Answer) { onRaised(a.Lane, a.Seal) },
 	}
 	for _, lane := range lanes {

@@ -118,7 +118,14 @@ func (o owner) Holds(func(redlock.Lease) bool) []redlock.Lease {
 }
 
 func (r *Router) Unlock(b *redlock.Batch, q redlock.UnlockRequest, done redlock.UnlockDone) {
-	r.of(q.Key).Unlock(b, q, done)
+	at := r.slots.of(q.Key)
+	owned, began := ownership{r.slots, at}, r.slots.now.Load().version
+	r.groups[at].Locker.Unlock(b, q, func(released bool, err error) {
+		if since := owned.Since(q.Key); err == nil && !released && (since == 0 || since > began) {
+			err = owned.Moving(q.Key) // it may be held in the next group by now
+		}
+		done(released, err)
+	})
 }
 
 func (r *Router) Extend(b *redlock.Batch, q redlock.ExtendRequest, done redlock.ExtendDone) {

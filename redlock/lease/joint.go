@@ -21,8 +21,9 @@ import (
 	"redlockd/redlock/quorum"
 )
 
-// maxFenceDrag is how far ahead of its clock one group may raise the registers of another one.
-const maxFenceDrag = 500 * time.Millisecond
+// maxFenceDrag is how far ahead of its clock one group may raise the registers of another one. A
+// master that lost its memory begins 500 ms ahead of its clock, which may be off by as much.
+const maxFenceDrag = time.Second
 
 // Part is a grant of a request with Part, and the leases that it belongs to.
 type Part struct {
@@ -151,7 +152,7 @@ func (p *Part) raiseFence(fence engine.Fence, done func(error)) {
 	}
 	f.open = len(lanes)
 	l.engine.EnterAlways()
-	engine.RaiseRegisters(a.ballot.Group, max(ahead, 0), lanes, f.onSeal)
+	engine.RaiseRegisters(a.ballot.Group, int64(fence), lanes, f.onSeal)
 }
 
 // fenceRaise raises the registers of a grant's voters to a fence.

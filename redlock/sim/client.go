@@ -48,6 +48,7 @@ func (w *World) soon(c client, low, high time.Duration) { w.after(w.between(low,
 
 // served reports an error in a reliable scenario, which has no fault that allows it.
 func (w *World) served(what, key string, err error) {
+	w.refused(err, key)
 	if err != nil && w.Scenario.Reliable && !errors.Is(err, redlock.ErrHeld) && !errors.Is(err, redlock.ErrNotHeld) && !isShutdown(err) {
 		w.violate("liveness", key, what+" without any fault: "+err.Error())
 	}
@@ -169,7 +170,7 @@ func (c *locking) acquire(d *daemon, token redlock.Token) {
 	}
 	key := c.key
 	c.call(d, func(turn int) {
-		d.locker.Lock(nil, request, func(g redlock.Grant, err error) {
+		d.engine.Lock(nil, request, func(g redlock.Grant, err error) {
 			if c.named && !d.dead && token != "" {
 				t := w.checker().token(key, string(token))
 				if t.acquiring--; err == nil && t.regretted {
@@ -195,7 +196,7 @@ func (c *locking) undeliverable(d *daemon, g redlock.Grant, err error) {
 	}
 	if err == nil && !d.dead && g.Fresh {
 		c.world.trace.note(string(g.Key), "daemon %d gives %s back: its client has gone", d.index, abbreviate(string(g.Token)))
-		d.locker.GiveBack(g)
+		d.engine.GiveBack(g)
 	}
 }
 
@@ -233,7 +234,7 @@ func (c *locking) regret(d *daemon) {
 	w.trace.note(c.key, "client %d releases by daemon %d what it did not wait for", c.index, d.index)
 	_, until, since := w.checker().releasing(t.key, t.token)
 	c.call(d, func(turn int) {
-		d.locker.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(t.key), Token: redlock.Token(t.token)}, func(released bool, err error) {
+		d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(t.key), Token: redlock.Token(t.token)}, func(released bool, err error) {
 			if !c.answered(d, turn) {
 				return
 			}
@@ -308,7 +309,7 @@ func (c *locking) use(d *daemon) {
 	key, token, ttl := c.key, c.token, c.anyTTL()
 	w.checker().token(key, string(token)).shared = w.checker().token(key, string(token)).shared || d != c.owner
 	c.call(d, func(turn int) {
-		d.locker.Extend(nil, redlock.ExtendRequest{Key: redlock.Key(key), Token: token, TTL: ttl}, func(g redlock.Grant, err error) {
+		d.engine.Extend(nil, redlock.ExtendRequest{Key: redlock.Key(key), Token: token, TTL: ttl}, func(g redlock.Grant, err error) {
 			if !c.answered(d, turn) {
 				return
 			}
@@ -337,7 +338,7 @@ func (c *locking) unlock(d *daemon) {
 	}
 	sole, until, since := w.checker().releasing(key, string(token))
 	c.call(d, func(turn int) {
-		d.locker.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token}, func(released bool, err error) {
+		d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token}, func(released bool, err error) {
 			if !c.answered(d, turn) {
 				return
 			}

@@ -48,7 +48,7 @@ func (c *counting) act() {
 	request := w.checker().counter(name).request()
 	c.call(d, func(turn int) {
 		if w.Scenario.HighIDs && request.answered == 0 {
-			d.locker.Reseed(0, redlock.Key(name), aboveDoubles(name), func(error) { c.next(d, name, count, request, turn) })
+			d.engine.Reseed(0, redlock.Key(name), aboveDoubles(name), func(error) { c.next(d, name, count, request, turn) })
 			return
 		}
 		c.next(d, name, count, request, turn)
@@ -60,7 +60,7 @@ func (c *counting) next(d *daemon, name string, count int64, request idRequest, 
 	if d.dead {
 		return
 	}
-	d.locker.NextID(nil, redlock.IDRequest{Name: redlock.Key(name), Count: count}, func(first int64, err error) {
+	d.engine.NextID(nil, redlock.IDRequest{Name: redlock.Key(name), Count: count}, func(first int64, err error) {
 		if !c.answered(d, turn) {
 			return
 		}

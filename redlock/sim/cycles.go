@@ -124,7 +124,7 @@ func (c *cycleClient) request(d *daemon) {
 		record := w.checker().waitBegins(d, []string{key}, &r, true)
 		c.wait, c.token = record, r.Token
 		c.waits = append(c.waits, record)
-		d.locker.Wait(nil, r, func(g redlock.Grant, err error) {
+		d.engine.Wait(nil, r, func(g redlock.Grant, err error) {
 			if d.dead {
 				return
 			}
@@ -138,7 +138,7 @@ func (c *cycleClient) request(d *daemon) {
 			if c.answered(d, turn) {
 				c.onAnswer(d, key, mine, r.Mode, before, g, err)
 			} else if err == nil && g.Fresh {
-				d.locker.GiveBack(g)
+				d.engine.GiveBack(g)
 			}
 		})
 	})
@@ -192,7 +192,7 @@ func (c *cycleClient) release(d *daemon) {
 		for _, one := range all {
 			one.ended = w.now
 			sole, until, since := w.checker().releasing(one.key, string(one.token))
-			d.locker.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(one.key), Token: one.token}, func(released bool, err error) {
+			d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(one.key), Token: one.token}, func(released bool, err error) {
 				if d.dead {
 					return
 				}

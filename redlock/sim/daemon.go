@@ -1,10 +1,13 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"redlockd/pool"
@@ -19,12 +22,13 @@ type daemon struct {
 	world  *World
 	index  int
 	clock  *daemonClock
-	list   []*server // the masters that it is configured with
-	next   []*server // those of the next process in its place, if they differ from the world's
+	list   []*server       // the masters that it is configured with
+	file   [2]slots.Ranges // the slots of both groups in its file
+	next   []*server       // those of the next process in its place, if they differ from the world's
 	pool   *pool.Pool
-	locker *redlock.Locker // nil until it has started
-	second *redlock.Locker // on the second group of masters
-	router *groups.Router  // over both
+	locker *redlock.Locker // on the first group of masters
+	second *redlock.Locker // on the second one
+	engine engine          // over all groups; nil until it has started
 	plan   *groups.Map     // of both; nil with one group
 
 	paused  time.Duration             // stopped until then
@@ -37,7 +41,10 @@ type daemon struct {
 }
 
 func newDaemon(w *World, index int) *daemon {
-	d := &daemon{world: w, index: index, list: w.list, blocked: map[*server]time.Duration{}, links: map[*simLink]bool{}, tasks: map[*task]bool{}}
+	d := &daemon{world: w, index: index, list: w.list, file: w.files, blocked: map[*server]time.Duration{}, links: map[*simLink]bool{}, tasks: map[*task]bool{}}
+	if w.Scenario.Movers > 0 && w.chance(2) {
+		d.file = firstFiles()
+	}
 	d.clock = &daemonClock{
 		daemon: d, origin: time.Duration(w.random.Int64N(int64(24 * time.Hour))),
 		ppm: int64(w.random.IntN(2*w.Scenario.RatePPM+1) - w.Scenario.RatePPM),
@@ -81,7 +88,10 @@ func (d *daemon) slots(group int) string {
 	if d.world.Scenario.OtherMap && d.index == d.world.Scenario.Daemons-1 {
 		group = 1 - group
 	}
-	return []string{"0-8191", "8192-16383"}[group]
+	if d.file[group].Len() == slots.Count {
+		return ""
+	}
+	return d.file[group].String()
 }
 
 func (d *daemon) optionsOn(list []*server) pool.Options {
@@ -94,7 +104,7 @@ func (d *daemon) optionsOn(list []*server) pool.Options {
 		// which is more than daemons do.
 		AwaitBootstrap: len(s.Lists) > 0 && d.world.now > time.Second,
 	}
-	if s.MaxWait > 0 {
+	if s.MaxWait > 0 && s.Movers == 0 { // a change that is followed wakes the waiters of all keys, in no order
 		o.Tracker = d.track
 	}
 	for _, m := range list {
@@ -133,11 +143,12 @@ func (d *daemon) boot() {
 				return
 			}
 			p, l, err := d.start(d.options(), 0)
+			var e engine = l
 			if err == nil && d.world.Scenario.Groups && !d.dead {
-				err = d.startSecond(l)
+				e, err = d.startSecond(l)
 			}
 			if d.pool = p; err == nil && !d.dead {
-				d.locker = l
+				d.locker, d.engine = l, e
 			}
 			if err != nil && !d.dead {
 				d.world.violate("liveness", "", "a daemon does not start: "+err.Error())
@@ -153,7 +164,7 @@ func (d *daemon) makePlan() (err error) {
 	}
 	owners := []slots.Owner{{Name: "g1"}, {Name: "g2"}}
 	for i := range owners {
-		if owners[i].Slots, err = slots.Parse(d.slots(i)); err != nil {
+		if owners[i].Slots, err = slots.ParseOwned(d.slots(i)); err != nil {
 			return err
 		}
 	}
@@ -177,17 +188,16 @@ func (d *daemon) start(o pool.Options, group int) (*pool.Pool, *redlock.Locker, 
 }
 
 // startSecond starts the second group and the router over both.
-func (d *daemon) startSecond(first *redlock.Locker) (err error) {
+func (d *daemon) startSecond(first *redlock.Locker) (r *groups.Router, err error) {
 	if _, d.second, err = d.start(d.secondOptions(), 1); err != nil {
-		return err
+		return nil, err
 	}
-	d.router = groups.New([]groups.Group{{Name: "g1", Locker: first}, {Name: "g2", Locker: d.second}}, d.plan)
-	return nil
+	return groups.New([]groups.Group{{Name: "g1", Locker: first}, {Name: "g2", Locker: d.second}}, d.plan), nil
 }
 
 // kill ends the process. What it has sent may still be executed.
 func (d *daemon) kill() {
-	if d.pool != nil && d.locker != nil && !d.dead {
+	if d.pool != nil && d.engine != nil && !d.dead {
 		if n := d.pool.Counters().Panics; n > 0 {
 			d.world.violate("panics", "", fmt.Sprintf("%d panics in callbacks", n))
 		}
@@ -200,7 +210,7 @@ func (d *daemon) kill() {
 		}
 	}
 	for len(d.tasks) > 0 {
-		for t := range d.tasks {
+		for _, t := range slices.SortedFunc(maps.Keys(d.tasks), func(a, b *task) int { return cmp.Compare(a.order, b.order) }) {
 			if !t.rests {
 				delete(d.tasks, t)
 				continue
@@ -230,7 +240,7 @@ func (d *daemon) heal() {
 }
 
 // serves reports whether clients can reach it.
-func (d *daemon) serves() bool { return !d.dead && d.locker != nil }
+func (d *daemon) serves() bool { return !d.dead && d.engine != nil }
 
 // errorHandler receives what the product logs as an error: there must be nothing.
 type errorHandler struct{ world *World }

@@ -40,7 +40,7 @@ func (c *deleting) act() {
 	}
 	name := fmt.Sprint("n", w.random.IntN(max(2, w.Scenario.Counters)))
 	c.call(d, func(turn int) {
-		d.locker.ReadCounter(0, redlock.Key(name), func(counter redlock.Counter, err error) {
+		d.engine.ReadCounter(0, redlock.Key(name), func(counter redlock.Counter, err error) {
 			if !c.answered(d, turn) {
 				return
 			}
@@ -64,7 +64,7 @@ func (c *deleting) remove(d *daemon, name string, value int64) {
 	w := c.world
 	c.call(d, func(turn int) {
 		over := w.checker().deletion(name, value)
-		d.locker.DeleteCounter(0, redlock.Key(name), value, func(fates []redlock.CounterFate, err error) {
+		d.engine.DeleteCounter(0, redlock.Key(name), value, func(fates []redlock.CounterFate, err error) {
 			if !c.answered(d, turn) {
 				return
 			}

@@ -20,7 +20,7 @@ func drain(w *World) {
 	w.after(0, d, func() {
 		w.trace.note("", "daemon %d ends all waits", d.index)
 		d.drained = w.now
-		d.locker.EndWaits()
+		d.engine.EndWaits()
 		w.checker().draining(d)
 	})
 	w.after(w.between(0, 300*time.Millisecond), d, func() {
@@ -65,7 +65,7 @@ func (j *checker) draining(d *daemon) {
 		}
 	}
 	w.after(time.Millisecond, d, func() {
-		if n := d.locker.Waiters(); n > 0 && !w.unsettled(d) {
+		if n := d.engine.Waiters(); n > 0 && !w.unsettled(d) {
 			w.violate("answers", "", fmt.Sprintf("daemon %d has ended all waits, and counts %d waiters", d.index, n))
 		}
 	})

@@ -127,7 +127,7 @@ func (c *dropInClient) request(d *daemon, request redlock.LockRequest) {
 	t.acquiring++
 	w.trace.note(key, "client %d sends daemon %d an acquire of %q with %q, script %v, ttl %v", c.index, d.index, key, name, request.Script != nil, request.TTL)
 	c.call(d, func(turn int) {
-		d.locker.Lock(nil, request, func(g redlock.Grant, err error) {
+		d.engine.Lock(nil, request, func(g redlock.Grant, err error) {
 			if !d.dead {
 				t.acquiring--
 			}
@@ -153,7 +153,7 @@ func (c *dropInClient) onAnswer(d *daemon, g redlock.Grant, err error, before in
 	case gone, g.Validity() < time.Millisecond, g.Elapsed() > masterTimeout:
 		if g.Fresh && g.Validity() > 0 {
 			w.trace.note(c.key, "daemon %d gives %q back", d.index, c.name)
-			d.locker.GiveBack(g)
+			d.engine.GiveBack(g)
 		}
 		c.abandon()
 		w.soon(c, 0, 10*time.Millisecond)

@@ -71,7 +71,7 @@ func (c *meddling) change(d *daemon, what int, value redlock.Token, ttl time.Dur
 	case 3:
 		r.Effect, r.Equal = redlock.WriteReplaces, c.last
 	case 4:
-		d.locker.View(nil, 0, meddled, func(v redlock.View, err error) {
+		d.engine.View(nil, 0, meddled, func(v redlock.View, err error) {
 			if limit := c.world.Scenario.MaxTTL + leeway; err == nil && v.Kind != "none" && v.Left > limit {
 				c.world.violate("views", meddled, fmt.Sprintf("%q is seen for another %.3f ms, at most %.3f ms were requested", v.Value, ms(v.Left), ms(limit)))
 			}
@@ -80,8 +80,8 @@ func (c *meddling) change(d *daemon, what int, value redlock.Token, ttl time.Dur
 		return
 	default:
 		request := redlock.LockRequest{Key: meddled, TTL: ttl, Token: value, Valued: true}
-		d.locker.Lock(nil, request, func(_ redlock.Grant, err error) { answer(err == nil, err) })
+		d.engine.Lock(nil, request, func(_ redlock.Grant, err error) { answer(err == nil, err) })
 		return
 	}
-	d.locker.Write(nil, r, answer)
+	d.engine.Write(nil, r, answer)
 }

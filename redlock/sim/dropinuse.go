@@ -43,7 +43,7 @@ func (c *dropInClient) view(d *daemon, then func(redlock.View)) {
 	w := c.world
 	key, name, value := c.key, c.name, c.value
 	c.call(d, func(turn int) {
-		d.locker.View(nil, 0, redlock.Key(key), func(v redlock.View, err error) {
+		d.engine.View(nil, 0, redlock.Key(key), func(v redlock.View, err error) {
 			if !c.answered(d, turn) {
 				return
 			}
@@ -79,7 +79,7 @@ func (c *dropInClient) prolong(d *daemon) {
 	key, name, request := c.key, c.name, redlock.ExtendRequest{Key: redlock.Key(c.key), Token: c.value, TTL: c.anyTTL()}
 	w.checker().leaseRequested(key, c.value, request.TTL)
 	c.call(d, func(turn int) {
-		d.locker.Extend(nil, request, func(g redlock.Grant, err error) {
+		d.engine.Extend(nil, request, func(g redlock.Grant, err error) {
 			if !c.answered(d, turn) {
 				return
 			}
@@ -115,7 +115,7 @@ func (c *dropInClient) run(d *daemon, p *libraryScript, effect redlock.ScriptEff
 	key, name, value := c.key, c.name, c.value
 	request := redlock.ScriptRequest{Script: p.call(key, value, ttl), Effect: effect, Keys: []redlock.Key{redlock.Key(key)}, Token: value, TTL: ttl}
 	c.call(d, func(turn int) {
-		d.locker.RunScript(nil, request, func(o redlock.ScriptOutcome, err error) {
+		d.engine.RunScript(nil, request, func(o redlock.ScriptOutcome, err error) {
 			if !c.answered(d, turn) {
 				return
 			}
@@ -150,7 +150,7 @@ func (c *dropInClient) handOver(d *daemon) {
 	w.checker().leaseRequested(key, request.Value, request.TTL)
 	before := w.checker().beforeAcquire(key, redlock.Exclusive, "")
 	c.call(d, func(turn int) {
-		d.locker.Write(nil, request, func(done bool, err error) {
+		d.engine.Write(nil, request, func(done bool, err error) {
 			if !c.answered(d, turn) {
 				return
 			}
@@ -194,12 +194,12 @@ func (c *dropInClient) release(d *daemon) {
 	c.call(d, func(turn int) {
 		switch {
 		case sure && w.chance(c.deletes):
-			d.locker.Write(nil, redlock.WriteRequest{Key: redlock.Key(key), Effect: redlock.WriteDeletes}, answer(turn))
+			d.engine.Write(nil, redlock.WriteRequest{Key: redlock.Key(key), Effect: redlock.WriteDeletes}, answer(turn))
 		case way == 0:
-			d.locker.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: value}, answer(turn))
+			d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: value}, answer(turn))
 		default:
 			request := redlock.ScriptRequest{Script: w.anyOf(drops).call(key, value, 0), Keys: []redlock.Key{redlock.Key(key)}, Token: value}
-			d.locker.RunScript(nil, request, func(o redlock.ScriptOutcome, err error) { answer(turn)(o.Yes, err) })
+			d.engine.RunScript(nil, request, func(o redlock.ScriptOutcome, err error) { answer(turn)(o.Yes, err) })
 		}
 	})
 }

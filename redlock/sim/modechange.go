@@ -92,7 +92,7 @@ func (c *modeChanger) request(d *daemon, mode redlock.Mode) {
 	t.acquires, t.acquiring, t.active = t.acquires+1, t.acquiring+1, max(t.active, w.now)
 	w.trace.note(key, "client %d sends daemon %d an acquire of %q by %s, mode %d, ttl %v", c.index, d.index, key, t.token, mode, r.TTL)
 	c.call(d, func(turn int) {
-		d.locker.Lock(nil, r, func(g redlock.Grant, err error) {
+		d.engine.Lock(nil, r, func(g redlock.Grant, err error) {
 			if !d.dead {
 				t.acquiring--
 				t.active = max(t.active, w.now)
@@ -158,7 +158,7 @@ func (c *modeChanger) extend(d *daemon) {
 	w, s, key, t := c.world, c.world.Scenario, c.key, c.record()
 	r := redlock.ExtendRequest{Key: redlock.Key(key), Token: c.token, TTL: w.between(s.MinTTL, s.MaxTTL).Truncate(time.Millisecond)}
 	c.call(d, func(turn int) {
-		d.locker.Extend(nil, r, func(g redlock.Grant, err error) {
+		d.engine.Extend(nil, r, func(g redlock.Grant, err error) {
 			if !c.answered(d, turn) {
 				return
 			}
@@ -179,7 +179,7 @@ func (c *modeChanger) release(d *daemon) {
 	t.shared = t.shared || d != c.owner
 	sole, until, since := w.checker().releasing(key, t.token)
 	c.call(d, func(turn int) {
-		d.locker.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: redlock.Token(t.token)}, func(released bool, err error) {
+		d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: redlock.Token(t.token)}, func(released bool, err error) {
 			if !c.answered(d, turn) {
 				return
 			}

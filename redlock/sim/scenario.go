@@ -58,6 +58,7 @@ type Scenario struct {
 
 	Groups   bool // a second group of as many masters: each has half of the slots
 	OtherMap bool // the last daemon has them the other way round
+	Movers   int  // operators that move slots between them
 
 	NotBootstrapped bool     // without a bootstrap, the masters are quarantined first
 	Evicts          bool     // masters evict keys just before a daemon reads their statistics
@@ -83,7 +84,12 @@ func (s *Scenario) age() time.Duration { return s.MaxTTL + s.MaxTTL/100 + 2*time
 // settleTimeout bounds the rest at the end of a world.
 func (s *Scenario) settleTimeout() time.Duration { return 20 * time.Second }
 
-func (s *Scenario) think() time.Duration { return 8 * time.Millisecond }
+func (s *Scenario) think() time.Duration {
+	if s.Movers > 0 { // a move takes seconds
+		return 40 * time.Millisecond
+	}
+	return 8 * time.Millisecond
+}
 
 // latency is how long one way takes.
 func (s *Scenario) latency(w *World) time.Duration {

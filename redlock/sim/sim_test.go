@@ -75,7 +75,7 @@ func named(prefix string) []*Scenario {
 
 // A world is a function of its scenario and its seed.
 func TestWorlds_AreTheSameEveryTime(t *testing.T) {
-	names := []string{"everything-3", "deaths-5", "work-3", "crowd-3", "holds-3", "queue-3", "permits-3", "contest-3", "drain-3", "leave-3", "cycles-3", "cyclefaults-3", "rings-3", "ringfaults-3", "unasked-3", "guests-3", "regrets-3", "groups-3", "groupdeaths-3"}
+	names := []string{"everything-3", "deaths-5", "work-3", "crowd-3", "holds-3", "queue-3", "permits-3", "contest-3", "drain-3", "leave-3", "cycles-3", "cyclefaults-3", "rings-3", "ringfaults-3", "unasked-3", "guests-3", "regrets-3", "groups-3", "groupdeaths-3", "slotdeaths-3"}
 	if testing.Short() {
 		names = []string{"work-3", "crowd-3", "holds-3", "drain-3"} // the shortest worlds
 	}

@@ -106,10 +106,10 @@ func (c *spanning) acquire(d *daemon) {
 			}
 		}
 		if r.Wait > 0 {
-			d.router.Wait(nil, r, done)
+			d.engine.Wait(nil, r, done)
 			return
 		}
-		d.router.Lock(nil, r, done)
+		d.engine.Lock(nil, r, done)
 	})
 }
 
@@ -119,6 +119,7 @@ func (c *spanning) onAnswer(d *daemon, g redlock.Grant, err error, before []int6
 		w.checker().token(key, string(c.token)).acquiring = 0
 	}
 	if err != nil {
+		w.refused(err, c.keys...)
 		w.trace.note(c.keys[0], "client %d receives from daemon %d: %v", c.index, d.index, err)
 		for _, key := range c.keys {
 			if !errors.Is(err, redlock.ErrHeld) {
@@ -157,10 +158,11 @@ func (c *spanning) release(d *daemon) {
 	}
 	c.call(d, func(turn int) {
 		for i, key := range c.keys {
-			d.router.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token}, func(released bool, err error) {
+			d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token}, func(released bool, err error) {
 				if turn != c.pending || c.daemon == nil || d.dead {
 					return
 				}
+				w.refused(err, key)
 				w.checker().released(key, string(token), released, err != nil, all[i].sole, all[i].until, all[i].since)
 				if open--; open == 0 && c.answered(d, turn) {
 					c.token = ""

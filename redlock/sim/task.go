@@ -18,6 +18,7 @@ type task struct {
 	stop  func()
 	yield func(struct{}) bool
 	rests bool // parked
+	order uint64 // that of their start
 }
 
 // spawn starts a job on a coroutine of the world.
@@ -39,7 +40,8 @@ func (w *World) spawn(owner *daemon, job func()) {
 			}
 		})
 	}
-	t.owner, t.job = owner, job
+	w.serial++
+	t.owner, t.job, t.order = owner, job, w.serial
 	if owner != nil {
 		owner.tasks[t] = true
 	}

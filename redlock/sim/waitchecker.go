@@ -151,7 +151,7 @@ func (j *checker) leaves(r *waitRecord, leave func()) {
 			open++
 		}
 	}
-	if kept := r.daemon.locker.Waiters(); !r.over || kept > open {
+	if kept := r.daemon.engine.Waiters(); !r.over || kept > open {
 		j.world.violate("answers", r.keys[0], fmt.Sprintf("the client of a wait has left: answered %v, and its daemon counts %d waiters, of which %d are there", r.over, kept, open))
 	}
 }

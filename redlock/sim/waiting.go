@@ -131,16 +131,16 @@ func (c *waiting) request(d *daemon) {
 			if c.answered(d, turn) {
 				c.onAnswer(record, held, before, g, err)
 			} else if err == nil && g.Fresh {
-				d.locker.GiveBack(g)
+				d.engine.GiveBack(g)
 			} else if err == nil && g.Hold != nil {
 				g.Hold.End()
 			}
 		}
 		if !waits {
-			d.locker.Lock(nil, r, done)
+			d.engine.Lock(nil, r, done)
 			return
 		}
-		leave := d.locker.Wait(nil, r, done)
+		leave := d.engine.Wait(nil, r, done)
 		if w.chance(s.Leavers) {
 			after := w.between(0, r.Wait)
 			if w.chance(2) { // while its ballot is under way
@@ -163,7 +163,7 @@ func (c *waiting) onAnswer(record *waitRecord, held *holdRecord, before []int64,
 	until := d.clock.world(d.clock.Now() + g.Validity())
 	if w.chance(w.Scenario.Undelivered) || until <= w.now {
 		if g.Fresh {
-			d.locker.GiveBack(g)
+			d.engine.GiveBack(g)
 		} else if g.Hold != nil { // its connection has ended
 			g.Hold.End()
 		}
@@ -205,7 +205,7 @@ func (c *waiting) again(d *daemon) {
 		before = append(before, w.checker().beforeAcquire(key, t.mode, ""))
 	}
 	c.call(d, func(turn int) {
-		d.locker.Lock(nil, r, func(g redlock.Grant, err error) {
+		d.engine.Lock(nil, r, func(g redlock.Grant, err error) {
 			if !c.answered(d, turn) {
 				return
 			}
@@ -262,7 +262,7 @@ func (c *waiting) release(d *daemon) {
 	open := len(all)
 	c.call(d, func(turn int) {
 		for i, key := range t.keys {
-			d.locker.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: t.token}, func(released bool, err error) {
+			d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: t.token}, func(released bool, err error) {
 				if d.dead {
 					return
 				}

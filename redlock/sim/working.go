@@ -72,10 +72,10 @@ func (c *working) try(d *daemon) {
 		request.Wait = w.between(time.Millisecond, w.Scenario.MaxTTL)
 	}
 	c.call(d, func(turn int) {
-		d.locker.Work(nil, request, func(a redlock.Work, err error) {
+		d.engine.Work(nil, request, func(a redlock.Work, err error) {
 			if !c.answered(d, turn) {
 				if err == nil && a.State == redlock.WorkAcquired && !d.dead {
-					d.locker.WorkGiveBack(a)
+					d.engine.WorkGiveBack(a)
 				}
 				return
 			}
@@ -110,7 +110,7 @@ func (c *working) extend(d *daemon) {
 	key, token := c.key, c.attempt.Token
 	request := redlock.WorkEndRequest{Key: redlock.Key(key), Token: token, Timeout: c.timeout()}
 	c.call(d, func(turn int) {
-		d.locker.WorkExtend(nil, request, func(a redlock.Work, err error) {
+		d.engine.WorkExtend(nil, request, func(a redlock.Work, err error) {
 			if !c.answered(d, turn) {
 				return
 			}
@@ -146,9 +146,9 @@ func (c *working) end(d *daemon, failed bool) {
 			w.soon(c, 0, w.Scenario.think())
 		}
 		if failed {
-			d.locker.WorkFail(nil, request, answer)
+			d.engine.WorkFail(nil, request, answer)
 			return
 		}
-		d.locker.WorkDone(nil, request, answer)
+		d.engine.WorkDone(nil, request, answer)
 	})
 }

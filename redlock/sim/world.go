@@ -13,6 +13,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/sim/fake"
+	"redlockd/redlock/slots"
 )
 
 // World is one run. Everything in it happens in Play, one event after another.
@@ -30,6 +31,10 @@ type World struct {
 	list             []*server // the masters that the next daemon process is configured with
 	changed          int       // which of the scenario's lists they are
 	operators        []*daemon // that change the masters
+	movers           []*mover
+	moved            slots.Ranges    // by any command so far
+	moves            int64           // that succeeded
+	files            [2]slots.Ranges // the slots of both groups in the newest file
 	daemons          []*daemon
 	clients          []client
 	observer         observer
@@ -191,7 +196,7 @@ func (w *World) between(low, high time.Duration) time.Duration {
 
 // newWorld has no observer yet.
 func newWorld(s *Scenario, seed uint64, lab *Lab) *World {
-	w := &World{Scenario: s, Seed: seed, random: rand.New(rand.NewPCG(seed, 0x5eed)), lab: lab}
+	w := &World{Scenario: s, Seed: seed, random: rand.New(rand.NewPCG(seed, 0x5eed)), lab: lab, files: firstFiles()}
 	w.trace = &trace{world: w, out: io.Discard}
 	servers := s.Masters
 	if s.Groups {
@@ -266,7 +271,7 @@ func (w *World) begin() bool {
 		w.run(w.now + w.Scenario.age())
 	}
 	for _, d := range w.daemons {
-		if d.locker == nil {
+		if d.engine == nil {
 			w.violate("liveness", "", fmt.Sprintf("daemon %d did not start", d.index))
 			return false
 		}
@@ -284,6 +289,9 @@ func (w *World) settle() {
 		d.heal()
 	}
 	w.run(w.now + time.Second)
+	if w.Scenario.Movers > 0 {
+		w.settleMoves()
+	}
 	if w.Scenario.Alias || w.Scenario.OtherMap || len(w.Scenario.Lists) > 0 {
 		return // a daemon never gets to one of its masters
 	}
@@ -313,7 +321,7 @@ func (w *World) unrest() string {
 		if d.dead {
 			continue
 		}
-		if d.locker == nil {
+		if d.engine == nil {
 			return fmt.Sprintf("daemon %d has not started", d.index)
 		}
 		masters := d.locker.Masters(0)
@@ -325,8 +333,8 @@ func (w *World) unrest() string {
 				return fmt.Sprintf("daemon %d: master %s is %s (%s), pending releases %d, queued %d", d.index, m.Name, m.State, m.Detail, m.PendingReleases, m.Queued)
 			}
 		}
-		if n := d.locker.Waiters() + d.locker.Holds(); n > 0 {
-			return fmt.Sprintf("daemon %d keeps %d waiters and %d leases to renew, of no client", d.index, d.locker.Waiters(), d.locker.Holds())
+		if n := d.engine.Waiters() + d.engine.Holds(); n > 0 {
+			return fmt.Sprintf("daemon %d keeps %d waiters and %d leases to renew, of no client", d.index, d.engine.Waiters(), d.engine.Holds())
 		}
 		if n := d.pool.Busy(); n > 0 && slices.ContainsFunc(w.events, func(e event) bool { return e.owner == d }) {
 			continue // the heartbeat may be under way
@@ -340,6 +348,9 @@ func (w *World) finish() {
 	w.ended = true
 	for _, d := range w.daemons {
 		d.kill()
+	}
+	for _, m := range w.movers {
+		m.process.kill()
 	}
 	for _, t := range w.idle {
 		t.stop()

@@ -389,11 +389,11 @@ func (s *Queues) DropMoved() {
 			}
 		}
 	}
+	slices.SortFunc(all, func(a, b dropped) int { return a.waiter.arrived(b.waiter) })
 	for _, d := range all {
 		s.removeLocked(d.waiter)
 	}
 	s.mu.Unlock()
-	slices.SortFunc(all, func(a, b dropped) int { return a.waiter.arrived(b.waiter) })
 	for _, d := range all {
 		d.waiter.leaveQueue()
 		d.waiter.answer(lease.Grant{}, d.err)

@@ -1,6 +1,8 @@
 package fake
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,6 +23,7 @@ var handlers = map[string]func(m *Master, a []string) wire.Reply{
 	"TIME":     (*Master).time,
 	"PING":     func(*Master, []string) wire.Reply { return status("PONG") },
 	"SELECT":   (*Master).choose,
+	"SCAN":     (*Master).scan,
 	"PUBLISH":  func(*Master, []string) wire.Reply { return Number(0) },
 	"FLUSHALL": func(m *Master, _ []string) wire.Reply { clear(m.Memory); return OK },
 }
@@ -35,6 +38,38 @@ func (m *Master) choose(a []string) wire.Reply {
 		return refusal("ERR DB index is out of range")
 	}
 	return OK
+}
+
+// scanPages is how many answers a walk over the keys takes.
+const scanPages = 3
+
+// scan walks over the keys in pages; a key is in one of them as long as it is there. Of MATCH it
+// takes patterns that end with their only *.
+func (m *Master) scan(a []string) wire.Reply {
+	page, err := strconv.Atoi(a[1])
+	if err != nil || page >= scanPages {
+		return refusal("ERR invalid cursor")
+	}
+	prefix := ""
+	for i := 2; i+1 < len(a); i += 2 {
+		if strings.EqualFold(a[i], "MATCH") {
+			prefix = strings.TrimSuffix(a[i+1], "*")
+		}
+	}
+	found := List()
+	for _, key := range slices.Sorted(maps.Keys(m.Memory)) {
+		if pageOf(key) == page && strings.HasPrefix(key, prefix) && m.Lookup(key) != nil {
+			found.Items = append(found.Items, Text(key))
+		}
+	}
+	return List(Text(strconv.Itoa((page+1)%scanPages)), found)
+}
+
+func pageOf(key string) (page int) {
+	for i := range len(key) {
+		page += int(key[i])
+	}
+	return page % scanPages
 }
 
 // Lookup finds a key that has not expired; it removes expired ones.
