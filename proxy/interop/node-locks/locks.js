@@ -72,10 +72,10 @@ const libraries = {
       release: (handles) => each(handles, (lock, handle) => lock.release(handle)),
       async keep(name, work) {
         for (const lock of [
-          universal.createLock({ adapter, key: name, ttl: 1500, retryAttempts: 0 }),
-          universal.createRedlock({ adapters: [adapter], key: name, ttl: 1500, quorum: 1, retryAttempts: 0 }),
+          universal.createLock({ adapter, key: name, ttl: 4000, retryAttempts: 0 }),
+          universal.createRedlock({ adapters: [adapter], key: name, ttl: 4000, quorum: 1, retryAttempts: 0 }),
         ]) await lock.using(work);
-        await manager.usingBatch([name, `${name}2`], work, { ttl: 1500 });
+        await manager.usingBatch([name, `${name}2`], work, { ttl: 4000 });
       },
     };
   },
@@ -114,7 +114,7 @@ async function story() {
   const one = (name) => [`${key}:${name}`];
   const kept = async () => { // the work lasts longer than the lease, so the library extends it
     await library.keep?.(`${key}:d`, async (signal) => {
-      for (let i = 0; i < 8; i++, await pause(500)) {
+      for (let i = 0; i < 11; i++, await pause(500)) {
         check(!signal.aborted, 'it is lost in mid-work');
         check(!(await library.take(one('d'), 20000)), 'taken twice');
       }
