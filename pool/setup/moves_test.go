@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,26 +21,56 @@ import (
 	"redlockd/redlock/slots"
 )
 
-// quick are tasks for which no time passes.
-type quick struct{ pool.Tasks }
-
-func (quick) Sleep(time.Duration) {}
-
-// twoGroups are g1 with all slots and g2 with none, of three masters each. Without the guard nothing
-// waits for leases.
-type twoGroups struct {
-	t       *testing.T
-	servers [2][]*faulty.Server
-	options []pool.Options
+// quick are tasks that do not wait: the configurations on the masters become older instead.
+type quick struct {
+	pool.Tasks
+	w *twoGroups
 }
 
-func newTwoGroups(t *testing.T) *twoGroups {
+func (q quick) Sleep(d time.Duration) { q.w.older(d) }
+
+// twoGroups are g1 with all slots and g2 with none, or more of those, of three masters each.
+type twoGroups struct {
+	t       *testing.T
+	servers [][]*faulty.Server
+	options []pool.Options
+
+	mu   sync.Mutex
+	away []*faulty.Server // that do not answer
+}
+
+// older makes all configurations older, in both databases.
+func (w *twoGroups) older(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	const script = `for db = 0, 1 do
+  redis.call('SELECT', db)
+  local at, texts = string.match(redis.call('HGET', KEYS[1], ARGV[1]) or '', '^(%d+)(\n.*)$')
+  if at then redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', at - ARGV[2]) .. texts) end
+end`
+	for i, servers := range w.servers {
+		for _, s := range servers {
+			if !slices.Contains(w.away, s) {
+				if _, err := s.Do("EVAL", script, 1, admission.ConfigurationKey, w.options[i].Group, d.Microseconds()); err != nil {
+					w.t.Error(err)
+				}
+			}
+		}
+	}
+}
+
+func newTwoGroups(t *testing.T) *twoGroups { return newGroups(t, 2) }
+
+func newGroups(t *testing.T, n int) *twoGroups {
 	t.Helper()
 	w := &twoGroups{t: t}
-	for i := range w.servers {
-		w.servers[i] = faulty.StartGroup(t, 3)
+	for i := range n {
+		w.servers = append(w.servers, faulty.StartGroup(t, 3))
 		o := optionsOf(w.servers[i]...)
-		o.Group, o.Slots, o.RestartGuardOff, o.Tasks = fmt.Sprint("g", i+1), [2]string{"", "none"}[i], true, quick{}
+		o.Group, o.RestartGuardOff, o.Tasks = fmt.Sprint("g", i+1), true, quick{w: w}
+		if i > 0 {
+			o.Slots = "none"
+		}
 		w.options = append(w.options, o)
 	}
 	w.bootstrap()
@@ -268,9 +299,9 @@ func TestMoveSlots_RefusesBeforeAnythingIsChanged(t *testing.T) {
 }
 
 // refusedSilent is refused while some masters are down.
-func (w *twoGroups) refusedSilent(ranges, to, text string) {
+func (w *twoGroups) refusedSilent(ranges, to, text string, dial ...wire.Dialer) {
 	w.t.Helper()
-	if out, err := w.move(ranges, to); err == nil || !strings.Contains(err.Error(), text) {
+	if out, err := w.move(ranges, to, dial...); err == nil || !strings.Contains(err.Error(), text) {
 		w.t.Errorf("%s to %s: %v, want %q\n%s", ranges, to, err, text, out)
 	}
 }
@@ -314,6 +345,7 @@ func TestMoveSlots_WithADeadMasterOfEachGroup(t *testing.T) {
 	old := identity(t, w.servers[1][1])
 	for i := range w.servers {
 		w.servers[i][1].Stop()
+		w.away = append(w.away, w.servers[i][1])
 	}
 	dial := wire.DialRueidis(200 * time.Millisecond)
 	if out, err := w.move(ranges, "g2", dial); err != nil {
@@ -437,7 +469,7 @@ func TestMoveSlots_BesideAGroupThatIsOutOfReach(t *testing.T) {
 	w := newTwoGroups(t)
 	third := faulty.StartGroup(t, 3)
 	o := optionsOf(third...)
-	o.Group, o.Slots, o.RestartGuardOff, o.Tasks = "g3", "none", true, quick{}
+	o.Group, o.Slots, o.RestartGuardOff, o.Tasks = "g3", "none", true, quick{w: w}
 	if err := Bootstrap(t.Context(), o, BootstrapTerms{}, io.Discard); err != nil {
 		t.Fatal(err)
 	}
@@ -490,22 +522,55 @@ func TestMoveSlots_WhileAnotherChangeIsUnfinished(t *testing.T) {
 	}
 }
 
-// cutOnly stops after the cut.
+// cutOnly stops after the cut, of g1 for g2.
 func (w *twoGroups) cutOnly(ranges string) {
 	w.t.Helper()
-	ctx, cancel := context.WithCancel(w.t.Context())
-	defer cancel()
-	all := slices.Clone(w.options)
-	dial := wire.DialRueidis(stepTimeout)
-	all[1].Dialer = func(ctx context.Context, m wire.Master, db int) (wire.Link, error) {
-		if _, leaving, _ := w.has(0); leaving != "" {
+	w.cut(ranges, 0, 1)
+}
+
+func (w *twoGroups) cut(ranges string, from, to int) {
+	w.t.Helper()
+	all, dial := slices.Clone(w.options), wire.DialRueidis(stepTimeout)
+	_, _, before := w.has(from)
+	all[to].Dialer = func(ctx context.Context, m wire.Master, db int) (wire.Link, error) {
+		if _, _, version := w.has(from); version != before {
 			return nil, fmt.Errorf("the operator has stopped")
 		}
 		return dial(ctx, m, db)
 	}
-	if err := MoveSlots(ctx, all, parsed(w.t, ranges), "g2", io.Discard); err == nil {
+	if err := MoveSlots(w.t.Context(), all, parsed(w.t, ranges), all[to].Group, io.Discard); err == nil {
 		w.t.Fatal("the move is complete")
 	}
+}
+
+// Slots come back to a group for which another one gave them up long ago: what that one has is old.
+func TestMoveSlots_AFormerCutIsNotTakenForTheOneThatWaits(t *testing.T) {
+	t.Parallel()
+	w := newGroups(t, 3)
+	ranges := strconv.Itoa(slots.Of("{a}"))
+	w.seed(0, "{a}:n", 100)
+	w.moved(ranges, "g2")
+	w.seed(1, "{a}:n", 200)
+	w.moved(ranges, "g3")
+	w.seed(2, "{a}:n", 300)
+	w.cut(ranges, 2, 1)
+	for i := range 3 {
+		if _, leaving, _ := w.has(i); leaving != ranges {
+			t.Fatalf("group %d gave up %q", i+1, leaving)
+		}
+	}
+	w.refused(ranges, "g1", "a move of "+ranges+" from group g3 is unfinished")
+	w.away = w.servers[2]
+	for _, s := range w.away {
+		s.Stop()
+	}
+	w.refusedSilent(ranges, "g2", "gave up "+ranges+", and a later move may be known to others alone", wire.DialRueidis(200*time.Millisecond))
+	for _, s := range w.away {
+		s.Cont()
+	}
+	w.away = nil
+	w.moved(ranges, "g2")
+	w.counter(1, "{a}:n", 300)
 }
 
 // An older file changes nothing on masters whose slots have moved.
