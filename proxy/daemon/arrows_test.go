@@ -83,6 +83,7 @@ var testSupport = []string{"proxy/resp", "pool/faulty", "pool/embedded", "pool/s
 // testArrows lists what only the tests of a package import: what they talk to.
 var testArrows = map[string][]string{
 	"redlock":         {"redlock/slots"},
+	"redlock/chaos":   {"redlock/slots"},
 	"redlock/groups":  {"redlock/engine"},
 	"redlock/inspect": {"redlock/events"},
 	"redlock/renew":   {"redlock/inspect"},

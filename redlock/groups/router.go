@@ -118,14 +118,33 @@ func (o owner) Holds(func(redlock.Lease) bool) []redlock.Lease {
 }
 
 func (r *Router) Unlock(b *redlock.Batch, q redlock.UnlockRequest, done redlock.UnlockDone) {
-	at := r.slots.of(q.Key)
-	owned, began := ownership{r.slots, at}, r.slots.now.Load().version
-	r.groups[at].Locker.Unlock(b, q, func(released bool, err error) {
-		if since := owned.Since(q.Key); err == nil && !released && (since == 0 || since > began) {
-			err = owned.Moving(q.Key) // it may be held in the next group by now
+	one, left := goesTo(r, q.Key)
+	one.Unlock(b, q, func(released bool, err error) {
+		if err == nil && !released {
+			err = left()
 		}
 		done(released, err)
 	})
+}
+
+// goesTo is the group of a request about what a client has. left is the error if the keys were not in
+// the group all the time since: that the group has nothing then proves nothing, since the next group
+// may have it.
+func goesTo(r *Router, key redlock.Key, more ...redlock.Key) (one *redlock.Locker, left func() error) {
+	at := r.slots.of(key)
+	return r.groups[at].Locker, sinceNow(r, at, append(more[:len(more):len(more)], key))
+}
+
+func sinceNow(r *Router, group int, keys []redlock.Key) (left func() error) {
+	owned, began := ownership{r.slots, group}, r.slots.now.Load().version
+	return func() error {
+		for _, key := range keys {
+			if since := owned.Since(key); since == 0 || since > began {
+				return owned.Moving(key)
+			}
+		}
+		return nil
+	}
 }
 
 func (r *Router) Extend(b *redlock.Batch, q redlock.ExtendRequest, done redlock.ExtendDone) {
@@ -133,11 +152,17 @@ func (r *Router) Extend(b *redlock.Batch, q redlock.ExtendRequest, done redlock.
 		done(redlock.Grant{}, err)
 		return
 	}
-	if one := r.ofAll(q.Key, q.More); one != nil {
-		one.Extend(b, q, done)
+	if r.ofAll(q.Key, q.More) == nil {
+		extendSeveral(r, b, q, done)
 		return
 	}
-	extendSeveral(r, b, q, done)
+	one, left := goesTo(r, q.Key, q.More...)
+	one.Extend(b, q, func(g redlock.Grant, err error) {
+		if errors.Is(err, redlock.ErrNotHeld) {
+			err = cmp.Or(left(), err)
+		}
+		done(g, err)
+	})
 }
 
 // GiveBack also takes a grant of several groups, which knows its parts.
@@ -247,7 +272,13 @@ func endWork(r *Router, b *redlock.Batch, q redlock.WorkEndRequest, end func(*re
 		done(false, err)
 		return
 	}
-	end(r.of(q.Key), b, q, done)
+	one, left := goesTo(r, q.Key)
+	end(one, b, q, func(ended bool, err error) {
+		if err == nil && !ended {
+			err = left()
+		}
+		done(ended, err)
+	})
 }
 
 func (r *Router) WorkExtend(b *redlock.Batch, q redlock.WorkEndRequest, done redlock.WorkExtendDone) {
@@ -267,13 +298,20 @@ func (r *Router) Write(b *redlock.Batch, q redlock.WriteRequest, done redlock.Wr
 		done(false, err)
 		return
 	}
-	r.of(q.Key).Write(b, q, done)
+	one, left := goesTo(r, q.Key)
+	one.Write(b, q, func(written bool, err error) {
+		if err == nil && !written {
+			err = left()
+		}
+		done(written, err)
+	})
 }
 
 // RunScript runs where the script's locks are. Its other keys, such as channels, are nothing that
 // the masters keep.
 func (r *Router) RunScript(b *redlock.Batch, q redlock.ScriptRequest, done redlock.ScriptDone) {
 	one, err := r.ofAll(q.Keys[0], q.Keys[1:]), error(nil)
+	left := sinceNow(r, r.indexOf(q.Keys[0]), q.Keys)
 	if q.Effect != redlock.ScriptReleases {
 		err = r.slots.frozen(q.Keys[0], q.Keys[1:]...)
 	}
@@ -283,7 +321,12 @@ func (r *Router) RunScript(b *redlock.Batch, q redlock.ScriptRequest, done redlo
 	case one == nil:
 		done(redlock.ScriptOutcome{}, ErrSeveral)
 	default:
-		one.RunScript(b, q, done)
+		one.RunScript(b, q, func(o redlock.ScriptOutcome, err error) {
+			if err == nil && !o.Yes {
+				err = left()
+			}
+			done(o, err)
+		})
 	}
 }
 

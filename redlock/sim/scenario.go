@@ -15,6 +15,7 @@ type Scenario struct {
 	Clients []ClientGroup
 	Faults  []fault
 	Inside  func(*World, *server) // a fault between two commands of a flush
+	Settle  func(*World)          // what operators do when all faults have ended
 	Length  time.Duration         // of the faults; then the world comes to rest
 
 	MinTTL, MaxTTL, MaxKeep time.Duration

@@ -12,45 +12,11 @@ import (
 	"redlockd/pool"
 	"redlockd/pool/setup"
 	"redlockd/redlock"
-	"redlockd/redlock/slots"
 )
-
-// slotScenarios have slots that move between two groups while clients use them, there and back.
-// Operators are killed at any step, and other ones go on. Daemons start with files of before a move.
-func slotScenarios() []*Scenario {
-	moving := func(name string, faults ...fault) *Scenario {
-		return base(name, func(s *Scenario) {
-			s.Groups, s.Movers, s.Daemons, s.Keys, s.Counters = true, 1, 4, 8, 6
-			s.MinTTL, s.MaxTTL, s.MaxKeep, s.Length = 60*time.Millisecond, 3*time.Second, time.Second, 40*time.Second
-			s.Clients = []ClientGroup{{5, newLocking}, {2, newCounting}, {2, newWorking}, {3, newSpanning}, {3, newWaiting}}
-			s.MaxWait, s.Holding, s.Asleep = 8*time.Second, 2, time.Hour
-			s.Faults = append([]fault{{300 * time.Millisecond, moveSlots}}, faults...)
-		})
-	}
-	rivals := moving("slotrivals", fault{2 * time.Second, interruptMove}, fault{time.Second, partition}, fault{3 * time.Second, dieChanged})
-	rivals.Movers = 2
-	return []*Scenario{
-		moving("slotmove"),
-		moving("slotlinks", fault{3 * time.Second, interruptMove}, fault{400 * time.Millisecond, cut}, fault{300 * time.Millisecond, partition}, fault{time.Second, stop}, fault{2 * time.Second, sleep}, fault{2 * time.Second, isolate}),
-		moving("slotdeaths", fault{2 * time.Second, interruptMove}, fault{1500 * time.Millisecond, dieChanged}, fault{time.Second, isolate}, fault{2 * time.Second, stop}),
-		moving("slotmemory", fault{3 * time.Second, interruptMove}, fault{time.Second, remember}, fault{2 * time.Second, restart}, fault{2 * time.Second, flushSometimes}, fault{time.Second, partition}, fault{5 * time.Second, dieChanged}),
-		moving("slotclocks", fault{4 * time.Second, interruptMove}, fault{8 * time.Second, setGroupClocks}, fault{time.Second, partition}),
-		rivals,
-	}
-}
 
 // movedRanges are what an operator moves to any of the groups: what of them the other one has, or all
 // of them, which is refused if both have some.
 var movedRanges = []string{"0-4095", "0-8191", "300-500,3500-4000", "8192-12287", "12288-16383", "8192-16383", "4000-8000", "4000-9000", "0-16383"}
-
-// mover is an operator who moves slots; only one of the commands runs at a time.
-type mover struct {
-	ranges   slots.Ranges // of the last move
-	to       int          // its group
-	process  *daemon      // the last one
-	running  bool         // it has not ended
-	finished bool         // it has succeeded, or is not allowed
-}
 
 // moveSlots has each operator run its command again if it did not succeed, and then another one.
 func moveSlots(w *World) {
@@ -136,14 +102,6 @@ func (w *World) reseed(name string) {
 	})
 }
 
-func mustParse(text string) slots.Ranges {
-	ranges, err := slots.Parse(text)
-	if err != nil {
-		panic(err)
-	}
-	return ranges
-}
-
 // interruptMove kills an operator's process.
 func interruptMove(w *World) {
 	for _, m := range w.movers {
@@ -184,13 +142,8 @@ func setGroupClocks(w *World) {
 	}
 }
 
-// firstFiles are the slots of both groups before any move.
-func firstFiles() [2]slots.Ranges {
-	return [2]slots.Ranges{mustParse("0-8191"), mustParse("8192-16383")}
-}
-
 // settleMoves finishes moves that are unfinished, and requires that every daemon serves every key then.
-func (w *World) settleMoves() {
+func settleMoves(w *World) {
 	const limit = 2 * time.Minute // clocks that were set back make a freeze longer
 	for end := w.now + limit; w.violation == nil; {
 		text, moving := w.unserved()
@@ -249,14 +202,18 @@ func (w *World) unserved() (text string, moving *redlock.Moving) {
 	return "", nil
 }
 
-// refused checks an error: only names in slots that are moved may be frozen.
-func (w *World) refused(err error, names ...string) {
-	if err != nil && w.Scenario.Movers > 0 && isFrozen(err) && !slices.ContainsFunc(names, func(name string) bool { return w.moved.Has(slots.Of(name)) }) {
-		w.violate("frozen", names[0], "no operator has moved its slot: "+err.Error())
+// forgetOne has a master forget, all or what came after its last snapshot, unless another one of its
+// group is empty: a change that has stopped half-way keeps empty masters from being used, and without
+// a quorum nothing goes on.
+func forgetOne(w *World) {
+	at := w.random.IntN(len(w.servers))
+	first := at - at%w.Scenario.Masters
+	if slices.ContainsFunc(w.servers[first:first+w.Scenario.Masters], func(s *server) bool { return !s.up || s.Memory["redlockd:seal"] == nil }) || !w.overAge() {
+		return
 	}
-}
-
-func isFrozen(err error) bool {
-	_, is := errors.AsType[*redlock.Moving](err)
-	return is
+	if s := w.servers[at]; w.chance(2) {
+		s.flushall()
+	} else {
+		s.crash(w.random.IntN(3))
+	}
 }

@@ -17,7 +17,7 @@ type task struct {
 	next  func() (struct{}, bool)
 	stop  func()
 	yield func(struct{}) bool
-	rests bool // parked
+	rests bool   // parked
 	order uint64 // that of their start
 }
 

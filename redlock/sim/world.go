@@ -289,8 +289,8 @@ func (w *World) settle() {
 		d.heal()
 	}
 	w.run(w.now + time.Second)
-	if w.Scenario.Movers > 0 {
-		w.settleMoves()
+	if settle := w.Scenario.Settle; settle != nil {
+		settle(w)
 	}
 	if w.Scenario.Alias || w.Scenario.OtherMap || len(w.Scenario.Lists) > 0 {
 		return // a daemon never gets to one of its masters
