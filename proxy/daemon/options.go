@@ -75,14 +75,14 @@ func announce(config configs.Config, logger *slog.Logger, masters []*pool.Pool) 
 	if config.ClusterAnnounce == "" {
 		return nil
 	}
-	ranges := slots.All()
+	groups := []slots.Ranges{slots.All()}
 	if len(config.Groups) > 0 {
-		ranges = nil
+		groups = nil
 		for _, g := range config.Groups {
-			ranges = append(ranges, g.Slots...)
+			groups = append(groups, g.Slots)
 		}
 	}
-	return homes.New(config.ClusterAnnounce, ranges, logger, masters...)
+	return homes.New(config.ClusterAnnounce, groups, logger, masters...)
 }
 
 // accessControl is which users may connect and which scripts they may send.

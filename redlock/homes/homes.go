@@ -35,7 +35,7 @@ const (
 // Homes are the daemons of the same masters, by their announcements.
 type Homes struct {
 	own    string
-	ranges []slots.Range
+	groups []slots.Ranges // in the order of their first slots
 	pools  []*pool.Pool
 	clock  pool.Clock
 	log    *slog.Logger
@@ -50,11 +50,11 @@ type Homes struct {
 	now    slots.Division
 }
 
-// New announces this daemon by the masters of all pools. ranges are those of all groups, in any
+// New announces this daemon by the masters of all pools. groups are their slots, in any
 // order. own is the address at which clients reach this daemon.
-func New(own string, ranges []slots.Range, log *slog.Logger, pools ...*pool.Pool) *Homes {
-	ranges = slices.SortedFunc(slices.Values(ranges), func(a, b slots.Range) int { return cmp.Compare(a.First, b.First) })
-	h := &Homes{own: own, ranges: ranges, pools: pools, clock: pools[0].Clock(), log: log, joined: make(chan struct{}), latest: map[string]time.Duration{}}
+func New(own string, groups []slots.Ranges, log *slog.Logger, pools ...*pool.Pool) *Homes {
+	groups = slices.SortedFunc(slices.Values(groups), func(a, b slots.Ranges) int { return cmp.Compare(a[0].First, b[0].First) })
+	h := &Homes{own: own, groups: groups, pools: pools, clock: pools[0].Clock(), log: log, joined: make(chan struct{}), latest: map[string]time.Duration{}}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.updateLocked()
@@ -192,5 +192,5 @@ func (h *Homes) updateLocked() {
 	if h.now.Daemons != nil {
 		h.log.Info("daemons of the slot map changed", "daemons", strings.Join(daemons, " "))
 	}
-	h.now = slots.Division{Own: h.own, Daemons: daemons, Homes: slots.Homes(h.ranges, daemons)}
+	h.now = slots.Division{Own: h.own, Daemons: daemons, Homes: slots.Homes(h.groups, daemons)}
 }
