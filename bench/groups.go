@@ -1,16 +1,19 @@
-// Several groups of masters with as many daemons, as when a service grows: every group brings
-// callers and a daemon. Clients with the slot map send each key to its home daemon, as the
-// client libraries do in cluster mode; those without it use one daemon for all their keys. So
-// does every client of one daemon and one group, which is the peer.
+// Several groups of masters with as many daemons, as when a service grows. One machine is too small
+// for the load of all, and what a pair costs depends on how full the lanes are. So one of the
+// daemons has the load that a daemon has beside one group, and the cost is that of this daemon and of
+// the masters that it uses; the others are there and idle. Clients with the slot map use the
+// daemon for the keys at home there, which belong to one group; those without it for all keys.
 
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -23,19 +26,18 @@ const (
 )
 
 func groupsName(groups int, home bool) string {
-	clients := "clients without the slot map"
+	clients := "keys of all groups"
 	if home {
-		clients = "home daemons"
+		clients = "keys at home"
 	}
-	return fmt.Sprintf("%d groups and daemons, %s, %d × %d callers", groups, clients, groups, callersOfGroup)
+	return fmt.Sprintf("%d groups and daemons, %s, %d callers", groups, clients, callersOfGroup)
 }
 
 var oneGroupName = fmt.Sprintf("1 group and daemon, %s", callers(callersOfGroup))
 
 func groupScenarios() []scenario {
 	run := func(groups int, home bool) runner {
-		o := testbedOptions{masters: mastersOfGroup, groups: groups}
-		return onOwnTestbed(o, pairs(groups*callersOfGroup, openGroups(home)))
+		return onOwnTestbed(testbedOptions{masters: mastersOfGroup, groups: groups}, groupPairs(home))
 	}
 	all := []scenario{{name: oneGroupName, page: pageGroups, peer: oneGroupName, run: run(1, true)}}
 	for _, groups := range []int{2, 4} {
@@ -44,6 +46,28 @@ func groupScenarios() []scenario {
 		}
 	}
 	return all
+}
+
+// groupPairs also measures the idle daemon and its masters, for a second before the load.
+func groupPairs(home bool) runner {
+	return func(ctx context.Context, tb *testbed, span time.Duration) (figures, error) {
+		used := *tb // without the masters that this daemon's clients do not use
+		c := workerSet{daemons: []*daemon{tb.daemon}, close: func() {}}
+		if err := c.openGroups(ctx, tb, &used, home); err != nil {
+			return nil, errors.Join(err, c.closeNow())
+		}
+		idle := openMeter(tb, c)
+		if err := errors.Join(pause(ctx, time.Second), idle.finish()); err != nil {
+			return nil, errors.Join(err, c.closeNow())
+		}
+		f, err := pairs(callersOfGroup, func(context.Context, *testbed, int) (workerSet, error) { return c, nil })(ctx, &used, span)
+		if err != nil {
+			return nil, err
+		}
+		before := idle.perPair(1)
+		f[idleDaemon], f[idleMaster] = before[daemonCPU]/1000, before[mastersCPU]/1000/float64(len(tb.masters))
+		return f, nil
+	}
 }
 
 // rangeOf is the slots of one of several groups.
@@ -66,61 +90,47 @@ func (tb *testbed) writeMap(groups int) ([]string, error) {
 // daemon will listen is not known when it starts.
 func announced(daemon int) string { return fmt.Sprintf("daemon-%d:7379", daemon) }
 
-// openGroups starts the other daemons of the run.
-func openGroups(home bool) opener {
-	return func(ctx context.Context, tb *testbed, n int) (workerSet, error) {
-		c := workerSet{daemons: []*daemon{tb.daemon}, close: func() {}}
-		if err := c.openGroups(ctx, tb, n, home); err != nil {
-			c.close()
-			return workerSet{}, err
-		}
-		return c, nil
-	}
-}
-
-func (c *workerSet) openGroups(ctx context.Context, tb *testbed, n int, home bool) error {
+// openGroups starts the other daemons of the run, and gives the first one its callers.
+func (c *workerSet) openGroups(ctx context.Context, tb, used *testbed, home bool) error {
 	for i := 1; i < tb.groups; i++ {
 		d, err := tb.startDaemon("further", "--cluster-announce", announced(i))
 		if err != nil {
 			return err
 		}
 		c.addCloser(d.process.terminate)
-		c.daemons = append(c.daemons, d)
-	}
-	var clients []rueidis.Client
-	for _, d := range c.daemons {
 		if err := tb.allVote(ctx, d); err != nil {
 			return err
 		}
-		o := tuned()
-		o.InitAddress = []string{d.address}
-		client, err := rueidis.NewClient(o)
-		if err != nil {
-			return err
-		}
-		c.addCloser(client.Close)
-		clients = append(clients, client)
+	}
+	if err := tb.allVote(ctx, tb.daemon); err != nil {
+		return err
 	}
 	homes, err := slotMap(ctx, tb.daemon, tb.groups)
 	if err != nil {
 		return err
 	}
-	for i := range n {
-		w := &routedWorker{}
-		byDaemon := make([][]string, len(clients))
-		for _, key := range workerKeys("group", i) {
-			to := i % len(clients)
-			if home {
-				to = homes[slots.Of(key)]
-			}
-			byDaemon[to] = append(byDaemon[to], key)
-		}
-		for to, keys := range byDaemon {
-			if keys != nil {
-				w.routes = append(w.routes, &multiplexedWorker{client: clients[to], ttl: leaseMillis, keys: keys})
+	o := tuned()
+	o.InitAddress, o.ForceSingleClient = []string{tb.daemon.address}, true
+	client, err := rueidis.NewClient(o)
+	if err != nil {
+		return err
+	}
+	c.addCloser(client.Close)
+	next, loaded := 0, map[int]bool{} // groups
+	for range callersOfGroup {
+		w := &multiplexedWorker{client: client, ttl: leaseMillis}
+		for ; len(w.keys) < keysPerWorker; next++ {
+			key := fmt.Sprint("bench:group:", next)
+			if slot := slots.Of(key); !home || homes[slot] == 0 {
+				w.keys = append(w.keys, key)
+				loaded[slot*tb.groups/slots.Count] = true
 			}
 		}
 		c.workers = append(c.workers, w)
+	}
+	used.masters = nil
+	for group := range loaded {
+		used.masters = append(used.masters, tb.masters[group*mastersOfGroup:(group+1)*mastersOfGroup]...)
 	}
 	return nil
 }
@@ -163,16 +173,4 @@ func slotMap(ctx context.Context, d *daemon, daemons int) (homes [slots.Count]in
 		return err != nil || len(known) == daemons || ctx.Err() != nil
 	})
 	return homes, err
-}
-
-// routedWorker is a caller that takes its keys from each route in turn.
-type routedWorker struct {
-	routes []*multiplexedWorker
-	next   int
-}
-
-func (w *routedWorker) turn(n *recorder) error {
-	route := w.routes[w.next%len(w.routes)]
-	w.next++
-	return route.turn(n)
 }

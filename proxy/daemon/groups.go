@@ -38,9 +38,10 @@ type engine interface {
 
 // fleet is the masters of all groups and the engine on them.
 type fleet struct {
-	engine engine
-	groups []admin.Group
-	pools  []*pool.Pool
+	engine  engine
+	groups  []admin.Group
+	groupOf func(redlock.Key) string // nil with one group
+	pools   []*pool.Pool
 }
 
 // newFleet builds the groups of the configuration, and bootstraps them if it says so.
@@ -55,7 +56,7 @@ func newFleet(ctx context.Context, config configs.Config, logger *slog.Logger) (
 			f.close()
 		}
 	}()
-	options := make([]pool.Options, len(each))
+	options, clock := make([]pool.Options, len(each)), pool.SystemClock()
 	for i, one := range each {
 		log := logger
 		if len(each) > 1 {
@@ -64,6 +65,7 @@ func newFleet(ctx context.Context, config configs.Config, logger *slog.Logger) (
 		if options[i], err = poolOptions(one, log); err != nil {
 			return f, err
 		}
+		options[i].Clock = clock // a lock of several groups compares the times of all
 	}
 	if config.Bootstrap && options[0].Embedded == 0 {
 		if err := bootstrapIfBlank(ctx, options); err != nil {
@@ -91,7 +93,10 @@ func newFleet(ctx context.Context, config configs.Config, logger *slog.Logger) (
 		}
 		all, f.groups = append(all, group), append(f.groups, admin.Group{Name: one.Group, Masters: p})
 	}
-	f.engine, err = groups.New(all, f.pools[0].Clock())
+	router, err := groups.New(all, f.pools[0].Clock())
+	if err == nil {
+		f.engine, f.groupOf = router, router.GroupOf
+	}
 	return f, err
 }
 

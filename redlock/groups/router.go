@@ -50,6 +50,9 @@ func (r *Router) indexOf(key redlock.Key) int { return r.table.Of(string(key)) }
 
 func (r *Router) of(key redlock.Key) *redlock.Locker { return r.groups[r.indexOf(key)].Locker }
 
+// GroupOf is the name of the group that has a key.
+func (r *Router) GroupOf(key redlock.Key) string { return r.groups[r.indexOf(key)].Name }
+
 // ofAll is the group that has all the keys; nil if there is none.
 func (r *Router) ofAll(key redlock.Key, more []redlock.Key) *redlock.Locker {
 	at := r.indexOf(key)
