@@ -28,8 +28,6 @@ const (
 	daemonCPU   figure = "daemon µs per pair"
 	mastersCPU  figure = "masters µs per pair" // of all masters together
 	serviceCPU  figure = "daemon and masters µs per pair"
-	idleDaemon  figure = "daemon, idle, ms/s"
-	idleMaster  figure = "a master, idle, ms/s"
 	allCPU      figure = "all µs per pair" // of client, daemon and masters
 	// boundShare is what the throughput is of that of a daemon which costs nothing, with the same
 	// client and the same masters, on a machine whose cores are busy: the part of client and

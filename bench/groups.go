@@ -48,25 +48,17 @@ func groupScenarios() []scenario {
 	return all
 }
 
-// groupPairs also measures the idle daemon and its masters, for a second before the load.
 func groupPairs(home bool) runner {
 	return func(ctx context.Context, tb *testbed, span time.Duration) (figures, error) {
-		used := *tb // without the masters that this daemon's clients do not use
-		c := workerSet{daemons: []*daemon{tb.daemon}, close: func() {}}
-		if err := c.openGroups(ctx, tb, &used, home); err != nil {
-			return nil, errors.Join(err, c.closeNow())
+		used := *tb // without the masters that the daemon's clients do not use
+		open := func(context.Context, *testbed, int) (workerSet, error) {
+			c := workerSet{daemons: []*daemon{tb.daemon}, close: func() {}}
+			if err := c.openGroups(ctx, tb, &used, home); err != nil {
+				return workerSet{}, errors.Join(err, c.closeNow())
+			}
+			return c, nil
 		}
-		idle := openMeter(tb, c)
-		if err := errors.Join(pause(ctx, time.Second), idle.finish()); err != nil {
-			return nil, errors.Join(err, c.closeNow())
-		}
-		f, err := pairs(callersOfGroup, func(context.Context, *testbed, int) (workerSet, error) { return c, nil })(ctx, &used, span)
-		if err != nil {
-			return nil, err
-		}
-		before := idle.perPair(1)
-		f[idleDaemon], f[idleMaster] = before[daemonCPU]/1000, before[mastersCPU]/1000/float64(len(tb.masters))
-		return f, nil
+		return pairs(callersOfGroup, open)(ctx, &used, span)
 	}
 }
 

@@ -5,6 +5,7 @@ package daemon
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"testing"
 
 	"redlockd/commands/cli"
+	"redlockd/configs"
 	"redlockd/pool/faulty"
 	"redlockd/redlock/slots"
 )
@@ -297,5 +299,23 @@ func TestGroups_OneLosesItsQuorumUnderLoadAndTheOtherGoesOn(t *testing.T) {
 	grows("group 2 grants again", &loads[1].granted)
 	if n := loads[0].undecided.Load(); n > 0 {
 		t.Errorf("%d requests of group 1 were not decided", n)
+	}
+}
+
+// A lock of several groups has the shortest validity of its parts, which end by the clocks of their pools.
+func TestGroups_HaveOneClock(t *testing.T) {
+	path := mapFile(t, twoGroups(t), 8191)
+	bootstrapFile(t, path)
+	config, err := configs.Load([]string{"--config", path}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := newFleet(t.Context(), config, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.close()
+	if f.pools[0].Clock() != f.pools[1].Clock() {
+		t.Error("two groups have two clocks")
 	}
 }
