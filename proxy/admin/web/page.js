@@ -90,7 +90,7 @@ function showHeadline(h, draining) {
 }
 
 function fillMaster([name, state, since, note, trip, votes, queue], m) {
-  setText(name, m.group ? m.group + " " + m.name : m.name);
+  setText(name, m.group && !choice.group ? m.group + " " + m.name : m.name);
   name.title = m.address;
   if (!state.firstElementChild) state.append(make("span", "state"));
   setText(state.firstElementChild, m.state);
