@@ -143,6 +143,7 @@ type Deps struct {
 	Masters     Masters     // nil: DMASTERS is not served, INFO leaves out the sections Locks and Masters
 
 	Cluster func() slots.Division // nil: the daemon is no node of a cluster, --cluster-announce
+	Slots   func() []slots.Served // nil: one group of masters has all slots
 
 	KeyPrefix string        // stands before every key on the masters, --key-prefix
 	Databases int           // SELECT accepts 0 … Databases−1; 0 means 16

@@ -29,6 +29,8 @@ func Failure(err error) Reply {
 // Code is the machine-readable first word.
 func Code(err error) string {
 	switch {
+	case is[*redlock.Moving](err): // also inside of a NoQuorum
+		return "TRYLATER"
 	case is[*redlock.NoQuorum](err):
 		return "NOQUORUM"
 	case is[*redlock.Expired](err):

@@ -37,6 +37,14 @@ func TestGroups_AreReadFromTheFile(t *testing.T) {
 	}
 }
 
+// It is to get its first slots while the daemons serve.
+func TestGroups_OneMayHaveNoSlots(t *testing.T) {
+	path := writeFile(t, table("g1", 6001, "0-16383")+table("g2", 6101, "none"))
+	if each := mustLoad(t, []string{"--config", path}, nil).Each(); len(each) != 2 || each[0].Slots != "" || each[1].Slots != "none" {
+		t.Errorf("%+v", each)
+	}
+}
+
 // One table with all slots is a group without slots: it may be written for masters that serve already.
 func TestGroups_OneWithAllSlotsIsTheGroupThatItWas(t *testing.T) {
 	each := mustLoad(t, []string{"--config", writeFile(t, table("default", 6001, "0-16383"))}, nil).Each()

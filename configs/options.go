@@ -161,7 +161,7 @@ func Rows() (rows []OptionRow) {
 // Help returns the text of --help: one screen of 24 lines and 100 columns.
 func Help() string {
 	var text strings.Builder
-	text.WriteString("redlockd [OPTION…]: quorum locks; also lock|top|masters|quarantine|hash-password|completion|help\n")
+	text.WriteString("redlockd [OPTION…]: locks; also lock|top|masters|slots|quarantine|hash-password|completion|help\n")
 	text.WriteString("redlockd bootstrap [--aged M|--fence-above N]|check [--performance]|reconfigure [--force|--wait]\n")
 	defaults := Default()
 	for _, group := range groups(&defaults) {

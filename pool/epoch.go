@@ -10,6 +10,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -140,6 +141,9 @@ func (g *Group) learnEpochLocked(now time.Duration, others admission.Known) (sta
 	if found.Mark == "" || found.Mark == e.Mark {
 		return nil
 	}
+	if c := admission.ParseStored("0\n" + found.Texts).Now; c != nil {
+		g.pool.slots.take(c) // before a master is admitted under it
+	}
 	if e.Mark != "" { // votes under both must not meet in one attempt
 		e.since = now + g.pool.options.Age()
 		g.pool.options.Logger.Warn("configuration of the group changed", "db", g.db, "former", e.Mark, "now", found.Mark)
@@ -158,8 +162,8 @@ func (g *Group) learnEpochLocked(now time.Duration, others admission.Known) (sta
 func (g *Group) followLocked(next *admission.Configuration) {
 	g.epoch.next = next
 	g.pool.options.Logger.Warn("this daemon was left behind by a change of the group", "db", g.db,
-		"epoch", admission.EpochOf(g.epoch.Mark), "now", next.Epoch, "masters", next.Names(),
-		"hint", "it follows if only the masters differ; otherwise start it again with the settings of the others")
+		"epoch", admission.EpochOf(g.epoch.Mark), "now", next.Epoch, "masters", next.Names(), "slots", next.MapText(),
+		"hint", cmp.Or(mapHint(g.pool.Options(), next), "it follows if only the masters differ; otherwise start it again with the settings of the others"))
 	known := admission.Known{Mark: next.Mark(), Texts: admission.StoredConfiguration{Now: next, InForce: true}.Texts()}
 	_ = g.pool.tasks.Submit(func() { g.pool.followConfiguration(next, known) })
 }
@@ -255,5 +259,9 @@ func (g *Group) nextText() string {
 	if g.epoch.next == nil {
 		return ""
 	}
-	return fmt.Sprintf("; left behind: the masters have epoch %d: --masters %s", g.epoch.next.Epoch, g.epoch.next.Names())
+	text := fmt.Sprintf("; left behind: the masters have epoch %d: --masters %s", g.epoch.next.Epoch, g.epoch.next.Names())
+	if hint := mapHint(g.pool.Options(), g.epoch.next); hint != "" {
+		text += "; " + hint
+	}
+	return text
 }

@@ -32,6 +32,7 @@ type fakeMaster struct {
 	blessed bool          // its first incarnation is old enough to vote
 	print   string        // of the settings, which it carries from the beginning
 	texts   string        // of the configuration
+	strict  bool          // it admits nobody with another configuration than it carries
 
 	mu        sync.Mutex
 	identity  string // "" = blank
@@ -222,6 +223,9 @@ func (m *fakeMaster) admitLocked(args []string) Reply {
 	floor, _ := strconv.ParseInt(args[12], 10, 64)
 	us := m.micros()
 	incarnation, err := admission.ParseIdentity(m.identity)
+	if m.strict && err == nil && incarnation.Fingerprint != print {
+		return list(text("FINGERPRINT"), text(incarnation.Fingerprint))
+	}
 	if err != nil || incarnation.RunID != m.runID || m.identity == invalidate {
 		base := us
 		if m.blessed {

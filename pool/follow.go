@@ -1,4 +1,4 @@
-// Follow: a running pool takes another list of masters.
+// Follow: a running pool takes another list of masters, or other slots.
 //
 // The lanes of a database change at one moment, under the lock under which operations are
 // queued. So each operation is sent to the masters of one list, and a quorum of that list
@@ -21,23 +21,24 @@ import (
 	"redlockd/pool/admission"
 )
 
-// Follow changes the masters in all databases, and the key prefixes of the group. Their order is the
-// pool's own. known is the configuration that they carry. An error is about the lists; then nothing
-// has changed.
-func (p *Pool) Follow(masters []Master, prefixes []string, known admission.Known) error {
+// Follow changes the masters in all databases, and what next has besides: the key prefixes and the
+// slots of the group. The order of the masters is the pool's own. known is the configuration that
+// they carry. An error is about the lists; then nothing has changed.
+func (p *Pool) Follow(masters []Master, next *admission.Configuration, known admission.Known) error {
 	if p.embedded() {
 		return errors.New("masters: embedded masters cannot be changed")
 	}
 	o := p.options
-	o.Masters, o.Prefixes = masters, prefixes
+	o.Masters, o.Prefixes = masters, next.Prefixes
 	if err := o.WithDefaults(); err != nil {
 		return err
 	}
 	p.mu.Lock()
+	p.slots.take(next) // first: from then on masters may be admitted under it
 	former := p.Masters()
 	list := arrange(former, masters)
 	p.masters.Store(&list)
-	p.prefixes.Store(&prefixes)
+	p.prefixes.Store(&next.Prefixes)
 	var left []*lane
 	var outdated []*connection
 	for _, g := range p.groups {
@@ -65,18 +66,17 @@ func (p *Pool) Follow(masters []Master, prefixes []string, known admission.Known
 	return nil
 }
 
-// followConfiguration follows a change of the group that its masters carry. Only the lists may
-// differ: limits are this daemon's own.
+// followConfiguration follows a change of the group that its masters carry.
 func (p *Pool) followConfiguration(next *admission.Configuration, known admission.Known) {
 	o := p.Options()
-	if own := o.Configuration(next.Epoch); o.FollowOff || !own.SameSettings(next) {
+	if !o.follows(next) {
 		return
 	}
-	if err := p.Follow(o.mastersOf(next), next.Prefixes, known); err != nil {
+	if err := p.Follow(o.mastersOf(next), next, known); err != nil {
 		o.Logger.Error("change of the group not followed", "epoch", next.Epoch, "err", err.Error())
 		return
 	}
-	o.Logger.Warn("change of the group followed; the configuration of this daemon is older", "epoch", next.Epoch, "masters", next.Names())
+	o.Logger.Warn("change of the group followed; the configuration of this daemon is older", "epoch", next.Epoch, "masters", next.Names(), "slots", next.MapText())
 }
 
 // fingerprint is that of the masters of now.

@@ -25,7 +25,7 @@ func (s *stage) follow(names ...string) {
 		}
 		list = append(list, named(name))
 	}
-	if err := s.pool.Follow(list, nil, s.rename(list)); err != nil {
+	if err := s.pool.Follow(list, &admission.Configuration{}, s.rename(list)); err != nil {
 		s.t.Fatal(err)
 	}
 	synctest.Wait()
@@ -198,7 +198,7 @@ func TestFollow_EveryOperationIsAnsweredOnceByEachMasterItWasQueuedOn(t *testing
 func TestFollow_ABadListChangesNothing(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
 		for _, list := range [][]Master{nil, {named("a"), named("b")}, {named("a"), named("b"), named("b")}} {
-			if err := s.pool.Follow(list, nil, admission.Known{}); err == nil {
+			if err := s.pool.Follow(list, &admission.Configuration{}, admission.Known{}); err == nil {
 				t.Errorf("%v was taken", list)
 			}
 		}

@@ -26,6 +26,8 @@ type (
 	Incarnation = admission.Incarnation
 	Daemon      = admission.Daemon
 	Watcher     = notify.Watcher
+
+	Configuration = admission.Configuration
 )
 
 // The shapes of a Reply.

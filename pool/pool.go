@@ -18,6 +18,7 @@ type Pool struct {
 	options   Options // Masters are those at the start, see Pool.Masters
 	masters   atomic.Pointer[[]Master]
 	prefixes  atomic.Pointer[[]string] // of keys, of all daemons of the group
+	slots     slotMap
 	dial      Dialer
 	track     TrackDialer      // nil: no tracking, waiters poll
 	inProcess embedded.Masters // nil with real masters
@@ -53,6 +54,7 @@ func New(o Options) (*Pool, error) {
 	}
 	p.masters.Store(&p.options.Masters)
 	p.prefixes.Store(&p.options.Prefixes)
+	p.slots.onConfiguration = o.OnConfiguration
 	if p.dial == nil {
 		p.dial = wire.DialRueidis(p.options.DialTimeout())
 	}
@@ -122,6 +124,7 @@ func (p *Pool) Master(lane int) Master {
 func (p *Pool) Options() Options {
 	o := p.options
 	o.Masters, o.Prefixes = p.Masters(), *p.prefixes.Load()
+	p.slots.set(&o)
 	return o
 }
 

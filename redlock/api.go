@@ -21,6 +21,8 @@ type (
 	Batch = engine.Batch
 	Trace = engine.Trace
 	Vote  = engine.Vote
+
+	Ownership = engine.Ownership
 )
 
 // Locks, see package lease.

@@ -74,7 +74,12 @@ func controls() []control {
 		{"in-force", "TestEpoch_OfTwoChangesThatStopHalfwayNoneIsUsed", twoHolders},
 		{"claims-order", "TestEpoch_ABlankGroupBeginsWithOneOfTwoLists", twoHolders},
 		{"slots", "TestAdmission_ADaemonWithAnotherMapGetsNoQuorum", twoHolders},
+		{"slots-no-freeze", "TestMoves_NoLeaseOutlivesTheFreeze", "and its slot has another group"},
+		{"slots-registers-not-raised", "TestMoves_FencesRise", "was given after"},
+		{"slots-counters-not-installed", "TestMoves_IDsAreNotRepeatedOverThereAndBack", "was given again"},
+		{"slots-stale-counters", "TestMoves_IDsAreNotRepeatedOverThereAndBack", "was given again"},
 		{"joint-fence", "TestJoint_TheFenceIsBelowThoseOfLaterLocksInEachGroup", order},
+		{"slots-no-end-check", "TestMoving_WhatWasBegunBeforeTheKeyLeftItsGroupIsNotGranted", "after its slot has left the group"},
 		{"distinct", "TestAdmission_OneServerUnderTwoAddressesIsOneMaster", "by one server of two"},
 	}
 }

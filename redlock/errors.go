@@ -22,6 +22,8 @@ type (
 	NoQuorum = engine.NoQuorum
 	Expired  = engine.Expired
 	Busy     = engine.Busy
+	// Moving means that the key's slot is on its way to another group of masters.
+	Moving = engine.Moving
 )
 
 var (

@@ -148,6 +148,7 @@ type daemon struct {
 
 	lockInfo   bool
 	maxWaiters int          // 0 = the default
+	ownership  Ownership    // nil = the group has all keys
 	logger     *slog.Logger // of the Locker; nil = the pool's
 }
 
@@ -201,7 +202,7 @@ func (c *cluster) startDaemon(traits ...trait) *daemon {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(p.Close)
-	if d.Locker, err = New(p, Options{KeyPrefix: o.KeyPrefix, Logger: cmp.Or(d.logger, o.Logger), LockInfo: d.lockInfo, MaxWaiters: d.maxWaiters}); err != nil {
+	if d.Locker, err = New(p, Options{KeyPrefix: o.KeyPrefix, Logger: cmp.Or(d.logger, o.Logger), LockInfo: d.lockInfo, MaxWaiters: d.maxWaiters, Ownership: d.ownership}); err != nil {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { _ = d.Close(time.Second) }) // what a test broke on purpose may stay unanswered

@@ -37,6 +37,8 @@ type Options struct {
 	// Tokens makes the tokens of requests that have none; default NewToken.
 	Tokens func() Token
 	Logger *slog.Logger
+	// Ownership is which keys the group has, of several groups; nil: all.
+	Ownership engine.Ownership
 }
 
 // Locker is the locks, ids and work of a daemon.
@@ -79,6 +81,7 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.Ownership = o.Ownership
 	l := &Locker{IDs: ids.New(e, o.VolatileIDs), Events: events.New(e), engine: e}
 	l.Leases = lease.New(e, l.Events, o.Tokens, o.LockInfo)
 	l.Queues = wait.New(e, l.Leases, o.MaxWaiters, o.MaxWaitersPerKey)
@@ -105,6 +108,14 @@ func (l *Locker) EndWaits() {
 	l.holds.Drain()
 	l.Queues.End()
 	l.Tracks.End()
+}
+
+// DropMoved ends what waits in this group for keys that have left it: waiters receive a *Moving error,
+// and trackers a report.
+func (l *Locker) DropMoved() {
+	l.Queues.DropMoved()
+	l.Tracks.DropMoved()
+	l.IDs.DropMoved()
 }
 
 // Revoke requests that the holders of a key let go. It notifies listeners, and the connections of

@@ -26,7 +26,7 @@ type App struct {
 	// Serve runs the daemon until ctx ends.
 	Serve func(ctx context.Context, config configs.Config) error
 	// Jobs work on the masters without serving, by the word of the subcommand: bootstrap,
-	// check, reconfigure, masters and quarantine.
+	// check, reconfigure, masters, slots and quarantine.
 	Jobs map[string]Job
 }
 
@@ -81,6 +81,17 @@ func (a *App) job(ctx context.Context, config configs.Config, command CommandLin
 	if len(config.Masters)+len(config.Groups) == 0 {
 		row := subcommands[slices.Index(words(), command.Word)]
 		return fmt.Errorf("%s needs --masters: %s%w", row.word, row.embedded, usage{})
+	}
+	if command.Word == wordSlots && command.Ranges == "" {
+		daemons := a.connection()
+		if command.Daemons.connect != nil {
+			daemons.connect = command.Daemons.connect
+		}
+		daemons.ca = command.Daemons.ca
+		var err error
+		if command.Rates, err = a.slotRates(ctx, daemons); err != nil {
+			return err
+		}
 	}
 	return a.Jobs[command.Word](ctx, config, command, a.Out)
 }

@@ -37,6 +37,10 @@ func TestParse_TakesTheCommandLineApart(t *testing.T) {
 		"masters remove d e":                {Word: "masters", Leave: []string{"d", "e"}, Args: []string{}},
 		"masters replace c d=e:1 --group g": {Word: "masters", Leave: []string{"c"}, Join: []configs.Master{{Name: "d", Network: "tcp", Address: "e:1"}}, Args: []string{"--group", "g"}},
 		"masters --help":                    {Word: "masters", Args: []string{"--help"}},
+		"slots":                             {Word: "slots", Args: []string{}},
+		"slots --config f --connect a,b":    {Word: "slots", Args: []string{"--config", "f"}, Daemons: connection{connect: []string{"a", "b"}}},
+		"slots move 0-9 --to g2 --config f": {Word: "slots", Args: []string{"--config", "f"}, Ranges: "0-9", To: "g2"},
+		"slots move 0-9 --config f --to=g2": {Word: "slots", Args: []string{"--config", "f"}, Ranges: "0-9", To: "g2"},
 		"quarantine b --masters a,b,c":      {Word: "quarantine", Master: "b", Args: []string{"--masters", "a,b,c"}},
 		"quarantine --masters a,b,c":        {Word: "quarantine", Args: []string{"--masters", "a,b,c"}},
 		"quarantine":                        {Word: "quarantine", Args: []string{}},
@@ -89,9 +93,15 @@ func TestParse_RefusesAChangeOfMastersThatIsNone(t *testing.T) {
 
 func TestParse_RefusesUnknownWords(t *testing.T) {
 	for line, part := range map[string]string{
-		"serve":                "serve is no command; allowed: bootstrap, check, reconfigure, masters, quarantine, lock, top, hash-password, version, help",
+		"serve":                "serve is no command; allowed: bootstrap, check, reconfigure, masters, slots, quarantine, lock, top, hash-password, version, help",
 		"redis://u:S3CR3T@h:1": "the first word is no command",
 		"version --masters a":  "version takes no further words",
+		"slots 0-9 --to g2":    "slots takes no words, or move RANGES --to GROUP, before its options",
+		"slots move --to g2":   "slots takes no words, or move RANGES --to GROUP",
+		"slots move 0-9":       "slots takes no words, or move RANGES --to GROUP",
+		"slots move 0-9 --to":  "slots takes no words, or move RANGES --to GROUP",
+		"slots --to g2":        "slots takes no words, or move RANGES --to GROUP",
+		"slots moves 0 --to g": "slots takes no words, or move RANGES --to GROUP",
 		"man lock":             "man takes no further words",
 		"help me":              "me is no command; allowed: bootstrap, check",
 		"help lock check":      "help takes one command at most",

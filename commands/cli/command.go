@@ -21,6 +21,7 @@ const (
 	wordReconfigure  = "reconfigure"
 	wordMasters      = "masters"
 	wordQuarantine   = "quarantine"
+	wordSlots        = "slots"
 	wordLock         = "lock"
 	wordTop          = "top"
 	wordHashPassword = "hash-password"
@@ -60,6 +61,9 @@ var subcommands = []subcommand{
 		{"force", "", "as that of reconfigure"},
 		{"wait", "", "likewise"},
 	}, "embedded masters stay as they are"},
+	{wordSlots, "[move RANGES]", "show which group has which slots; move RANGES --to GROUP: give slots to another group while the daemons serve", slices.Concat([]flagRow{
+		{"to", "GROUP", "the group that is to have the slots"},
+	}, optionsOf(slotsFlags(&connection{}))), "embedded masters are one group"},
 	{wordQuarantine, "MASTER", "end the incarnation of a master whose files were replaced", nil, "embedded masters are new at every start"},
 	{wordLock, "[OPTION...] KEY -- COMMAND [ARGUMENT...]", "run COMMAND while the lock on KEY is held", optionsOf(lockFlags(&lockOptions{})), ""},
 	{wordTop, "", "show masters, rates, waits and the locks held longest, each second", optionsOf(topFlags(&topOptions{})), ""},
@@ -86,10 +90,14 @@ type CommandLine struct {
 	Join  []configs.Master
 	Leave []string
 	// FenceAbove is bootstrap --fence-above, 0 without it.
-	FenceAbove  int64
-	Aged        string   // bootstrap --aged MASTER
-	Performance bool     // check --performance
-	Args        []string // the options, for configs.Load or of the subcommand
+	FenceAbove int64
+	// Ranges and To are those of slots move; "" = show the map.
+	Ranges, To  string
+	Daemons     connection // slots --connect, --ca
+	Rates       []SlotRate // slots: what the daemons report
+	Aged        string     // bootstrap --aged MASTER
+	Performance bool       // check --performance
+	Args        []string   // the options, for configs.Load or of the subcommand
 }
 
 // Parse takes the command line without the program's name.
@@ -115,6 +123,8 @@ func Parse(args []string) (CommandLine, error) {
 		if args := command.Args; len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 			command.Master, command.Args = args[0], args[1:]
 		}
+	case wordSlots:
+		err = command.takeMove()
 	case wordHelp:
 		return parseHelp(command.Args)
 	case wordVersion, wordMan:
@@ -218,6 +228,26 @@ func (c *CommandLine) takeChange() (err error) {
 }
 
 var errMastersUsage = fmt.Errorf("masters needs its change before its options: redlockd masters add NAME=ADDRESS, remove NAME, or replace OLD NEW=ADDRESS; then --masters LIST and the other settings of the daemons%w", usage{})
+
+// takeMove removes the words of slots, which may also follow its options.
+func (c *CommandLine) takeMove() error {
+	n := slices.IndexFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, "-") })
+	if n < 0 {
+		n = len(c.Args)
+	}
+	words, to := c.Args[:n], false
+	c.Args = c.Args[n:]
+	c.takeDaemons()
+	c.To, to = c.takeValue("--to")
+	switch {
+	case n == 0 && !to:
+		return nil
+	case n != 2 || words[0] != "move" || c.To == "":
+		return fmt.Errorf("slots takes no words, or move RANGES --to GROUP, before its options: redlockd slots move 0-1000 --to g2 --config FILE%w", usage{})
+	}
+	c.Ranges = words[1]
+	return nil
+}
 
 // takeFenceAbove removes --fence-above N. The masters decide which numbers are allowed.
 func (c *CommandLine) takeFenceAbove() error {

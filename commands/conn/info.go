@@ -45,6 +45,9 @@ func (h *handlers) sections() []section {
 			figures(commands.SectionCluster)(p)
 		}},
 	}
+	if h.deps.Slots != nil {
+		sections = append(sections, section{"Slots", h.infoSlots})
+	}
 	if h.deps.RedisCompat != nil {
 		sections = append(sections, section{"Dropin", h.infoDropin})
 	}
@@ -164,6 +167,19 @@ func (h *handlers) infoMasters(p *infoPage) {
 	p.line("daemons_stale", len(pool.StaleDaemons(masters)))
 	for i, d := range daemons {
 		p.line(fmt.Sprintf("daemon%d", i), fmt.Sprintf("name=%s,address=%s,epoch=%d", commands.Field(d.Name), commands.Field(d.Address), d.Epoch))
+	}
+}
+
+// infoSlots shows the map of the groups of masters, each range in a line of name=value pairs.
+func (h *handlers) infoSlots(p *infoPage) {
+	all := h.deps.Slots()
+	p.line("slot_ranges", len(all))
+	for i, s := range all {
+		line := fmt.Sprintf("slots=%s,group=%s,map=%d,operations=%d", s.Range, commands.Field(s.Group), s.Version, s.Operations)
+		if s.Frozen {
+			line += fmt.Sprintf(",to=%s,rest_ms=%d", commands.Field(s.To), s.Rest.Milliseconds())
+		}
+		p.line(fmt.Sprintf("slots%d", i), line)
 	}
 }
 

@@ -3,6 +3,7 @@
 package admission
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -28,6 +29,12 @@ type Configuration struct {
 	MaxTTL, MaxKeep time.Duration
 	Masters         []wire.Master // by name; with network and address only
 	Slots           string        // of one of several groups, see package slots; "" = all
+
+	// MapVersion counts the changes of the slots over all groups: of two groups that have a slot by
+	// their configurations, the one with the higher version has it. 0 = as at the start.
+	MapVersion int64
+	// Leaving are slots that this group has given up, and To is the group that may take them. "" = none.
+	Leaving, To string
 }
 
 // String is the text on the masters: one line without control characters.
@@ -40,6 +47,12 @@ func (c *Configuration) String() string {
 		EscapePrefixes(c.Prefixes), c.MaxTTL.Milliseconds(), c.MaxKeep.Milliseconds(), strings.Join(masters, ","))
 	if c.Slots != "" {
 		text += " slots=" + url.QueryEscape(c.Slots)
+	}
+	if c.MapVersion != 0 {
+		text += " map=" + strconv.FormatInt(c.MapVersion, 10)
+	}
+	if c.Leaving != "" {
+		text += " leaving=" + url.QueryEscape(c.Leaving) + "@" + url.QueryEscape(c.To)
 	}
 	return text
 }
@@ -54,13 +67,20 @@ func EscapePrefixes(prefixes []string) string {
 }
 
 // SameSettings reports whether two configurations differ by nothing but what a change can put in
-// force while the daemons serve: the masters, and the key prefixes behind the first one.
+// force while the daemons serve: the masters, the key prefixes behind the first one, and the slots.
 func (c *Configuration) SameSettings(other *Configuration) bool {
-	a, b := *c, *other
-	a.Epoch, a.Masters, a.Prefixes = 0, nil, a.Prefixes[:1]
-	b.Epoch, b.Masters, b.Prefixes = 0, nil, b.Prefixes[:1]
-	return a.String() == b.String()
+	return c.settings() == other.settings()
 }
+
+func (c *Configuration) settings() string {
+	s := *c
+	s.Epoch, s.Masters, s.Prefixes = 0, nil, s.Prefixes[:1]
+	s.Slots, s.MapVersion, s.Leaving, s.To = "", 0, "", ""
+	return s.String()
+}
+
+// SameSlots compares the slots that the groups serve, whatever has changed them.
+func (c *Configuration) SameSlots(other *Configuration) bool { return c.Slots == other.Slots }
 
 // SameLists compares the masters and the key prefixes.
 func (c *Configuration) SameLists(other *Configuration) bool {
@@ -82,6 +102,15 @@ func (c *Configuration) Names() string {
 	text := strings.Join(names, ",")
 	if len(c.Prefixes) > 1 {
 		text += " --key-prefixes " + strings.Join(c.Prefixes, ",")
+	}
+	return text
+}
+
+// MapText is the slots of the configuration, for people.
+func (c *Configuration) MapText() string {
+	text := cmp.Or(c.Slots, "all")
+	if c.Leaving != "" {
+		text += "; " + c.Leaving + " leave for group " + c.To
 	}
 	return text
 }
@@ -109,10 +138,14 @@ func ParseConfiguration(text string) (*Configuration, error) {
 		bad = bad || err != nil
 		return text
 	}
+	leaving, to, _ := strings.Cut(fields["leaving"], "@")
 	c := &Configuration{
 		Epoch: number("epoch"), Format: fields["format"], Group: plain(fields["group"]),
 		MaxTTL: time.Duration(number("max-ttl")) * time.Millisecond, MaxKeep: time.Duration(number("max-keep")) * time.Millisecond,
-		Slots: plain(fields["slots"]),
+		Slots: plain(fields["slots"]), Leaving: plain(leaving), To: plain(to),
+	}
+	if fields["map"] != "" {
+		c.MapVersion = number("map")
 	}
 	for prefix := range strings.SplitSeq(fields["key-prefix"], ",") {
 		c.Prefixes = append(c.Prefixes, plain(prefix))
@@ -126,7 +159,7 @@ func ParseConfiguration(text string) (*Configuration, error) {
 		c.Masters = append(c.Masters, wire.Master{Name: plain(parts[0]), Network: plain(parts[1]), Address: plain(parts[2])})
 	}
 	if bad || c.String() != text {
-		return nil, fmt.Errorf("the configuration %q is not of the form epoch= format= group= key-prefix= max-ttl= max-keep= masters= [slots=]", text)
+		return nil, fmt.Errorf("the configuration %q is not of the form epoch= format= group= key-prefix= max-ttl= max-keep= masters= [slots=] [map=] [leaving=]", text)
 	}
 	return c, nil
 }

@@ -21,12 +21,35 @@ func TestConfiguration_HasTheSlotsOfOneOfSeveralGroupsOnly(t *testing.T) {
 	if got, err := ParseConfiguration(some.String()); err != nil || got.Slots != some.Slots {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if strings.Contains(all.String(), "slots") || all.Mark() == some.Mark() || all.SameSettings(some) {
+	if strings.Contains(all.String(), "slots") || all.Mark() == some.Mark() || all.SameSlots(some) || !all.SameSettings(some) {
 		t.Errorf("%s and %s", all, some)
 	}
 	other := someConfiguration(9)
 	if other.Masters = nil; !all.SameSettings(other) {
 		t.Error("epoch or masters count as settings")
+	}
+}
+
+func TestConfiguration_HasTheMapOfSlots(t *testing.T) {
+	plain, moving := someConfiguration(1), someConfiguration(1)
+	plain.Slots, moving.Slots, moving.MapVersion, moving.Leaving, moving.To = "0-99", "0-99", 7, "5,7-9", "g2@ ,"
+	got, err := ParseConfiguration(moving.String())
+	if err != nil || got.MapVersion != 7 || got.Leaving != "5,7-9" || got.To != "g2@ ," || got.Mark() != moving.Mark() {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if !strings.HasSuffix(moving.String(), " slots=0-99 map=7 leaving=5%2C7-9@g2%40+%2C") || strings.Contains(plain.String(), "map=") || strings.Contains(plain.String(), "leaving") {
+		t.Errorf("%s and %s", plain, moving)
+	}
+	if plain.Mark() == moving.Mark() || !plain.SameSettings(moving) || !plain.SameSlots(moving) {
+		t.Errorf("%s and %s", plain, moving)
+	}
+	if moving.Slots = "none"; plain.SameSlots(moving) || !plain.SameSettings(moving) {
+		t.Error("other slots count as settings, or as the same slots")
+	}
+	for _, bad := range []string{" map=0", " map=x", " leaving=@", " leaving=5", " map=1 map=1", " leaving=5@g map=1"} {
+		if c, err := ParseConfiguration(plain.String() + bad); err == nil {
+			t.Errorf("%q was read as %+v", bad, c)
+		}
 	}
 }
 

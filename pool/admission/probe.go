@@ -15,6 +15,7 @@ import (
 type ServerInfo struct {
 	ClientID int64
 	RunID    string
+	Evicted  string // evicted_keys
 	Version  string
 	Volatile string // why it is not durable, "" if it is
 	Commands int64  // that this process has counted
@@ -50,6 +51,7 @@ func Probe(link wire.Link, clock clock.Clock) (ServerInfo, error) {
 	f := ServerInfo{
 		ClientID: replies[0].Int,
 		RunID:    wire.InfoField(info, "run_id"),
+		Evicted:  wire.InfoField(info, "evicted_keys"),
 		Version:  versionOf(info),
 		Volatile: Volatile(replies[2], info),
 		Commands: Processed(info),

@@ -70,6 +70,7 @@ func (a *aging) run(out io.Writer) error {
 	if err := g.readSeals(a.reached, "bootstrap --aged"); err != nil {
 		return err
 	}
+	g.keep((&change{group: g, all: a.reached}).newest(), out)
 	blank, err := a.mayBegin()
 	if err != nil {
 		return fmt.Errorf("bootstrap --aged: %w; nothing was changed", err)

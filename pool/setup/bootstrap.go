@@ -157,6 +157,7 @@ func (b *bootstrapping) look() error {
 	if err := b.group.readSeals(b.all, "bootstrap"); err != nil {
 		return err
 	}
+	b.group.keep((&change{group: b.group, all: b.all}).newest(), io.Discard)
 	for _, c := range b.all {
 		m, err := b.group.readMarks(c)
 		if err != nil {

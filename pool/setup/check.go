@@ -42,6 +42,7 @@ type finding struct {
 	offset   int64 // µs off the median
 	rtt      time.Duration
 	seal     string
+	stands   []sealRecord       // by database, as far as it was read
 	cluster  bool               // a node of a Redis Cluster
 	silent   bool               // it cannot be reached
 	carries  bool               // the settings of this group
@@ -76,6 +77,7 @@ func checkWithin(ctx context.Context, o pool.Options, timeout time.Duration, ter
 		checks.Go(func() { all[i] = g.inspect(ctx, m, terms) })
 	}
 	checks.Wait()
+	g.compareSettings(all, out)
 	compare(all)
 	findLonely(all)
 	writeTable(all, out)
@@ -155,7 +157,8 @@ func (g *group) measure(f *finding, link wire.Link) {
 func (g *group) settings(f *finding, link wire.Link) {
 	for db := range g.options.Databases {
 		replies, err := wire.Ask(link, wire.Words("SELECT", strconv.Itoa(db)),
-			wire.Words("ZRANGE", g.sealKey(), "0", "-1"), wire.Words("ZSCORE", pool.RecordsKey(&g.options), ""))
+			wire.Words("ZRANGE", g.sealKey(), "0", "-1"), wire.Words("ZSCORE", pool.RecordsKey(&g.options), ""),
+			wire.Words("HGET", admission.ConfigurationKey, g.options.Group))
 		if err != nil {
 			return
 		}
@@ -174,13 +177,30 @@ func (g *group) settings(f *finding, link wire.Link) {
 		if err, ok := replies[2].Err.(wire.MasterError); ok && err.Begins("WRONGTYPE") {
 			f.warnings = append(f.warnings, fmt.Sprintf("database %d: %s holds something that redlockd did not write, so what the master remembers of the others is lost: use --key-prefix, or delete it", db, pool.RecordsKey(&g.options)))
 		}
-		if len(replies[1].Items) == 0 {
-			continue
+		record := sealRecord{stored: admission.ParseStored(replies[3].Str)}
+		if len(replies[1].Items) > 0 {
+			record.identity = replies[1].Items[0].Str
 		}
-		f.checkSeal(replies[1].Items[0].Str, g.options.Fingerprint(db, "", f.master.Name), g.options.Age(), f.info.Est.At(g.options.Clock.Now()))
+		f.stands = append(f.stands, record)
 	}
-	if f.seal == "" {
-		f.seal = newSeal
+}
+
+// compareSettings compares what stands on the servers with the options, but for slots that have moved.
+func (g *group) compareSettings(all []*finding, out io.Writer) {
+	c := &change{group: g}
+	for _, f := range all {
+		c.all = append(c.all, &candidate{master: f.master, seals: f.stands})
+	}
+	g.keep(c.newest(), out)
+	for _, f := range all {
+		for db, s := range f.stands {
+			if s.identity != "" {
+				f.checkSeal(s.identity, g.options.Fingerprint(db, "", f.master.Name), g.options.Age(), f.info.Est.At(g.options.Clock.Now()))
+			}
+		}
+		if f.seal == "" && len(f.stands) > 0 {
+			f.seal = newSeal
+		}
 	}
 }
 

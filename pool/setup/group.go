@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"time"
 
@@ -194,18 +195,31 @@ func (g *group) present(all []*candidate) admission.StoredConfiguration {
 	return present
 }
 
-// optionsOf are the options with the lists of a configuration.
+// optionsOf are the options with the lists and the map of a configuration.
 func (g *group) optionsOf(c *admission.Configuration) pool.Options {
 	o := g.options
 	o.Masters, o.Prefixes = c.Masters, c.Prefixes
+	o.Slots, o.MapVersion, o.Leaving, o.To = c.Slots, c.MapVersion, c.Leaving, c.To
 	return o
 }
 
-// keepPrefixes completes options without a list of key prefixes: they leave it as it is.
-func (g *group) keepPrefixes(newest admission.StoredConfiguration) {
-	if len(g.options.Prefixes) == 0 && newest.Now != nil {
-		g.options.Prefixes = newest.Now.Prefixes
+// keep completes the options by what the masters carry. Options without a list of key prefixes leave
+// it as it is. Slots that have moved between groups are those of the masters: the file may be older.
+func (g *group) keep(newest admission.StoredConfiguration, out io.Writer) {
+	now, o := newest.Now, &g.options
+	if now == nil {
+		return
 	}
+	if len(o.Prefixes) == 0 {
+		o.Prefixes = now.Prefixes
+	}
+	if o.Slots != now.Slots && now.MapVersion == 0 {
+		return // they are refused
+	}
+	if o.Slots != now.Slots {
+		fmt.Fprintf(out, "group %s has the slots %s in the file and %s on its masters, since a later move: those of the masters count\n", o.Group, orAll(o.Slots), orAll(now.Slots))
+	}
+	o.Slots, o.MapVersion, o.Leaving, o.To = now.Slots, now.MapVersion, now.Leaving, now.To
 }
 
 // request is for the admission of a master under a configuration, whatever it carries.

@@ -32,6 +32,7 @@ func ChangeMasters(ctx context.Context, o pool.Options, change MastersChange, fo
 	if err != nil {
 		return err
 	}
+	g.keep(present, io.Discard) // Reconfigure reports it
 	if err := g.sameAsThere(present.Now); err != nil && !force {
 		return err
 	}
@@ -72,7 +73,7 @@ func (c *change) present(ctx context.Context) (newest admission.StoredConfigurat
 // for a while.
 func (g *group) sameAsThere(now *admission.Configuration) error {
 	here := g.options.Configuration(now.Epoch)
-	if here.SameSettings(now) {
+	if here.SameSettings(now) && here.SameSlots(now) {
 		return nil
 	}
 	var differ []string
@@ -103,7 +104,7 @@ func (g *group) listAfter(change MastersChange, present admission.StoredConfigur
 		}
 	}
 	if !present.InForce {
-		return nil, fmt.Errorf("masters: a change to epoch %d is unfinished, and another one must not replace it; nothing was changed. First finish it: redlockd reconfigure --masters %s", present.Now.Epoch, present.Now.Names())
+		return nil, fmt.Errorf("masters: a change to epoch %d is unfinished, and another one must not replace it; nothing was changed. First finish it: %s", present.Now.Epoch, finishCommand(present))
 	}
 	after, err := g.apply(change, present.Now)
 	return after.Masters, err

@@ -122,7 +122,7 @@ func (r *reconfiguration) run(out io.Writer) error {
 	if err := r.group.readSeals(r.all, "reconfigure"); err != nil {
 		return err
 	}
-	r.group.keepPrefixes((&change{group: r.group, all: r.all}).newest())
+	r.group.keep((&change{group: r.group, all: r.all}).newest(), out)
 	if err := r.findFormer(); err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func (r *reconfiguration) carried(c *candidate) (settings, error) {
 		case one["group"] != r.group.options.Group && !r.force:
 			return nil, fmt.Errorf("reconfigure: master %s belongs to group %q in database %d; nothing was changed. If that group is no more: redlockd reconfigure --force", c.master.Name, one["group"], db)
 		case one["slots"] != r.group.options.Slots && !r.force:
-			return nil, fmt.Errorf("reconfigure: group %s has the slots %s here and %s on master %s; nothing was changed. Slots do not change their group while daemons serve: two of them could grant one lock. See Several groups in the runbook",
+			return nil, fmt.Errorf("reconfigure: group %s has the slots %s here and %s on master %s; nothing was changed. Slots change their group by redlockd slots move",
 				r.group.options.Group, orAll(r.group.options.Slots), orAll(one["slots"]), c.master.Name)
 		case carries != nil && !maps.Equal(carries, one) && !r.force:
 			return nil, fmt.Errorf("reconfigure: master %s carries different settings in its databases; nothing was changed. Stop all daemons and run redlockd reconfigure --force", c.master.Name)

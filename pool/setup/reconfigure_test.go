@@ -378,7 +378,7 @@ func TestReconfigure_AnUnfinishedChangeIsFinishedAndNotReplaced(t *testing.T) {
 	rival := *c
 	rival.next = other.Configuration(2)
 	before := identity(t, servers[0])
-	if err := rival.renameAll(false); err == nil || !strings.Contains(err.Error(), "another change, to epoch 2, came first on master a: ") || identity(t, servers[0]) != before {
+	if err := rival.renameAll(false); err == nil || !strings.Contains(err.Error(), "another change, to epoch 2, came first on master a; ") || identity(t, servers[0]) != before {
 		t.Errorf("a change renamed what another one had, or its operator was not told: %v, %q", err, identity(t, servers[0]))
 	}
 	seen(t, next, 0, "refused waits for the configuration of the group")

@@ -12,10 +12,13 @@
 //  4. A daemon with the former list begins with no master any more: package pool, epoch.go.
 //
 // A change that stopped half-way is finished by the same command, and by no other.
+//
+// Slots change in the same way, see moves.go. The list then stays, and all quorums meet.
 
 package setup
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -38,10 +41,11 @@ var renameScript string
 // it. By then nothing is under way that a daemon with the former one has sent, see package pool.
 const minEvidence = 1500 * time.Millisecond
 
-// change is one change of the list.
+// change is one change of the list, or of the slots.
 type change struct {
 	group  *group
 	out    io.Writer
+	what   string       // the command, for errors; "" = reconfigure
 	all    []*candidate // that answer, of both lists
 	former *admission.Configuration
 	next   *admission.Configuration
@@ -49,7 +53,16 @@ type change struct {
 	inForce bool // it is from an earlier run; some masters may have missed it
 
 	before []admission.Daemon // that the masters listed before the change
+
+	// carry gives a master what it must have before it gets a next configuration with more slots.
+	// Without it, only those get that configuration that have it already.
+	carry func(one *candidate) error
 }
+
+func (c *change) command() string { return cmp.Or(c.what, "reconfigure") }
+
+// gains reports whether the next configuration has more slots.
+func (c *change) gains() bool { return len(gainedSlots(c.former, c.next)) > 0 }
 
 // rename changes the lists if nothing but the lists differs from what the masters carry. It
 // reports false if another way is needed.
@@ -64,8 +77,8 @@ func (g *group) rename(ctx context.Context, out io.Writer) (done bool, err error
 	if newest.Now == nil {
 		return false, nil
 	}
-	g.keepPrefixes(newest)
-	if !g.options.Configuration(0).SameSettings(newest.Now) {
+	g.keep(newest, out)
+	if own := g.options.Configuration(0); !own.SameSettings(newest.Now) || !own.SameSlots(newest.Now) {
 		return false, nil
 	}
 	c.connect(ctx, newest.Now.Masters)
@@ -82,6 +95,7 @@ func (g *group) rename(ctx context.Context, out io.Writer) (done bool, err error
 	if newest = c.newest(); newest.Now == nil { // of masters that were not reached before
 		return false, nil
 	}
+	g.keep(newest, io.Discard)
 	if ready, err := c.plan(ctx, newest); !ready || err != nil {
 		return false, err
 	}
@@ -113,7 +127,7 @@ func (c *change) connect(ctx context.Context, masters []wire.Master) {
 }
 
 func (c *change) read() error {
-	return c.group.readSeals(c.all, "reconfigure")
+	return c.group.readSeals(c.all, c.command())
 }
 
 func has(c *admission.Configuration, name string) bool {
@@ -131,11 +145,14 @@ func (c *change) plan(ctx context.Context, newest admission.StoredConfiguration)
 		if c.inForce {
 			return true, nil
 		}
+		if c.next.MapVersion != c.former.MapVersion {
+			return false, c.unfinished(newest)
+		}
 		fmt.Fprintf(c.out, "the change to epoch %d is unfinished\n", c.next.Epoch)
 		return true, c.allowed()
 	}
 	if !newest.InForce {
-		return false, fmt.Errorf("reconfigure: a change to epoch %d is unfinished, and another one must not replace it: first finish it with --masters %s; or stop all daemons and run redlockd reconfigure --force", newest.Now.Epoch, newest.Now.Names())
+		return false, c.unfinished(newest)
 	}
 	c.former, c.next = newest.Now, target
 	c.next.Epoch++
@@ -143,6 +160,12 @@ func (c *change) plan(ctx context.Context, newest admission.StoredConfiguration)
 		return false, err
 	}
 	return true, c.rest(ctx, newest)
+}
+
+// unfinished is the error of a change that another one has to precede.
+func (c *change) unfinished(newest admission.StoredConfiguration) error {
+	return fmt.Errorf("%s: a change to epoch %d is unfinished, and another one must not replace it: first finish it with %s; or stop all daemons and run redlockd reconfigure --force",
+		c.command(), newest.Now.Epoch, finishCommand(newest))
 }
 
 // allowed checks that quorums of both lists meet, and that enough masters answer.
@@ -169,8 +192,8 @@ func (c *change) allowed() error {
 	for db := range c.group.options.Databases {
 		all, common := c.carriers(db, marks...)
 		if used := c.used(db); used && (len(all) < q || len(common) < next) {
-			return fmt.Errorf("reconfigure: database %d: only %s carry epoch %d and answer; %d of the former list must, and %d that are in both lists; nothing was changed",
-				db, strings.Join(append(all, "none")[:max(1, len(all))], ", "), c.former.Epoch, q, next)
+			return fmt.Errorf("%s: group %s, database %d: only %s carry epoch %d and answer; %d of the former list must, and %d that are in both lists; nothing was changed",
+				c.command(), c.group.options.Group, db, strings.Join(append(all, "none")[:max(1, len(all))], ", "), c.former.Epoch, q, next)
 		}
 	}
 	return nil
@@ -241,7 +264,11 @@ func (c *change) run(ctx context.Context) error {
 	if err := c.renameAll(true); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.out, "epoch %d is in force: the daemons follow; give them --masters %s at their next start\n", c.next.Epoch, c.next.Names())
+	if c.former.MapVersion == c.next.MapVersion {
+		fmt.Fprintf(c.out, "epoch %d is in force: the daemons follow; give them --masters %s at their next start\n", c.next.Epoch, c.next.Names())
+	} else {
+		fmt.Fprintf(c.out, "epoch %d of group %s is in force: it has the slots %s\n", c.next.Epoch, c.next.Group, orAll(c.next.Slots))
+	}
 	if err := c.group.sleep(ctx, minEvidence); err != nil {
 		return err
 	}
@@ -299,7 +326,7 @@ func (c *change) complete() error {
 		}
 		next := pool.Quorum(len(c.next.Masters))
 		if c.inForce && now < next || !c.inForce && (len(all) < pool.Quorum(len(c.former.Masters)) || len(common) < next) {
-			return fmt.Errorf("reconfigure: database %d: only %d masters of the new list carry epoch %d, and %d must; run the same command again", db, now, c.next.Epoch, next)
+			return fmt.Errorf("%s: database %d: only %d masters of the new list carry epoch %d, and %d must; run the same command again", c.command(), db, now, c.next.Epoch, next)
 		}
 	}
 	return nil
@@ -316,8 +343,13 @@ func (c *change) renameAll(inForce bool) error {
 		if i < 0 {
 			continue
 		}
-		one := c.all[i]
-		databases, err := c.renameOne(one, inForce)
+		one, databases, err := c.all[i], 0, error(nil)
+		if c.gains() && c.carry != nil {
+			err = c.carry(one)
+		}
+		if err == nil {
+			databases, err = c.renameOne(one, inForce)
+		}
 		if first && err == nil && databases == 0 {
 			if err := c.rival(one); err != nil {
 				return err
@@ -326,7 +358,7 @@ func (c *change) renameAll(inForce bool) error {
 		first = first && databases == 0
 		switch {
 		case err != nil:
-			errs = append(errs, fmt.Errorf("reconfigure: master %s: %w", one.master.Name, err))
+			errs = append(errs, fmt.Errorf("%s: master %s: %w", c.command(), one.master.Name, err))
 		case inForce:
 		case has(c.next, one.master.Name):
 			fmt.Fprintf(c.out, "%s has epoch %d in %d databases\n", one.master.Name, c.next.Epoch, databases)
@@ -344,7 +376,10 @@ func (c *change) renameOne(one *candidate, inForce bool) (databases int, err err
 	head, former := cutDB(c.fingerprint(c.former, one))
 	_, next := cutDB(c.fingerprint(c.next, one))
 	texts := admission.StoredConfiguration{Now: c.next, Former: c.former, InForce: inForce}.Texts()
-	args := []string{"EVAL", renameScript, "2", c.group.sealKey(), admission.ConfigurationKey, next, texts, c.group.options.Group, admission.Bit(inForce), head, former}
+	args := []string{"EVAL", renameScript, "2", c.group.sealKey(), admission.ConfigurationKey, next, texts, c.group.options.Group, admission.Bit(inForce), head}
+	if c.carry != nil || !c.gains() {
+		args = append(args, former)
+	}
 	for _, lost := range c.lostChanges() {
 		_, rest := cutDB(c.fingerprint(lost, one))
 		args = append(args, rest)

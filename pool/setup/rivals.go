@@ -143,13 +143,13 @@ func (c *change) carriesNext(one *candidate) bool {
 
 // rival is the error if a master carries another change of the former configuration.
 func (c *change) rival(one *candidate) error {
-	if err := c.group.readSeals([]*candidate{one}, "reconfigure"); err != nil {
+	if err := c.group.readSeals([]*candidate{one}, c.command()); err != nil {
 		return err
 	}
 	for _, s := range one.seals {
 		if now := s.stored.Now; now != nil && s.mark() == now.Mark() && now.Epoch >= c.next.Epoch {
-			return fmt.Errorf("reconfigure: another change, to epoch %d, came first on master %s: --masters %s; nothing was changed by this one. Wait until it is finished, then run this one again; if its operator is gone, finish it with --masters %[3]s",
-				now.Epoch, one.master.Name, now.Names())
+			return fmt.Errorf("%s: another change, to epoch %d, came first on master %s; nothing was changed by this one. Wait until it is finished, then run this one again; if its operator is gone, finish it with %s",
+				c.command(), now.Epoch, one.master.Name, finishCommand(s.stored))
 		}
 	}
 	return nil

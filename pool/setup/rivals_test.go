@@ -99,7 +99,7 @@ func TestReconfigure_OfTwoChangesAtOnceOneIsMadeAndTheOtherRefused(t *testing.T)
 		t.Errorf("the first one: %v\n%s", one.err, one.out)
 	}
 	list := "a=" + a.Addr() + ",b=" + b.Addr() + ",d=" + d.Addr()
-	if want := "another change, to epoch 2, came first on master a: --masters " + list + "; nothing was changed by this one. Wait until it is finished, then run this one again"; two.err == nil || !strings.Contains(two.err.Error(), want) {
+	if want := "another change, to epoch 2, came first on master a; nothing was changed by this one. Wait until it is finished, then run this one again; if its operator is gone, finish it with redlockd reconfigure --masters " + list; two.err == nil || !strings.Contains(two.err.Error(), want) {
 		t.Errorf("the second one: %v, want %q\n%s", two.err, want, two.out)
 	}
 	carry(t, "2", a, b, c, d)
@@ -186,7 +186,7 @@ func TestReconfigure_TwoChangesThatSplitTheMastersEndInOne(t *testing.T) {
 	}
 	low, high := lists[0], lists[1]
 	names := high.Configuration(2).Names()
-	if out, err := reconfigure(t, low, false); err == nil || !strings.Contains(err.Error(), "first finish it with --masters "+names) {
+	if out, err := reconfigure(t, low, false); err == nil || !strings.Contains(err.Error(), "first finish it with redlockd reconfigure --masters "+names) {
 		t.Errorf("the change of lower order: %v\n%s", err, out)
 	}
 	if out, err := reconfigure(t, high, false); err != nil || !strings.Contains(out, "epoch 2 is in force") {

@@ -63,7 +63,7 @@ var arrows = map[string][]string{
 	"pool/admission":       {"pool/clock", "pool/wire"},
 	"pool/clock":           {},
 	"pool/notify":          {"pool/clock", "pool/wire"},
-	"pool/setup":           {"pool", "pool/admission", "pool/clock", "pool/wire"},
+	"pool/setup":           {"pool", "pool/admission", "pool/clock", "pool/wire", "redlock/slots"},
 	"pool/wire":            {},
 	"pool/embedded":        {"redlock/due"},
 	"configs":              {"redlock/slots"},
@@ -82,6 +82,7 @@ var testSupport = []string{"proxy/resp", "pool/faulty", "pool/embedded", "pool/s
 
 // testArrows lists what only the tests of a package import: what they talk to.
 var testArrows = map[string][]string{
+	"redlock":         {"redlock/slots"},
 	"redlock/groups":  {"redlock/engine"},
 	"redlock/inspect": {"redlock/events"},
 	"redlock/renew":   {"redlock/inspect"},

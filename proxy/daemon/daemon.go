@@ -81,6 +81,9 @@ func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stde
 			}
 			return awaited(ctx, setup.ChangeMasters(ctx, o, setup.MastersChange{Join: join.Masters, Leave: c.Leave}, c.Force, out), o, c, out)
 		}),
+		"slots": func(ctx context.Context, config configs.Config, c cli.CommandLine, out io.Writer) error {
+			return withInterrupt(ctx, slotsJob(ctx, config, c, stderr, out))
+		},
 		"quarantine": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
 			return setup.Quarantine(ctx, o, c.Master, out)
 		}),
@@ -149,9 +152,12 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	if tracer != nil {
 		deps.Traces = tracer.Counts
 	}
-	nodes := announce(config, logger, groups.pools)
+	nodes := announce(config, logger, groups)
 	if nodes != nil {
 		deps.Cluster = nodes.Division
+	}
+	if groups.slots != nil {
+		deps.Slots = groups.slots.Served
 	}
 	table := newTable(deps)
 	if err := endpoint.listen(groups, users, table, stats, deps.Snapshot, logger); err != nil {

@@ -42,6 +42,7 @@ type fleet struct {
 	groups  []admin.Group
 	groupOf func(redlock.Key) string // nil with one group
 	pools   []*pool.Pool
+	slots   *groups.Map // nil: one group has all
 }
 
 // newFleet builds the groups of the configuration, and bootstraps them if it says so.
@@ -72,32 +73,42 @@ func newFleet(ctx context.Context, config configs.Config, logger *slog.Logger) (
 			return f, err
 		}
 	}
+	if len(each) == 1 {
+		p, locker, err := f.start(options[0], lockerOptions(each[0], options[0].Logger))
+		f.engine, f.groups = locker, []admin.Group{{Masters: p}}
+		return f, err
+	}
+	var owners []slots.Owner
+	for _, g := range config.Groups {
+		owners = append(owners, slots.Owner{Name: g.Name, Slots: g.Slots})
+	}
+	if f.slots, err = groups.NewMap(owners, options[0].Age(), clock); err != nil {
+		return f, err
+	}
 	var all []groups.Group
 	for i, one := range each {
-		p, err := pool.New(options[i])
+		with := lockerOptions(one, options[i].Logger)
+		options[i].OnConfiguration, with.Ownership = f.slots.OnConfiguration(i), f.slots.Ownership(i)
+		p, locker, err := f.start(options[i], with)
 		if err != nil {
 			return f, err
 		}
-		f.pools = append(f.pools, p)
-		locker, err := redlock.New(p, lockerOptions(one, options[i].Logger))
-		if err != nil {
-			return f, err
-		}
-		group := groups.Group{Name: one.Group, Locker: locker}
-		if len(each) == 1 {
-			f.engine, f.groups = locker, []admin.Group{{Masters: p}}
-			return f, nil
-		}
-		if group.Slots, err = slots.Parse(one.Slots); err != nil {
-			return f, err
-		}
-		all, f.groups = append(all, group), append(f.groups, admin.Group{Name: one.Group, Masters: p})
+		all, f.groups = append(all, groups.Group{Name: one.Group, Locker: locker}), append(f.groups, admin.Group{Name: one.Group, Masters: p})
 	}
-	router, err := groups.New(all, f.pools[0].Clock())
-	if err == nil {
-		f.engine, f.groupOf = router, router.GroupOf
+	router := groups.New(all, f.slots)
+	f.engine, f.groupOf = router, router.GroupOf
+	return f, nil
+}
+
+// start connects to the masters of one group.
+func (f *fleet) start(o pool.Options, with redlock.Options) (*pool.Pool, *redlock.Locker, error) {
+	p, err := pool.New(o)
+	if err != nil {
+		return nil, nil, err
 	}
-	return f, err
+	f.pools = append(f.pools, p)
+	locker, err := redlock.New(p, with)
+	return p, locker, err
 }
 
 // bootstrapIfBlank bootstraps the groups that are new, if the others have the slots of this map. If
@@ -179,12 +190,50 @@ func onMasters(stderr io.Writer, do func(context.Context, pool.Options, cli.Comm
 			}
 			errs = append(errs, inGroup(o, do(ctx, o, command, out)))
 		}
-		err = errors.Join(errs...)
-		if err != nil && ctx.Err() != nil {
-			err = fmt.Errorf("interrupted, and what the masters have stored stays: run the same command again, it does the rest or says what to do (%w)", err)
-		}
-		return err
+		return withInterrupt(ctx, errors.Join(errs...))
 	}
+}
+
+// withInterrupt adds what to do after a signal that ended a job.
+func withInterrupt(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("interrupted, and what the masters have stored stays: run the same command again, it does the rest or says what to do (%w)", err)
+	}
+	return err
+}
+
+// slotsJob shows the map of slots, or moves slots. It is about all groups of the file.
+func slotsJob(ctx context.Context, config configs.Config, c cli.CommandLine, stderr, out io.Writer) error {
+	if len(config.Groups) > 0 {
+		config.Group = ""
+	}
+	var options []pool.Options
+	var names []string
+	for _, one := range config.Each() {
+		o, err := poolOptions(one, newLogger(config, stderr))
+		if err != nil {
+			return err
+		}
+		options, names = append(options, o), append(names, one.Group)
+	}
+	if c.Ranges == "" {
+		rates := map[string]float64{}
+		for _, r := range c.Rates {
+			rates[setup.RangeOf(r.Range, r.Group)] += r.PerSecond
+		}
+		return setup.ShowSlots(ctx, options, rates, out)
+	}
+	ranges, err := slots.Parse(c.Ranges)
+	if err == nil && len(ranges) == 0 {
+		err = fmt.Errorf("%q are no slots to move", c.Ranges)
+	}
+	if err != nil {
+		return &configs.FieldError{Field: "slots move", Problem: err.Error(), Advice: "give ranges, such as redlockd slots move 0-1000 --to g2"}
+	}
+	if len(config.Groups) > 0 && !slices.Contains(names, c.To) {
+		return &configs.FieldError{Field: "to", Value: c.To, Problem: "is none of the groups of the file", Advice: "name one of " + strings.Join(names, ", ")}
+	}
+	return setup.MoveSlots(ctx, options, ranges, c.To, out)
 }
 
 // onSlots is a job that begins only if the masters of all groups of the file have its slots,

@@ -71,18 +71,16 @@ func lockerOptions(config configs.Config, logger *slog.Logger) redlock.Options {
 }
 
 // announce makes this daemon a node of a cluster; without --cluster-announce it returns nil.
-func announce(config configs.Config, logger *slog.Logger, masters []*pool.Pool) *homes.Homes {
+func announce(config configs.Config, logger *slog.Logger, f *fleet) *homes.Homes {
 	if config.ClusterAnnounce == "" {
 		return nil
 	}
-	groups := []slots.Ranges{slots.All()}
-	if len(config.Groups) > 0 {
-		groups = nil
-		for _, g := range config.Groups {
-			groups = append(groups, g.Slots)
-		}
+	if f.slots == nil {
+		return homes.New(config.ClusterAnnounce, []slots.Ranges{slots.All()}, logger, f.pools...)
 	}
-	return homes.New(config.ClusterAnnounce, groups, logger, masters...)
+	nodes := homes.New(config.ClusterAnnounce, f.slots.Groups(), logger, f.pools...)
+	f.slots.OnChange(func() { nodes.SetGroups(f.slots.Groups()) })
+	return nodes
 }
 
 // accessControl is which users may connect and which scripts they may send.

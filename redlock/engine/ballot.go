@@ -44,6 +44,9 @@ type Question interface {
 	IsYes(r pool.Reply) bool
 	// BulkArg is the argument of Props.Bulk.
 	BulkArg() string
+	// Owned reports whether by reports true for all keys that a grant of the question is about; one
+	// that grants nothing names none.
+	Owned(by func(Key) bool) bool
 }
 
 // Plain is the second part of a Question that counts a majority and nothing else.
@@ -56,6 +59,7 @@ func (Plain) Failed(pool.Answer)                   {}
 func (Plain) Undecided()                           {}
 func (Plain) IsYes(r pool.Reply) bool              { return IsYes(r) }
 func (Plain) BulkArg() string                      { return "" }
+func (Plain) Owned(func(Key) bool) bool            { return true }
 
 // Reading is one master's answer in the ballot's terms.
 type Reading uint8
@@ -83,6 +87,8 @@ type Ballot struct {
 	Proposal  int64 // the fence that the pool proposed
 	Fence     int64 // of a fenced ballot that is granted
 	result    quorum.Result
+	moved     bool   // a quorum said yes, but a key has left the group
+	version   uint32 // of the map when the ballot began
 	fencing   *quorum.Fencing
 }
 
@@ -101,6 +107,9 @@ func (b *Ballot) Ask(e *Engine, batch *Batch, g *pool.Group, t *Trace, q Questio
 // Prepare is Ask without sending anything.
 func (b *Ballot) Prepare(e *Engine, g *pool.Group, q Question) {
 	b.Engine, b.Group, b.question = e, g, q
+	if o := e.Ownership; o != nil {
+		b.version = o.Version()
+	}
 	b.Tally.N, b.Tally.Quorum = e.Pool.N(), e.Pool.Quorum()
 }
 
@@ -232,6 +241,9 @@ func (b *Ballot) decideLocked() (r quorum.Result, raise []int) {
 			return quorum.Undecided, raise
 		}
 	}
+	if r == quorum.Granted && b.Engine.Ownership != nil && !b.stillOwned() {
+		r, b.moved = quorum.Unknown, true
+	}
 	if r != quorum.Undecided {
 		b.result = r
 		b.question.DecidedLocked(r)
@@ -252,5 +264,14 @@ func (b *Ballot) Unlock() { b.mu.Unlock() }
 // MostlyWrongType reports whether most masters have something else at the key.
 func (b *Ballot) MostlyWrongType() bool { return b.WrongType > b.Tally.N-b.Tally.Quorum }
 
+// Moved reports whether the ballot is undecided because a key has left the group.
+func (b *Ballot) Moved() bool { return b.moved }
+
 // NoQuorum is the error that names each master whose answer the ballot missed, and why.
-func (b *Ballot) NoQuorum(note string) *NoQuorum { return b.Engine.NoQuorum(&b.Missing, note) }
+func (b *Ballot) NoQuorum(note string) *NoQuorum {
+	if b.moved {
+		key, _ := b.movedKey()
+		return &NoQuorum{Moving: b.Engine.Ownership.Moving(key)}
+	}
+	return b.Engine.NoQuorum(&b.Missing, note)
+}

@@ -30,9 +30,21 @@ type NoQuorum struct {
 
 	// Downgrading: the downgrade of a writer to a reader has begun and is never undone.
 	Downgrading bool
+	// Moving is why the outcome is unknown if the key has left its group meanwhile.
+	Moving *Moving
+}
+
+func (e *NoQuorum) Unwrap() error {
+	if e.Moving == nil {
+		return nil
+	}
+	return e.Moving
 }
 
 func (e *NoQuorum) Error() string {
+	if e.Moving != nil {
+		return e.Moving.Error()
+	}
 	text := fmt.Sprintf("%d of %d masters answered, %d needed", e.Answered, e.Total, e.Needed)
 	if len(e.Missing) > 0 {
 		text += ": " + strings.Join(e.Missing, ", ")

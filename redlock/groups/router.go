@@ -12,50 +12,53 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock"
-	"redlockd/redlock/slots"
 )
 
 // Group is one group of masters.
 type Group struct {
 	Name   string
-	Slots  slots.Ranges
 	Locker *redlock.Locker
 }
 
 // Router serves all groups. It has the methods of a redlock.Locker that commands call.
 type Router struct {
 	groups []Group
-	table  *slots.Table
+	slots  *Map
 	clock  pool.Clock
+	parked parking
 }
 
-// New returns the router of groups that have each slot once. clock is that of their pools.
-func New(all []Group, clock pool.Clock) (*Router, error) {
-	var owners []slots.Owner
-	for _, g := range all {
-		owners = append(owners, slots.Owner{Name: g.Name, Slots: g.Slots})
+// New returns the router of the groups of a map, in its order. The pools and Lockers have its hooks.
+func New(all []Group, m *Map) *Router {
+	r := &Router{groups: all, slots: m, clock: m.clock}
+	m.OnChange(r.onChange)
+	return r
+}
+
+// onChange lets go of what waits in a group that has lost its slot, and of what waited for a move.
+func (r *Router) onChange() {
+	for _, g := range r.groups {
+		g.Locker.DropMoved()
 	}
-	if len(all) > maxGroups {
-		return nil, fmt.Errorf("%d groups, at most %d are allowed", len(all), maxGroups)
-	}
-	table, err := slots.NewTable(owners)
-	return &Router{all, table, clock}, err
+	r.parked.wake()
 }
 
 // ErrSeveral means that the keys of a request belong to several groups and one group must have
 // them all.
 var ErrSeveral = errors.New("the keys belong to several groups of masters, and this needs them in one; nothing was done: give them one hash tag, such as {order:7}:a and {order:7}:b")
 
-func (r *Router) indexOf(key redlock.Key) int { return r.table.Of(string(key)) }
+// indexOf is the group of a key, and of that of a request for it. While its slot moves, it is the group
+// that the slot leaves.
+func (r *Router) indexOf(key redlock.Key) int { return int(r.slots.at(key).group) }
 
-func (r *Router) of(key redlock.Key) *redlock.Locker { return r.groups[r.indexOf(key)].Locker }
+func (r *Router) of(key redlock.Key) *redlock.Locker { return r.groups[r.slots.of(key)].Locker }
 
 // GroupOf is the name of the group that has a key.
 func (r *Router) GroupOf(key redlock.Key) string { return r.groups[r.indexOf(key)].Name }
 
-// ofAll is the group that has all the keys; nil if there is none.
+// ofAll is the group that has all the keys of a request; nil if there is none.
 func (r *Router) ofAll(key redlock.Key, more []redlock.Key) *redlock.Locker {
-	at := r.indexOf(key)
+	at := r.slots.of(key)
 	if slices.ContainsFunc(more, func(other redlock.Key) bool { return r.indexOf(other) != at }) {
 		return nil
 	}
@@ -71,6 +74,10 @@ func sum[T int | int64](r *Router, of func(*redlock.Locker) T) (n T) {
 }
 
 func (r *Router) Lock(b *redlock.Batch, q redlock.LockRequest, done redlock.LockDone) {
+	if err := r.slots.frozen(q.Key, q.More...); err != nil {
+		done(redlock.Grant{}, err)
+		return
+	}
 	if one := r.ofAll(q.Key, q.More); one != nil {
 		one.Lock(b, q, done)
 		return
@@ -82,10 +89,24 @@ func (r *Router) Wait(b *redlock.Batch, q redlock.LockRequest, done redlock.Lock
 	if q.Owner != nil {
 		q.Owner = owner{q.Owner, r}
 	}
-	if one := r.ofAll(q.Key, q.More); one != nil {
-		return one.Wait(b, q, done)
+	w := newPatient(r, q.Wait, append([]redlock.Key{q.Key}, q.More...)...)
+	w.request = &q
+	w.fail = func(err error) { done(redlock.Grant{}, err) }
+	w.start = func(b *redlock.Batch, left time.Duration) (leave func()) {
+		again := q
+		again.Wait = left
+		answered := func(g redlock.Grant, err error) {
+			if !w.follows(err) {
+				done(g, err)
+			}
+		}
+		if one := r.ofAll(q.Key, q.More); one != nil {
+			return one.Wait(b, again, answered)
+		}
+		return lockSeveral(r, again, answered)
 	}
-	return lockSeveral(r, q, done)
+	w.begin(b)
+	return w.onLeave
 }
 
 // owner is a connection whose leases are those of all groups. A cycle is found if all its waits
@@ -96,7 +117,7 @@ type owner struct {
 }
 
 func (o owner) Holds(func(redlock.Lease) bool) []redlock.Lease {
-	return o.Owner.Holds(func(l redlock.Lease) bool { return o.router.of(l.Key).Runs(l) })
+	return o.Owner.Holds(func(l redlock.Lease) bool { return o.router.groups[o.router.indexOf(l.Key)].Locker.Runs(l) })
 }
 
 func (r *Router) Unlock(b *redlock.Batch, q redlock.UnlockRequest, done redlock.UnlockDone) {
@@ -104,6 +125,10 @@ func (r *Router) Unlock(b *redlock.Batch, q redlock.UnlockRequest, done redlock.
 }
 
 func (r *Router) Extend(b *redlock.Batch, q redlock.ExtendRequest, done redlock.ExtendDone) {
+	if err := r.slots.frozen(q.Key, q.More...); err != nil {
+		done(redlock.Grant{}, err)
+		return
+	}
 	if one := r.ofAll(q.Key, q.More); one != nil {
 		one.Extend(b, q, done)
 		return
@@ -115,6 +140,10 @@ func (r *Router) Extend(b *redlock.Batch, q redlock.ExtendRequest, done redlock.
 func (r *Router) GiveBack(g redlock.Grant) { r.of(g.Key).GiveBack(g) }
 
 func (r *Router) NextID(b *redlock.Batch, q redlock.IDRequest, done redlock.IDDone) {
+	if err := r.slots.frozen(q.Name); err != nil {
+		done(0, err)
+		return
+	}
 	r.of(q.Name).NextID(b, q, done)
 }
 
@@ -122,15 +151,32 @@ func (r *Router) ReadCounter(db int, name redlock.Key, done func(redlock.Counter
 	r.of(name).ReadCounter(db, name, done)
 }
 
+// Reseed fails if the counter has left its group meanwhile: the next group may not have the value.
 func (r *Router) Reseed(db int, name redlock.Key, value int64, done func(error)) {
-	r.of(name).Reseed(db, name, value, done)
+	if err := r.slots.frozen(name); err != nil {
+		done(err)
+		return
+	}
+	at := r.slots.of(name)
+	owned, began := ownership{r.slots, at}, r.slots.now.Load().version
+	r.groups[at].Locker.Reseed(db, name, value, func(err error) {
+		if since := owned.Since(name); err == nil && (since == 0 || since > began) {
+			err = owned.Moving(name)
+		}
+		done(err)
+	})
 }
 
 func (r *Router) DeleteCounter(db int, name redlock.Key, confirm int64, done func([]redlock.CounterFate, error)) {
+	if err := r.slots.frozen(name); err != nil {
+		done(nil, err)
+		return
+	}
 	r.of(name).DeleteCounter(db, name, confirm, done)
 }
 
-// ListCounters fails if one group does: a list that lacks names would not show it.
+// ListCounters fails if one group does: a list that lacks names would not show it. What a group has
+// left of a counter that moved is not in it.
 func (r *Router) ListCounters(db int, done func([]redlock.Key, error)) {
 	var all []redlock.Key
 	each := gather(len(r.groups), func(err error) {
@@ -140,8 +186,9 @@ func (r *Router) ListCounters(db int, done func([]redlock.Key, error)) {
 		slices.Sort(all)
 		done(slices.Compact(all), err)
 	})
-	for _, g := range r.groups {
+	for i, g := range r.groups {
 		g.Locker.ListCounters(db, func(names []redlock.Key, err error) {
+			names = slices.DeleteFunc(names, func(name redlock.Key) bool { return r.indexOf(name) != i })
 			each(func() { all = append(all, names...) }, err)
 		})
 	}
@@ -166,7 +213,19 @@ func gather(n int, done func(error)) (each func(add func(), err error)) {
 }
 
 func (r *Router) Work(b *redlock.Batch, q redlock.WorkRequest, done redlock.WorkCompletion) (leave func()) {
-	return r.of(q.Key).Work(b, q, done)
+	w := newPatient(r, q.Wait, q.Key)
+	w.fail = func(err error) { done(redlock.Work{}, err) }
+	w.start = func(b *redlock.Batch, left time.Duration) (leave func()) {
+		again := q
+		again.Wait = max(left, 0)
+		return r.of(q.Key).Work(b, again, func(work redlock.Work, err error) {
+			if !w.follows(err) {
+				done(work, err)
+			}
+		})
+	}
+	w.begin(b)
+	return w.onLeave
 }
 
 func (r *Router) WorkGiveBack(w redlock.Work) { r.of(w.Key).WorkGiveBack(w) }
@@ -176,14 +235,26 @@ func (r *Router) ReadWork(db int, key redlock.Key, done func(redlock.WorkView, e
 }
 
 func (r *Router) WorkDone(b *redlock.Batch, q redlock.WorkEndRequest, done redlock.WorkEndDone) {
-	r.of(q.Key).WorkDone(b, q, done)
+	endWork(r, b, q, (*redlock.Locker).WorkDone, done)
 }
 
 func (r *Router) WorkFail(b *redlock.Batch, q redlock.WorkEndRequest, done redlock.WorkEndDone) {
-	r.of(q.Key).WorkFail(b, q, done)
+	endWork(r, b, q, (*redlock.Locker).WorkFail, done)
+}
+
+func endWork(r *Router, b *redlock.Batch, q redlock.WorkEndRequest, end func(*redlock.Locker, *redlock.Batch, redlock.WorkEndRequest, redlock.WorkEndDone), done redlock.WorkEndDone) {
+	if err := r.slots.frozen(q.Key); err != nil {
+		done(false, err)
+		return
+	}
+	end(r.of(q.Key), b, q, done)
 }
 
 func (r *Router) WorkExtend(b *redlock.Batch, q redlock.WorkEndRequest, done redlock.WorkExtendDone) {
+	if err := r.slots.frozen(q.Key); err != nil {
+		done(redlock.Work{}, err)
+		return
+	}
 	r.of(q.Key).WorkExtend(b, q, done)
 }
 
@@ -192,21 +263,49 @@ func (r *Router) View(b *redlock.Batch, db int, key redlock.Key, done redlock.Vi
 }
 
 func (r *Router) Write(b *redlock.Batch, q redlock.WriteRequest, done redlock.WriteDone) {
+	if err := r.slots.frozen(q.Key); err != nil && q.Effect != redlock.WriteDeletes {
+		done(false, err)
+		return
+	}
 	r.of(q.Key).Write(b, q, done)
 }
 
 // RunScript runs where the script's locks are. Its other keys, such as channels, are nothing that
 // the masters keep.
 func (r *Router) RunScript(b *redlock.Batch, q redlock.ScriptRequest, done redlock.ScriptDone) {
-	if one := r.ofAll(q.Keys[0], q.Keys[1:]); one != nil {
-		one.RunScript(b, q, done)
-		return
+	one, err := r.ofAll(q.Keys[0], q.Keys[1:]), error(nil)
+	if q.Effect != redlock.ScriptReleases {
+		err = r.slots.frozen(q.Keys[0], q.Keys[1:]...)
 	}
-	done(redlock.ScriptOutcome{}, ErrSeveral)
+	switch {
+	case err != nil:
+		done(redlock.ScriptOutcome{}, err)
+	case one == nil:
+		done(redlock.ScriptOutcome{}, ErrSeveral)
+	default:
+		one.RunScript(b, q, done)
+	}
 }
 
 func (r *Router) AwaitFree(q redlock.AwaitRequest, done redlock.AwaitDone) (leave func()) {
-	return r.of(q.Key).AwaitFree(q, done)
+	w := newPatient(r, q.Timeout, q.Key)
+	w.fail = func(err error) {
+		if errors.Is(err, redlock.ErrLeft) {
+			err = nil
+		}
+		done(false, err)
+	}
+	w.start = func(_ *redlock.Batch, left time.Duration) (leave func()) {
+		again := q
+		again.Timeout = left
+		return r.of(q.Key).AwaitFree(again, func(free bool, err error) {
+			if !w.follows(err) {
+				done(free, err)
+			}
+		})
+	}
+	w.begin(nil)
+	return w.onLeave
 }
 
 // Forward is for tests of libraries (--compat-test), which is not served with several groups.
@@ -237,6 +336,8 @@ func (r *Router) ListLocks(q redlock.Listing, done func(redlock.LockPage, error)
 		next = (at + 1) << cursorBits
 	}
 	q.Cursor &= 1<<cursorBits - 1
+	wanted := q.Wanted
+	q.Wanted = func(key redlock.Key) bool { return r.indexOf(key) == int(at) && wanted(key) }
 	r.groups[at].Locker.ListLocks(q, func(page redlock.LockPage, err error) {
 		if lost, ok := errors.AsType[*redlock.NoQuorum](err); ok && next > 0 {
 			lost.Note += fmt.Sprintf("; the locks of group %s are missing, those of the next group begin at cursor %d", r.groups[at].Name, next)
@@ -255,6 +356,8 @@ func (r *Router) Waiting(db int, wanted func(redlock.Key) bool, most int) (list 
 		some, n := g.Locker.Waiting(db, wanted, most)
 		list, all = append(list, some...), all+n
 	}
+	some, n := r.parked.waiting(db, wanted, most)
+	list, all = append(list, some...), all+n
 	slices.SortStableFunc(list, func(a, b redlock.Waiting) int { return cmp.Compare(b.Since, a.Since) })
 	return list[:min(len(list), most)], all
 }
@@ -351,12 +454,13 @@ func (r *Router) EventCounts() (c redlock.EventCounts) {
 }
 
 func (r *Router) InFlight() int { return sum(r, (*redlock.Locker).InFlight) }
-func (r *Router) Waiters() int  { return sum(r, (*redlock.Locker).Waiters) }
+func (r *Router) Waiters() int  { return sum(r, (*redlock.Locker).Waiters) + r.parked.count() }
 func (r *Router) Holds() int    { return sum(r, (*redlock.Locker).Holds) }
 func (r *Router) Tracked() int  { return sum(r, (*redlock.Locker).Tracked) }
 
 // EndWaits and Close are those of all groups.
 func (r *Router) EndWaits() {
+	r.parked.end()
 	for _, g := range r.groups {
 		g.Locker.EndWaits()
 	}

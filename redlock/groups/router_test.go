@@ -21,35 +21,43 @@ type stand struct {
 	*Router
 	t     *testing.T
 	pools []*pool.Pool
+	plan  *Map
 }
 
 func newStand(t *testing.T) *stand {
 	t.Helper()
 	s := &stand{t: t}
 	var all []Group
-	for i, text := range []string{"0-8191", "8192-16383"} {
+	owners := []slots.Owner{{Name: "g1", Slots: ranges(t, "0-8191")}, {Name: "g2", Slots: ranges(t, "8192-16383")}}
+	var err error
+	if s.plan, err = NewMap(owners, time.Minute, pool.SystemClock()); err != nil {
+		t.Fatal(err)
+	}
+	for i, o := range owners {
 		// The master timeout is wide, so that a busy machine fails nothing.
 		p, err := pool.New(pool.Options{Embedded: 3, MasterTimeout: time.Minute, Late: 100 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(p.Close)
-		locker, err := redlock.New(p, redlock.Options{VolatileIDs: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ranges, err := slots.Parse(text)
+		locker, err := redlock.New(p, redlock.Options{VolatileIDs: true, Ownership: s.plan.Ownership(i)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.pools = append(s.pools, p)
-		all = append(all, Group{Name: fmt.Sprint("g", i+1), Slots: ranges, Locker: locker})
+		all = append(all, Group{Name: o.Name, Locker: locker})
 	}
-	var err error
-	if s.Router, err = New(all, s.pools[0].Clock()); err != nil {
+	s.Router = New(all, s.plan)
+	return s
+}
+
+func ranges(t *testing.T, text string) slots.Ranges {
+	t.Helper()
+	parsed, err := slots.Parse(text)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return parsed
 }
 
 // key is the n-th key of a group.

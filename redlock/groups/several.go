@@ -10,7 +10,6 @@ package groups
 import (
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"redlockd/redlock"
@@ -33,10 +32,7 @@ type several struct {
 
 	granted []redlock.Part
 
-	mu      sync.Mutex
-	waitN   int    // how many waits there were so far
-	leave   func() // of the last of them
-	left    bool
+	waitInTurn
 	refused int // waitN when a part was refused last
 }
 
@@ -81,7 +77,7 @@ func (s *several) next() {
 		return
 	}
 	part := s.parts[n]
-	locker := s.router.of(part.Key)
+	locker := s.router.groups[s.router.indexOf(part.Key)].Locker
 	decided := func(g redlock.Grant, err error) { s.onPart(locker, g, err) }
 	if part.Wait = s.timeLeft(); n == 0 && part.Wait > 0 {
 		s.wait(func() func() { return locker.Wait(nil, part, decided) })
@@ -93,41 +89,6 @@ func (s *several) next() {
 
 // timeLeft is how long the request may wait still.
 func (s *several) timeLeft() time.Duration { return s.end - s.router.clock.Now() }
-
-// wait starts a wait that ends when the client leaves.
-func (s *several) wait(start func() (leave func())) {
-	s.mu.Lock()
-	s.waitN++
-	number := s.waitN
-	s.mu.Unlock()
-	leave := start()
-	s.mu.Lock()
-	if number == s.waitN { // otherwise this wait is over, and another one runs
-		s.leave = leave
-	}
-	left := s.left
-	s.mu.Unlock()
-	if left {
-		leave() // harmless if it is over
-	}
-}
-
-// onLeave ends the wait of a client that has left.
-func (s *several) onLeave() {
-	s.mu.Lock()
-	s.left = true
-	leave := s.leave
-	s.mu.Unlock()
-	if leave != nil {
-		leave()
-	}
-}
-
-func (s *several) hasLeft() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.left
-}
 
 // onPart takes the outcome of a part.
 func (s *several) onPart(locker *redlock.Locker, g redlock.Grant, err error) {
@@ -224,7 +185,7 @@ func extendSeveral(r *Router, b *redlock.Batch, q redlock.ExtendRequest, done re
 	for _, keys := range parts {
 		part := q
 		part.Key, part.More = keys[0], keys[1:]
-		r.of(part.Key).Extend(b, part, func(g redlock.Grant, err error) {
+		r.groups[r.indexOf(part.Key)].Locker.Extend(b, part, func(g redlock.Grant, err error) {
 			absent := errors.Is(err, redlock.ErrNotHeld)
 			if absent {
 				err = nil

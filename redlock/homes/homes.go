@@ -35,13 +35,13 @@ const (
 // Homes are the daemons of the same masters, by their announcements.
 type Homes struct {
 	own    string
-	groups []slots.Ranges // in the order of their first slots
 	pools  []*pool.Pool
 	clock  pool.Clock
 	log    *slog.Logger
 	joined chan struct{} // closed when all other daemons have had the time to announce themselves
 
 	mu     sync.Mutex
+	groups []slots.Ranges // in the order of their first slots
 	timer  pool.Timer
 	echoed bool // an own announcement has come back
 	open   bool // joined is closed
@@ -53,8 +53,7 @@ type Homes struct {
 // New announces this daemon by the masters of all pools. groups are their slots, in any
 // order. own is the address at which clients reach this daemon.
 func New(own string, groups []slots.Ranges, log *slog.Logger, pools ...*pool.Pool) *Homes {
-	groups = slices.SortedFunc(slices.Values(groups), func(a, b slots.Ranges) int { return cmp.Compare(a[0].First, b[0].First) })
-	h := &Homes{own: own, groups: groups, pools: pools, clock: pools[0].Clock(), log: log, joined: make(chan struct{}), latest: map[string]time.Duration{}}
+	h := &Homes{own: own, groups: sorted(groups), pools: pools, clock: pools[0].Clock(), log: log, joined: make(chan struct{}), latest: map[string]time.Duration{}}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.updateLocked()
@@ -67,6 +66,22 @@ func New(own string, groups []slots.Ranges, log *slog.Logger, pools ...*pool.Poo
 	}
 	h.timer = h.clock.AfterFunc(0, h.onTimer)
 	return h
+}
+
+// sorted are the groups in the order of their first slots, the same in every daemon.
+func sorted(groups []slots.Ranges) []slots.Ranges {
+	return slices.SortedFunc(slices.Values(groups), func(a, b slots.Ranges) int { return cmp.Compare(a[0].First, b[0].First) })
+}
+
+// SetGroups takes the slots of all groups when slots have moved.
+func (h *Homes) SetGroups(groups []slots.Ranges) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.groups = sorted(groups)
+	h.now.Homes = slots.Homes(h.groups, h.now.Daemons)
 }
 
 // AwaitOthers returns when the other daemons are known, or cannot be: a client that gets its

@@ -70,6 +70,21 @@ func (s *IDs) forgetLocked() {
 	}
 }
 
+// DropMoved forgets what this daemon knows of counters that have left the group: they may come back.
+func (s *IDs) DropMoved() {
+	s.mu.Lock()
+	var moved []counterID
+	for id := range s.byID {
+		if s.engine.Ownership.Since(id.name) == 0 {
+			moved = append(moved, id)
+		}
+	}
+	s.mu.Unlock()
+	for _, id := range moved {
+		s.forget(id)
+	}
+}
+
 // idCounter is one counter in this daemon.
 type idCounter struct {
 	ids   *IDs

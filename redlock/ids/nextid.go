@@ -217,6 +217,8 @@ func (r *idRound) reject(a *pool.Answer, value idValue, good, inTime, durable bo
 	r.ballot.Missing.MarkMissing(a.Lane, why)
 }
 
+func (r *idRound) Owned(by func(engine.Key) bool) bool { return by(r.counter.id.name) }
+
 func (r *idRound) Decided(v quorum.Result) {
 	if v == quorum.Granted {
 		r.succeed()
@@ -288,6 +290,8 @@ func (r *idRound) fail(refusals int) {
 	switch {
 	case len(r.callers) == 0:
 		c.finished(0)
+	case r.ballot.Moved():
+		r.refuse(r.ballot.NoQuorum(""))
 	case refusals > 0 && now-r.callers[0].arrived < idTimeout:
 		r.retry()
 	default:

@@ -4,6 +4,7 @@ package lease
 
 import (
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -225,6 +226,12 @@ func (a *lockBallot) Decide(t *quorum.Tally) quorum.Result {
 		return a.chooseSharedFenceLocked()
 	}
 	return v
+}
+
+// Owned: a lock is of the keys' own group.
+func (a *lockBallot) Owned(by func(engine.Key) bool) bool {
+	r := &a.call.request
+	return by(r.Key) && !slices.ContainsFunc(r.More, func(k engine.Key) bool { return !by(k) })
 }
 
 func (a *lockBallot) DecidedLocked(v quorum.Result) { a.won = v == quorum.Granted }

@@ -4,6 +4,7 @@
 package lease
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -121,6 +122,11 @@ func (e *extension) Decide(votes *quorum.Tally) quorum.Result {
 	t := *votes
 	t.Yes, t.Uncounted = most, t.Uncounted-most
 	return t.Result()
+}
+
+// Owned: no lease is extended in a group that its keys have left.
+func (e *extension) Owned(by func(engine.Key) bool) bool {
+	return by(e.request.Key) && !slices.ContainsFunc(e.request.More, func(k engine.Key) bool { return !by(k) })
 }
 
 func (e *extension) DecidedLocked(v quorum.Result) { e.won = v == quorum.Granted }

@@ -4,6 +4,7 @@ package lease
 
 import (
 	"reflect"
+	"slices"
 	"time"
 
 	"redlockd/pool"
@@ -198,6 +199,11 @@ func (s *scriptCall) Read(answer pool.Answer) engine.Reading {
 	vote, kept := s.request.vote(&answer, s.leases.engine)
 	s.note(answer, vote, kept)
 	return vote
+}
+
+// Owned: what is written regardless of a token may be a lock. A release is one anywhere.
+func (s *scriptCall) Owned(by func(engine.Key) bool) bool {
+	return s.request.Effect == ScriptReleases || !slices.ContainsFunc(s.request.Keys, func(k engine.Key) bool { return !by(k) })
 }
 
 // DecidedLocked emits the events of a release with the lock held, as release does.

@@ -136,6 +136,10 @@ func (w *writeCall) vote(answer pool.Answer) engine.Reading {
 	return engine.Uncounted
 }
 
+func (w *writeCall) Owned(by func(engine.Key) bool) bool {
+	return w.request.Effect == WriteDeletes || by(w.request.Key)
+}
+
 // DecidedLocked reports the release. The holder of the deleted lock is not known.
 func (w *writeCall) DecidedLocked(v quorum.Result) {
 	if r := &w.request; v == quorum.Granted && r.Effect == WriteDeletes {

@@ -74,6 +74,7 @@ func scriptSwitches() []Change {
 		{"redlock/scripts/scripts.go", "var files embed.FS\n", "var embedded embed.FS\n\nvar files = mutants.Scripts{FS: embedded, Dir: \"redlock/scripts\"}\n"},
 		{"pool/admission/admit.go", "var admitScript string\n", "var admitScript string\n\nfunc init() { admitScript = mutants.Script(\"pool/admission/admit.lua\", admitScript) }\n"},
 		{"pool/setup/rename.go", "var renameScript string\n", "var renameScript string\n\nfunc init() { renameScript = mutants.Script(\"pool/setup/rename.lua\", renameScript) }\n"},
+		{"pool/setup/carry.go", "var carryScript string\n", "var carryScript string\n\nfunc init() { carryScript = mutants.Script(\"pool/setup/carry.lua\", carryScript) }\n"},
 	}
 }
 

@@ -139,7 +139,18 @@ func brokenGroups() []Mutant {
 		patched("slots", "a group's masters let daemons vote that give it other slots",
 			Change{"pool/fingerprint.go", "\tif o.Slots != \"\" { //", "\tif o.Slots != \"\" && !Broken(\"slots\") { //"},
 			Change{"pool/fingerprint.go", "\tfor _, m := range o.Masters {\n\t\tc.Masters", "\tif Broken(\"slots\") {\n\t\tc.Slots = \"\"\n\t}\n\tfor _, m := range o.Masters {\n\t\tc.Masters"}).in("maps-3"),
+		patched("slots-no-freeze", "slots go to another group as soon as the cut is in force",
+			Change{"pool/setup/moves.go", "\t\tif since >= age {\n", "\t\tif since >= age || pool.Broken(\"slots-no-freeze\") {\n"}),
+		patched("slots-registers-not-raised", "slots go to a group whose registers may be below the fences given in them",
+			Change{"pool/setup/carry.lua", "redis.call('ZADD', seal, 'XX', 'GT', ARGV[2], identity)\n", ""}),
+		patched("slots-counters-not-installed", "slots go to another group without their counters",
+			Change{"pool/setup/carry.lua", "  if n == 1 then\n", "  if n == 1 and false then\n"}),
+		patched("slots-stale-counters", "a counter that a group had when it had the slots before wins over the one that comes back",
+			Change{"pool/setup/carry.lua", "  redis.call('DEL', KEYS[i])\n", "  if redis.call('TYPE', KEYS[i]).ok ~= 'string' then redis.call('DEL', KEYS[i]) end\n"},
+			Change{"pool/setup/carry.lua", "    redis.call('SET', KEYS[i], ARGV[at + 1] .. '@' .. lineage)\n", "    redis.call('SETNX', KEYS[i], ARGV[at + 1] .. '@' .. lineage)\n"}),
 		patched("joint-fence", "a lock of keys of several groups has the highest fence of its parts, whatever the registers of the other groups are",
 			Change{"redlock/lease/joint.go", "p.Grant.Fence < j.fence {", "p.Grant.Fence < j.fence && !pool.Broken(\"joint-fence\") {"}).in("groups-3"),
+		patched("slots-no-end-check", "what was begun before slots left the group is granted after that",
+			Change{"redlock/engine/ballot.go", "b.Engine.Ownership != nil && !b.stillOwned()", "b.Engine.Ownership != nil && !pool.Broken(\"slots-no-end-check\") && !b.stillOwned()"}).in("slots-3"),
 	}
 }

@@ -25,6 +25,7 @@ type daemon struct {
 	locker *redlock.Locker // nil until it has started
 	second *redlock.Locker // on the second group of masters
 	router *groups.Router  // over both
+	plan   *groups.Map     // of both; nil with one group
 
 	paused  time.Duration             // stopped until then
 	resumed time.Duration             // when it goes on, or went on last
@@ -127,7 +128,11 @@ func (d *daemon) bootstrap() {
 func (d *daemon) boot() {
 	d.world.after(0, d, func() {
 		d.world.spawn(d, func() {
-			p, l, err := d.start(d.options())
+			if err := d.makePlan(); err != nil {
+				d.world.violate("liveness", "", "a daemon does not start: "+err.Error())
+				return
+			}
+			p, l, err := d.start(d.options(), 0)
 			if err == nil && d.world.Scenario.Groups && !d.dead {
 				err = d.startSecond(l)
 			}
@@ -141,28 +146,43 @@ func (d *daemon) boot() {
 	})
 }
 
-func (d *daemon) start(o pool.Options) (*pool.Pool, *redlock.Locker, error) {
+// makePlan is the daemon's map, before its pools receive configurations.
+func (d *daemon) makePlan() (err error) {
+	if !d.world.Scenario.Groups {
+		return nil
+	}
+	owners := []slots.Owner{{Name: "g1"}, {Name: "g2"}}
+	for i := range owners {
+		if owners[i].Slots, err = slots.Parse(d.slots(i)); err != nil {
+			return err
+		}
+	}
+	o := d.options()
+	d.plan, err = groups.NewMap(owners, o.Age(), d.clock)
+	return err
+}
+
+// start connects to a group of masters, by its number.
+func (d *daemon) start(o pool.Options, group int) (*pool.Pool, *redlock.Locker, error) {
+	options := redlock.Options{VolatileIDs: true, Tokens: d.token, Logger: slog.New(&errorHandler{world: d.world})}
+	if d.plan != nil {
+		o.OnConfiguration, options.Ownership = d.plan.OnConfiguration(group), d.plan.Ownership(group)
+	}
 	p, err := pool.New(o)
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := redlock.New(p, redlock.Options{VolatileIDs: true, Tokens: d.token, Logger: slog.New(&errorHandler{world: d.world})})
+	l, err := redlock.New(p, options)
 	return p, l, err
 }
 
 // startSecond starts the second group and the router over both.
 func (d *daemon) startSecond(first *redlock.Locker) (err error) {
-	if _, d.second, err = d.start(d.secondOptions()); err != nil {
+	if _, d.second, err = d.start(d.secondOptions(), 1); err != nil {
 		return err
 	}
-	all := []groups.Group{{Name: "g1", Locker: first}, {Name: "g2", Locker: d.second}}
-	for i := range all {
-		if all[i].Slots, err = slots.Parse(d.slots(i)); err != nil {
-			return err
-		}
-	}
-	d.router, err = groups.New(all, d.clock)
-	return err
+	d.router = groups.New([]groups.Group{{Name: "g1", Locker: first}, {Name: "g2", Locker: d.second}}, d.plan)
+	return nil
 }
 
 // kill ends the process. What it has sent may still be executed.

@@ -1,4 +1,4 @@
-// Ranges is a set of slots, and its text: 0-8191,9000.
+// Ranges is a set of slots, and its text: 0-8191,9000, or none.
 
 package slots
 
@@ -26,11 +26,25 @@ func (r Range) String() string {
 // equal texts.
 type Ranges []Range
 
+// none is the text of no slots: a group that is to get its first ones has none.
+const none = "none"
+
 // All is every slot.
 func All() Ranges { return Ranges{{0, Count - 1}} }
 
+// ParseOwned reads the slots of a configuration: "" is those of an only group, which has all.
+func ParseOwned(text string) (Ranges, error) {
+	if text == "" {
+		return All(), nil
+	}
+	return Parse(text)
+}
+
 // String is the text that Parse reads.
 func (rs Ranges) String() string {
+	if len(rs) == 0 {
+		return none
+	}
 	texts := make([]string, len(rs))
 	for i, r := range rs {
 		texts[i] = r.String()
@@ -46,8 +60,63 @@ func (rs Ranges) Len() (n int) {
 	return n
 }
 
-// Parse reads slots and ranges separated by commas, in any order.
+// Has reports whether a slot is one of these.
+func (rs Ranges) Has(slot int) bool {
+	return slices.ContainsFunc(rs, func(r Range) bool { return r.First <= slot && slot <= r.Last })
+}
+
+// Contains reports whether all slots of other are among these.
+func (rs Ranges) Contains(other Ranges) bool { return len(other.Minus(rs)) == 0 }
+
+// Minus are the slots that other lacks.
+func (rs Ranges) Minus(other Ranges) Ranges {
+	return rs.combine(other, func(here, there bool) bool { return here && !there })
+}
+
+// And are the slots of both.
+func (rs Ranges) And(other Ranges) Ranges {
+	return rs.combine(other, func(here, there bool) bool { return here && there })
+}
+
+// Plus are the slots of either.
+func (rs Ranges) Plus(other Ranges) Ranges {
+	return rs.combine(other, func(here, there bool) bool { return here || there })
+}
+
+func (rs Ranges) combine(other Ranges, keep func(here, there bool) bool) (result Ranges) {
+	var here, there [Count]bool
+	for _, set := range []struct {
+		of Ranges
+		in *[Count]bool
+	}{{rs, &here}, {other, &there}} {
+		for _, r := range set.of {
+			for slot := r.First; slot <= r.Last; slot++ {
+				set.in[slot] = true
+			}
+		}
+	}
+	return Where(func(slot int) bool { return keep(here[slot], there[slot]) })
+}
+
+// Where are the slots that a function chooses.
+func Where(chosen func(slot int) bool) (result Ranges) {
+	for slot := range Count {
+		switch last := len(result) - 1; {
+		case !chosen(slot):
+		case last >= 0 && result[last].Last == slot-1:
+			result[last].Last = slot
+		default:
+			result = append(result, Range{slot, slot})
+		}
+	}
+	return result
+}
+
+// Parse reads slots and ranges separated by commas, in any order, or none.
 func Parse(text string) (Ranges, error) {
+	if strings.TrimSpace(text) == none {
+		return nil, nil
+	}
 	var list Ranges
 	for part := range strings.SplitSeq(text, ",") {
 		r, err := parseRange(strings.TrimSpace(part))
@@ -136,18 +205,7 @@ func NewTable(owners []Owner) (*Table, error) {
 }
 
 // unowned are the slots that are still 0.
-func (t *Table) unowned() (missing Ranges) {
-	for slot, owner := range t {
-		switch last := len(missing) - 1; {
-		case owner != 0:
-		case last >= 0 && missing[last].Last == slot-1:
-			missing[last].Last = slot
-		default:
-			missing = append(missing, Range{slot, slot})
-		}
-	}
-	return missing
-}
+func (t *Table) unowned() Ranges { return Where(func(slot int) bool { return t[slot] == 0 }) }
 
 // Of is the index of the owner of a name.
 func (t *Table) Of(name string) int { return int(t[Of(name)]) }

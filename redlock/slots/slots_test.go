@@ -55,6 +55,8 @@ func TestRangesAreReadAndWritten(t *testing.T) {
 		"300-400, 0-99,200":       "0-99,200,300-400",
 		"0-9,10-19,21":            "0-19,21",
 		"5-5":                     "5",
+		" none ":                  "none",
+		"none,5":                  `slots "none,5": "none" is not a slot: give ranges of 0 to 16383, such as 0-8191 or 0-99,200-300`,
 		"16383":                   "16383",
 		"":                        `slots "": "" is not a slot: give ranges of 0 to 16383, such as 0-8191 or 0-99,200-300`,
 		"0-16384":                 `slots "0-16384": "16384" is not a slot: give ranges of 0 to 16383, such as 0-8191 or 0-99,200-300`,
@@ -77,6 +79,36 @@ func TestRangesAreReadAndWritten(t *testing.T) {
 	}
 	if n := All().Len(); n != Count {
 		t.Errorf("all slots are %d, want %d", n, Count)
+	}
+}
+
+func TestRanges_AsSets(t *testing.T) {
+	set := func(text string) Ranges {
+		ranges, err := ParseOwned(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ranges
+	}
+	for _, c := range []struct {
+		a, b, plus, minus, and string
+		contains               bool
+	}{
+		{"0-9", "10-19", "0-19", "0-9", "none", false},
+		{"0-19,30", "5-9,30", "0-19,30", "0-4,10-19", "5-9,30", true},
+		{"", "16383", "0-16383", "0-16382", "16383", true},
+		{"none", "3", "3", "none", "none", false},
+		{"3", "none", "3", "3", "none", true},
+		{"none", "none", "none", "none", "none", true},
+		{"5-6", "6-7", "5-7", "5", "6", false},
+	} {
+		a, b := set(c.a), set(c.b)
+		if plus, minus, and := a.Plus(b).String(), a.Minus(b).String(), a.And(b).String(); plus != c.plus || minus != c.minus || and != c.and || a.Contains(b) != c.contains {
+			t.Errorf("%q and %q: plus %s, minus %s, and %s, contains %v", c.a, c.b, plus, minus, and, a.Contains(b))
+		}
+	}
+	if some := set("0,7-9"); !some.Has(0) || !some.Has(7) || !some.Has(9) || some.Has(1) || some.Has(10) || set("none").Has(0) {
+		t.Error("Has")
 	}
 }
 

@@ -106,6 +106,24 @@ func (s *Tracks) Track(db int, key engine.Key, seen Seen, report func(lost bool)
 	}
 }
 
+// DropMoved reports keys that have left the group as lost: their changes are not seen here any more.
+func (s *Tracks) DropMoved() {
+	var over []*track
+	s.mu.Lock()
+	for _, e := range s.entries {
+		if s.engine.Ownership.Since(e.key) == 0 {
+			for t := range e.members {
+				over = append(over, t)
+			}
+			e.dropLocked()
+		}
+	}
+	s.mu.Unlock()
+	for _, t := range over {
+		t.report(true)
+	}
+}
+
 // Tracked is how many keys are tracked, each once however many clients track it.
 func (s *Tracks) Tracked() int {
 	s.mu.Lock()

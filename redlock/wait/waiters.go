@@ -364,11 +364,58 @@ func (s *Queues) End() {
 		}
 	}
 	s.mu.Unlock()
-	slices.SortFunc(all, func(a, b *waiter) int { return cmp.Compare(a.end-a.request.Wait, b.end-b.request.Wait) }) // in order of arrival
+	slices.SortFunc(all, (*waiter).arrived)
 	for _, w := range all {
 		w.leaveQueue()
 		w.answer(lease.Grant{}, engine.ErrShutdown)
 	}
+}
+
+// DropMoved answers each waiter for a key that has left the group with a *engine.Moving. The one whose
+// request is in flight follows with that.
+func (s *Queues) DropMoved() {
+	type dropped struct {
+		waiter *waiter
+		err    *engine.Moving
+	}
+	var all []dropped
+	s.mu.Lock()
+	for _, ln := range s.queues {
+		for w := ln.head; w != nil; {
+			this := w
+			w = w.next
+			if err := s.movingLocked(this); err != nil && ln.contender != this {
+				all = append(all, dropped{this, err})
+			}
+		}
+	}
+	for _, d := range all {
+		s.removeLocked(d.waiter)
+	}
+	s.mu.Unlock()
+	slices.SortFunc(all, func(a, b dropped) int { return a.waiter.arrived(b.waiter) })
+	for _, d := range all {
+		d.waiter.leaveQueue()
+		d.waiter.answer(lease.Grant{}, d.err)
+	}
+}
+
+// movingLocked is the error of a waiter one of whose keys has left the group.
+func (s *Queues) movingLocked(w *waiter) *engine.Moving {
+	for _, key := range w.queue.keys {
+		if w.work != nil {
+			key = work.NameOf(key)
+		}
+		if o := s.engine.Ownership; o.Since(key) == 0 {
+			return o.Moving(key)
+		}
+	}
+	return nil
+}
+
+// arrived compares two waiters by their arrival.
+func (w *waiter) arrived(o *waiter) int {
+	return cmp.Compare(w.end-w.request.Wait, o.end-o.request.Wait)
 }
 
 // AwaitWork waits in the queue of a work's record; see work.Await.
@@ -385,10 +432,13 @@ func (s *Queues) AwaitWork(db int, record engine.Key, wait, runs time.Duration, 
 // Waiters is how many requests wait.
 func (l *Queues) Waiters() int { return int(l.count.Load()) }
 
-// isUndecided reports whether the masters could not decide now, but may decide later.
+// isUndecided reports whether the masters could not decide now, but may decide later, in this group.
 func isUndecided(err error) bool {
 	var quorum *engine.NoQuorum
 	var late *engine.Expired
 	var busy *engine.Busy
+	if errors.As(err, &quorum) && quorum.Moving != nil {
+		return false // it waits for another group
+	}
 	return errors.As(err, &quorum) || errors.As(err, &late) || errors.As(err, &busy)
 }

@@ -177,6 +177,11 @@ func (ln *waitQueue) decided(w *waiter, g lease.Grant, err error) {
 			}
 		}
 	}
+	if stays && s.engine.Ownership != nil {
+		if moving := s.movingLocked(w); moving != nil {
+			stays, err = false, moving
+		}
+	}
 	if !stays && !left {
 		s.removeLocked(w)
 	}

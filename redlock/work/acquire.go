@@ -180,6 +180,8 @@ func (w *workBallot) Decide(t *quorum.Tally) quorum.Result {
 	return v
 }
 
+func (w *workBallot) Owned(by func(engine.Key) bool) bool { return by(w.call.request.Key) }
+
 func (w *workBallot) DecidedLocked(v quorum.Result) { w.won = v == quorum.Granted }
 
 func (w *workBallot) Decided(v quorum.Result) {

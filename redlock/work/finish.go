@@ -60,18 +60,22 @@ type workCommand struct {
 	engine.Plain
 	ballot engine.Ballot
 	works  *Works
+	name   engine.Key
 	key    string
 	token  workToken
 	start  time.Duration
 }
 
 func (w *workCommand) begin(s *Works, r EndRequest) (err error) {
-	w.works, w.key, w.start = s, s.workKey(r.Key), s.engine.Clock.Now()
+	w.works, w.name, w.key, w.start = s, r.Key, s.workKey(r.Key), s.engine.Clock.Now()
 	if w.token, err = s.parseWorkToken(r.Token); err != nil {
 		return err
 	}
 	return s.engine.Enter()
 }
+
+// Owned: an end that the next group of the work does not receive was not recorded.
+func (w *workCommand) Owned(by func(engine.Key) bool) bool { return by(w.name) }
 
 // Props: what a quorum acknowledged must be met by every later attempt, so it counts only under
 // a good seal.

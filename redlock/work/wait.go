@@ -30,6 +30,9 @@ var errAnswered = errors.New("answered")
 // record is the key of a work's record, as a lock's key would be.
 func record(k engine.Key) engine.Key { return "redlockd:work:" + k }
 
+// NameOf is the name of the work that a record is of.
+func NameOf(record engine.Key) engine.Key { return record[len("redlockd:work:"):] }
+
 // wait answers, or waits while another attempt runs and the caller's wait lasts.
 func (w *workCall) wait(a Work, err error) {
 	s, r := w.works, &w.request

@@ -1,0 +1,127 @@
+// What redlockd slots reads from the daemons: how many operations each range of slots has.
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// SlotRate is how many operations a second a range of slots of a group has.
+type SlotRate struct {
+	Range, Group string // 0-1000, g1
+	PerSecond    float64
+}
+
+const slotsTimeout = 5 * time.Second
+
+// slotsFlags are the options about the daemons. The others are those of the daemon.
+func slotsFlags(c *connection) *pflag.FlagSet {
+	flags := c.flags(wordSlots)
+	own := pflag.NewFlagSet(wordSlots, pflag.ContinueOnError)
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Name != "db" {
+			own.AddFlag(f)
+		}
+	})
+	own.Lookup("connect").Usage = "LIST\tdaemons whose operations are added up: [tls:]host:port, unix:/path [" + defaultConnect + "]"
+	return own
+}
+
+// takeDaemons removes the options about the daemons.
+func (c *CommandLine) takeDaemons() {
+	if list, found := c.takeValue("--connect"); found {
+		c.Daemons.connect = strings.Split(list, ",")
+	}
+	if file, found := c.takeValue("--ca"); found {
+		c.Daemons.ca = file
+	}
+}
+
+// slotRates reads the counts of all daemons twice. A daemon that does not answer is named in the output.
+func (a *App) slotRates(ctx context.Context, c connection) ([]SlotRate, error) {
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("slots: %w%w", err, usage{})
+	}
+	var all []*daemons
+	for _, address := range c.connect {
+		one := c
+		one.connect = []string{address}
+		d, err := a.daemons(one)
+		if err != nil {
+			return nil, fmt.Errorf("slots: %w%w", err, usage{})
+		}
+		defer d.close()
+		all = append(all, d)
+	}
+	before, began := map[SlotRate]int64{}, time.Now()
+	for i, d := range all {
+		counts, err := d.slotCounts(ctx)
+		if err != nil {
+			fmt.Fprintf(a.Err, "operations of the daemon at %s are unknown: %v; name the daemons with --connect\n", c.connect[i], err)
+			all[i] = nil
+			continue
+		}
+		add(before, counts, 1)
+	}
+	pause(ctx, refreshInterval)
+	changes := map[SlotRate]int64{}
+	for _, d := range all {
+		if d == nil {
+			continue
+		}
+		counts, err := d.slotCounts(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("slots: %w", err)
+		}
+		add(changes, counts, 1)
+	}
+	add(changes, before, -1)
+	var rates []SlotRate
+	for of, n := range changes {
+		of.PerSecond = max(0, float64(n)/time.Since(began).Seconds())
+		rates = append(rates, of)
+	}
+	return rates, nil
+}
+
+func add(to, counts map[SlotRate]int64, sign int64) {
+	for of, n := range counts {
+		to[of] += sign * n
+	}
+}
+
+// slotCounts are the operations of each range since the daemon's start.
+func (d *daemons) slotCounts(ctx context.Context) (map[SlotRate]int64, error) {
+	reply, err := d.do(ctx, slotsTimeout, "INFO", "slots")
+	if err != nil {
+		return nil, err
+	}
+	text, _ := reply.(string)
+	counts := map[SlotRate]int64{}
+	for line := range strings.Lines(text) {
+		name, values, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if !strings.HasPrefix(name, "slots") {
+			continue
+		}
+		var one SlotRate
+		n := int64(0)
+		for field := range strings.SplitSeq(values, ",") {
+			switch key, value, _ := strings.Cut(field, "="); key {
+			case "slots":
+				one.Range = value
+			case "group":
+				one.Group = value
+			case "operations":
+				n, _ = strconv.ParseInt(value, 10, 64)
+			}
+		}
+		counts[one] += n
+	}
+	return counts, nil
+}

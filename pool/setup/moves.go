@@ -1,0 +1,490 @@
+// Moves: slots go from one group to another while the daemons serve. Nothing in them is granted
+// for as long as the longest lease lasts, so no group ever has them beside another one:
+//
+//  1. The cut: the group that has the slots gives them up, by a change of its configuration that
+//     names the group which may take them over. Every change of slots has the next version of the
+//     map; of two configurations with one slot the higher version has it.
+//  2. The freeze: once the cut has been in force for the longest lease, no lease of before is left.
+//  3. The carry-over: counters and records of work go to the other group, and its registers rise
+//     above all fences of the first one, see carry.go. Each of its masters gets them before it gets
+//     the next configuration.
+//  4. The switch: the next configuration of the other group has the slots.
+//
+// Each step can be seen on the masters, so the same command goes on where one stopped. The cut and
+// the switch are changes as in rename.go: of two at once only one gets a quorum. Between them the
+// slots have no group, and the cut names the only one that may take them.
+//
+// A cut that is over stays in its configuration until the next change of that group. It cannot be
+// taken for one that waits: the group that took the slots over has had a higher version since, so
+// has each later one, and the group of the former cut gets no other version while its cut waits.
+
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/pool/admission"
+	"redlockd/pool/clock"
+	"redlockd/redlock/slots"
+)
+
+// side is one of the groups, and what its masters carry.
+type side struct {
+	*change
+	newest  admission.StoredConfiguration
+	owned   slots.Ranges
+	leaving slots.Ranges // given up in its last change of slots
+	err     error        // why its configuration is unknown
+}
+
+func (s *side) name() string { return s.group.options.Group }
+
+// slotMove is one run of the command.
+type slotMove struct {
+	ranges slots.Ranges
+	sides  []*side
+	target *side
+	out    io.Writer
+}
+
+// MoveSlots moves slots to the group of the name to. all are the groups of the daemons. It finishes a
+// move that was begun, and changes nothing where the group has the slots.
+func MoveSlots(ctx context.Context, all []pool.Options, ranges slots.Ranges, to string, out io.Writer) error {
+	m := &slotMove{ranges: ranges, out: out}
+	defer m.close()
+	if err := m.connect(ctx, all); err != nil {
+		return err
+	}
+	if err := m.find(to); err != nil {
+		return err
+	}
+	if m.target.owned.Contains(m.ranges) {
+		return m.finish(ctx)
+	}
+	source, err := m.source()
+	if err != nil {
+		return err
+	}
+	if source.owned.Contains(m.ranges) {
+		if err := m.cut(ctx, source); err != nil {
+			return err
+		}
+	} else if err := source.complete(ctx); err != nil { // of a cut that stopped half-way
+		return err
+	}
+	return m.takeOver(ctx, source)
+}
+
+func (m *slotMove) close() {
+	for _, s := range m.sides {
+		closeAll(s.all)
+	}
+}
+
+// connect reads what the masters of all groups carry. A group that does not answer may be one that
+// the move is not about.
+func (m *slotMove) connect(ctx context.Context, all []pool.Options) error {
+	for _, o := range all {
+		g, err := newGroup(o, stepTimeout)
+		if err != nil {
+			return err
+		}
+		s := &side{change: &change{group: g, out: m.out, what: "slots"}}
+		m.sides = append(m.sides, s)
+		s.err = s.look(ctx)
+	}
+	if len(m.ranges) == 0 {
+		return errors.New("slots: none is given; nothing was changed. Give ranges, such as 0-1000 or 0-99,200")
+	}
+	return ctx.Err()
+}
+
+// look reads what the group's masters carry now. Those that fail are left out.
+func (s *side) look(ctx context.Context) error {
+	closeAll(s.all)
+	s.all, s.newest = nil, admission.StoredConfiguration{}
+	s.connect(ctx, s.group.options.Masters)
+	s.readSome()
+	newest := s.change.newest()
+	if newest.Now == nil {
+		return fmt.Errorf("slots: %d of %d masters of group %s answer, and none has a configuration of it; nothing was changed. A new group begins with slots = \"none\" and redlockd bootstrap",
+			len(s.all), len(s.group.options.Masters), s.name())
+	}
+	s.connect(ctx, newest.Now.Masters)
+	if newest.Former != nil && !newest.InForce {
+		s.connect(ctx, newest.Former.Masters)
+	}
+	s.readSome()
+	s.newest = s.change.newest()
+	now := s.newest.Now
+	if now == nil {
+		return fmt.Errorf("slots: the masters of group %s ended their connections; run the same command again", s.name())
+	}
+	var err error
+	if s.owned, err = slots.ParseOwned(now.Slots); err != nil {
+		return fmt.Errorf("slots: epoch %d of group %s: %w", now.Epoch, s.name(), err)
+	}
+	if s.leaving = nil; now.Leaving != "" {
+		s.leaving, err = slots.Parse(now.Leaving)
+	}
+	return errors.Join(err, s.known())
+}
+
+// readSome reads the seals, and leaves out masters that do not answer any more.
+func (s *side) readSome() {
+	for s.read() != nil {
+		n := len(s.all)
+		s.all = slices.DeleteFunc(s.all, func(one *candidate) bool {
+			err := s.group.readSeals([]*candidate{one}, s.what)
+			if err != nil {
+				fmt.Fprintln(s.out, err)
+				one.link.Close()
+			}
+			return err != nil
+		})
+		if n == len(s.all) { // it answers again
+			s.all = slices.DeleteFunc(s.all, func(one *candidate) bool { return len(one.seals) < s.group.options.Databases })
+			return
+		}
+	}
+}
+
+// known reports whether so many masters answer that a later configuration would be on one of them.
+func (s *side) known() error {
+	n, needed := 0, pool.Quorum(len(s.newest.Now.Masters))
+	for _, one := range s.all {
+		if has(s.newest.Now, one.master.Name) && len(one.seals) > 0 {
+			n++
+		}
+	}
+	if n < needed {
+		return fmt.Errorf("slots: %d masters of group %s answer, %d are needed to know its slots", n, s.name(), needed)
+	}
+	return nil
+}
+
+// find finds the group that is to have the slots.
+func (m *slotMove) find(to string) error {
+	var names []string
+	for _, s := range m.sides {
+		names = append(names, s.name())
+		if s.name() == to {
+			m.target = s
+		}
+	}
+	switch {
+	case len(m.sides) < 2:
+		return fmt.Errorf("slots: there is one group of masters, and slots move between groups; nothing was changed. Write a [[group]] table for each group")
+	case m.target == nil:
+		return fmt.Errorf("slots: %q is no group; nothing was changed; allowed: %s", to, strings.Join(names, ", "))
+	}
+	return m.target.err
+}
+
+// source is the group that has the slots, or that has given them up for the target.
+func (m *slotMove) source() (*side, error) {
+	var parts []string
+	rest := m.ranges
+	for _, s := range m.sides {
+		if part := m.ranges.And(s.owned); s.err == nil && len(part) > 0 {
+			if s != m.target && s.owned.Contains(m.ranges) {
+				return s, nil
+			}
+			parts, rest = append(parts, fmt.Sprintf("%s in group %s", part, s.name())), rest.Minus(s.owned)
+		}
+	}
+	if len(parts) > 0 {
+		if len(rest) > 0 {
+			parts = append(parts, fmt.Sprintf("%s in none that answers", rest))
+		}
+		return nil, fmt.Errorf("slots: %s are not in one group: %s; nothing was changed. Move those of one group at a time", m.ranges, strings.Join(parts, ", "))
+	}
+	return m.frozen()
+}
+
+// frozen is the group that has given up the slots.
+func (m *slotMove) frozen() (found *side, err error) {
+	var unread error
+	for _, s := range m.sides {
+		switch {
+		case s.err != nil:
+			unread = errors.Join(unread, s.err)
+		case len(s.leaving.And(m.ranges)) > 0 && (found == nil || s.newest.Now.MapVersion > found.newest.Now.MapVersion):
+			found = s
+		}
+	}
+	switch {
+	case found == nil && unread != nil:
+		return nil, fmt.Errorf("slots: %s are in no group that answers: %w; nothing was changed", m.ranges, unread)
+	case found == nil:
+		return nil, fmt.Errorf("slots: %s are in no group, and no group has given them up; nothing was changed. See Several groups in the runbook", m.ranges)
+	case unread != nil && found.newest.Now.MapVersion <= m.target.newest.Now.MapVersion:
+		return nil, fmt.Errorf("slots: group %s gave up %s, and a later move may be known to others alone: %w; nothing was changed. Bring them back first", found.name(), m.ranges, unread)
+	case found.newest.Now.To != m.target.name() || !slices.Equal(found.leaving, m.ranges):
+		return nil, m.unfinished(found)
+	}
+	return found, nil
+}
+
+// unfinished is the error of a command that another one has to precede.
+func (m *slotMove) unfinished(s *side) error {
+	return fmt.Errorf("slots: a move of %s from group %s is unfinished, and another one must not replace it; nothing was changed. First finish it: %s",
+		s.leaving, s.name(), moveCommand(s.newest.Now.Leaving, s.newest.Now.To))
+}
+
+// waits reports whether the slots that a group gave up are in none yet.
+func (m *slotMove) waits(s *side) bool {
+	rest := s.leaving
+	for _, other := range m.sides {
+		rest = rest.Minus(other.owned)
+	}
+	return len(rest) > 0
+}
+
+// nextVersion is above those of all maps.
+func (m *slotMove) nextVersion() int64 {
+	next := int64(1)
+	for _, s := range m.sides {
+		if s.newest.Now != nil {
+			next = max(next, s.newest.Now.MapVersion+1)
+		}
+	}
+	return next
+}
+
+// ownedText is how a configuration has the slots of a group.
+func ownedText(owned slots.Ranges) string {
+	if owned.Len() == slots.Count {
+		return "" // as a group that is the only one
+	}
+	return owned.String()
+}
+
+// next begins a configuration of the group that differs by its slots.
+func (s *side) next(owned slots.Ranges, version int64) {
+	next := *s.newest.Now
+	next.Epoch++
+	next.Slots, next.MapVersion = ownedText(owned), version
+	s.former, s.change.next, s.inForce = s.newest.Now, &next, false
+}
+
+// resume goes on with the newest configuration of the group.
+func (s *side) resume() {
+	s.former, s.change.next, s.inForce = s.newest.Former, s.newest.Now, s.newest.InForce
+}
+
+// complete finishes a change that is not in force yet.
+func (s *side) complete(ctx context.Context) error {
+	if s.newest.InForce {
+		return nil
+	}
+	s.resume()
+	if s.former == nil {
+		return fmt.Errorf("slots: the former configuration of group %s is not known; nothing was changed", s.name())
+	}
+	if err := s.allowed(); err != nil {
+		return err
+	}
+	return s.run(ctx)
+}
+
+// finish completes the move of slots that the target has, or is about to have.
+func (m *slotMove) finish(ctx context.Context) error {
+	t := m.target
+	if t.newest.InForce {
+		if t.newest.Former != nil {
+			t.resume()
+			return t.run(ctx)
+		}
+		fmt.Fprintf(m.out, "slots %s are in group %s in force already; nothing was changed\n", m.ranges, t.name())
+		return nil
+	}
+	gained := t.gained()
+	if t.newest.Former == nil || len(gained) == 0 {
+		return t.unfinishedChange()
+	}
+	m.ranges = gained
+	former, err := slots.ParseOwned(t.newest.Former.Slots)
+	if err != nil {
+		return err
+	}
+	t.owned = former
+	source, err := m.frozen()
+	if err != nil {
+		return err
+	}
+	if err := source.complete(ctx); err != nil {
+		return err
+	}
+	return m.takeOver(ctx, source)
+}
+
+// gained are the slots that the newest configuration has and the former one had not.
+func (s *side) gained() slots.Ranges {
+	return gainedSlots(s.newest.Former, s.newest.Now)
+}
+
+// unfinishedChange is the error of a group whose last change is not in force.
+func (s *side) unfinishedChange() error {
+	return fmt.Errorf("slots: a change of group %s to epoch %d is unfinished, and another one must not replace it; nothing was changed. First finish it: %s",
+		s.name(), s.newest.Now.Epoch, finishCommand(s.newest))
+}
+
+// cut gives the slots up. Everything that can be refused is refused before.
+func (m *slotMove) cut(ctx context.Context, source *side) error {
+	if err := m.mayCut(source); err != nil {
+		return err
+	}
+	if err := source.awaitMemories(ctx); err != nil {
+		return err
+	}
+	if _, err := source.readAll(m.ranges, "nothing was changed"); err != nil {
+		return err
+	}
+	source.next(source.owned.Minus(m.ranges), m.nextVersion())
+	source.change.next.Leaving, source.change.next.To = m.ranges.String(), m.target.name()
+	fmt.Fprintf(m.out, "slots %s leave group %s for group %s: nothing is granted in them for the longest lease, %s\n",
+		m.ranges, source.name(), m.target.name(), humanDuration(source.group.options.Age()))
+	if err := source.allowed(); err != nil {
+		return err
+	}
+	return source.run(ctx)
+}
+
+// mayCut checks what only stops a move that has not begun.
+func (m *slotMove) mayCut(source *side) error {
+	for _, s := range m.sides {
+		if s.err != nil {
+			return fmt.Errorf("%w; nothing was changed. The slots of all groups must be known when a move begins", s.err)
+		}
+	}
+	for _, s := range []*side{source, m.target} {
+		switch {
+		case m.waits(s):
+			return m.unfinished(s)
+		case !s.newest.InForce:
+			return s.unfinishedChange()
+		case !s.group.options.Configuration(0).SameSettings(s.newest.Now):
+			return fmt.Errorf("slots: the settings of group %s are not those on its masters: %s here, %s there; nothing was changed. Give this command the settings of the daemons",
+				s.name(), s.group.options.Configuration(s.newest.Now.Epoch), s.newest.Now)
+		}
+		s.next(s.owned, s.newest.Now.MapVersion)
+		if err := errors.Join(distinct(s.all, s.what), checkClocks(s.all, s.what), s.allowed()); err != nil {
+			return err
+		}
+	}
+	return m.fencesMeet(source)
+}
+
+// fencesMeet: registers of the target that rise too far above its clocks would lose a promise: that
+// fences rise although all masters and daemons lose their memory at once, see pool/README.md.
+func (m *slotMove) fencesMeet(source *side) error {
+	o := &source.group.options
+	limit := o.MaxTTL + o.MaxTTL/100
+	now := clock.Micros(o.Clock.Now()) + medianOffset(m.target.all)
+	for db := range o.Databases {
+		from, _ := highest(source.all, db)
+		to, _ := highest(m.target.all, db)
+		if ahead := time.Duration(from-max(now, to)) * time.Microsecond; ahead > limit {
+			return fmt.Errorf("slots: database %d: the fences of group %s are %s ahead of those of group %s, at most %s are allowed; nothing was changed. Begin group %s with redlockd bootstrap --fence-above %d",
+				db, source.name(), humanDuration(ahead), m.target.name(), humanDuration(limit), m.target.name(), from)
+		}
+	}
+	return nil
+}
+
+// takeOver waits until the slots are free, and gives them to the target.
+func (m *slotMove) takeOver(ctx context.Context, source *side) error {
+	if err := m.freeze(ctx, source); err != nil {
+		return err
+	}
+	if err := source.awaitMemories(ctx); err != nil {
+		return err
+	}
+	carried, err := source.readAll(m.ranges, "the slots stay frozen until it is settled")
+	if err != nil {
+		return err
+	}
+	t := m.target
+	if err := t.look(ctx); err != nil {
+		return err
+	}
+	switch {
+	case t.owned.Contains(m.ranges) && t.newest.InForce: // another operator was faster
+		return m.finish(ctx)
+	case t.newest.InForce:
+		t.next(t.owned.Plus(m.ranges), m.nextVersion())
+		if rest := t.leaving; !m.waits(t) || len(rest.And(m.ranges)) > 0 { // they came back
+			t.change.next.Leaving, t.change.next.To = "", ""
+		}
+	case slices.Equal(t.gained(), m.ranges):
+		t.resume()
+	default:
+		return t.unfinishedChange()
+	}
+	t.carry = func(one *candidate) error { return t.install(one, carried, m.ranges) }
+	if err := t.allowed(); err != nil {
+		return err
+	}
+	fmt.Fprintf(m.out, "%s go to group %s\n", carried.text(), t.name())
+	if err := t.run(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintf(m.out, "slots %s are in group %s; write that into the file of the daemons\n", m.ranges, t.name())
+	return nil
+}
+
+// freeze waits until the cut has been in force for the longest lease.
+func (m *slotMove) freeze(ctx context.Context, source *side) error {
+	age := source.group.options.Age()
+	for {
+		if err := source.look(ctx); err != nil {
+			return err
+		}
+		now := source.newest.Now
+		if !source.newest.InForce || now.To != m.target.name() || !source.leaving.Contains(m.ranges) {
+			return fmt.Errorf("slots: group %s has epoch %d, and that does not give %s to group %s; run the same command again", source.name(), now.Epoch, m.ranges, m.target.name())
+		}
+		since, err := source.inForceSince()
+		if err != nil {
+			return err
+		}
+		if since >= age {
+			return nil
+		}
+		text := fmt.Sprintf("slots %s are frozen: waiting %%s until the leases in them are over\n", m.ranges)
+		if err := source.group.countdown(ctx, age-since, text, m.out); err != nil {
+			return err
+		}
+	}
+}
+
+// inForceSince is for how long a quorum has carried the configuration, each by its own clock.
+func (s *side) inForceSince() (since time.Duration, err error) {
+	mark, quorum := s.newest.Now.Mark(), pool.Quorum(len(s.newest.Now.Masters))
+	since = s.group.options.Age()
+	for db := range s.group.options.Databases {
+		var ages []time.Duration
+		for _, one := range s.all {
+			if r := &one.seals[db]; has(s.newest.Now, one.master.Name) && r.mark() == mark && r.carriesStored() {
+				ages = append(ages, time.Duration(one.info.Est.At(s.group.options.Clock.Now())-r.stored.At)*time.Microsecond)
+			}
+		}
+		if !s.used(db) {
+			continue
+		}
+		if len(ages) < quorum {
+			return 0, fmt.Errorf("slots: database %d: %d masters of group %s carry epoch %d and answer, %d must; run the same command again", db, len(ages), s.name(), s.newest.Now.Epoch, quorum)
+		}
+		slices.Sort(ages)
+		since = min(since, ages[len(ages)-quorum])
+	}
+	return since, nil
+}

@@ -1,0 +1,470 @@
+package setup
+
+// moves_test.go: slots move between two groups on real masters. What daemons make of it is tested in
+// package redlock.
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/pool/admission"
+	"redlockd/pool/faulty"
+	"redlockd/pool/wire"
+	"redlockd/redlock/slots"
+)
+
+// quick are tasks for which no time passes.
+type quick struct{ pool.Tasks }
+
+func (quick) Sleep(time.Duration) {}
+
+// twoGroups are g1 with all slots and g2 with none, of three masters each. Without the guard nothing
+// waits for leases.
+type twoGroups struct {
+	t       *testing.T
+	servers [2][]*faulty.Server
+	options []pool.Options
+}
+
+func newTwoGroups(t *testing.T) *twoGroups {
+	t.Helper()
+	w := &twoGroups{t: t}
+	for i := range w.servers {
+		w.servers[i] = faulty.StartGroup(t, 3)
+		o := optionsOf(w.servers[i]...)
+		o.Group, o.Slots, o.RestartGuardOff, o.Tasks = fmt.Sprint("g", i+1), [2]string{"", "none"}[i], true, quick{}
+		w.options = append(w.options, o)
+	}
+	w.bootstrap()
+	return w
+}
+
+// bootstrap also empties the masters.
+func (w *twoGroups) bootstrap() {
+	w.t.Helper()
+	for i, o := range w.options {
+		for _, s := range w.servers[i] {
+			s.FlushAll()
+		}
+		if err := Bootstrap(w.t.Context(), o, BootstrapTerms{}, io.Discard); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+func (w *twoGroups) move(ranges, to string, dial ...wire.Dialer) (string, error) {
+	w.t.Helper()
+	all, rs := slices.Clone(w.options), parsed(w.t, ranges)
+	for i := range all {
+		for _, d := range dial {
+			all[i].Dialer = d
+		}
+	}
+	var out strings.Builder
+	err := MoveSlots(w.t.Context(), all, rs, to, &out)
+	return out.String(), err
+}
+
+func parsed(t *testing.T, ranges string) slots.Ranges {
+	t.Helper()
+	rs, err := slots.Parse(ranges)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rs
+}
+
+// moved is move without an error.
+func (w *twoGroups) moved(ranges, to string) string {
+	w.t.Helper()
+	out, err := w.move(ranges, to)
+	if err != nil {
+		w.t.Fatalf("%v\n%s", err, out)
+	}
+	return out
+}
+
+// refused wants an error with this text, and nothing written.
+func (w *twoGroups) refused(ranges, to, text string) {
+	w.t.Helper()
+	before := w.texts()
+	if out, err := w.move(ranges, to); err == nil || !strings.Contains(err.Error(), text) || !strings.Contains(err.Error(), "nothing was changed") {
+		w.t.Errorf("%s to %s: %v, want %q\n%s", ranges, to, err, text, out)
+	}
+	if now := w.texts(); !slices.Equal(now, before) {
+		w.t.Errorf("%s to %s: the masters carry %q, before %q", ranges, to, now, before)
+	}
+}
+
+// texts are the configurations on the masters of both groups.
+func (w *twoGroups) texts() (all []string) {
+	w.t.Helper()
+	for i := range w.servers {
+		for _, s := range w.servers[i] {
+			all = append(all, w.carries(i, s).Now.String())
+		}
+	}
+	return all
+}
+
+func (w *twoGroups) carries(group int, s *faulty.Server) admission.StoredConfiguration {
+	w.t.Helper()
+	reply, err := s.Do("HGET", admission.ConfigurationKey, w.options[group].Group)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	text, _ := reply.(string)
+	return admission.ParseStored(text)
+}
+
+// has are the slots that a quorum of a group carries, and the version of its map.
+func (w *twoGroups) has(group int) (owned, leaving string, version int64) {
+	w.t.Helper()
+	count := map[string]int{}
+	for _, s := range w.servers[group] {
+		now := w.carries(group, s).Now
+		if now == nil || !strings.Contains(identity(w.t, s), "/epoch="+now.Mark()+"/") {
+			continue
+		}
+		if count[now.Mark()]++; count[now.Mark()] == 2 {
+			owned, leaving, version = now.Slots, now.Leaving, now.MapVersion
+		}
+	}
+	return orAll(owned), leaving, version
+}
+
+// seed sets a counter on masters of a group, with the trust of their memories.
+func (w *twoGroups) seed(group int, name string, value int64) {
+	w.t.Helper()
+	for i, s := range w.servers[group] {
+		w.do(group, i, "SET", CounterKeys+name, fmt.Sprintf("%d@%s", value, strings.Fields(identity(w.t, s))[1]))
+	}
+}
+
+func (w *twoGroups) do(group, i int, words ...any) any {
+	w.t.Helper()
+	reply, err := w.servers[group][i].Do(words...)
+	if err != nil {
+		w.t.Fatalf("%v: %v", words, err)
+	}
+	return reply
+}
+
+// counter wants a trusted value on all masters of a group; 0 = none.
+func (w *twoGroups) counter(group int, name string, value int64) {
+	w.t.Helper()
+	for i, s := range w.servers[group] {
+		want := ""
+		if value > 0 {
+			want = fmt.Sprintf("%d@%s", value, strings.Fields(identity(w.t, s))[1])
+		}
+		if got, _ := w.do(group, i, "GET", CounterKeys+name).(string); got != want {
+			w.t.Errorf("master %d of group %d has counter %s = %q, want %q", i, group+1, name, got, want)
+		}
+	}
+}
+
+func TestMoveSlots_TakesCountersAndWorkAlong(t *testing.T) {
+	t.Parallel()
+	w := newTwoGroups(t)
+	moves, stays := "{a}:moves", "{b}:stays" // other slots
+	ranges := strconv.Itoa(slots.Of(moves))
+	w.seed(0, moves, 100)
+	w.seed(0, stays, 200)
+	w.seed(1, moves, 900) // of an earlier time
+	w.seed(1, "{a}:deleted", 5)
+	for i := range 3 {
+		w.do(0, i, "HSET", WorkKeys+"{a}:work", "s", "D", "a", "3", "o", "token.3.5.1000.77", "m", "5", "k", "60000", "t", "text", "r", "result")
+		w.do(0, i, "PEXPIRE", WorkKeys+"{a}:work", 60000)
+		w.do(1, i, "HSET", WorkKeys+"{a}:old", "s", "D", "a", "3")
+	}
+	w.do(0, 0, "ZADD", "redlockd:seal", "XX", "INCR", 1000, identity(t, w.servers[0][0]))
+	out := w.moved(ranges, "g2")
+	for _, want := range []string{"slots " + ranges + " leave group g1 for group g2", "1 counters and 1 records of work go to group g2", "slots " + ranges + " are in group g2"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
+	}
+	w.counter(1, moves, 100)
+	w.counter(1, stays, 0)
+	w.counter(1, "{a}:deleted", 0)
+	w.counter(0, stays, 200)
+	register := func(group, i int) int64 {
+		n, _ := strconv.ParseInt(w.do(group, i, "ZRANGE", "redlockd:seal", 0, -1, "WITHSCORES").([]any)[1].(string), 10, 64)
+		return n
+	}
+	for i, s := range w.servers[1] {
+		record := w.do(1, i, "HGETALL", WorkKeys+"{a}:work").([]any)
+		for field, want := range map[string]string{"s": "D", "a": "3", "o": "token.3.5.1000.77", "m": "5", "k": "60000", "t": "text", "r": "result", "u": "", "l": strings.Fields(identity(t, s))[1]} {
+			if at := slices.Index(record, any(field)); at < 0 || record[at+1] != want {
+				t.Errorf("master %d: field %s of the record: %q", i, field, record)
+			}
+		}
+		if left := w.do(1, i, "PTTL", WorkKeys+"{a}:work").(int64); left <= 0 || left > 60000 {
+			t.Errorf("the record lasts %d ms", left)
+		}
+		if n := w.do(1, i, "EXISTS", WorkKeys+"{a}:old").(int64); n != 0 {
+			t.Error("a record of an earlier time is there")
+		}
+		if register(1, i) < register(0, 0) {
+			t.Errorf("the register of master %d is %d, and one of g1 has %d", i, register(1, i), register(0, 0))
+		}
+	}
+	if owned, leaving, version := w.has(1); owned != ranges || leaving != "" || version != 2 {
+		t.Errorf("g2 has %q, leaving %q, version %d", owned, leaving, version)
+	}
+	if owned, leaving, version := w.has(0); strings.Contains(owned, ranges+",") || owned == "all" || leaving != ranges || version != 1 {
+		t.Errorf("g1 has %q, leaving %q, version %d", owned, leaving, version)
+	}
+	if out := w.moved(ranges, "g2"); !strings.Contains(out, "in force already") {
+		t.Error(out)
+	}
+	w.seed(1, moves, 150)
+	w.moved(ranges, "g1")
+	w.counter(0, moves, 150) // and not the 100 that g1 had
+	if owned, leaving, _ := w.has(0); owned != "all" || leaving != "" {
+		t.Errorf("g1 has %q, leaving %q", owned, leaving)
+	}
+	if owned, _, _ := w.has(1); owned != "none" {
+		t.Errorf("g2 has %q", owned)
+	}
+	w.moved("0-16383", "g2")
+	if owned, _, version := w.has(1); owned != "all" || version != 6 {
+		t.Errorf("g2 has %q, version %d", owned, version)
+	}
+}
+
+func TestMoveSlots_RefusesBeforeAnythingIsChanged(t *testing.T) {
+	t.Parallel()
+	w := newTwoGroups(t)
+	w.refused("0-10", "g3", `"g3" is no group; nothing was changed; allowed: g1, g2`)
+	w.seed(0, "lost", 7)
+	ranges := strconv.Itoa(slots.Of("lost"))
+	for i := range 2 {
+		w.do(0, i, "SET", CounterKeys+"lost", "7@deadbeef")
+	}
+	w.refused(ranges, "g2", "counter 'lost' (database 0) is remembered by 1 trusted masters of group g1, 2 needed, and the highest value found is 7")
+	w.moved("0-10", "g2")
+	w.refused("5-20", "g1", "slots: 5-20 are not in one group: 11-20 in group g1, 5-10 in group g2")
+	w.refused("5-20", "g2", "slots: 5-20 are not in one group: 11-20 in group g1, 5-10 in group g2")
+	for _, one := range w.servers[1][:2] {
+		one.Kill()
+	}
+	w.refusedSilent("20-30", "g2", "masters of group g2 answer")
+	for _, one := range w.servers[1][:2] {
+		one.Restart()
+	}
+	o := w.options[0]
+	if err := MoveSlots(t.Context(), []pool.Options{o}, parsed(t, "0-5"), "g1", io.Discard); err == nil || !strings.Contains(err.Error(), "there is one group of masters") {
+		t.Error(err)
+	}
+}
+
+// refusedSilent is refused while some masters are down.
+func (w *twoGroups) refusedSilent(ranges, to, text string) {
+	w.t.Helper()
+	if out, err := w.move(ranges, to); err == nil || !strings.Contains(err.Error(), text) {
+		w.t.Errorf("%s to %s: %v, want %q\n%s", ranges, to, err, text, out)
+	}
+}
+
+// A group whose fences were put far above the clocks gives no slots to one where they were not.
+func TestMoveSlots_RefusesFencesThatAreFarApart(t *testing.T) {
+	t.Parallel()
+	w := newTwoGroups(t)
+	for i := range 3 {
+		w.do(0, i, "ZADD", "redlockd:seal", "XX", "INCR", 5e6, identity(t, w.servers[0][i]))
+	}
+	w.refused("0-10", "g2", "the fences of group g1 are")
+}
+
+// What g1 had forgotten, g2 does not take for never used.
+func TestMoveSlots_ForgottenCountersStayUnknown(t *testing.T) {
+	t.Parallel()
+	w := newTwoGroups(t)
+	for i := range 2 {
+		text := identity(t, w.servers[0][i])
+		parts := strings.SplitN(text, " ", 4)
+		parts[2] = "1"
+		w.do(0, i, "ZADD", "redlockd:seal", w.do(0, i, "ZSCORE", "redlockd:seal", text), strings.Join(parts, " "))
+		w.do(0, i, "ZREM", "redlockd:seal", text)
+	}
+	w.moved("0-10", "g2")
+	for i, s := range w.servers[1] {
+		if base := strings.Fields(identity(t, s))[2]; base != "1" {
+			t.Errorf("master %d of g2 has base %s: a counter that is missing is 0 there", i, base)
+		}
+	}
+}
+
+// One master of each group is away.
+func TestMoveSlots_WithADeadMasterOfEachGroup(t *testing.T) {
+	t.Parallel()
+	w := newTwoGroups(t)
+	w.seed(0, "{a}:n", 100)
+	w.seed(1, "{a}:n", 900)
+	ranges := strconv.Itoa(slots.Of("{a}"))
+	old := identity(t, w.servers[1][1])
+	for i := range w.servers {
+		w.servers[i][1].Stop()
+	}
+	dial := wire.DialRueidis(200 * time.Millisecond)
+	if out, err := w.move(ranges, "g2", dial); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for i := range w.servers {
+		w.servers[i][1].Cont()
+	}
+	if now := identity(t, w.servers[1][1]); now != old {
+		t.Fatal(now)
+	}
+	// It missed what was carried over: its memory does not count.
+	if out, err := reconfigure(t, w.options[1], false); err != nil || !strings.Contains(out, "new memories vote") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if now := strings.Fields(identity(t, w.servers[1][1])); now[1] == strings.Fields(old)[1] || now[2] == "0" {
+		t.Errorf("it keeps its incarnation: %q", now)
+	}
+	if owned, _, _ := w.has(1); owned != ranges {
+		t.Error(owned)
+	}
+}
+
+// Wherever the command ends, no slot has two groups, and the same command completes it.
+func TestMoveSlots_ASecondRunCompletesWhatTheFirstBegan(t *testing.T) {
+	t.Parallel()
+	w := newTwoGroups(t)
+	ranges := strconv.Itoa(slots.Of("{a}"))
+	begin := func() {
+		w.bootstrap()
+		w.seed(0, "{a}:n", 100)
+		w.seed(1, "{a}:n", 900)
+	}
+	begin()
+	whole := newFragile(1 << 40)
+	if out, err := w.move(ranges, "g2", whole.Dial); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	exchanges := int64(1<<40) - whole.left.Load()
+	t.Logf("%d exchanges", exchanges)
+	step := int64(7)
+	if testing.Short() {
+		step = 41
+	}
+	for n := int64(1); n < exchanges; n += step {
+		begin()
+		out, err := w.move(ranges, "g2", newFragile(n).Dial)
+		g1, _, _ := w.has(0)
+		g2, _, _ := w.has(1)
+		if !(g1 == "all" && g2 == "none") && !(g1 != "all" && (g2 == "none" || g2 == ranges)) {
+			t.Fatalf("after %d exchanges g1 has %q and g2 %q (%v)\n%s", n, g1, g2, err, out)
+		}
+		if out, err := w.move(ranges, "g2"); err != nil {
+			t.Fatalf("again after %d exchanges: %v\n%s", n, err, out)
+		}
+		if owned, _, _ := w.has(1); owned != ranges {
+			t.Fatalf("after %d exchanges g2 has %q", n, owned)
+		}
+		w.counter(1, "{a}:n", 100)
+		if t.Failed() {
+			t.Fatalf("after %d exchanges", n)
+		}
+	}
+}
+
+// A move to another group does not replace one that is unfinished, and a change of the masters works
+// while slots are frozen.
+func TestMoveSlots_WhileAnotherChangeIsUnfinished(t *testing.T) {
+	t.Parallel()
+	w := newTwoGroups(t)
+	w.cutOnly("0-10")
+	if _, leaving, _ := w.has(0); leaving != "0-10" {
+		t.Fatal(leaving)
+	}
+	w.refused("20-30", "g2", "a move of 0-10 from group g1 is unfinished, and another one must not replace it; nothing was changed. First finish it: redlockd slots move 0-10 --to g2")
+	w.refused("0-5", "g2", "First finish it: redlockd slots move 0-10 --to g2")
+	w.refused("0-10", "g1", "First finish it: redlockd slots move 0-10 --to g2")
+	d := faulty.Start(t)
+	if out, err := changeMasters(t, w.options[0], "c", wire.Master{Name: "d", Network: "tcp", Address: d.Addr()}); err != nil || !strings.Contains(out, "group g1 has the slots all in the file and 11-16383 on its masters") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if _, leaving, version := w.has(0); leaving != "0-10" || version != 1 {
+		t.Errorf("after the change of the masters: leaving %q, version %d", leaving, version)
+	}
+	w.moved("0-10", "g2")
+	if owned, _, _ := w.has(1); owned != "0-10" {
+		t.Error(owned)
+	}
+}
+
+// cutOnly stops after the cut.
+func (w *twoGroups) cutOnly(ranges string) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(w.t.Context())
+	defer cancel()
+	all := slices.Clone(w.options)
+	dial := wire.DialRueidis(stepTimeout)
+	all[1].Dialer = func(ctx context.Context, m wire.Master, db int) (wire.Link, error) {
+		if _, leaving, _ := w.has(0); leaving != "" {
+			return nil, fmt.Errorf("the operator has stopped")
+		}
+		return dial(ctx, m, db)
+	}
+	if err := MoveSlots(ctx, all, parsed(w.t, ranges), "g2", io.Discard); err == nil {
+		w.t.Fatal("the move is complete")
+	}
+}
+
+// An older file changes nothing on masters whose slots have moved.
+func TestMoveSlots_AnOlderFileUndoesNothing(t *testing.T) {
+	t.Parallel()
+	w := newTwoGroups(t)
+	w.moved("0-99", "g2")
+	before := w.texts()
+	note := "group g1 has the slots all in the file and 100-16383 on its masters, since a later move"
+	if out, err := check(t, w.options[0]); err != nil || !strings.Contains(out, note) {
+		t.Errorf("check: %v\n%s", err, out)
+	}
+	if out, err := reconfigure(t, w.options[0], false); err != nil || !strings.Contains(out, note) || !strings.Contains(out, "in force already") {
+		t.Errorf("reconfigure: %v\n%s", err, out)
+	}
+	if err := CheckSlots(t.Context(), w.options...); err != nil {
+		t.Error(err)
+	}
+	if err := Bootstrap(t.Context(), w.options[0], BootstrapTerms{}, io.Discard); err == nil || !strings.Contains(err.Error(), "has an identity already") {
+		t.Error(err)
+	}
+	if now := w.texts(); !slices.Equal(now, before) {
+		t.Errorf("%q", now)
+	}
+	longer := w.options[0]
+	longer.MaxTTL = 2 * brief
+	if out, err := reconfigure(t, longer, false); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if owned, _, version := w.has(0); owned != "100-16383" || version != 1 {
+		t.Errorf("another limit: g1 has %q, version %d", owned, version)
+	}
+	// All of g2 is lost: the file says that it has none, and g1 has given them up.
+	for _, s := range w.servers[1] {
+		s.FlushAll()
+	}
+	if err := CheckSlots(t.Context(), w.options...); err == nil || !strings.Contains(err.Error(), "slots 0-99 are in no group") {
+		t.Error(err)
+	}
+	w.options[1].Slots = "0-99"
+	if err := CheckSlots(t.Context(), w.options...); err != nil {
+		t.Error(err)
+	}
+	w.options[1].Slots = "0-200"
+	if err := CheckSlots(t.Context(), w.options...); err == nil || !strings.Contains(err.Error(), "slots 100-200 are in the groups g1 and g2") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,62 @@
+// Ownership: the keys that this group of masters has, of several groups.
+//
+// The key of an operation may leave its group while the operation is under way: what was queued
+// before is sent to the same masters under their next configuration. So a ballot compares the map
+// when it is granted with the map when it began. The daemon has the next map before a master can vote
+// under the next configuration. So with an unchanged map, all votes are of the former one.
+
+package engine
+
+import (
+	"fmt"
+	"time"
+)
+
+// Ownership is called with the locks of ballots held.
+type Ownership interface {
+	// Version is that of the daemon's map, from 1. It grows with each change.
+	Version() uint32
+	// Since is the version since which this group has the key without a break; 0 = it has it no more.
+	Since(k Key) uint32
+	// Moving is the error of a request for a key that this group does not have.
+	Moving(k Key) *Moving
+}
+
+// Moving means that the key's slot is on its way to another group of masters: nothing is granted
+// meanwhile. What was taken is given back.
+type Moving struct {
+	Slots    string // that move, such as 0-1000
+	From, To string // groups; To is "" if it is not known
+	Rest     time.Duration
+	Moved    bool // it is there by now
+}
+
+func (e *Moving) Error() string {
+	if e.Moved {
+		return fmt.Sprintf("the slots %s have moved from group %s to %s meanwhile; nothing was done, try again", e.Slots, e.From, e.To)
+	}
+	to := e.To
+	if to == "" {
+		to = "another group"
+	}
+	return fmt.Sprintf("the slots %s move from group %s to %s; nothing was done, try again in %d ms", e.Slots, e.From, to, e.Rest.Milliseconds())
+}
+
+// stillOwned reports whether the group has had the question's keys since the ballot began.
+func (b *Ballot) stillOwned() bool {
+	_, moved := b.movedKey()
+	return !moved
+}
+
+// movedKey is one of the question's keys that the group has not had since the ballot began.
+func (b *Ballot) movedKey() (key Key, moved bool) {
+	o := b.Engine.Ownership
+	b.question.Owned(func(k Key) bool {
+		since := o.Since(k)
+		if since == 0 || since > b.version {
+			key, moved = k, true
+		}
+		return !moved
+	})
+	return key, moved
+}

@@ -1,0 +1,234 @@
+// Requests that wait, also while the slots of their keys move to another group.
+//
+// Such a request waits in the group of its keys. If they leave it, or are frozen when it comes, it is
+// parked until the map changes, and begins again where they are then. Its place among the waiters is that
+// of its new arrival.
+
+package groups
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/redlock"
+)
+
+// waitInTurn is the one wait of a request that waits several times, one after the other.
+type waitInTurn struct {
+	mu    sync.Mutex
+	waitN int    // how many waits there were so far
+	leave func() // of the last of them
+	left  bool
+}
+
+// wait starts a wait that ends when the client leaves.
+func (s *waitInTurn) wait(start func() (leave func())) {
+	s.mu.Lock()
+	s.waitN++
+	number := s.waitN
+	s.mu.Unlock()
+	leave := start()
+	s.mu.Lock()
+	if number == s.waitN { // otherwise this wait is over, and another one runs
+		s.leave = leave
+	}
+	left := s.left
+	s.mu.Unlock()
+	if left {
+		leave() // harmless if it is over
+	}
+}
+
+// onLeave ends the wait of a client that has left.
+func (s *waitInTurn) onLeave() {
+	s.mu.Lock()
+	s.left = true
+	leave := s.leave
+	s.mu.Unlock()
+	if leave != nil {
+		leave()
+	}
+}
+
+func (s *waitInTurn) hasLeft() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.left
+}
+
+// patient is one request that waits.
+type patient struct {
+	waitInTurn
+	router  *Router
+	keys    []redlock.Key
+	end     time.Duration        // of the wait
+	request *redlock.LockRequest // for people; nil: it is none for a lock
+	start   func(b *redlock.Batch, left time.Duration) (leave func())
+	fail    func(error)
+
+	// Guarded by the lock of parking.
+	number int // in order of arrival; 0 = it is not parked
+	timer  pool.Timer
+}
+
+func newPatient(r *Router, wait time.Duration, keys ...redlock.Key) *patient {
+	return &patient{router: r, keys: keys, end: r.clock.Now() + wait}
+}
+
+// begin waits in the group that has the keys now, or until they are in one.
+func (w *patient) begin(b *redlock.Batch) {
+	if err := w.router.slots.frozen(w.keys[0], w.keys[1:]...); err != nil {
+		w.park(err)
+		return
+	}
+	w.wait(func() (leave func()) { return w.start(b, w.end-w.router.clock.Now()) })
+}
+
+// follows goes on waiting if a wait has ended because the keys have left the group.
+func (w *patient) follows(err error) bool {
+	moving, ok := errors.AsType[*redlock.Moving](err)
+	if !ok || w.hasLeft() || w.router.clock.Now() >= w.end {
+		return false
+	}
+	if moving.Moved {
+		w.begin(nil)
+	} else {
+		w.park(err)
+	}
+	return true
+}
+
+// park waits for the next change of the map.
+func (w *patient) park(err error) {
+	left := w.end - w.router.clock.Now()
+	if left <= 0 {
+		w.fail(err)
+		return
+	}
+	p := &w.router.parked
+	w.wait(func() (leave func()) {
+		if !p.add(w, left) {
+			w.fail(redlock.ErrShutdown)
+		}
+		return func() {
+			if p.remove(w) {
+				w.fail(redlock.ErrLeft)
+			}
+		}
+	})
+	if w.router.slots.frozen(w.keys[0], w.keys[1:]...) == nil && p.remove(w) { // the map has changed meanwhile
+		w.begin(nil)
+	}
+}
+
+// onTimeout answers why nothing could be granted: whether the keys are held is not known.
+func (w *patient) onTimeout() {
+	if w.router.parked.remove(w) {
+		w.fail(cmp.Or(w.router.slots.frozen(w.keys[0], w.keys[1:]...), redlock.ErrHeld))
+	}
+}
+
+// parking has the requests that wait for a change of the map.
+type parking struct {
+	mu     sync.Mutex
+	last   int
+	closed bool
+	all    map[*patient]struct{}
+}
+
+// add reports false if the daemon stops.
+func (p *parking) add(w *patient, left time.Duration) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	if p.all == nil {
+		p.all = map[*patient]struct{}{}
+	}
+	p.last++
+	w.number, p.all[w] = p.last, struct{}{}
+	w.timer = w.router.clock.AfterFunc(left, w.onTimeout)
+	return true
+}
+
+// remove reports whether the request was parked: its next step is the caller's.
+func (p *parking) remove(w *patient) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.removeLocked(w)
+}
+
+func (p *parking) removeLocked(w *patient) bool {
+	if w.number == 0 {
+		return false
+	}
+	delete(p.all, w)
+	w.number = 0
+	w.timer.Stop()
+	return true
+}
+
+// takeLocked removes all requests, and returns them in order of arrival.
+func (p *parking) takeLocked() (all []*patient) {
+	for w := range p.all {
+		all = append(all, w)
+	}
+	slices.SortFunc(all, func(a, b *patient) int { return cmp.Compare(a.number, b.number) })
+	for _, w := range all {
+		p.removeLocked(w)
+	}
+	return all
+}
+
+// wake lets all requests begin again; those whose keys are frozen still are parked again.
+func (p *parking) wake() {
+	p.mu.Lock()
+	all := p.takeLocked()
+	p.mu.Unlock()
+	for _, w := range all {
+		w.begin(nil)
+	}
+}
+
+// end answers all requests with ErrShutdown.
+func (p *parking) end() {
+	p.mu.Lock()
+	p.closed = true
+	all := p.takeLocked()
+	p.mu.Unlock()
+	for _, w := range all {
+		w.fail(redlock.ErrShutdown)
+	}
+}
+
+func (p *parking) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.all)
+}
+
+// waiting lists the requests for locks, see redlock.Locker.
+func (p *parking) waiting(db int, wanted func(redlock.Key) bool, most int) (list []redlock.Waiting, all int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for w := range p.all {
+		q := w.request
+		if q == nil || q.DB != db || !slices.ContainsFunc(w.keys, wanted) {
+			continue
+		}
+		all++
+		now := w.router.clock.Now()
+		one := redlock.Waiting{Keys: w.keys, Mode: q.Mode, Reenters: q.Reenters != "", Fair: q.Fair, Place: w.number, Since: max(0, now-(w.end-q.Wait)), Left: max(0, w.end-now)}
+		if q.Requester != nil {
+			one.Requester = *q.Requester
+		}
+		list = append(list, one)
+	}
+	slices.SortFunc(list, func(a, b redlock.Waiting) int { return cmp.Compare(a.Place, b.Place) })
+	return list[:min(len(list), most)], all
+}
