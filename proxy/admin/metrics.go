@@ -51,7 +51,7 @@ type Sources struct {
 	Version   string
 	Locks     Locks
 	Groups    []Group
-	GroupOf   func(redlock.Key) string // its name; nil with one group
+	GroupOf   func(redlock.Key) string // its name; not called with one group
 	Snapshot  func() commands.Snapshot
 	Latencies *Latencies
 	Dropin    func() []dropin.Stat

@@ -38,11 +38,10 @@ type engine interface {
 
 // fleet is the masters of all groups and the engine on them.
 type fleet struct {
-	engine  engine
-	groups  []admin.Group
-	groupOf func(redlock.Key) string // nil with one group
-	pools   []*pool.Pool
-	slots   *groups.Map // nil: one group has all
+	engine engine
+	groups []admin.Group
+	pools  []*pool.Pool
+	slots  *groups.Map // nil: one group has all
 }
 
 // newFleet builds the groups of the configuration, and bootstraps them if it says so.
@@ -95,8 +94,7 @@ func newFleet(ctx context.Context, config configs.Config, logger *slog.Logger) (
 		}
 		all, f.groups = append(all, groups.Group{Name: one.Group, Locker: locker}), append(f.groups, admin.Group{Name: one.Group, Masters: p})
 	}
-	router := groups.New(all, f.slots)
-	f.engine, f.groupOf = router, router.GroupOf
+	f.engine = groups.New(all, f.slots)
 	return f, nil
 }
 

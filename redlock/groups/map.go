@@ -275,6 +275,9 @@ func (t *table) moveOf(slot int) int {
 	return -1
 }
 
+// GroupOf is the name of the group that has a key, or that its slot leaves.
+func (m *Map) GroupOf(key redlock.Key) string { return m.names[m.at(key).group] }
+
 // Groups are the slots of each group that has some, for the homes of their keys.
 func (m *Map) Groups() []slots.Ranges {
 	t, of := m.now.Load(), map[int]slots.Ranges{}

@@ -53,9 +53,6 @@ func (r *Router) indexOf(key redlock.Key) int { return int(r.slots.at(key).group
 
 func (r *Router) of(key redlock.Key) *redlock.Locker { return r.groups[r.slots.of(key)].Locker }
 
-// GroupOf is the name of the group that has a key.
-func (r *Router) GroupOf(key redlock.Key) string { return r.groups[r.indexOf(key)].Name }
-
 // ofAll is the group that has all the keys of a request; nil if there is none.
 func (r *Router) ofAll(key redlock.Key, more []redlock.Key) *redlock.Locker {
 	at := r.slots.of(key)
