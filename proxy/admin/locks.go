@@ -35,16 +35,20 @@ func (s *Server) locks(w http.ResponseWriter, r *http.Request, visitor access.HT
 		time.AfterFunc(min(restFactor*time.Since(began), maxRest), func() { <-s.walkSlot })
 	}()
 	query, rows := r.URL.Query(), []map[string]any{}
-	cursor, count := chosen.first(query.Get("cursor")), cmp.Or(query.Get("count"), "50")
+	cursor, count := cmp.Or(query.Get("cursor"), "0"), cmp.Or(query.Get("count"), "50")
 	pattern, plain := searchPattern(query.Get("match"))
-	reply, ok := s.run(r, visitor, chosen.db, "DLOCKS", cursor, "MATCH", pattern, "COUNT", count)
+	from := cursor
+	if cursor == "0" {
+		from = strconv.FormatUint(uint64(max(chosen.group, 0))<<redlock.CursorBits, 10)
+	}
+	reply, ok := s.run(r, visitor, chosen.db, "DLOCKS", from, "MATCH", pattern, "COUNT", count)
 	if !ok || reply.Kind == commands.KindError {
 		writeText(w, statusOf(reply.Text), reply.Text)
 		return
 	}
 	var keys []redlock.Key
 	whole := redlock.Key(plain)
-	if plain != "" && len(plain) <= maxKey && !strings.HasPrefix(plain, "redlockd:") && cursor == chosen.first("") && chosen.keys(whole) {
+	if plain != "" && len(plain) <= maxKey && !strings.HasPrefix(plain, "redlockd:") && cursor == "0" && chosen.keys(whole) {
 		keys = append(keys, whole) // a lock with this name is found at once
 	}
 	for i, found := 0, reply.Items[1].Items; i < len(found); i += 4 { // key, mode, holders, ttl
@@ -57,23 +61,11 @@ func (s *Server) locks(w http.ResponseWriter, r *http.Request, visitor access.HT
 			rows = append(rows, row)
 		}
 	}
-	writeJSON(w, map[string]any{"rows": rows, "next": chosen.next(reply.Items[0].Text)})
-}
-
-// first is the cursor of a step: where the walk of the group begins, if the page has none yet.
-func (c selection) first(cursor string) string {
-	if c.group > 0 && (cursor == "" || cursor == "0") {
-		return strconv.FormatUint(uint64(c.group)<<redlock.CursorBits, 10)
+	next := reply.Items[0].Text
+	if n, _ := strconv.ParseUint(next, 10, 64); chosen.group >= 0 && n>>redlock.CursorBits != uint64(chosen.group) {
+		next = "0" // DLOCKS goes on with the next group
 	}
-	return cmp.Or(cursor, "0")
-}
-
-// next ends the walk of a group: the cursors of DLOCKS go on with the next group.
-func (c selection) next(cursor string) string {
-	if n, _ := strconv.ParseUint(cursor, 10, 64); c.group >= 0 && n>>redlock.CursorBits != uint64(c.group) {
-		return "0"
-	}
-	return cursor
+	writeJSON(w, map[string]any{"rows": rows, "next": next})
 }
 
 // maxSearched is how many bytes of a searched text stand in the pattern: DLOCKS takes 63

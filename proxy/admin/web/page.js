@@ -2,8 +2,7 @@
 import { byId, setText, make, rows, middle, time, micros, number, clock } from "./rows.js";
 import { chart, spark, quantile, extend } from "./draw.js";
 
-const interval = 1000; // ms between two polls of the state
-const pageSize = 50;
+const [interval, pageSize] = [1000, 50]; // ms between two polls of the state; locks on a page
 let about = { version: "", user: "", force: false, databases: [0], groups: [] };
 const choice = { db: "0", group: "" }; // what is shown; "" = all groups
 
@@ -47,7 +46,7 @@ function live(state, text) {
 function showState(s) {
   showHeadline(s.headline, s.draining);
   if (before) measure(s, before);
-  const masters = s.masters.filter((m) => !choice.group || m.group === choice.group);
+  const masters = s.masters.filter((m) => [m.group, ""].includes(choice.group));
   rows(byId("masters"), masters, (m) => m.name, ["bare", "bare", "number bare", "wide note", "number bare", "number more", "number more"], fillMaster);
   const epochs = new Map(masters.filter((m) => m.configuration === "current").map((m) => [m.group, m.epoch]));
   const stale = s.stale_daemons.length ? ", stale: " + s.stale_daemons.join(", ") : "";
@@ -223,7 +222,7 @@ function showDetail(lock) {
     (cells, h) => fill(cells, h.meta, [h.name, h.client].filter(Boolean).join(" ") || null, h.daemon, h.token, h.fence, left(h.ttl), h.votes));
   rows(byId("detail-votes"), lock.votes, null, ["", "", "key", "number", "number", "wide"],
     (cells, m) => fill(cells, m.master, m.state, m.token, m.holders, left(m.ttl), m.detail));
-  const by = lock.holders.map((h) => h.meta || h.name || h.client || "token " + h.token).slice(0, 3).join(", ");
+  const by = lock.holders.slice(0, 3).map((h) => h.meta || h.name || h.client || "token " + h.token).join(", ");
   setText(byId("force-text"), `It is ${lock.state}${by ? " by " + by : ""}; requests that wait for it: ${Math.max(lock.waiters, lock.queue)}.`);
 }
 
