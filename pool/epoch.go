@@ -163,7 +163,7 @@ func (g *Group) followLocked(next *admission.Configuration) {
 	g.epoch.next = next
 	g.pool.options.Logger.Warn("this daemon was left behind by a change of the group", "db", g.db,
 		"epoch", admission.EpochOf(g.epoch.Mark), "now", next.Epoch, "masters", next.Names(), "slots", next.MapText(),
-		"hint", cmp.Or(mapHint(g.pool.Options(), next), "it follows if only the masters differ; otherwise start it again with the settings of the others"))
+		"hint", cmp.Or(mapHint(g.pool.Options(), next), "it follows if only the masters or the slots differ; otherwise start it again with the settings of the others"))
 	known := admission.Known{Mark: next.Mark(), Texts: admission.StoredConfiguration{Now: next, InForce: true}.Texts()}
 	_ = g.pool.tasks.Submit(func() { g.pool.followConfiguration(next, known) })
 }

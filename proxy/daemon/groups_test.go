@@ -220,6 +220,7 @@ type groupLoad struct {
 	holder             map[string]bool
 	fences             map[string]int64
 	granted, undecided atomic.Int64
+	frozen             atomic.Int64
 }
 
 func (l *groupLoad) run(t *testing.T, address string, seed int, stop <-chan struct{}) {
@@ -233,6 +234,8 @@ func (l *groupLoad) run(t *testing.T, address string, seed int, stop <-chan stru
 		key := l.keys[n%len(l.keys)]
 		switch head := c.ask(t, "DLOCK %s 5000", key); {
 		case head == "$-1":
+		case strings.HasPrefix(head, "-TRYLATER") && strings.Contains(head, " from group g"):
+			l.frozen.Add(1)
 		case strings.HasPrefix(head, "-NOQUORUM"), strings.HasPrefix(head, "-EXPIRED"):
 			l.undecided.Add(1)
 		case head != "*3":
@@ -318,4 +321,135 @@ func TestGroups_HaveOneClock(t *testing.T) {
 	if f.pools[0].Clock() != f.pools[1].Clock() {
 		t.Error("two groups have two clocks")
 	}
+}
+
+// nameIn is the n-th name with a slot of a range.
+func nameIn(first, last, n int) string {
+	for i := 0; ; i++ {
+		name := fmt.Sprint("name-", i)
+		if slot := slots.Of(name); slot < first || slot > last {
+			continue
+		}
+		if n--; n < 0 {
+			return name
+		}
+	}
+}
+
+// servedBy is the group that grants in a slot; "" while it is frozen.
+func (c *client) servedBy(t *testing.T, slot int) (group string) {
+	t.Helper()
+	for name, line := range c.info(t, "slots") {
+		var from, to, version, operations int
+		fields := strings.Split(line, ",")
+		if !strings.HasPrefix(name, "slots") {
+			continue
+		}
+		if n, _ := fmt.Sscanf(fields[0], "slots=%d-%d", &from, &to); n != 2 || len(fields) < 4 {
+			t.Fatalf("%s:%s", name, line)
+		}
+		if n, _ := fmt.Sscanf(fields[2]+" "+fields[3], "map=%d operations=%d", &version, &operations); n != 2 {
+			t.Fatalf("%s:%s", name, line)
+		}
+		if from <= slot && slot <= to && len(fields) == 4 {
+			group = strings.TrimPrefix(fields[1], "group=")
+		}
+	}
+	return group
+}
+
+// The daemons serve all slots but those that move, those for the time of the longest lease alone. The
+// slots go to the other group and back. One daemon begins with the map of before.
+func TestGroups_SlotsMoveUnderLoad(t *testing.T) {
+	t.Parallel()
+	groups := twoGroups(t)
+	path := mapFile(t, groups, 8191)
+	bootstrapFile(t, path)
+	daemons := []*operated{operate(t, "--config", path), operate(t, "--config", path)}
+	for _, o := range daemons {
+		o.await(t, "/readyz", http.StatusOK)
+	}
+	const first, last = 1000, 2999
+	load := &groupLoad{holder: map[string]bool{}, fences: map[string]int64{}}
+	for n := range 4 {
+		load.keys = append(load.keys, nameIn(first, last, n), keyOf(0, n), keyOf(1, n))
+	}
+	stop := make(chan struct{})
+	var clients sync.WaitGroup
+	defer clients.Wait()
+	defer close(stop)
+	for n := range 4 {
+		clients.Go(func() { load.run(t, daemons[n%2].port, n, stop) })
+	}
+	c, waiter := dial(t, daemons[0].port), dial(t, daemons[1].port)
+	key, queued := nameIn(first, last, 10), nameIn(first, last, 11)
+	highest, ids := int64(0), 0
+	for round, to := range []string{"g2", "g1"} {
+		from := []string{"g1", "g2"}[round]
+		eventually(t, "ids are given", func() bool {
+			ok := c.ask(t, "DNEXTID %s", key) == fmt.Sprintf(":%d", ids+1)
+			if ok {
+				ids++
+			}
+			return ok
+		}, func() string { return fmt.Sprint(ids) })
+		token, fence := c.granted(t, "DLOCK %s 5000", key)
+		highest = max(highest, fence)
+		moved := make(chan string, 1)
+		clients.Go(func() {
+			code, output := typed(t, nil, "slots", "move", fmt.Sprintf("%d-%d", first, last), "--to", to, "--config", path)
+			moved <- fmt.Sprint(code, " ", output)
+		})
+		eventually(t, "the slots are frozen", func() bool { return strings.Contains(c.info(t, "slots")["slots1"], ",to="+to) }, func() string { return fmt.Sprint(c.info(t, "slots")) })
+		refusal := fmt.Sprintf("-TRYLATER the slots %d-%d move from group %s to %s; nothing was done, try again in ", first, last, from, to)
+		for _, request := range []string{"DLOCK " + queued + " 5000", "DEXTEND " + key + " " + token + " 5000", "DNEXTID " + key, "SET " + queued + " value NX PX 5000", "DWORK " + key + " 1000 MAX 3"} {
+			if reply := c.ask(t, "%s", request); !strings.HasPrefix(reply, refusal) {
+				t.Errorf("%s: %s", request, reply)
+			}
+		}
+		if reply := c.ask(t, "DUNLOCK %s %s", key, token); reply != ":1" {
+			t.Errorf("DUNLOCK in the freeze: %s", reply)
+		}
+		eventually(t, "the other daemon has the change", func() bool { return strings.Contains(waiter.info(t, "slots")["slots1"], ",to="+to) }, func() string { return "" })
+		if _, fence := waiter.granted(t, "DLOCK %s 5000 TOKEN the-token-of-round-%d WAIT 60000", queued, round); fence <= highest { // through the freeze
+			t.Errorf("fence %d after %d", fence, highest)
+		} else {
+			highest = fence
+		}
+		waiter.types(t, fmt.Sprintf("DUNLOCK %s the-token-of-round-%d", queued, round), ":1")
+		if output := <-moved; !strings.HasPrefix(output, "0 ") {
+			t.Fatalf("slots move: %s", output)
+		}
+		eventually(t, "both daemons have the map", func() bool {
+			return c.servedBy(t, first) == to && waiter.servedBy(t, first) == to
+		}, func() string { return fmt.Sprint(c.info(t, "slots")) })
+		ids++
+		if reply := waiter.ask(t, "DNEXTID %s", key); reply != fmt.Sprintf(":%d", ids) {
+			t.Errorf("DNEXTID: %s, want %d", reply, ids)
+		}
+		token, fence = waiter.granted(t, "DLOCK %s 5000", key)
+		if highest = max(highest, fence); fence < highest {
+			t.Errorf("fence %d after %d", fence, highest)
+		}
+		for i, servers := range groups {
+			if n := strings.Count(strings.Join(held(t, servers, key), " "), token); (n > 0) != (to == fmt.Sprint("g", i+1)) {
+				t.Errorf("%d masters of group %d hold a key of %s", n, i+1, to)
+			}
+		}
+		c.types(t, "DUNLOCK "+key+" "+token, ":1")
+		old := dial(t, serveHere(t, nil, "--config", path)) // its map is that of before the moves
+		old.awaitMaster(t, 0, "voting", "")
+		old.awaitMaster(t, 5, "voting", "")
+		token, fence = old.granted(t, "DLOCK %s 5000 WAIT 60000", key)
+		if highest = max(highest, fence); fence < highest {
+			t.Errorf("fence %d after %d", fence, highest)
+		}
+		old.types(t, "DUNLOCK "+key+" "+token, ":1")
+	}
+	before := load.granted.Load()
+	eventually(t, "the load goes on", func() bool { return load.granted.Load() > before+50 }, func() string { return fmt.Sprint(load.granted.Load()) })
+	if load.frozen.Load() == 0 {
+		t.Error("no client was refused while the slots moved")
+	}
+	t.Logf("%d locks, %d refused in a freeze, %d undecided", load.granted.Load(), load.frozen.Load(), load.undecided.Load())
 }

@@ -148,17 +148,13 @@ func (r *Router) ReadCounter(db int, name redlock.Key, done func(redlock.Counter
 	r.of(name).ReadCounter(db, name, done)
 }
 
-// Reseed fails if the counter has left its group meanwhile: the next group may not have the value.
+// Reseed fails if the map of the counter changes meanwhile: its next group may not have the value.
+// While its slot is frozen, it is set in the group that it leaves: the move does not go on without it.
 func (r *Router) Reseed(db int, name redlock.Key, value int64, done func(error)) {
-	if err := r.slots.frozen(name); err != nil {
-		done(err)
-		return
-	}
-	at := r.slots.of(name)
-	owned, began := ownership{r.slots, at}, r.slots.now.Load().version
-	r.groups[at].Locker.Reseed(db, name, value, func(err error) {
-		if since := owned.Since(name); err == nil && (since == 0 || since > began) {
-			err = owned.Moving(name)
+	was := r.slots.at(name)
+	r.of(name).Reseed(db, name, value, func(err error) {
+		if err == nil && r.slots.at(name) != was {
+			err = ownership{r.slots, int(was.group)}.Moving(name)
 		}
 		done(err)
 	})

@@ -68,6 +68,22 @@ func TestHomes_DaemonsComeAndGo(t *testing.T) {
 	h.wants(t, own)
 }
 
+func TestHomes_FollowSlotsThatMove(t *testing.T) {
+	h, _ := alone(t)
+	h.receive("1 " + other)
+	h.wants(t, own, other)
+	moved := []slots.Range{{First: 0, Last: 99}, {First: 100, Last: 16383}}
+	h.SetRanges([]slots.Range{moved[1], moved[0]})
+	if d := h.Division(); !slices.Equal(d.Homes, slots.Homes(moved, []string{own, other})) {
+		t.Errorf("division %v", d.Homes)
+	}
+	h.receive("1 " + third)
+	if d := h.Division(); !slices.Equal(d.Homes, slots.Homes(moved, []string{own, other, third})) {
+		t.Errorf("division %v with a third daemon", d.Homes)
+	}
+	(*Homes)(nil).SetRanges(moved)
+}
+
 func TestHomes_AMessageThatIsNoneChangesNothing(t *testing.T) {
 	h, _ := alone(t)
 	for _, message := range []string{"", "1", "1 ", "2 10.0.0.2:7379", "1 no-port", "1 leaves", "1 joins", "1 10.0.0.2:7379 joins leaves", "1 a:1:2", "10.0.0.2:7379", "1 " + strings.Repeat("a", maxAddress) + ":1"} {
