@@ -116,8 +116,16 @@ func TestGroups_EachServesItsSlotsAndFailsAlone(t *testing.T) {
 		t.Errorf("DMEXTEND: %s", reply)
 	}
 	c.types(t, "DMUNLOCK "+token+" 2 "+one+" "+two, ":2")
-	if reply := c.ask(t, "DMLOCK 5000 2 %s %s HOLD", one, two); !strings.Contains(reply, "give them one hash tag, such as {order:7}:a") {
-		t.Errorf("DMLOCK HOLD: %s", reply)
+	holder := dial(t, o.port)
+	holder.granted(t, "DMLOCK 5000 2 %s %s HOLD", two, one)
+	c.types(t, "DLOCK "+one+" 5000", "$-1", "DLOCK "+two+" 5000", "$-1")
+	holder.Close()
+	for _, key := range []string{one, two} {
+		token, _ := c.granted(t, "DLOCK %s 5000 WAIT 60000", key)
+		c.types(t, "DUNLOCK "+key+" "+token, ":1")
+	}
+	if reply := c.ask(t, "DMLOCK 5000 2 %s %s SHARED", one, two); !strings.Contains(reply, "give them one hash tag, such as {order:7}:a") {
+		t.Errorf("DMLOCK SHARED: %s", reply)
 	}
 	c.types(t, "DMLOCK 5000 2 {x}"+one+" {x}"+two, "*3")
 	c.lines(t, 4)
