@@ -58,6 +58,8 @@ func (a *App) Run(ctx context.Context, args []string) error {
 	}
 	config, err := configs.Load(command.Args, a.Environ)
 	switch {
+	case errors.Is(err, configs.ErrHelp) && command.Word == wordSlots:
+		return a.print(slotsHelp())
 	case errors.Is(err, configs.ErrHelp):
 		return a.print(configs.Help())
 	case errors.Is(err, configs.ErrVersion):

@@ -160,6 +160,8 @@ func TestRun_RunsTheNamedJob(t *testing.T) {
 		"quarantine --help":                   {"", configs.Help()},
 		"lock --help":                         {"", lockHelp()},
 		"top --help":                          {"", topHelp()},
+		"slots --help":                        {"", slotsHelp()},
+		"help slots":                          {"", slotsHelp()},
 		"help":                                {"", configs.Help()},
 		"--help":                              {"", configs.Help()},
 		"bootstrap -h":                        {"", configs.Help()},

@@ -61,9 +61,7 @@ var subcommands = []subcommand{
 		{"force", "", "as that of reconfigure"},
 		{"wait", "", "likewise"},
 	}, "embedded masters stay as they are"},
-	{wordSlots, "[move RANGES]", "show which group has which slots; move RANGES --to GROUP: give slots to another group while the daemons serve", slices.Concat([]flagRow{
-		{"to", "GROUP", "the group that is to have the slots"},
-	}, optionsOf(slotsFlags(&connection{}))), "embedded masters are one group"},
+	{wordSlots, "[move RANGES]", "show which group has which slots; move RANGES --to GROUP: give slots to another group while the daemons serve", slotsOptions(), "embedded masters are one group"},
 	{wordQuarantine, "MASTER", "end the incarnation of a master whose files were replaced", nil, "embedded masters are new at every start"},
 	{wordLock, "[OPTION...] KEY -- COMMAND [ARGUMENT...]", "run COMMAND while the lock on KEY is held", optionsOf(lockFlags(&lockOptions{})), ""},
 	{wordTop, "", "show masters, rates, waits and the locks held longest, each second", optionsOf(topFlags(&topOptions{})), ""},
@@ -161,7 +159,7 @@ func parseHelp(after []string) (CommandLine, error) {
 	switch word := after[0]; {
 	case len(after) > 1:
 		return CommandLine{}, fmt.Errorf("help takes one command at most%w", usage{})
-	case word == wordLock || word == wordTop || word == wordHashPassword:
+	case word == wordLock || word == wordTop || word == wordSlots || word == wordHashPassword:
 		return CommandLine{Word: word, Args: []string{"--help"}}, nil
 	case slices.Contains(words(), word):
 		return CommandLine{Word: wordHelp}, nil

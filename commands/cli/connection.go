@@ -61,8 +61,10 @@ func optionsOf(flags *pflag.FlagSet) (all []flagRow) {
 }
 
 // helpOf is the part of --help about the options.
-func helpOf(flags *pflag.FlagSet) (rows string) {
-	for _, o := range optionsOf(flags) {
+func helpOf(flags *pflag.FlagSet) string { return helpRows(optionsOf(flags)) }
+
+func helpRows(options []flagRow) (rows string) {
+	for _, o := range options {
 		rows += fmt.Sprintf("      %-18s%s\n", "--"+o.Name+" "+o.Argument, o.Help)
 	}
 	return rows

@@ -12,6 +12,25 @@ import (
 	"github.com/spf13/pflag"
 )
 
+const slotsUsage = `redlockd slots [OPTION…]: shows which group of masters has which slots, and the operations a second
+redlockd slots move RANGES --to GROUP [OPTION…]: gives slots to another group while the daemons serve
+
+`
+
+const slotsNotes = `
+RANGES are such as 0-1000 or 0-99,200. The groups are those of the file of the daemons: --config FILE.
+Nothing is granted in slots that move for the longest lease. The same command goes on where one ended.
+It takes the options of the daemon, too. LOCK_USER and LOCK_PASSWORD authenticate to the daemons that
+--connect lists, LOCK_CONNECT is --connect.
+`
+
+// slotsOptions are those of the subcommand alone.
+func slotsOptions() []flagRow {
+	return append([]flagRow{{"to", "GROUP", "the group that is to have the slots"}}, optionsOf(slotsFlags(&connection{}))...)
+}
+
+func slotsHelp() string { return slotsUsage + helpRows(slotsOptions()) + slotsNotes }
+
 // SlotRate is how many operations a second a range of slots of a group has.
 type SlotRate struct {
 	Range, Group string // 0-1000, g1

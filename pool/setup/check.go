@@ -198,7 +198,7 @@ func (g *group) compareSettings(all []*finding, out io.Writer) {
 				f.checkSeal(s.identity, g.options.Fingerprint(db, "", f.master.Name), g.options.Age(), f.info.Est.At(g.options.Clock.Now()))
 			}
 		}
-		if f.seal == "" && len(f.stands) > 0 {
+		if f.seal == "" && len(f.stands) == g.options.Databases {
 			f.seal = newSeal
 		}
 	}

@@ -114,7 +114,7 @@ func (s *side) look(ctx context.Context) error {
 	s.readSome()
 	newest := s.change.newest()
 	if newest.Now == nil {
-		return fmt.Errorf("slots: %d of %d masters of group %s answer, and none has a configuration of it; nothing was changed. A new group begins with slots = \"none\" and redlockd bootstrap",
+		return fmt.Errorf("slots: %d of %d masters of group %s answer, and none has a configuration of it: bring them back, and run the same command again; a new group begins with slots = \"none\" and redlockd bootstrap",
 			len(s.all), len(s.group.options.Masters), s.name())
 	}
 	s.connect(ctx, newest.Now.Masters)
@@ -351,7 +351,7 @@ func (m *slotMove) cut(ctx context.Context, source *side) error {
 	source.next(source.owned.Minus(m.ranges), m.nextVersion())
 	source.change.next.Leaving, source.change.next.To = m.ranges.String(), m.target.name()
 	fmt.Fprintf(m.out, "slots %s leave group %s for group %s: nothing is granted in them for the longest lease, %s\n",
-		m.ranges, source.name(), m.target.name(), humanDuration(source.group.options.Age()))
+		m.ranges, source.name(), m.target.name(), humanDuration(source.lease()))
 	if err := source.allowed(); err != nil {
 		return err
 	}
@@ -371,12 +371,9 @@ func (m *slotMove) mayCut(source *side) error {
 			return m.unfinished(s)
 		case !s.newest.InForce:
 			return s.unfinishedChange()
-		case !s.group.options.Configuration(0).SameSettings(s.newest.Now):
-			return fmt.Errorf("slots: the settings of group %s are not those on its masters: %s here, %s there; nothing was changed. Give this command the settings of the daemons",
-				s.name(), s.group.options.Configuration(s.newest.Now.Epoch), s.newest.Now)
 		}
 		s.next(s.owned, s.newest.Now.MapVersion)
-		if err := errors.Join(distinct(s.all, s.what), checkClocks(s.all, s.what), s.allowed()); err != nil {
+		if err := errors.Join(s.sameSettings(), distinct(s.all, s.what), checkClocks(s.all, s.what), s.allowed()); err != nil {
 			return err
 		}
 	}
@@ -402,6 +399,9 @@ func (m *slotMove) fencesMeet(source *side) error {
 
 // takeOver waits until the slots are free, and gives them to the target.
 func (m *slotMove) takeOver(ctx context.Context, source *side) error {
+	if err := errors.Join(source.sameSettings(), m.target.sameSettings()); err != nil {
+		return err
+	}
 	if err := m.freeze(ctx, source); err != nil {
 		return err
 	}
@@ -441,9 +441,23 @@ func (m *slotMove) takeOver(ctx context.Context, source *side) error {
 	return nil
 }
 
+// lease is how long the leases of before a change may last: those of the configuration, whatever the
+// file of this command has, and also where masters that forgot vote at once.
+func (s *side) lease() time.Duration {
+	o := pool.Options{MaxTTL: s.newest.Now.MaxTTL}
+	return o.Age()
+}
+
+// sameSettings is nil if the masters carry the settings of this command.
+func (s *side) sameSettings() error {
+	if here := s.group.options.Configuration(s.newest.Now.Epoch); !here.SameSettings(s.newest.Now) {
+		return fmt.Errorf("slots: the settings of group %s are not those on its masters: %s here, %s there; nothing was changed. Give this command the settings of the daemons", s.name(), here, s.newest.Now)
+	}
+	return nil
+}
+
 // freeze waits until the cut has been in force for the longest lease.
 func (m *slotMove) freeze(ctx context.Context, source *side) error {
-	age := source.group.options.Age()
 	for {
 		if err := source.look(ctx); err != nil {
 			return err
@@ -456,6 +470,7 @@ func (m *slotMove) freeze(ctx context.Context, source *side) error {
 		if err != nil {
 			return err
 		}
+		age := source.lease()
 		if since >= age {
 			return nil
 		}
@@ -469,7 +484,7 @@ func (m *slotMove) freeze(ctx context.Context, source *side) error {
 // inForceSince is for how long a quorum has carried the configuration, each by its own clock.
 func (s *side) inForceSince() (since time.Duration, err error) {
 	mark, quorum := s.newest.Now.Mark(), pool.Quorum(len(s.newest.Now.Masters))
-	since = s.group.options.Age()
+	since = s.lease()
 	for db := range s.group.options.Databases {
 		var ages []time.Duration
 		for _, one := range s.all {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,17 +21,42 @@ import (
 	"redlockd/redlock/slots"
 )
 
-// quick are tasks for which no time passes.
-type quick struct{ pool.Tasks }
+// quick are tasks that do not wait: the configurations on the masters become older instead.
+type quick struct {
+	pool.Tasks
+	w *twoGroups
+}
 
-func (quick) Sleep(time.Duration) {}
+func (q quick) Sleep(d time.Duration) { q.w.older(d) }
 
-// twoGroups are g1 with all slots and g2 with none, of three masters each. Without the guard nothing
-// waits for leases.
+// twoGroups are g1 with all slots and g2 with none, of three masters each.
 type twoGroups struct {
 	t       *testing.T
 	servers [2][]*faulty.Server
 	options []pool.Options
+
+	mu   sync.Mutex
+	away []*faulty.Server // that do not answer
+}
+
+// older makes all configurations older, in both databases.
+func (w *twoGroups) older(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	const script = `for db = 0, 1 do
+  redis.call('SELECT', db)
+  local at, texts = string.match(redis.call('HGET', KEYS[1], ARGV[1]) or '', '^(%d+)(\n.*)$')
+  if at then redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', at - ARGV[2]) .. texts) end
+end`
+	for i, servers := range w.servers {
+		for _, s := range servers {
+			if !slices.Contains(w.away, s) {
+				if _, err := s.Do("EVAL", script, 1, admission.ConfigurationKey, w.options[i].Group, d.Microseconds()); err != nil {
+					w.t.Error(err)
+				}
+			}
+		}
+	}
 }
 
 func newTwoGroups(t *testing.T) *twoGroups {
@@ -39,7 +65,7 @@ func newTwoGroups(t *testing.T) *twoGroups {
 	for i := range w.servers {
 		w.servers[i] = faulty.StartGroup(t, 3)
 		o := optionsOf(w.servers[i]...)
-		o.Group, o.Slots, o.RestartGuardOff, o.Tasks = fmt.Sprint("g", i+1), [2]string{"", "none"}[i], true, quick{}
+		o.Group, o.Slots, o.RestartGuardOff, o.Tasks = fmt.Sprint("g", i+1), [2]string{"", "none"}[i], true, quick{w: w}
 		w.options = append(w.options, o)
 	}
 	w.bootstrap()
@@ -314,6 +340,7 @@ func TestMoveSlots_WithADeadMasterOfEachGroup(t *testing.T) {
 	old := identity(t, w.servers[1][1])
 	for i := range w.servers {
 		w.servers[i][1].Stop()
+		w.away = append(w.away, w.servers[i][1])
 	}
 	dial := wire.DialRueidis(200 * time.Millisecond)
 	if out, err := w.move(ranges, "g2", dial); err != nil {
@@ -376,6 +403,92 @@ func TestMoveSlots_ASecondRunCompletesWhatTheFirstBegan(t *testing.T) {
 		if t.Failed() {
 			t.Fatalf("after %d exchanges", n)
 		}
+	}
+}
+
+// Two operators move the same slots, or slots that overlap: each slot ends in one group, and what one
+// does not finish, its command names.
+func TestMoveSlots_TwoOperatorsAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newTwoGroups(t)
+	for round, ranges := range [][2]string{{"0-10", "0-10"}, {"20-30", "25-40"}} {
+		w.bootstrap()
+		w.seed(0, "{a}:n", 100)
+		errs := make(chan error, 2)
+		for _, one := range ranges {
+			rs := parsed(t, one)
+			go func() { errs <- MoveSlots(t.Context(), w.options, rs, "g2", io.Discard) }()
+		}
+		var failed []error
+		for range ranges {
+			select {
+			case err := <-errs:
+				if err != nil {
+					failed = append(failed, err)
+				}
+			case <-time.After(time.Minute):
+				t.Fatal("an operator's command does not end")
+			}
+		}
+		t.Logf("round %d: %v", round, failed)
+		for _, one := range ranges { // both again, one after the other
+			if _, err := w.move(one, "g2"); err != nil && !strings.Contains(err.Error(), "are not in one group") {
+				for _, other := range ranges {
+					_, _ = w.move(other, "g2")
+				}
+				if out, err := w.move(one, "g2"); err != nil && !strings.Contains(err.Error(), "are not in one group") {
+					t.Errorf("round %d: %s: %v\n%s", round, one, err, out)
+				}
+			}
+		}
+		g1, leaving, _ := w.has(0)
+		g2, _, _ := w.has(1)
+		one, two := parsedOwned(t, g1), parsedOwned(t, g2)
+		if len(one.And(two)) > 0 || one.Plus(two).Len() != slots.Count || !two.Contains(parsed(t, ranges[0])) && !two.Contains(parsed(t, ranges[1])) {
+			t.Errorf("round %d: g1 has %s, leaving %s, and g2 %s", round, g1, leaving, g2)
+		}
+	}
+}
+
+func parsedOwned(t *testing.T, text string) slots.Ranges {
+	t.Helper()
+	if text == "all" {
+		return slots.All()
+	}
+	return parsed(t, text)
+}
+
+// A third group that is out of reach stops a move that has not begun, and no other.
+func TestMoveSlots_BesideAGroupThatIsOutOfReach(t *testing.T) {
+	t.Parallel()
+	w := newTwoGroups(t)
+	third := faulty.StartGroup(t, 3)
+	o := optionsOf(third...)
+	o.Group, o.Slots, o.RestartGuardOff, o.Tasks = "g3", "none", true, quick{w: w}
+	if err := Bootstrap(t.Context(), o, BootstrapTerms{}, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	w.cutOnly("0-10")
+	w.options = append(w.options, o)
+	out, err := strings.Builder{}, ShowSlots(t.Context(), w.options, nil, io.Discard)
+	if err != nil {
+		t.Error(err)
+	}
+	_ = ShowSlots(t.Context(), w.options, map[string]float64{RangeOf("11-16383", "g1"): 12.4}, &out)
+	shown := strings.Join(strings.Fields(out.String()), " ")
+	for _, want := range []string{"0-10 11 g1 1 frozen for g2, and free: redlockd slots move 0-10 --to g2 -", "11-16383 16373 g1 1 owned 12", "- 0 g3 0 has no slots -"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("the table lacks %q:\n%s", want, out.String())
+		}
+	}
+	for _, s := range third {
+		s.Kill()
+	}
+	w.moved("0-10", "g2")
+	w.refusedSilent("20-30", "g2", "The slots of all groups must be known when a move begins")
+	w.refusedSilent("20-30", "g3", "0 of 3 masters of group g3 answer")
+	if err := ShowSlots(t.Context(), w.options, nil, io.Discard); err == nil || !strings.Contains(err.Error(), "group g3") {
+		t.Error(err)
 	}
 }
 

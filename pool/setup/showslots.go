@@ -90,7 +90,7 @@ func (m *slotMove) frozenState(s *side) string {
 	if len(s.leaving) == 0 {
 		return ""
 	}
-	to, age := s.newest.Now.To, s.group.options.Age()
+	to, age := s.newest.Now.To, s.lease()
 	since, err := s.inForceSince()
 	switch {
 	case err != nil || !s.newest.InForce:

@@ -16,7 +16,7 @@ var calls = []string{
 	"help", "help check", "help lock", "help top", "hash-password --help",
 	"serve", "redis://user:secret@host", "help me", "version now", "--nonsense", "--max-ttl", "-x", "word --embedded 3",
 	"bootstrap", "bootstrap --fence-above", "bootstrap --fence-above=0", "bootstrap --aged", "bootstrap --aged a --force --masters a,b,c", "bootstrap --fence-above 9000000000000000000 --masters a,b,c",
-	"check", "reconfigure", "reconfigure --force", "masters", "masters add", "masters add d=e:x", "masters remove c", "masters add d=e:1 --embedded 3", "quarantine", "quarantine a", "quarantine a --embedded 3", "completion", "completion csh", "man now", "hash-password nonsense", "hash-password --sha256",
+	"check", "reconfigure", "reconfigure --force", "masters", "masters add", "masters add d=e:x", "masters remove c", "masters add d=e:1 --embedded 3", "slots", "slots move", "slots move 0-10 --to", "slots --help", "quarantine", "quarantine a", "quarantine a --embedded 3", "completion", "completion csh", "man now", "hash-password nonsense", "hash-password --sha256",
 	"lock", "lock key", "lock key --", "lock --ttl 1 key -- true", "lock --ttl 30 key -- true", "lock --wait x key -- true", "lock --db x key -- true",
 	"lock --on-lost maybe key -- true", "lock --grace 1h key -- true", "lock --connect ? key -- true", "lock --ca testdata/none key -- true", "lock --nonsense key -- true",
 	"top", "top now", "top --connect=", "top --db -1", "top --ca testdata/none", "top --nonsense", "top --once --connect ?",

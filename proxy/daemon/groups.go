@@ -3,6 +3,7 @@ package daemon
 // The groups of masters behind the daemon: usually one, whose Locker then serves alone.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -184,7 +185,7 @@ func onMasters(stderr io.Writer, do func(context.Context, pool.Options, cli.Comm
 		var errs []error
 		for _, o := range options {
 			if len(config.Groups) > 1 {
-				fmt.Fprintf(out, "group %s, slots %s\n", o.Group, o.Slots)
+				fmt.Fprintf(out, "group %s, slots %s\n", o.Group, cmp.Or(o.Slots, "all"))
 			}
 			errs = append(errs, inGroup(o, do(ctx, o, command, out)))
 		}
@@ -229,7 +230,7 @@ func slotsJob(ctx context.Context, config configs.Config, c cli.CommandLine, std
 		return &configs.FieldError{Field: "slots move", Problem: err.Error(), Advice: "give ranges, such as redlockd slots move 0-1000 --to g2"}
 	}
 	if len(config.Groups) > 0 && !slices.Contains(names, c.To) {
-		return &configs.FieldError{Field: "to", Value: c.To, Problem: "is none of the groups of the file", Advice: "name one of " + strings.Join(names, ", ")}
+		return &configs.FieldError{Field: "--to", Value: c.To, Problem: "is none of the groups of the file", Advice: "name one of " + strings.Join(names, ", ")}
 	}
 	return setup.MoveSlots(ctx, options, ranges, c.To, out)
 }

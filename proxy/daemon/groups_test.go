@@ -29,11 +29,14 @@ func twoGroups(t *testing.T) [2][]*faulty.Server {
 }
 
 // mapFile is the path of a configuration with these groups, the first of which has the slots up to
-// a last one.
+// a last one; with 16383 the second one has none.
 func mapFile(t *testing.T, groups [2][]*faulty.Server, last int) string {
 	t.Helper()
 	text := "databases = 2\nmax-ttl = \"5s\"\nmax-keep = \"5s\"\n"
 	for i, ranges := range []string{fmt.Sprintf("0-%d", last), fmt.Sprintf("%d-16383", last+1)} {
+		if ranges == "16384-16383" {
+			ranges = "none"
+		}
 		var masters []string
 		for n, s := range groups[i] {
 			masters = append(masters, fmt.Sprintf("%q", fmt.Sprintf("g%d-%s=%s", i+1, masterName(n), s.Addr())))

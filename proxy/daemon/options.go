@@ -80,6 +80,7 @@ func announce(config configs.Config, logger *slog.Logger, f *fleet) *homes.Homes
 	}
 	nodes := homes.New(config.ClusterAnnounce, f.slots.Groups(), logger, f.pools...)
 	f.slots.OnChange(func() { nodes.SetGroups(f.slots.Groups()) })
+	nodes.SetGroups(f.slots.Groups()) // they may have moved before that
 	return nodes
 }
 

@@ -206,8 +206,9 @@ var (
 
 // shell knows what may be typed in a shell.
 type shell struct {
-	targets, options        []string
-	lockOptions, topOptions []string // of the subcommands with options of their own
+	targets, options []string
+
+	lockOptions, topOptions, slotsOptions []string // of the subcommands with options of their own
 }
 
 func newShell(t *testing.T) shell {
@@ -220,7 +221,7 @@ func newShell(t *testing.T) shell {
 	for _, match := range makeTarget.FindAllStringSubmatch(string(makefile), -1) {
 		s.targets = append(s.targets, match[1])
 	}
-	for word, options := range map[string]*[]string{"lock": &s.lockOptions, "top": &s.topOptions} {
+	for word, options := range map[string]*[]string{"lock": &s.lockOptions, "top": &s.topOptions, "slots": &s.slotsOptions} {
 		var help strings.Builder
 		app := cli.App{Out: &help}
 		if err := app.Run(t.Context(), []string{word, "--help"}); err != nil {
@@ -229,6 +230,7 @@ func newShell(t *testing.T) shell {
 		*options = shownOption.FindAllString(help.String(), -1)
 	}
 	s.options = append(shownOption.FindAllString(configs.Help(), -1), "--sha256") // of hash-password
+	s.slotsOptions = append(s.slotsOptions, s.options...)
 	return s
 }
 
@@ -275,6 +277,8 @@ func (s shell) wrongArguments(words []string) (wrong []string) {
 			options = s.lockOptions
 		case "top":
 			options = s.topOptions
+		case "slots":
+			options = s.slotsOptions
 		}
 	}
 	for _, word := range words {

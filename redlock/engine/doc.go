@@ -3,7 +3,7 @@
 //
 // Files in reading order:
 //   - engine.go, names.go, errors.go, counters.go: what every operation needs;
-//   - ballot.go, missing.go: one question to all masters, counted;
+//   - ballot.go, missing.go, ownership.go: one question to all masters, counted, while the group has its keys;
 //   - message.go, answers.go: commands whose answers are not counted as votes;
 //   - reply.go: what the answers of the masters' scripts mean;
 //   - trace.go: reports of each master's vote.

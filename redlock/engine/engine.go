@@ -22,7 +22,7 @@ type Engine struct {
 	KeyPrefix     string // stands before every key on the masters
 	MaxOperations int    // in flight at once
 	Scripts       *scripts.Set
-	Ownership     Ownership // nil: the group has all keys
+	Ownership     Ownership // nil: the group has all keys; see ownership.go
 	Counts        Counts
 
 	inFlight atomic.Int64

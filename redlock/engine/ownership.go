@@ -29,6 +29,7 @@ type Moving struct {
 	From, To string // groups; To is "" if it is not known
 	Rest     time.Duration
 	Moved    bool // it is there by now
+	Unknown  bool // this daemon does not know the other group
 }
 
 func (e *Moving) Error() string {
@@ -36,8 +37,11 @@ func (e *Moving) Error() string {
 		return fmt.Sprintf("the slots %s have moved from group %s to %s meanwhile; nothing was done, try again", e.Slots, e.From, e.To)
 	}
 	to := e.To
-	if to == "" {
+	switch {
+	case to == "":
 		to = "another group"
+	case e.Unknown:
+		to += ", for which the file of this daemon has no [[group]] table"
 	}
 	return fmt.Sprintf("the slots %s move from group %s to %s; nothing was done, try again in %d ms", e.Slots, e.From, to, e.Rest.Milliseconds())
 }

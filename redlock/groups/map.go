@@ -47,6 +47,7 @@ type knowledge struct {
 type table struct {
 	version  uint32
 	slots    [slots.Count]place
+	frozen   bool    // some of them are
 	versions []int64 // of the map in each group's configuration
 	moves    []move
 }
@@ -174,6 +175,7 @@ func (m *Map) nextLocked(changed int, gap bool) *table {
 			is.since = was.since
 		}
 		next.slots[slot] = is
+		next.frozen = next.frozen || is.frozen
 	}
 	return next
 }
@@ -190,7 +192,7 @@ func (m *Map) of(key redlock.Key) int {
 // frozen is the error if one of the keys is on its way to another group.
 func (m *Map) frozen(key redlock.Key, more ...redlock.Key) error {
 	t := m.now.Load()
-	if len(t.moves) == 0 && t.version == 1 {
+	if !t.frozen {
 		return nil
 	}
 	for i := -1; i < len(more); i++ {
@@ -217,7 +219,7 @@ func (m *Map) moving(t *table, slot, group int) *redlock.Moving {
 	}
 	if i := t.moveOf(slot); i >= 0 {
 		one := &t.moves[i]
-		e.Slots, e.To = one.slots.String(), one.to
+		e.Slots, e.To, e.Unknown = one.slots.String(), one.to, !slices.Contains(m.names, one.to)
 		if rest := one.until - m.clock.Now(); rest > 0 {
 			e.Rest = rest
 		}

@@ -129,6 +129,19 @@ func TestMap_KnowsSinceWhenAGroupHasASlotWithoutABreak(t *testing.T) {
 	since(g2, moves, 3)
 }
 
+func TestMap_NamesAGroupThatTheFileLacks(t *testing.T) {
+	t.Parallel()
+	m := newMap(t, "0-16383", "none", "none")
+	m.follow(0, configuration(2, 1, "none", "0-16383", "g9"))
+	if err := m.frozen("key"); err == nil || !strings.Contains(err.Error(), "from group g1 to g9, for which the file of this daemon has no [[group]] table; nothing was done, try again in ") {
+		t.Errorf("%v", err)
+	}
+	m.follow(0, configuration(3, 2, "", "", "")) // it has taken them back
+	if err := m.frozen("key"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestMap_ShowsWhatWasRequestedAndHowLongAFreezeLasts(t *testing.T) {
 	t.Parallel()
 	m := newMap(t, "0-8191", "8192-16383", "none")

@@ -72,8 +72,8 @@ func TestHomes_FollowSlotsThatMove(t *testing.T) {
 	h, _ := alone(t)
 	h.receive("1 " + other)
 	h.wants(t, own, other)
-	moved := []slots.Range{{First: 0, Last: 99}, {First: 100, Last: 16383}}
-	h.SetRanges([]slots.Range{moved[1], moved[0]})
+	moved := []slots.Ranges{{{First: 0, Last: 99}}, {{First: 100, Last: 16383}}}
+	h.SetGroups([]slots.Ranges{moved[1], moved[0]})
 	if d := h.Division(); !slices.Equal(d.Homes, slots.Homes(moved, []string{own, other})) {
 		t.Errorf("division %v", d.Homes)
 	}
@@ -81,7 +81,7 @@ func TestHomes_FollowSlotsThatMove(t *testing.T) {
 	if d := h.Division(); !slices.Equal(d.Homes, slots.Homes(moved, []string{own, other, third})) {
 		t.Errorf("division %v with a third daemon", d.Homes)
 	}
-	(*Homes)(nil).SetRanges(moved)
+	(*Homes)(nil).SetGroups(moved)
 }
 
 func TestHomes_AMessageThatIsNoneChangesNothing(t *testing.T) {

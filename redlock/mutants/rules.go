@@ -147,7 +147,7 @@ func brokenGroups() []Mutant {
 			Change{"pool/setup/carry.lua", "  if n == 1 then\n", "  if n == 1 and false then\n"}),
 		patched("slots-stale-counters", "a counter that a group had when it had the slots before wins over the one that comes back",
 			Change{"pool/setup/carry.lua", "  redis.call('DEL', KEYS[i])\n", "  if redis.call('TYPE', KEYS[i]).ok ~= 'string' then redis.call('DEL', KEYS[i]) end\n"},
-			Change{"pool/setup/carry.lua", "    redis.call('SET', KEYS[i], ARGV[at + 1] .. '@' .. lineage)\n", "    redis.call('SETNX', KEYS[i], ARGV[at + 1] .. '@' .. lineage)\n"}),
+			Change{"pool/setup/carry.lua", "    redis.call('SET', KEYS[i], ARGV[at + 1] .. '@' .. lineage)\n", "    redis.call('SET', KEYS[i], ARGV[at + 1] .. '@' .. lineage, 'NX')\n"}),
 		patched("joint-fence", "a lock of keys of several groups has the highest fence of its parts, whatever the registers of the other groups are",
 			Change{"redlock/lease/joint.go", "p.Grant.Fence < j.fence {", "p.Grant.Fence < j.fence && !pool.Broken(\"joint-fence\") {"}).in("groups-3"),
 		patched("slots-no-end-check", "what was begun before slots left the group is granted after that",
