@@ -44,6 +44,7 @@ func aims() []aim {
 		{what: "ids with appendfsync always, 64 callers: throughput × two phases", scenario: ids("engine in process", media[1]), name: pairsPerSecond, peer: ids(naive, media[1]), atLeast: true, bound: 60},
 		{what: "two daemons, 64 callers each: throughput × one with 128", scenario: twoDaemonsName, name: pairsPerSecond, peer: multiplexedName(2 * callersOfEach), atLeast: true, bound: 0.85},
 		{what: "two daemons, one connection to each, 64 callers each: throughput × one with 128", scenario: twoTunedName, name: pairsPerSecond, peer: tunedName(2 * callersOfEach), atLeast: true, bound: 0.85},
+		{what: "4 groups, 64 callers with keys at home: processor time of daemon and masters × one group", scenario: groupsName(4, true), name: serviceCPU, peer: oneGroupName, bound: 1.1},
 		{what: "64 clients, one contended key: hand-overs × redsync", scenario: handoverName, name: handoversPerSecond, peer: handoverPeer, atLeast: true, bound: 10},
 		{what: "64 clients, one contended key: p99 of the wait × redsync", scenario: handoverName, name: acquireP99, peer: handoverPeer, bound: 1},
 		{what: "beside 10 000 HOLD leases, 64 callers: throughput × without", scenario: holdName, name: pairsPerSecond, peer: multiplexedName(64), atLeast: true, bound: 0.9},

@@ -64,7 +64,9 @@ func (d *daemon) listening() bool {
 }
 
 // ready waits until the daemon grants a lock, and releases it: then a quorum votes.
-func (d *daemon) ready(ctx context.Context) error {
+func (d *daemon) ready(ctx context.Context) error { return d.grants(ctx, "bench:ready") }
+
+func (d *daemon) grants(ctx context.Context, key string) error {
 	c, err := dialRESP(ctx, d.address)
 	if err != nil {
 		return err
@@ -72,7 +74,7 @@ func (d *daemon) ready(ctx context.Context) error {
 	defer c.close()
 	var last resp.Value
 	err = d.process.waitFor("the first lock", func() bool {
-		last, err = c.do("DLOCK", "bench:ready", "1000")
+		last, err = c.do("DLOCK", key, "1000")
 		return err == nil && last.Kind == '*' || ctx.Err() != nil
 	})
 	if err != nil {
@@ -81,6 +83,6 @@ func (d *daemon) ready(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	_, err = c.do("DUNLOCK", "bench:ready", last.Items[0].Text)
+	_, err = c.do("DUNLOCK", key, last.Items[0].Text)
 	return err
 }

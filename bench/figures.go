@@ -27,7 +27,8 @@ const (
 	clientCPU   figure = "client µs per pair" // user and system time
 	daemonCPU   figure = "daemon µs per pair"
 	mastersCPU  figure = "masters µs per pair" // of all masters together
-	allCPU      figure = "all µs per pair"     // of client, daemon and masters
+	serviceCPU  figure = "daemon and masters µs per pair"
+	allCPU      figure = "all µs per pair" // of client, daemon and masters
 	// boundShare is what the throughput is of that of a daemon which costs nothing, with the same
 	// client and the same masters, on a machine whose cores are busy: the part of client and
 	// masters in the processor time.

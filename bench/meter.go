@@ -79,6 +79,7 @@ func (m *meter) perPair(pairs int64) figures {
 		}
 	}
 	if daemon, ok := f[daemonCPU]; ok && f[allCPU] > 0 {
+		f[serviceCPU] = daemon + f[mastersCPU]
 		f[boundShare] = 1 - daemon/f[allCPU]
 	}
 	return f

@@ -15,6 +15,7 @@ const (
 	pagePairs    = "pairs"
 	pageModes    = "modes"
 	pageSizes    = "sizes"
+	pageGroups   = "groups"
 	pageListing  = "listing"
 	pageHandover = "handover"
 	pageBeside   = "beside"
@@ -51,6 +52,12 @@ func tables() []table {
 			against(pairsPerSecond, "plain")},
 		{[]string{pageSizes}, "Three to nine masters",
 			"Ratios are to redsync on masters of the same number.", against(pairsPerSecond, "redsync")},
+		{[]string{pageGroups}, "Groups of masters",
+			"Groups of three masters, each with a daemon. One daemon has the load of a daemon beside one group; the figures are of it and " +
+				"of the masters that it uses. Ratios are to one group.",
+			[]column{value(pairsPerSecond), value(daemonCPU), value(mastersCPU), value(perRead),
+				versus("daemon × one group", daemonCPU), versus("masters × one group", mastersCPU),
+				versus("both × one group", serviceCPU), total(failures)}},
 		{[]string{pageListing}, "Beside a walk over 100 000 locks",
 			"One client iterates over all locks with DLOCKS again and again, in every second quarter of a second. Callers that " +
 				"pause leave the machine idle most of the time. Callers without a pause share its cores with the walk.",

@@ -41,6 +41,7 @@ func scenarios() []scenario {
 		connectionScenarios(),
 		secureScenarios(),
 		daemonsScenarios(),
+		groupScenarios(),
 		floorScenarios(),
 		redislockScenarios(),
 		trackingScenarios(),

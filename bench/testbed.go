@@ -7,21 +7,25 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
 
 // testbedOptions are the differences between testbeds.
 type testbedOptions struct {
-	masters int  // 0 = as many as the testbed that starts it
+	masters int  // of each group; 0 = as many as the testbed that starts it
+	groups  int  // groups of masters behind the daemon; 0 = one without a slot map
 	durable bool // every master writes to disk before it answers
 }
 
 // testbed is what scenarios share.
 type testbed struct {
 	dir        string
-	binary     string // of the daemon
-	masters    []*master
+	binary     string    // of the daemon
+	masters    []*master // of all groups
+	groups     int       // 0 = one without a slot map
+	toMasters  []string  // options of the daemons
 	daemon     *daemon
 	warnings   io.Writer // for failures that do not end the run
 	durableBed *testbed  // with as many durable masters; nil until a scenario needs it
@@ -69,14 +73,21 @@ func (tb *testbed) durable(ctx context.Context) (*testbed, error) {
 }
 
 func (tb *testbed) start(ctx context.Context, o testbedOptions) error {
-	for range o.masters {
+	tb.groups = o.groups
+	for range o.masters * max(o.groups, 1) {
 		m, err := startMaster(ctx, tb.dir, o.durable)
 		if err != nil {
 			return err
 		}
 		tb.masters = append(tb.masters, m)
 	}
+	tb.toMasters = []string{"--masters", strings.Join(tb.addresses(), ",")}
 	var err error
+	if tb.groups > 0 {
+		if tb.toMasters, err = tb.writeMap(tb.groups); err != nil {
+			return err
+		}
+	}
 	if tb.daemon, err = tb.startDaemon("redlockd"); err != nil {
 		return err
 	}
@@ -91,8 +102,8 @@ func (tb *testbed) startDaemon(name string, options ...string) (*daemon, error) 
 		return nil, err
 	}
 	log.Close()
-	return startDaemon(tb.binary, log.Name(), append([]string{
-		"--masters", strings.Join(tb.addresses(), ","), "--bootstrap", "--ids-durability", "off", "--log-level", "warn"}, options...)...)
+	return startDaemon(tb.binary, log.Name(), slices.Concat(tb.toMasters,
+		[]string{"--bootstrap", "--ids-durability", "off", "--log-level", "warn"}, options)...)
 }
 
 // close ends all processes of the testbed, the daemon first.

@@ -34,7 +34,7 @@ const (
 // about serves what the page needs once.
 func (s *Server) about(w http.ResponseWriter, _ *http.Request, visitor access.HTTPUser) {
 	writeJSON(w, map[string]any{
-		"version": s.options.Sources.Version, "user": visitor.Name(), "force": visitor.May(access.CategoryForce), "databases": s.databases(),
+		"version": s.options.Sources.Version, "user": visitor.Name(), "force": visitor.May(access.CategoryForce), "databases": s.databases(), "groups": s.groups(),
 	})
 }
 
@@ -49,32 +49,56 @@ func (s *Server) databases() []int {
 	return slices.Compact(in)
 }
 
-// database reads the parameter db, 0 without it, or writes an error.
-func (s *Server) database(w http.ResponseWriter, r *http.Request) (db int, ok bool) {
-	text := r.URL.Query().Get("db")
-	if db, err := strconv.Atoi(text); err != nil && text != "" {
-		writeText(w, http.StatusBadRequest, "db "+strconv.Quote(text)+" is not a number")
-	} else if !slices.Contains(s.databases(), db) {
-		writeText(w, http.StatusBadRequest, "db "+strconv.Itoa(db)+" is not in use by this daemon")
-	} else {
-		return db, true
+// groups returns the names of the groups of masters, "" for an only one.
+func (s *Server) groups() (names []string) {
+	for _, g := range s.options.Sources.Groups {
+		names = append(names, g.Name)
 	}
-	return 0, false
+	return names
+}
+
+// selection is what a page chose to show: a database, and one group of masters or all.
+type selection struct {
+	db    int
+	group int // its number; -1 = all
+	keys  func(redlock.Key) bool
+}
+
+// selected reads the parameters db, 0 without it, and group, all without it, or writes an error.
+// Its keys are those that the user may see.
+func (s *Server) selected(w http.ResponseWriter, r *http.Request, visitor access.HTTPUser) (chosen selection, ok bool) {
+	text, name := cmp.Or(r.URL.Query().Get("db"), "0"), r.URL.Query().Get("group")
+	db, err := strconv.Atoi(text)
+	chosen = selection{db, slices.Index(s.groups(), name), visitor.KeyFilter()}
+	switch {
+	case err != nil || !slices.Contains(s.databases(), db):
+		writeText(w, http.StatusBadRequest, "db "+strconv.Quote(text)+" is no database that this daemon uses")
+	case name == "":
+		chosen.group = -1
+		return chosen, true
+	case chosen.group < 0:
+		writeText(w, http.StatusBadRequest, "group "+strconv.Quote(name)+" is no group of this daemon")
+	default:
+		chosen.keys = func(key redlock.Key) bool { return s.options.Sources.GroupOf(key) == name && visitor.KeyFilter()(key) }
+		return chosen, true
+	}
+	return chosen, false
 }
 
 // state serves everything but the list of locks. The parameter since is the number of the
 // last event that the page has.
 func (s *Server) state(w http.ResponseWriter, r *http.Request, visitor access.HTTPUser) {
-	db, ok := s.database(w, r)
+	chosen, ok := s.selected(w, r, visitor)
 	if !ok {
 		return
 	}
+	db, keyFilter := chosen.db, chosen.keys
 	watch := s.watches.of(db)
 	if watch == nil {
 		writeText(w, http.StatusServiceUnavailable, "this daemon is stopping")
 		return
 	}
-	sources, keyFilter, now := &s.options.Sources, visitor.KeyFilter(), time.Now()
+	sources, now := &s.options.Sources, time.Now()
 	figures, locks := sources.Snapshot(), sources.Latencies.locks.all.load()
 	undecided := figures.Locks.NoQuorum + figures.Locks.Expired
 	reports := sources.Locks.Reports(db)
@@ -122,7 +146,7 @@ func (s *Server) run(r *http.Request, visitor access.HTTPUser, db int, words ...
 // command runs a command about a key, for a user with the category.
 func (s *Server) command(word string) userHandler {
 	return func(w http.ResponseWriter, r *http.Request, visitor access.HTTPUser) {
-		db, ok := s.database(w, r)
+		chosen, ok := s.selected(w, r, visitor)
 		if !ok {
 			return
 		}
@@ -131,7 +155,7 @@ func (s *Server) command(word string) userHandler {
 			writeText(w, http.StatusBadRequest, "a lock is named by db, a number, and id, its key in base64url: "+err.Error())
 			return
 		}
-		switch reply, ok := s.run(r, visitor, db, word, string(key)); {
+		switch reply, ok := s.run(r, visitor, chosen.db, word, string(key)); {
 		case !ok:
 		case reply.Kind == commands.KindError:
 			writeText(w, statusOf(reply.Text), reply.Text)

@@ -122,11 +122,7 @@ func (l *Latencies) measured(o *outcomeTimes, key redlock.Key, done redlock.Lock
 }
 
 func (l *Latencies) countsOf(key redlock.Key) *prefixCounts {
-	i := 0
-	for !strings.HasPrefix(string(key), l.byPrefix[i].prefix) {
-		i++
-	}
-	return &l.byPrefix[i]
+	return &l.byPrefix[slices.IndexFunc(l.byPrefix, func(c prefixCounts) bool { return strings.HasPrefix(string(key), c.prefix) })]
 }
 
 // latencyCounts counts durations in the buckets of pool.Histogram, since the histogram of

@@ -6,6 +6,7 @@ package admin
 import (
 	"cmp"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,7 +21,7 @@ const restFactor, maxRest = 20, 200 * time.Millisecond
 
 // locks serves a step: its locks, and the cursor of the next one, "0" after the last.
 func (s *Server) locks(w http.ResponseWriter, r *http.Request, visitor access.HTTPUser) {
-	db, ok := s.database(w, r)
+	chosen, ok := s.selected(w, r, visitor)
 	if !ok {
 		return
 	}
@@ -36,14 +37,18 @@ func (s *Server) locks(w http.ResponseWriter, r *http.Request, visitor access.HT
 	query, rows := r.URL.Query(), []map[string]any{}
 	cursor, count := cmp.Or(query.Get("cursor"), "0"), cmp.Or(query.Get("count"), "50")
 	pattern, plain := searchPattern(query.Get("match"))
-	reply, ok := s.run(r, visitor, db, "DLOCKS", cursor, "MATCH", pattern, "COUNT", count)
+	from := cursor
+	if cursor == "0" {
+		from = strconv.FormatUint(uint64(max(chosen.group, 0))<<redlock.CursorBits, 10)
+	}
+	reply, ok := s.run(r, visitor, chosen.db, "DLOCKS", from, "MATCH", pattern, "COUNT", count)
 	if !ok || reply.Kind == commands.KindError {
 		writeText(w, statusOf(reply.Text), reply.Text)
 		return
 	}
 	var keys []redlock.Key
 	whole := redlock.Key(plain)
-	if plain != "" && len(plain) <= maxKey && !strings.HasPrefix(plain, "redlockd:") && cursor == "0" && visitor.KeyFilter()(whole) {
+	if plain != "" && len(plain) <= maxKey && !strings.HasPrefix(plain, "redlockd:") && cursor == "0" && chosen.keys(whole) {
 		keys = append(keys, whole) // a lock with this name is found at once
 	}
 	for i, found := 0, reply.Items[1].Items; i < len(found); i += 4 { // key, mode, holders, ttl
@@ -51,12 +56,16 @@ func (s *Server) locks(w http.ResponseWriter, r *http.Request, visitor access.HT
 			keys = append(keys, redlock.Key(found[i].Text))
 		}
 	}
-	for i, view := range s.readLocks(r, db, keys) {
+	for i, view := range s.readLocks(r, chosen.db, keys) {
 		if row := lockRow(keys[i], &view); row != nil {
 			rows = append(rows, row)
 		}
 	}
-	writeJSON(w, map[string]any{"rows": rows, "next": reply.Items[0].Text})
+	next := reply.Items[0].Text
+	if n, _ := strconv.ParseUint(next, 10, 64); chosen.group >= 0 && n>>redlock.CursorBits != uint64(chosen.group) {
+		next = "0" // DLOCKS goes on with the next group
+	}
+	writeJSON(w, map[string]any{"rows": rows, "next": next})
 }
 
 // maxSearched is how many bytes of a searched text stand in the pattern: DLOCKS takes 63

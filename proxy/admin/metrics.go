@@ -51,6 +51,7 @@ type Sources struct {
 	Version   string
 	Locks     Locks
 	Groups    []Group
+	GroupOf   func(redlock.Key) string // its name; not called with one group
 	Snapshot  func() commands.Snapshot
 	Latencies *Latencies
 	Dropin    func() []dropin.Stat
@@ -100,6 +101,8 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
+var boolValue = map[bool]float64{true: 1}
+
 // states are all states of a master.
 var states = []string{"voting", "quarantined", "suspect", "failing", "dialing", "down", "refused", "draining", "drained"}
 
@@ -128,10 +131,10 @@ func (p scrape) master(m *redlock.MasterReport, where []string) {
 	which := append([]string{"master", m.Name}, where...)
 	with := func(more ...string) []string { return append(slices.Clip(which), more...) }
 	for _, state := range states {
-		p.gauge("redlockd_master_state", "1 for the present state of a master.", boolValue(m.State == state), with("state", state)...)
+		p.gauge("redlockd_master_state", "1 for the present state of a master.", boolValue[m.State == state], with("state", state)...)
 	}
 	p.gauge("redlockd_master_state_seconds", "Time since a master's connection was opened or closed.", m.Since.Seconds(), which...)
-	p.gauge("redlockd_master_durable", "1 if a master has its acknowledged writes on disk.", boolValue(m.Durable), which...)
+	p.gauge("redlockd_master_durable", "1 if a master has its acknowledged writes on disk.", boolValue[m.Durable], which...)
 	p.gauge("redlockd_master_queued_operations", "Operations that wait for a master's next flush.", float64(m.Queued), which...)
 	p.gauge("redlockd_master_in_flight_operations", "Operations sent to a master and not answered.", float64(m.InFlight), which...)
 	p.gauge("redlockd_master_pending_releases", "Releases that a master has not acknowledged yet.", float64(m.PendingReleases), which...)
@@ -140,13 +143,6 @@ func (p scrape) master(m *redlock.MasterReport, where []string) {
 	p.count("redlockd_master_votes_total", "Answers of a master to operations that acquire a key.", m.Votes.Uncounted, with("vote", "uncounted")...)
 	// A bound for each doubling: finer ones would be most of the output.
 	p.histogram("redlockd_master_round_trip_seconds", "Round trips of flushes to a master, heartbeats included.", m.RTT.Counts[:], 0, 4, pool.Bound, m.RTT.Sum, which)
-}
-
-func boolValue(yes bool) float64 {
-	if yes {
-		return 1
-	}
-	return 0
 }
 
 // dropin exports which lock libraries use this daemon as one Redis.

@@ -27,7 +27,8 @@ const profileTimeout = 5 * time.Minute
 
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", s.healthz)
+	// Whether masters vote is no reason to restart this process.
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", s.readyz)
 	figures := promhttp.HandlerFor(NewFigures(s.options.Sources), promhttp.HandlerOpts{
 		MaxRequestsInFlight: maxScrapes, Timeout: requestTimeout, EnableOpenMetrics: true,
@@ -86,12 +87,6 @@ func (s *Server) cmdline(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = io.WriteString(w, strings.Join(s.options.Cmdline, "\x00")) // a client that has left needs no reply
-}
-
-// healthz: the process runs and answers. Whether masters vote is no reason to
-// restart it, so healthz does not check that.
-func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
-	writeText(w, http.StatusOK, "ok")
 }
 
 // readyz: a client that connects now can be granted a lock.

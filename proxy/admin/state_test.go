@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -347,4 +348,71 @@ type slowReader struct {
 func (r *slowReader) ListLocks(l redlock.Listing, done func(redlock.LockPage, error)) {
 	time.Sleep(r.took)
 	r.fakeReader.ListLocks(l, done)
+}
+
+// groupReader walks as a router does: the keys that begin with b belong to the second group.
+type groupReader struct{ *fakeReader }
+
+func (r groupReader) ListLocks(l redlock.Listing, done func(redlock.LockPage, error)) {
+	group := l.Cursor >> redlock.CursorBits
+	page := redlock.LockPage{Cursor: (1 - group) << redlock.CursorBits}
+	for _, key := range r.held {
+		if groupOf(key) == []string{"g1", "g2"}[group] && l.Wanted(key) {
+			page.Locks = append(page.Locks, redlock.ListedLock{Key: key, View: r.view(key, 0)})
+		}
+	}
+	done(page, nil)
+}
+
+func groupOf(key redlock.Key) string {
+	if strings.HasPrefix(string(key), "b") {
+		return "g2"
+	}
+	return "g1"
+}
+
+func TestPage_ShowsTheGroupThatWasChosen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reader := groupReader{lookingAt("a:1", "b:1", "b:2")}
+		reader.waiting = []redlock.Waiting{{Keys: []redlock.Key{"a:1"}}, {Keys: []redlock.Key{"b:1"}}}
+		o := withPage(apiOptions(t, reader), reader)
+		o.Sources.Groups, o.Sources.GroupOf = []Group{{"g1", fakeLanes{}}, {"g2", fakeLanes{}}}, groupOf
+		s := newServer(o)
+		readJSON[stateView](t, s, "/state", "operator:op") // begins to listen
+		for _, key := range []redlock.Key{"a:1", "b:1"} {
+			reader.heard(redlock.Event{Kind: redlock.EventReleased, Key: key})
+		}
+		for _, c := range []struct {
+			group, cursor, next string
+			keys                []string
+			waiting             int
+		}{
+			{"", "", "", []string{"a:1"}, 2},
+			{"g1", "", "0", []string{"a:1"}, 1},
+			{"g2", "", "0", []string{"b:1", "b:2"}, 1},
+			{"g2", "0", "0", []string{"b:1", "b:2"}, 1},
+		} {
+			list := readJSON[listView](t, s, "/locks?group="+c.group+"&cursor="+c.cursor, "operator:op")
+			if c.group == "" {
+				c.next = strconv.FormatUint(1<<redlock.CursorBits, 10)
+			}
+			if !slices.Equal(list.keys(), c.keys) || list.Next != c.next {
+				t.Errorf("group %q: %v, next %s, want %v, %s", c.group, list.keys(), list.Next, c.keys, c.next)
+			}
+			state := readJSON[stateView](t, s, "/state?group="+c.group, "operator:op")
+			if state.Waiting != c.waiting || len(state.Events) != c.waiting || c.waiting == 1 && groupOf(redlock.Key(state.Events[0].Key)) != c.group {
+				t.Errorf("group %q: state %+v", c.group, state)
+			}
+		}
+		if found := readJSON[listView](t, s, "/locks?group=g1&match=b:1", "operator:op"); len(found.Rows) > 0 {
+			t.Errorf("a lock of the other group: %+v", found)
+		}
+		for _, path := range []string{"/state?group=g3", "/locks?group=g3"} {
+			if w := askServer(s, "10.0.0.1:1", path, "operator:op"); w.Code != 400 || !strings.Contains(w.Body.String(), `"g3" is no group of this daemon`) {
+				t.Errorf("%s: %d %s", path, w.Code, w.Body)
+			}
+		}
+		time.Sleep(maxRest)
+		s.watches.end(nil)
+	})
 }

@@ -53,7 +53,7 @@ func (a *adminServer) listen(groups *fleet, users *access.Users, table *commands
 		return nil
 	}
 	sources := admin.Sources{
-		Version: cli.Version(), Locks: groups.engine, Groups: groups.groups, Snapshot: snapshot, Latencies: a.grants, Dropin: stats.List,
+		Version: cli.Version(), Locks: groups.engine, Groups: groups.groups, GroupOf: groups.slots.GroupOf, Snapshot: snapshot, Latencies: a.grants, Dropin: stats.List,
 		Warning: a.config.BootstrapWarning,
 	}
 	server, err := admin.New(admin.Options{

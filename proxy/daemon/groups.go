@@ -57,7 +57,7 @@ func newFleet(ctx context.Context, config configs.Config, logger *slog.Logger) (
 			f.close()
 		}
 	}()
-	options := make([]pool.Options, len(each))
+	options, clock := make([]pool.Options, len(each)), pool.SystemClock()
 	for i, one := range each {
 		log := logger
 		if len(each) > 1 {
@@ -66,6 +66,7 @@ func newFleet(ctx context.Context, config configs.Config, logger *slog.Logger) (
 		if options[i], err = poolOptions(one, log); err != nil {
 			return f, err
 		}
+		options[i].Clock = clock // a lock of several groups compares the times of all
 	}
 	if config.Bootstrap && options[0].Embedded == 0 {
 		if err := bootstrapIfBlank(ctx, options); err != nil {
@@ -81,7 +82,7 @@ func newFleet(ctx context.Context, config configs.Config, logger *slog.Logger) (
 	for _, g := range config.Groups {
 		owners = append(owners, slots.Owner{Name: g.Name, Slots: g.Slots})
 	}
-	if f.slots, err = groups.NewMap(owners, options[0].Age(), pool.SystemClock()); err != nil {
+	if f.slots, err = groups.NewMap(owners, options[0].Age(), clock); err != nil {
 		return f, err
 	}
 	var all []groups.Group

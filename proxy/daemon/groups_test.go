@@ -5,6 +5,7 @@ package daemon
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"testing"
 
 	"redlockd/commands/cli"
+	"redlockd/configs"
 	"redlockd/pool/faulty"
 	"redlockd/redlock/slots"
 )
@@ -117,8 +119,16 @@ func TestGroups_EachServesItsSlotsAndFailsAlone(t *testing.T) {
 		t.Errorf("DMEXTEND: %s", reply)
 	}
 	c.types(t, "DMUNLOCK "+token+" 2 "+one+" "+two, ":2")
-	if reply := c.ask(t, "DMLOCK 5000 2 %s %s HOLD", one, two); !strings.Contains(reply, "give them one hash tag, such as {order:7}:a") {
-		t.Errorf("DMLOCK HOLD: %s", reply)
+	holder := dial(t, o.port)
+	holder.granted(t, "DMLOCK 5000 2 %s %s HOLD", two, one)
+	c.types(t, "DLOCK "+one+" 5000", "$-1", "DLOCK "+two+" 5000", "$-1")
+	holder.Close()
+	for _, key := range []string{one, two} {
+		token, _ := c.granted(t, "DLOCK %s 5000 WAIT 60000", key)
+		c.types(t, "DUNLOCK "+key+" "+token, ":1")
+	}
+	if reply := c.ask(t, "DMLOCK 5000 2 %s %s SHARED", one, two); !strings.Contains(reply, "give them one hash tag, such as {order:7}:a") {
+		t.Errorf("DMLOCK SHARED: %s", reply)
 	}
 	c.types(t, "DMLOCK 5000 2 {x}"+one+" {x}"+two, "*3")
 	c.lines(t, 4)
@@ -303,6 +313,24 @@ func TestGroups_OneLosesItsQuorumUnderLoadAndTheOtherGoesOn(t *testing.T) {
 	grows("group 2 grants again", &loads[1].granted)
 	if n := loads[0].undecided.Load(); n > 0 {
 		t.Errorf("%d requests of group 1 were not decided", n)
+	}
+}
+
+// A lock of several groups has the shortest validity of its parts, which end by the clocks of their pools.
+func TestGroups_HaveOneClock(t *testing.T) {
+	path := mapFile(t, twoGroups(t), 8191)
+	bootstrapFile(t, path)
+	config, err := configs.Load([]string{"--config", path}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := newFleet(t.Context(), config, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.close()
+	if f.pools[0].Clock() != f.pools[1].Clock() {
+		t.Error("two groups have two clocks")
 	}
 }
 

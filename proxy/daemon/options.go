@@ -76,11 +76,11 @@ func announce(config configs.Config, logger *slog.Logger, f *fleet) *homes.Homes
 		return nil
 	}
 	if f.slots == nil {
-		return homes.New(config.ClusterAnnounce, slots.All(), logger, f.pools...)
+		return homes.New(config.ClusterAnnounce, []slots.Ranges{slots.All()}, logger, f.pools...)
 	}
-	nodes := homes.New(config.ClusterAnnounce, f.slots.Ranges(), logger, f.pools...)
-	f.slots.OnChange(func() { nodes.SetRanges(f.slots.Ranges()) })
-	nodes.SetRanges(f.slots.Ranges()) // they may have moved before that
+	nodes := homes.New(config.ClusterAnnounce, f.slots.Groups(), logger, f.pools...)
+	f.slots.OnChange(func() { nodes.SetGroups(f.slots.Groups()) })
+	nodes.SetGroups(f.slots.Groups()) // they may have moved before that
 	return nodes
 }
 

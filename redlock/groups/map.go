@@ -9,6 +9,7 @@ package groups
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -276,15 +277,19 @@ func (t *table) moveOf(slot int) int {
 	return -1
 }
 
-// Ranges are the ranges of slots of one group each, in order, for the homes of their keys.
-func (m *Map) Ranges() (ranges []slots.Range) {
-	t := m.now.Load()
+// GroupOf is the name of the group that has a key, or that its slot leaves.
+func (m *Map) GroupOf(key redlock.Key) string { return m.names[m.at(key).group] }
+
+// Groups are the slots of each group that has some, for the homes of their keys.
+func (m *Map) Groups() []slots.Ranges {
+	t, of := m.now.Load(), map[int]slots.Ranges{}
 	for slot, p := range t.slots {
-		if last := len(ranges) - 1; last >= 0 && p.group == t.slots[slot-1].group {
+		ranges := of[int(p.group)]
+		if last := len(ranges) - 1; last >= 0 && ranges[last].Last == slot-1 {
 			ranges[last].Last = slot
 		} else {
-			ranges = append(ranges, slots.Range{First: slot, Last: slot})
+			of[int(p.group)] = append(ranges, slots.Range{First: slot, Last: slot})
 		}
 	}
-	return ranges
+	return slices.Collect(maps.Values(of))
 }

@@ -15,8 +15,13 @@ import (
 	"redlockd/redlock"
 )
 
-// errOneGroup is for options whose promise is about all keys together.
-var errOneGroup = errors.New("SHARED, FAIR (also by --fair-keys) and HOLD need all keys in one group of masters, and these belong to several; nothing was done: give them one hash tag, such as {order:7}:a and {order:7}:b")
+// errOneGroup is for options whose promise is about all keys together: a queue of FAIR is in one group,
+// and so is what readers of a key know of one another's fences. errHeldToken: a hold that failed in its
+// second group would end the renewal of what the token held before.
+var (
+	errOneGroup  = errors.New("SHARED, LIMIT and FAIR (also by --fair-keys) need all keys in one group of masters, and these belong to several; nothing was done: give them one hash tag, such as {order:7}:a and {order:7}:b")
+	errHeldToken = errors.New("HOLD with a TOKEN needs all keys in one group of masters, and these belong to several; nothing was done: leave TOKEN out, or give them one hash tag, such as {order:7}:a and {order:7}:b")
+)
 
 // freePause is the pause before a request begins again although the keys that refused it are free:
 // a waiter of FAIR may be ahead, whose daemon does not take them for seconds.
@@ -31,6 +36,7 @@ type several struct {
 	end     time.Duration // of the wait; before now without one
 
 	granted []redlock.Part
+	held    *heldParts // of this attempt; nil without HOLD
 
 	waitInTurn
 	refused int // waitN when a part was refused last
@@ -52,8 +58,11 @@ func lockSeveral(r *Router, q redlock.LockRequest, done redlock.LockDone) (leave
 	case q.Script != nil:
 		done(redlock.Grant{}, ErrSeveral)
 		return func() {}
-	case q.Mode != redlock.Exclusive || q.Fair || q.Hold != nil:
+	case q.Mode != redlock.Exclusive || q.Fair:
 		done(redlock.Grant{}, errOneGroup)
+		return func() {}
+	case q.Hold != nil && q.Token != "":
+		done(redlock.Grant{}, errHeldToken)
 		return func() {}
 	}
 	if q.Token == "" {
@@ -73,10 +82,16 @@ func lockSeveral(r *Router, q redlock.LockRequest, done redlock.LockDone) (leave
 func (s *several) next() {
 	n := len(s.granted)
 	if n == len(s.parts) {
-		redlock.Join(&s.request, s.granted, s.done)
+		redlock.Join(&s.request, s.granted, s.joined)
 		return
 	}
 	part := s.parts[n]
+	if s.request.Hold != nil {
+		if n == 0 {
+			s.held = &heldParts{terms: s.request.Hold}
+		}
+		part.Hold = s.held.ofPart()
+	}
 	locker := s.router.groups[s.router.indexOf(part.Key)].Locker
 	decided := func(g redlock.Grant, err error) { s.onPart(locker, g, err) }
 	if part.Wait = s.timeLeft(); n == 0 && part.Wait > 0 {
@@ -85,6 +100,14 @@ func (s *several) next() {
 	}
 	part.Wait, part.Owner = 0, nil
 	locker.Lock(nil, part, decided)
+}
+
+// joined takes the outcome of the whole.
+func (s *several) joined(g redlock.Grant, err error) {
+	if err == nil && s.held != nil {
+		g = s.held.granted(g, s.granted)
+	}
+	s.done(g, err)
 }
 
 // timeLeft is how long the request may wait still.

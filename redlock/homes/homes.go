@@ -41,7 +41,7 @@ type Homes struct {
 	joined chan struct{} // closed when all other daemons have had the time to announce themselves
 
 	mu     sync.Mutex
-	ranges []slots.Range
+	groups []slots.Ranges // in the order of their first slots
 	timer  pool.Timer
 	echoed bool // an own announcement has come back
 	open   bool // joined is closed
@@ -50,10 +50,10 @@ type Homes struct {
 	now    slots.Division
 }
 
-// New announces this daemon by the masters of all pools. ranges are those of all groups, in any
+// New announces this daemon by the masters of all pools. groups are their slots, in any
 // order. own is the address at which clients reach this daemon.
-func New(own string, ranges []slots.Range, log *slog.Logger, pools ...*pool.Pool) *Homes {
-	h := &Homes{own: own, ranges: sorted(ranges), pools: pools, clock: pools[0].Clock(), log: log, joined: make(chan struct{}), latest: map[string]time.Duration{}}
+func New(own string, groups []slots.Ranges, log *slog.Logger, pools ...*pool.Pool) *Homes {
+	h := &Homes{own: own, groups: sorted(groups), pools: pools, clock: pools[0].Clock(), log: log, joined: make(chan struct{}), latest: map[string]time.Duration{}}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.updateLocked()
@@ -68,19 +68,20 @@ func New(own string, ranges []slots.Range, log *slog.Logger, pools ...*pool.Pool
 	return h
 }
 
-func sorted(ranges []slots.Range) []slots.Range {
-	return slices.SortedFunc(slices.Values(ranges), func(a, b slots.Range) int { return cmp.Compare(a.First, b.First) })
+// sorted are the groups in the order of their first slots, the same in every daemon.
+func sorted(groups []slots.Ranges) []slots.Ranges {
+	return slices.SortedFunc(slices.Values(groups), func(a, b slots.Ranges) int { return cmp.Compare(a[0].First, b[0].First) })
 }
 
-// SetRanges takes the ranges of all groups when slots have moved.
-func (h *Homes) SetRanges(ranges []slots.Range) {
+// SetGroups takes the slots of all groups when slots have moved.
+func (h *Homes) SetGroups(groups []slots.Ranges) {
 	if h == nil {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ranges = sorted(ranges)
-	h.now.Homes = slots.Homes(h.ranges, h.now.Daemons)
+	h.groups = sorted(groups)
+	h.now.Homes = slots.Homes(h.groups, h.now.Daemons)
 }
 
 // AwaitOthers returns when the other daemons are known, or cannot be: a client that gets its
@@ -206,5 +207,5 @@ func (h *Homes) updateLocked() {
 	if h.now.Daemons != nil {
 		h.log.Info("daemons of the slot map changed", "daemons", strings.Join(daemons, " "))
 	}
-	h.now = slots.Division{Own: h.own, Daemons: daemons, Homes: slots.Homes(h.ranges, daemons)}
+	h.now = slots.Division{Own: h.own, Daemons: daemons, Homes: slots.Homes(h.groups, daemons)}
 }

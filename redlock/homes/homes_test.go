@@ -34,7 +34,7 @@ func alone(t *testing.T) (*Homes, *redlocktest.Clock) {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
-	return New(own, []slots.Range{{First: 8192, Last: 16383}, {First: 0, Last: 8191}}, quiet, p), clock
+	return New(own, []slots.Ranges{{{First: 8192, Last: 16383}}, {{First: 0, Last: 8191}}}, quiet, p), clock
 }
 
 func (h *Homes) wants(t *testing.T, want ...string) {
@@ -43,7 +43,7 @@ func (h *Homes) wants(t *testing.T, want ...string) {
 	if !slices.Equal(d.Daemons, want) || d.Own != own && d.Own != other {
 		t.Errorf("the slots are divided among %q by %s, want %q", d.Daemons, d.Own, want)
 	}
-	if !slices.Equal(d.Homes, slots.Homes([]slots.Range{{First: 0, Last: 8191}, {First: 8192, Last: 16383}}, want)) {
+	if !slices.Equal(d.Homes, slots.Homes([]slots.Ranges{{{First: 0, Last: 8191}}, {{First: 8192, Last: 16383}}}, want)) {
 		t.Errorf("division %v", d.Homes)
 	}
 }
@@ -72,8 +72,8 @@ func TestHomes_FollowSlotsThatMove(t *testing.T) {
 	h, _ := alone(t)
 	h.receive("1 " + other)
 	h.wants(t, own, other)
-	moved := []slots.Range{{First: 0, Last: 99}, {First: 100, Last: 16383}}
-	h.SetRanges([]slots.Range{moved[1], moved[0]})
+	moved := []slots.Ranges{{{First: 0, Last: 99}}, {{First: 100, Last: 16383}}}
+	h.SetGroups([]slots.Ranges{moved[1], moved[0]})
 	if d := h.Division(); !slices.Equal(d.Homes, slots.Homes(moved, []string{own, other})) {
 		t.Errorf("division %v", d.Homes)
 	}
@@ -81,7 +81,7 @@ func TestHomes_FollowSlotsThatMove(t *testing.T) {
 	if d := h.Division(); !slices.Equal(d.Homes, slots.Homes(moved, []string{own, other, third})) {
 		t.Errorf("division %v with a third daemon", d.Homes)
 	}
-	(*Homes)(nil).SetRanges(moved)
+	(*Homes)(nil).SetGroups(moved)
 }
 
 func TestHomes_AMessageThatIsNoneChangesNothing(t *testing.T) {
@@ -107,7 +107,9 @@ func TestHomes_DaemonsHearOneAnotherOverTheMasters(t *testing.T) {
 			d.Connect(func(*engine.Batch, int, engine.Key) {}, redlocktest.NoChanges{})
 		})
 	}
-	enter := func(i int, address string) *Homes { return New(address, slots.All(), quiet, daemons[i].Engine.Pool) }
+	enter := func(i int, address string) *Homes {
+		return New(address, []slots.Ranges{slots.All()}, quiet, daemons[i].Engine.Pool)
+	}
 	awaits := func(h *Homes, want ...string) {
 		t.Helper()
 		redlocktest.Eventually(t, fmt.Sprintf("%s divides the slots among %q", h.own, want), func() bool {

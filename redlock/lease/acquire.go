@@ -295,7 +295,11 @@ func (a *lockBallot) grant(fence int64) {
 		}
 	})
 	if r.Hold != nil {
-		g.Hold = l.changes.Granted(g, a, r.Hold)
+		held := g
+		if r.Part { // the token was generated for the whole, so no other daemon has it
+			held.ballot = nil
+		}
+		g.Hold = l.changes.Granted(held, a, r.Hold)
 	}
 	if r.Script != nil {
 		l.shorten(a.call.group, a.kept, known.until, a.ids()...)

@@ -51,7 +51,7 @@ type LockRequest struct {
 	// modes than the exclusive one and callers' tokens do so anyway.
 	Reads bool
 	// Part: it is one of several requests for one lock over several groups of masters, which Join
-	// completes. Its grant is announced by that.
+	// completes. Its grant is announced by that. With Hold, nobody but the caller knows Token yet.
 	Part  bool
 	Limit int16        // of Permits: 1 … 1024, the same for all users of the key
 	More  []engine.Key // further keys, different from Key and from one another: all of them or none

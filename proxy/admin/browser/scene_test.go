@@ -78,12 +78,22 @@ const password = "open"
 
 func newScene(t *testing.T, options ...string) *scene {
 	t.Helper()
-	s := &scene{servers: faulty.StartGroup(t, 5), port: faulty.FreeAddr(t)}
-	var masters []string
-	for i, server := range s.servers {
-		masters = append(masters, fmt.Sprintf("m%d=%s", i+1, server.Addr()))
+	servers := faulty.StartGroup(t, 5)
+	return startScene(t, servers, "--masters="+strings.Join(masters("m", servers), ","), options...)
+}
+
+// masters are the names and addresses of servers.
+func masters(prefix string, servers []*faulty.Server) (list []string) {
+	for i, server := range servers {
+		list = append(list, fmt.Sprintf("%s%d=%s", prefix, i+1, server.Addr()))
 	}
-	list := "--masters=" + strings.Join(masters, ",")
+	return list
+}
+
+// startScene starts the daemon; list is the option that names its masters.
+func startScene(t *testing.T, servers []*faulty.Server, list string, options ...string) *scene {
+	t.Helper()
+	s := &scene{servers: servers, port: faulty.FreeAddr(t)}
 	if out, err := exec.Command(daemonBinary, append([]string{"bootstrap", list}, options...)...).CombinedOutput(); err != nil {
 		t.Fatalf("bootstrap: %v\n%s", err, out)
 	}

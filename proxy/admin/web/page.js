@@ -2,10 +2,9 @@
 import { byId, setText, make, rows, middle, time, micros, number, clock } from "./rows.js";
 import { chart, spark, quantile, extend } from "./draw.js";
 
-const interval = 1000; // ms between two polls of the state
-const pageSize = 50;
-let about = { version: "", user: "", force: false, databases: [0] };
-let db = "0";
+const [interval, pageSize] = [1000, 50]; // ms between two polls of the state; locks on a page
+let about = { version: "", user: "", force: false, databases: [0], groups: [] };
+const choice = { db: "0", group: "" }; // what is shown; "" = all groups
 
 // get fetches JSON, also when the page was opened with a name and password in its address,
 // which fetch refuses.
@@ -26,7 +25,7 @@ async function pollState() {
   clearTimeout(stateTimer);
   if (document.hidden) return;
   try {
-    const state = await get("state", { db, since: lastEvent });
+    const state = await get("state", { ...choice, since: lastEvent });
     if (round !== stateRound) return;
     showState(state);
     live("live", "live");
@@ -47,8 +46,9 @@ function live(state, text) {
 function showState(s) {
   showHeadline(s.headline, s.draining);
   if (before) measure(s, before);
-  rows(byId("masters"), s.masters, (m) => m.name, ["bare", "bare", "number bare", "wide note", "number bare", "number more", "number more"], fillMaster);
-  const epochs = new Map(s.masters.filter((m) => m.configuration === "current").map((m) => [m.group, m.epoch]));
+  const masters = s.masters.filter((m) => [m.group, ""].includes(choice.group));
+  rows(byId("masters"), masters, (m) => m.name, ["bare", "bare", "number bare", "wide note", "number bare", "number more", "number more"], fillMaster);
+  const epochs = new Map(masters.filter((m) => m.configuration === "current").map((m) => [m.group, m.epoch]));
   const stale = s.stale_daemons.length ? ", stale: " + s.stale_daemons.join(", ") : "";
   const shown = [...epochs].map(([group, epoch]) => (group ? group + " " : "") + "epoch " + epoch).join(", ");
   setText(byId("epoch"), shown ? shown + " · daemons " + number(s.daemons) + stale : "");
@@ -89,7 +89,7 @@ function showHeadline(h, draining) {
 }
 
 function fillMaster([name, state, since, note, trip, votes, queue], m) {
-  setText(name, m.group ? m.group + " " + m.name : m.name);
+  setText(name, m.group && !choice.group ? m.group + " " + m.name : m.name);
   name.title = m.address;
   if (!state.firstElementChild) state.append(make("span", "state"));
   setText(state.firstElementChild, m.state);
@@ -145,7 +145,7 @@ async function pollLocks() {
     for (let over = false; !over;) {
       // Keys are in no order, so those scanned so far show how many match.
       const count = scanned ? Math.ceil(Math.min(1000, Math.max(10, (pageSize - found.size) * scanned / (found.size || 1)))) : pageSize;
-      const step = await get("locks", { db, match, cursor: next, count });
+      const step = await get("locks", { ...choice, match, cursor: next, count });
       if (round !== listRound) return;
       for (const row of step.rows) if ((seen.get(row.id) ?? at) >= at) found.set(row.id, row);
       [next, scanned] = [step.next, scanned + count];
@@ -206,7 +206,7 @@ async function openDetail(k) {
   byId("ask-force").hidden = !about.force;
   byId("detail").showModal();
   try {
-    const lock = await get("lock", { db, id: k.id });
+    const lock = await get("lock", { db: choice.db, id: k.id });
     if (target === k) showDetail(lock);
   } catch (error) {
     setText(byId("detail-error"), error.message);
@@ -222,7 +222,7 @@ function showDetail(lock) {
     (cells, h) => fill(cells, h.meta, [h.name, h.client].filter(Boolean).join(" ") || null, h.daemon, h.token, h.fence, left(h.ttl), h.votes));
   rows(byId("detail-votes"), lock.votes, null, ["", "", "key", "number", "number", "wide"],
     (cells, m) => fill(cells, m.master, m.state, m.token, m.holders, left(m.ttl), m.detail));
-  const by = lock.holders.map((h) => h.meta || h.name || h.client || "token " + h.token).slice(0, 3).join(", ");
+  const by = lock.holders.slice(0, 3).map((h) => h.meta || h.name || h.client || "token " + h.token).join(", ");
   setText(byId("force-text"), `It is ${lock.state}${by ? " by " + by : ""}; requests that wait for it: ${Math.max(lock.waiters, lock.queue)}.`);
 }
 
@@ -236,7 +236,7 @@ function askForce() {
 async function force() {
   byId("force-yes").disabled = true;
   try {
-    const done = await get("force", { db, id: target.id }, { method: "POST", headers: { "Content-Type": "application/json" } });
+    const done = await get("force", { db: choice.db, id: target.id }, { method: "POST", headers: { "Content-Type": "application/json" } });
     byId("force").close();
     byId("detail").close();
     setText(byId("spoken"), target.key + (done === "1" ? " was force-unlocked." : " was not held any more."));
@@ -256,8 +256,8 @@ function listen() {
     clearTimeout(typing);
     typing = setTimeout(() => find(e.target.value), 250);
   });
-  on("db", "change", (e) => {
-    [db, before, lastEvent] = [e.target.value, null, 0];
+  for (const id of ["db", "group"]) on(id, "change", (e) => {
+    [choice[id], before, lastEvent] = [e.target.value, null, 0];
     byId("events").replaceChildren();
     pollState();
     find(match);
@@ -278,7 +278,10 @@ function listen() {
 
 listen();
 about = await get("about", {}).catch(() => about); // the state shows the error
-byId("db").replaceChildren(...about.databases.map((n) => make("option", "", String(n))));
-byId("databases").hidden = about.databases.length < 2;
+for (const [id, all] of [["db", about.databases], ["group", about.groups]]) {
+  byId(id).replaceChildren(...all.map((n) => new Option(n)));
+  byId(id).parentElement.hidden = all.length < 2;
+}
+byId("group").prepend(new Option("all", "", true, true));
 pollState();
 pollLocks();
