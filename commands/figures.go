@@ -164,7 +164,8 @@ var Figures = []Figure{
 	}},
 	count(SectionMasters, "seals", "redlockd_seals_total", "Seals sent.", func(s *Snapshot) int64 { return s.Lanes.Seals }),
 	count(SectionMasters, "void_seals", "", "", func(s *Snapshot) int64 { return s.Lanes.VoidSeals }), // by reason in /metrics
-	count(SectionMasters, "late_flushes", "redlockd_late_flushes_total", "Flushes answered after the master timeout.", func(s *Snapshot) int64 { return s.Lanes.LateFlushes }),
+	count(SectionMasters, "late_flushes", "redlockd_late_flushes_total", "Flushes that a master executed after the master timeout.", func(s *Snapshot) int64 { return s.Lanes.LateFlushes }),
+	count(SectionMasters, "late_reads", "redlockd_late_reads_total", "Answers in time that the daemon read after the master timeout: it did not run.", func(s *Snapshot) int64 { return s.Lanes.LateReads }),
 	count(SectionMasters, "breakers_opened", "redlockd_breaker_opened_total", "Times the daemon stopped sending to a master because it did not answer.", func(s *Snapshot) int64 { return s.Lanes.BreakerOpened }),
 	count(SectionMasters, "dials", "redlockd_dials_total", "Connections to masters tried.", func(s *Snapshot) int64 { return s.Lanes.Dials }),
 	count(SectionMasters, "admissions", "redlockd_admissions_total", "Connections to masters that may vote.", func(s *Snapshot) int64 { return s.Lanes.Admissions }),

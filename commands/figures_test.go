@@ -94,12 +94,12 @@ func TestFigures_HaveNamesOfTheirOwn(t *testing.T) {
 func TestINFO_ShowsWhatTheLanesDid(t *testing.T) {
 	c := newConversation(t)
 	c.table = newTable(commands.Deps{Masters: &laneCounts{counts: pool.Counters{
-		Flushes: 8, Commands: 50, Seals: 3, VoidSeals: 4, LateFlushes: 5, BreakerOpened: 6,
+		Flushes: 8, Commands: 50, Seals: 3, VoidSeals: 4, LateFlushes: 5, LateReads: 14, BreakerOpened: 6,
 		Dials: 7, Admissions: 9, NewIncarnations: 10, Panics: 11, Invalidated: 12, StepsTolerated: 13,
 	}}})
 	c.wantStats("masters", map[string]string{
 		"flushes": "8", "flushed_operations": "50", "operations_per_flush": "6.25", "seals": "3", "void_seals": "4",
-		"late_flushes": "5", "breakers_opened": "6", "dials": "7", "admissions": "9", "new_incarnations": "10",
+		"late_flushes": "5", "late_reads": "14", "breakers_opened": "6", "dials": "7", "admissions": "9", "new_incarnations": "10",
 		"lane_panics": "11", "incarnations_invalidated": "12", "clock_steps_tolerated": "13", "masters": "2", "masters_voting": "1",
 	})
 	c.serve(commands.Deps{Masters: &laneCounts{}})

@@ -23,13 +23,13 @@ func TestAbsence_SaysWhyAnAnswerDoesNotCount(t *testing.T) {
 		want   string
 	}{
 		{Answer{Reply: reply(errors.New("connection refused")), Seal: bad(errors.New("connection refused"))}, "down (connection refused)"},
-		{Answer{Reply: reply(errStalled)}, "down (did not answer in time)"},
+		{Answer{Reply: reply(errStalled)}, "down (did not answer in time: it or the network stood still)"},
 		{Answer{Reply: reply(admission.Unfitf("is a slave"))}, "refused (is a slave)"},
 		{Answer{Reply: reply(errDrained)}, "draining (it is being drained)"},
 		{Answer{Reply: reply(errQueueFull)}, "busy (queue full)"},
 		{Answer{Reply: reply(errNoClocks)}, "dialing (waits for the clocks of a quorum of masters)"},
 		{Answer{Seal: good}, "did not receive the command (the time for it was over)"},
-		{Answer{Sent: true, Reply: reply(errStalled), Seal: bad(errStalled)}, "down (did not answer in time)"},
+		{Answer{Sent: true, Reply: reply(errStalled), Seal: bad(errStalled)}, "down (did not answer in time: it or the network stood still)"},
 		{Answer{Sent: true, Reply: reply(errors.New("EOF")), Seal: bad(errors.New("EOF"))}, "down (EOF, before it answered)"},
 		{Answer{Sent: true, Seal: bad(errLate)}, "late (answered too late to count)"},
 		{Answer{Sent: true}, "late (answered too late to count)"},

@@ -9,7 +9,8 @@ type Counters struct {
 	Seals           int64              // seals sent
 	VoidSeals       int64              // flushes whose votes did not count …
 	Void            [VoidReasons]int64 // … by VoidReason
-	LateFlushes     int64              // flushes answered after the master timeout
+	LateFlushes     int64              // flushes that a master executed after the master timeout
+	LateReads       int64              // flushes executed in time whose answer this process read after the master timeout
 	BreakerOpened   int64
 	Dials           int64
 	Admissions      int64 // connections that may vote
@@ -29,6 +30,7 @@ func (c *Counters) Add(d Counters) {
 		c.Void[i] += n
 	}
 	c.LateFlushes += d.LateFlushes
+	c.LateReads += d.LateReads
 	c.BreakerOpened += d.BreakerOpened
 	c.Dials += d.Dials
 	c.Admissions += d.Admissions

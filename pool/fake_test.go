@@ -46,6 +46,8 @@ type fakeMaster struct {
 	takes    time.Duration                       // an exchange lasts this long
 	hangs    bool                                // exchanges do not end before their link
 	waits    chan struct{}                       // exchanges begin when it is closed
+	held     chan struct{}                       // answers wait in the socket until it is closed
+	unread   bool                                // one does
 	cutAfter bool                                // commands are executed and the answers lost
 	cut      bool                                // commands are lost
 	tamper   func(args []string, r *Reply)       // falsifies an answer
@@ -73,6 +75,12 @@ func (m *fakeMaster) dial(db int) (Link, error) {
 	l := &fakeLink{master: m, db: db, id: int64(m.dials), over: make(chan struct{})}
 	m.links = append(m.links, l)
 	return l, nil
+}
+
+func (l *fakeLink) Unread() bool {
+	l.master.mu.Lock()
+	defer l.master.mu.Unlock()
+	return l.master.unread
 }
 
 func (l *fakeLink) Close() { l.once.Do(func() { close(l.over) }) }
@@ -133,6 +141,16 @@ func (l *fakeLink) Exchange(commands []Command, replies []Reply) []Reply {
 		replies = append(replies, r)
 	}
 	m.clock.pass(m.takes)
+	if held := m.held; held != nil {
+		m.unread = true
+		m.mu.Unlock()
+		select {
+		case <-held:
+		case <-l.over:
+		}
+		m.mu.Lock()
+		m.unread = false
+	}
 	if m.cutAfter {
 		return l.lost(commands)
 	}

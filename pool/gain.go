@@ -91,7 +91,8 @@ func (g *gain) of(now time.Duration, offset int64) int64 {
 	return offset - g.floor - clock.Micros(now-g.since)*leakPPM/1_000_000
 }
 
-// observe updates the floor from a TIME answer read between sent and received. It stays
+// observe updates the floor from a TIME answer read between sent and received; the clock
+// was seen at sent at the earliest, which matters if this process read the answer late. The floor stays
 // below the clock by what is owed: the measurement from which it started may have been
 // as wide as the master timeout, and then the first closer one shows that it is too high.
 func (g *gain) observe(sent, received time.Duration, master int64) {
@@ -99,5 +100,5 @@ func (g *gain) observe(sent, received time.Duration, master int64) {
 	if floor := master - clock.Micros(sent) - owed; g.of(received, floor) < 0 {
 		g.floor, g.since, g.debt = floor, received, owed
 	}
-	g.observedAt = received
+	g.observedAt = sent
 }

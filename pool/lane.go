@@ -12,6 +12,10 @@
 // the answer still comes within a second timeout, the lane goes on where it was,
 // on the same connection: a short pause, of the master or of this process, is
 // not worth a new admission. Otherwise the connection ends and is dialled anew.
+//
+// The timeout is the master's and the network's. While bytes of the answer wait in the
+// socket, this process is what did not run, and the deadline moves until it has read
+// them. Whether the votes were in time shows in their seal (verify.go).
 
 package pool
 
@@ -337,12 +341,23 @@ func (c *connection) onTimer() {
 		l.group.mu.Unlock()
 		return
 	}
+	if u, ok := c.link.(unreadLink); ok && u.Unread() {
+		c.timer.Reset(l.group.pool.options.MasterTimeout / 10)
+		l.group.mu.Unlock()
+		return
+	}
 	if c.stalled {
 		l.group.mu.Unlock()
 		c.fail(errStalled)
 		return
 	}
 	c.stallLocked()
+}
+
+// unreadLink is a Link on a socket.
+type unreadLink interface {
+	// Unread reports whether the master has sent bytes that this process has not read.
+	Unread() bool
 }
 
 // stallLocked opens the breaker; it releases the lock.

@@ -75,6 +75,87 @@ func TestLane_APauseShorterThanTwoTimeoutsKeepsItsConnection(t *testing.T) {
 	})
 }
 
+// A process that did not run has not lost the time of its masters.
+func TestLane_AnAnswerInTheSocketMovesTheDeadlineUntilItIsRead(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.vote(0)
+		limit := s.pool.options.MasterTimeout
+		held := make(chan struct{})
+		s.change(0, func(m *fakeMaster) { m.held = held })
+		sent, queued := acquiring("sent"), acquiring("queued")
+		s.send(sent)
+		s.send(queued)
+		s.clock.advance(7 * limit)
+		if c := s.group.Counters(); !sent.unanswered(0) || !queued.unanswered(0) || c.BreakerOpened != 0 {
+			t.Fatalf("given up with the answer in the socket: the breaker opened %d times", c.BreakerOpened)
+		}
+		s.change(0, func(m *fakeMaster) { m.held = nil })
+		close(held)
+		synctest.Wait()
+		if a, b := sent.only(t, 0), queued.only(t, 0); !a.Seal.Good || !b.Seal.Good {
+			t.Errorf("%+v and %+v, want votes: the master executed both in time", a.Seal, b.Seal)
+		}
+		if c := s.group.Counters(); c.LateReads != 1 || c.LateFlushes != 0 || s.masters[0].dials != 1 {
+			t.Errorf("%d late reads, %d late flushes, %d connections; want 1, 0, 1", c.LateReads, c.LateFlushes, s.masters[0].dials)
+		}
+	})
+}
+
+// The master's own delay is not forgiven because the answer was read late, too.
+func TestLane_AnAnswerReadLateOfAMasterThatWasLateDoesNotCount(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.vote(0)
+		limit := s.pool.options.MasterTimeout
+		held := make(chan struct{})
+		s.change(0, func(m *fakeMaster) {
+			m.held = held
+			m.between = func(i int, _ []Command) {
+				if i == 0 {
+					m.clock.pass(limit + time.Millisecond)
+				}
+			}
+		})
+		op := acquiring("key")
+		s.send(op)
+		s.clock.advance(3 * limit)
+		s.change(0, func(m *fakeMaster) { m.held, m.between = nil, nil })
+		close(held)
+		synctest.Wait()
+		a := op.only(t, 0)
+		if a.Seal.Good || !errors.Is(a.Seal.Err, errLate) || !strings.Contains(a.Seal.Err.Error(), "executed after 10") {
+			t.Errorf("%+v, want late, with the times", a.Seal)
+		}
+		if c := s.group.Counters(); c.LateReads != 0 || c.LateFlushes == 0 || c.BreakerOpened != 0 {
+			t.Errorf("%d late reads, %d late flushes, the breaker opened %d times; want 0, 1 and 0", c.LateReads, c.LateFlushes, c.BreakerOpened)
+		}
+	})
+}
+
+// An answer that arrives during the second timeout and waits in the socket keeps the connection.
+func TestLane_AnAnswerInTheSocketOfAStalledMasterKeepsItsConnection(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.vote(0)
+		limit := s.pool.options.MasterTimeout
+		waits, held := make(chan struct{}), make(chan struct{})
+		s.change(0, func(m *fakeMaster) { m.waits, m.held = waits, held })
+		op := acquiring("key")
+		s.send(op)
+		s.clock.advance(limit)
+		if a := op.only(t, 0); !errors.Is(a.Reply.Err, errStalled) {
+			t.Fatalf("%+v, want one timeout: nothing had arrived", a)
+		}
+		close(waits)
+		synctest.Wait()
+		s.clock.advance(5 * limit)
+		s.change(0, func(m *fakeMaster) { m.waits, m.held = nil, nil })
+		close(held)
+		synctest.Wait()
+		if a := s.vote(0); !a.Seal.Good || s.masters[0].dials != 1 {
+			t.Errorf("%+v with %d connections, want a vote on the first one", a.Seal, s.masters[0].dials)
+		}
+	})
+}
+
 // The votes of a late flush do not count, but what it read about evictions does: the next reading
 // comes a second later.
 func TestLane_AnEvictionThatALateFlushReadEndsTheIncarnation(t *testing.T) {

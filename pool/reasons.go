@@ -20,7 +20,7 @@ var (
 
 // Reasons why a connection ends.
 var (
-	errStalled  = errors.New("did not answer in time")
+	errStalled  = errors.New("did not answer in time: it or the network stood still")
 	errPanic    = errors.New("internal error in a lane")
 	errSettings = errors.New("its settings changed, it must be admitted again")
 	errEvicted  = errors.New("it may have evicted locks")

@@ -91,7 +91,7 @@ func TestNotice_AMasterThatStallsForAMomentIsLoggedWhileItDoes(t *testing.T) {
 		close(waits)
 		synctest.Wait()
 		s.clock.advance(2 * heartbeat)
-	}), absentBecause(`"did not answer in time"`), votesAgain)
+	}), absentBecause(`"did not answer in time: it or the network stood still"`), votesAgain)
 }
 
 func TestNotice_AMasterThatStallsAndIsDialledAnewIsLoggedOnce(t *testing.T) {
@@ -106,7 +106,7 @@ func TestNotice_AMasterThatStallsAndIsDialledAnewIsLoggedOnce(t *testing.T) {
 		s.change(0, func(m *fakeMaster) { m.hangs, m.forbidden = false, nil })
 		s.clock.advance(time.Second)
 		s.vote(0)
-	}), absentBecause(`"did not answer in time"`), votesAgain+" reason_changes=2")
+	}), absentBecause(`"did not answer in time: it or the network stood still"`), votesAgain+" reason_changes=2")
 }
 
 func TestNotice_AMasterThatFlapsDoesNotFloodTheLog(t *testing.T) {

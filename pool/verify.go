@@ -4,6 +4,7 @@ package pool
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"time"
 
@@ -164,7 +165,7 @@ func (c *connection) checkSealLocked(f *flush, now time.Duration) (Seal, error) 
 		return bad(err), err
 	}
 	switch err := f.checkClockLocked(now, us); {
-	case err == errLate && f.estimateBehind(now, us):
+	case errors.Is(err, errLate) && f.estimateBehind(now, us):
 		return bad(err), errEstimateBehind
 	case err == errCrept:
 		c.invalidateLocked()
@@ -184,7 +185,12 @@ func (c *connection) checkSealLocked(f *flush, now time.Duration) (Seal, error) 
 	return c.goodSealLocked(f, old, top, us), nil
 }
 
-// checkClockLocked checks the TIME that was read after everything else of the flush.
+// checkClockLocked checks the TIME that the master read after everything else of the flush.
+// The master timeout limits when the master executed the flush, not when this process read
+// the answer: a process that did not run finds an answer that was in time. The wider the
+// time of an answer is, the longer a step of the clock can hide in it, but never longer
+// than until the answer was read. So a grant that counts such a vote comes that much later
+// than the copy that ended early, and that copy's lease is over by then.
 func (f *flush) checkClockLocked(now time.Duration, us int64) error {
 	l := f.conn.lane
 	if l.group.pool.embedded() {
@@ -194,16 +200,19 @@ func (f *flush) checkClockLocked(now time.Duration, us int64) error {
 	if off := l.est.Deviation(f.sent, now, us); off != 0 || l.anomaly != nil {
 		f.noteAnomalyLocked(now, us)
 	}
+	readLate := now-f.sent > limit
 	switch {
 	case l.anomaly != nil:
 		return errSuspect
-	case now-f.sent > limit || us > f.context.Time+clock.Micros(limit):
+	case us > f.context.Time+clock.Micros(limit):
 		// The expiry was chosen from context.Time: beyond it a copy could last shorter
 		// than its lease, so the estimate's error does not widen this bound.
 		l.group.counters.LateFlushes++
-		return errLate
+		return fmt.Errorf("%w: executed after %d ms, limit %d ms", errLate, (us-f.context.Time)/1000, limit.Milliseconds())
 	case us < f.context.Time-clock.Micros(maxBehind)-l.est.Spread(now):
 		return fmt.Errorf("%w by %d ms", errBehind, (f.context.Time-us)/1000)
+	case readLate && l.unobserved(f.sent):
+		return errUnobserved // so wide a measurement is no estimate; the next heartbeat measures the clock
 	case l.unobserved(f.sent):
 		fits := us-f.context.Time <= clock.Micros(l.group.pool.options.reserve())
 		l.est = clock.Estimate{}
@@ -217,7 +226,11 @@ func (f *flush) checkClockLocked(now time.Duration, us int64) error {
 	case l.creptLocked(now, us):
 		return errCrept
 	}
-	l.est.Sample(f.sent, now, us)
+	if readLate {
+		l.group.counters.LateReads++
+	} else {
+		l.est.Sample(f.sent, now, us)
+	}
 	l.gain.observe(f.sent, now, us)
 	return nil
 }

@@ -128,12 +128,18 @@ func TestVerify_AQuarantinedMastersSealIsGoodAndMarked(t *testing.T) {
 
 func TestVerify_AFlushThatTookTooLongDoesNotCountAndBlamesNoMaster(t *testing.T) {
 	onStage(t, 5, Options{}, func(s *stage) {
-		s.change(0, func(m *fakeMaster) { m.takes = s.pool.options.MasterTimeout + time.Microsecond })
+		s.change(0, func(m *fakeMaster) {
+			m.between = func(i int, _ []Command) {
+				if i == 0 {
+					m.clock.pass(s.pool.options.MasterTimeout + 2*time.Millisecond)
+				}
+			}
+		})
 		a := s.vote(0)
 		if a.Seal.Good || !errors.Is(a.Seal.Err, errLate) || !a.Sent {
 			t.Fatalf("%+v, want late", a)
 		}
-		s.change(0, func(m *fakeMaster) { m.takes = 0 })
+		s.change(0, func(m *fakeMaster) { m.between = nil })
 		if a := s.vote(0); !a.Seal.Good {
 			t.Errorf("%+v afterwards, want good: the connection still stands", a.Seal)
 		}
@@ -276,7 +282,8 @@ func TestVerify_AClockThatWasMisjudgedIsMeasuredAnew(t *testing.T) {
 		{"the estimate is behind, not yet too far", time.Millisecond, 99 * time.Millisecond, nil, false},
 		{"the estimate is behind too far", time.Millisecond, limit + 2*time.Millisecond, errLate, true},
 		{"the master took its time", 98 * time.Millisecond, limit + time.Millisecond, errLate, false},
-		{"the answer took its time", limit + time.Millisecond, limit, errLate, false},
+		{"the answer was read late", limit + time.Millisecond, limit, nil, false},
+		{"the answer was read late, of a master that was late, too", 3 * limit, limit + time.Millisecond, errLate, false},
 	} {
 		s := newFlushStage()
 		s.lane.est.Err = clock.Micros(time.Second) // whatever it may be, it is no step

@@ -171,7 +171,7 @@ func TestNoQuorum_IsMadeOfTheBallotsVotesAndNotOfTheStatesAfterwards(t *testing.
 	default:
 	}
 	err := receive(t, answer).err
-	missed(t, "DLOCK", err, map[string]string{"b": "before it answered", "c": "down (did not answer in time)", "d": "down (did not answer in time)"})
+	missed(t, "DLOCK", err, map[string]string{"b": "before it answered", "c": "down (did not answer in time: it or the network stood still)", "d": "down (did not answer in time: it or the network stood still)"})
 	if unknown := noQuorum(t, err, "2 of 5 masters answered, 3 needed"); unknown.Answered != 2 {
 		t.Errorf("%v", err)
 	}

@@ -20,10 +20,15 @@ package wire
 
 import (
 	"bytes"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"math"
 	"net"
+	"os"
 	"sync/atomic"
+	"syscall"
+	"time"
 )
 
 // Limits of one reply. The longest a master has reason to send are INFO, some
@@ -66,13 +71,31 @@ var _ net.Conn = (*wire)(nil)
 // that it returns, as arrays of bulk strings, for replies are counted against them.
 func guardReplies(c net.Conn) *wire { return &wire{Conn: c} }
 
-// Read delivers replies. The valid bytes before the first invalid one are
+// lateRead is how long the rest of an answer may take whose beginning was read late.
+const lateRead = 50 * time.Millisecond
+
+// unread reports whether bytes wait in the socket.
+func (w *wire) unread() bool {
+	c := w.Conn
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	s, ok := c.(syscall.Conn)
+	return ok && waiting(s) > 0
+}
+
+// Read delivers replies. A deadline that passed while this process did not run is no
+// reason to give up an answer that had arrived. The valid bytes before the first invalid one are
 // delivered; the fault, a *wireError, comes with the Read after it.
 func (w *wire) Read(p []byte) (int, error) {
 	if fault := w.fault.Load(); fault != nil {
 		return 0, fault
 	}
 	n, err := w.Conn.Read(p)
+	for n == 0 && errors.Is(err, os.ErrDeadlineExceeded) && w.unread() {
+		w.Conn.SetReadDeadline(time.Now().Add(lateRead)) // its error is that of the Read below
+		n, err = w.Conn.Read(p)
+	}
 	valid, what := w.replies.check(p[:n], &w.requestCount)
 	if what == "" {
 		return n, err

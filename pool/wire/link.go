@@ -193,6 +193,9 @@ func (l *rueidisLink) Exchange(commands []Command, replies []Reply) []Reply {
 	return replies
 }
 
+// Unread reports whether the master has sent bytes that this process has not read.
+func (l *rueidisLink) Unread() bool { return l.conn.unread() }
+
 // Close cuts the socket first, so that rueidis has nothing to wait for.
 func (l *rueidisLink) Close() {
 	l.conn.Close()

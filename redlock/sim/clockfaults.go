@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"redlockd/pool"
@@ -47,6 +48,42 @@ func oversleep(w *World) {
 	d.paused = w.now + by + masterTimeout + w.between(0, masterTimeout)
 	d.resumed = max(d.resumed, d.paused)
 	w.trace.note("", "daemon %d is stopped until %.3fms", d.index, ms(d.paused))
+}
+
+// doze stops a daemon whose acquires are on their way to a quorum, for longer than the master
+// timeout, and sets the clocks of these masters ahead by more than the daemon sleeps and copies
+// outlast leases. So copies of running leases end before the acquires, whose answers are read late.
+func doze(w *World) {
+	d := w.daemons[w.random.IntN(len(w.daemons))]
+	if d.paused > w.now {
+		return
+	}
+	var asked []*server
+	for _, s := range w.servers {
+		if l := s.newestLink(d); l != nil && l.flight != nil && !l.flight.orphan && l.flight.done == 0 && l.flight.acquires() {
+			asked = append(asked, s)
+		}
+	}
+	if len(asked) < pool.Quorum(len(w.servers)) || !w.overAge() {
+		return
+	}
+	nap := masterTimeout + w.between(10*time.Millisecond, masterTimeout)
+	for i, s := range asked[:pool.Quorum(len(w.servers))] {
+		set := int64((nap + masterTimeout + 50*time.Millisecond + time.Duration(i)*masterTimeout/2) / time.Microsecond)
+		if s.offset > s.home {
+			set = s.home - s.offset
+		}
+		w.trace.note("", "the clock of master %s is set by %d ms", s.name, set/1000)
+		s.offset += set
+	}
+	d.paused = w.now + nap
+	d.resumed = max(d.resumed, d.paused)
+	w.trace.note("", "daemon %d is stopped until %.3fms", d.index, ms(d.paused))
+}
+
+// acquires reports whether the flight has a lock's command.
+func (f *flight) acquires() bool {
+	return slices.ContainsFunc(f.commands, func(c pool.Command) bool { return c.Args[0] == "SET" })
 }
 
 // stepClock sets a master's clock. A step that is undone is undone only after

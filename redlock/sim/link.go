@@ -45,6 +45,7 @@ type flight struct {
 	waiter      *task
 	listener    func([]pool.Reply) // instead of a waiter, for foreign clients
 	orphan      bool               // no task waits any more
+	unread      bool               // the replies are in the daemon's socket
 	result      []pool.Reply
 	timed       bool          // a time-out is scheduled
 	clockReadAt time.Duration // when TIME was executed, at the end
@@ -175,8 +176,38 @@ func (f *flight) arrive() {
 		delay += w.Scenario.Askew
 	}
 	f.expectTimeoutIf(w.now + delay - f.sent)
-	w.after(delay, l.daemon, f.deliver)
+	w.after(delay, nil, f.reach)
 }
+
+// reach puts the replies into the daemon's socket, which reads them when it runs.
+func (f *flight) reach() {
+	d := f.link.daemon
+	w := f.link.world
+	if f.orphan || f.link.broken != nil || d != nil && d.dead {
+		return
+	}
+	if d == nil {
+		f.deliver()
+		return
+	}
+	if d.blocked[f.link.server] > w.now {
+		f.expectTimeout()
+		w.after(d.blocked[f.link.server]-w.now+w.Scenario.latency(w), nil, f.reach)
+		return
+	}
+	f.unread = true
+	switch {
+	case w.chance(w.Scenario.Unread) && !w.calm:
+		w.after(w.between(20*time.Millisecond, 400*time.Millisecond), d, f.deliver)
+	case d.paused > w.now:
+		w.after(0, d, f.deliver)
+	default:
+		f.deliver()
+	}
+}
+
+// Unread reports whether the daemon has an answer in its socket.
+func (l *simLink) Unread() bool { return l.flight != nil && !l.flight.orphan && l.flight.unread }
 
 // execute runs the next n commands in the master's own time.
 func (f *flight) execute(n int) {
@@ -215,13 +246,7 @@ func (f *flight) execute(n int) {
 // deliver hands the replies over.
 func (f *flight) deliver() {
 	l := f.link
-	w := l.world
 	if f.orphan || l.broken != nil {
-		return
-	}
-	if l.daemon != nil && l.daemon.blocked[l.server] > w.now {
-		f.expectTimeout()
-		w.after(l.daemon.blocked[l.server]-w.now+w.Scenario.latency(w), l.daemon, f.deliver)
 		return
 	}
 	l.server.noteClockSeen(l, f)
@@ -250,7 +275,7 @@ func (f *flight) expectTimeout() {
 	f.timed = true
 	w := f.link.world
 	w.after(f.sent+f.link.daemon.exchangeTimeout()-w.now, f.link.daemon, func() {
-		if f.waiter != nil {
+		if f.waiter != nil && !f.unread { // what has arrived is read
 			f.link.end(errTimeout)
 		}
 	})

@@ -24,6 +24,7 @@ type Scenario struct {
 	Split       int           // one flush in so many arrives in pieces; 0 = none
 	Stall       int           // one flush in so many leaves late
 	Slow        int           // one message in so many takes long
+	Unread      int           // one answer in so many is read 20 to 400 ms after it has arrived
 	Named       int           // one acquire in so many brings its own token
 	GivesBack   bool          // the daemon of a client that gave up gives the grant back when it notices
 	Loyal       bool          // a client that gave up uses the same daemon again

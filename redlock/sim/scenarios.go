@@ -153,6 +153,11 @@ func clockScenarios() []*Scenario {
 			s.Length, s.Keys, s.Slow, s.MinTTL = 16*time.Second, 2, 3, 600*time.Millisecond
 			s.Faults = []fault{{100 * time.Millisecond, oversleep}}
 		}),
+		base("starved", func(s *Scenario) { // daemons read late again and again, masters stand still, too, and clocks are set meanwhile
+			s.Length, s.Keys, s.Daemons, s.Slow, s.Unread, s.MinTTL = 16*time.Second, 2, 3, 20, 12, 300*time.Millisecond
+			s.Clients = []ClientGroup{{8, newLocking}, {1, newCounting}, {1, newWorking}}
+			s.Faults = []fault{{250 * time.Millisecond, sleep}, {500 * time.Millisecond, stop}, {2 * time.Millisecond, doze}}
+		}),
 		base("ripples", func(s *Scenario) { // clocks that are set by so little that it is tolerated, or slewed
 			s.Length, s.Faults = 40*time.Second, []fault{{300 * time.Millisecond, ripple}, {30 * time.Second, cut}}
 			s.Clients, s.MinTTL, s.MaxTTL, s.Keys = []ClientGroup{{6, newLocking}, {2, newWorking}}, time.Second, 2*time.Second, 3
