@@ -14,7 +14,7 @@ ATONCE      ?= 4
 # Prints a line every ten seconds while the command behind it runs.
 PROGRESS     = "$(CURDIR)"/.ci/progress
 
-.PHONY: run test test-go test-bench test-long test-under-load evidence release lint fmt bench bench-quick counters golden fuzz interop other-masters crowd chaos soak sim mutants mutation-e2e sim-vs-redis page upgrade needs
+.PHONY: run test test-go test-bench test-long test-under-load evidence release profile lint fmt bench bench-quick counters golden fuzz interop other-masters crowd chaos soak sim mutants mutation-e2e sim-vs-redis page upgrade needs
 
 run:
 	$(GO) run .
@@ -61,10 +61,14 @@ RUNS ?= 1
 test-under-load: needs
 	@for run in $$(seq $(RUNS)); do .ci/under-load $(LOAD) 7200 $(MAKE) test GOTEST=-count=1 || exit 1; done
 
-# Static binaries of VERSION for Linux and macOS, and their checksums, in dist/.
+# Static binaries of VERSION for Linux and macOS, and their checksums, in dist/. profile
+# renews the profile by which they are optimized, after changes of the hot path.
 VERSION ?= $(shell git describe --tags --always --dirty)
 release:
 	$(PROGRESS) .ci/release $(VERSION)
+
+profile: needs
+	cd bench && $(PROGRESS) $(GO) run . -profile ../configs/profile.pgo -seconds 3
 
 lint:
 	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi

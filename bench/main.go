@@ -24,6 +24,7 @@ type settings struct {
 	masters int            // 3, 5, 7 or 9
 	quick   bool           // only the scenarios of the targets
 	dir     string         // of the masters' files
+	profile string         // file of the daemon's profile, which is recorded instead of the measurements; "" = none
 	out     string         // file of the report, which is written only if all scenarios ran; its charts are in charts/ beside it
 }
 
@@ -61,6 +62,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	defer tb.close()
+	if s.profile != "" {
+		return recordProfile(ctx, tb, s.span, s.profile)
+	}
 	b := newMeasurements()
 	if err := b.measure(ctx, tb, chosen, s, out); err != nil {
 		return err
@@ -84,6 +88,7 @@ func readSettings(args []string, out io.Writer) (settings, error) {
 		"all run and the report is written")
 	flags.IntVar(&s.masters, "masters", 5, "number of redis-servers: 3, 5, 7 or 9")
 	flags.StringVar(&s.dir, "dir", "", "`directory` for the masters' files; without it that for temporary files")
+	flags.StringVar(&s.profile, "profile", "", "`file` for a profile of the daemon under various loads; nothing else is run")
 	flags.StringVar(&s.out, "out", "RESULTS.md", "`file` of the report")
 	if err := flags.Parse(args); err != nil {
 		return s, err

@@ -14,6 +14,7 @@ type flush struct {
 	part     []int                  // … by this digit of it; −1 = by the whole reply
 	bulks    []bulk                 // commands shared by several operations
 	keys     map[string]acquireKind // that are acquired in this flush
+	joint    map[string]bool        // BulkArg of the acquires that share their key
 	repeats  bool                   // several operations acquire one key
 	taken    Taken                  // made when repeats is first true
 
@@ -71,9 +72,10 @@ func (f *flush) reset(c *connection) {
 	f.newRecords, f.readRecords, f.minRegister = f.newRecords[:0], false, 0
 	f.context.Lane, f.context.Incarnation, f.context.ConnectedAt = c.lane.index, c.incarnation, c.connectedAt
 	if f.keys == nil {
-		f.keys = make(map[string]acquireKind)
+		f.keys, f.joint = make(map[string]acquireKind), make(map[string]bool)
 	}
 	clear(f.keys)
+	clear(f.joint)
 	clear(f.taken)
 	f.repeats = false
 }
@@ -106,6 +108,9 @@ func (f *flush) fill(queue []queueEntry, limit int) int {
 			f.keys[plan.Key] = by
 			for _, key := range plan.Rest {
 				f.keys[key] = by
+			}
+			if by == acquireJoint {
+				f.addJoint(queue[n].op)
 			}
 		}
 		f.sealed = f.sealed || plan.Sealed
@@ -166,7 +171,7 @@ func (f *flush) write() {
 		at := -1
 		switch {
 		case e.props.SealOnly:
-		case e.props.Bulk != "" && f.keys[e.props.Key] == 0: // no command of the flush acquires its key
+		case e.props.Bulk != "" && f.mayShare(e):
 			open = f.addToBulk(open, i)
 			continue
 		case e.op.Command(&f.context, f.next()):

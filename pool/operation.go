@@ -65,7 +65,8 @@ type Props struct {
 // BulkOperation may share its command with others: the script Props.Bulk with their
 // keys as KEYS and their arguments as ARGV. The script answers with a string of one digit
 // for each: 1 or 0, which their own commands answer as an integer. Their Command always
-// has something to send.
+// has something to send. Of an acquire that shares its key, BulkArg is the argument of the
+// operations that must stay behind it, "" = of all.
 type BulkOperation interface {
 	Operation
 	BulkArg() string

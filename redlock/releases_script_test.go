@@ -21,7 +21,7 @@ func TestReleasesScript_DoesWhatReleaseDoesForEachKey(t *testing.T) {
 			var tokens []any
 			for i := range 1 + r.IntN(12) {
 				name := fmt.Sprintf("%d:%d", round, i)
-				if i > 0 && r.IntN(6) == 0 { // the same key once more
+				if i > 0 && r.IntN(3) == 0 { // the same key once more
 					name = fmt.Sprintf("%d:%d", round, i-1)
 				} else {
 					seed := r.Uint64()
@@ -29,7 +29,7 @@ func TestReleasesScript_DoesWhatReleaseDoesForEachKey(t *testing.T) {
 					m.prepare("one:"+name, end, rand.New(rand.NewPCG(seed, 1)))
 				}
 				many, one = append(many, "many:"+name), append(one, "one:"+name)
-				tokens = append(tokens, []any{"mine", "mine", "yours"}[r.IntN(3)])
+				tokens = append(tokens, []any{"mine", "mine", "yours", "theirs"}[r.IntN(4)])
 			}
 			got := m.replyOn("releases", many, tokens...)
 			var want strings.Builder
@@ -70,8 +70,12 @@ func (m *pureMaster) prepare(key string, end int64, r *rand.Rand) {
 		m.do("PEXPIREAT", key, end)
 	case 3: // a zset that is no lock
 		m.do("ZADD", key, end, token)
-	case 4: // permits
-		m.do("HSET", key, "n", 3, "1", fmt.Sprintf("%d %s", end, token), "2", fmt.Sprintf("%d yours", end-int64(r.IntN(2))*2*pureFar))
+	case 4: // permits; several may end last, and some may be over
+		fields := []any{"n", 4, "1", fmt.Sprintf("%d %s", end, token)}
+		for i, holder := range []string{"yours", "theirs", "mine"}[r.IntN(3):] {
+			fields = append(fields, fmt.Sprint(i+2), fmt.Sprintf("%d %s", end-[]int64{0, 1, 1000, 2 * pureFar}[r.IntN(4)], holder))
+		}
+		m.do(append([]any{"HSET", key}, fields...)...)
 		m.do("PEXPIREAT", key, end)
 	case 5: // a hash that is no lock
 		m.do("HSET", key, "n", token)
@@ -93,7 +97,7 @@ func (m *pureMaster) content(key string) string {
 	case "zset":
 		out = fmt.Sprint(m.do("ZRANGE", key, 0, -1, "WITHSCORES"))
 	case "hash":
-		out = fmt.Sprint(m.do("HGET", key, "n"), m.do("HGET", key, "1"), m.do("HGET", key, "2"))
+		out = fmt.Sprint(m.do("HMGET", key, "n", "1", "2", "3", "4"))
 	case "list":
 		out = fmt.Sprint(m.do("LRANGE", key, 0, -1))
 	}

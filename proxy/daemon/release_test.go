@@ -4,7 +4,9 @@ package daemon
 // stripped binaries with their checksums, which print where they come from.
 
 import (
+	"cmp"
 	"crypto/sha256"
+	"debug/buildinfo"
 	"debug/elf"
 	"debug/macho"
 	"fmt"
@@ -95,13 +97,13 @@ func release(t *testing.T, dir string, environ []string, args ...string) string 
 	return string(output)
 }
 
-// It builds for all four machines, which takes minutes where nothing is cached.
+// It builds for all machines, which takes minutes where nothing is cached.
 func TestRelease_BuildsStaticStrippedBinariesWithChecksums(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a release is evidence: make test-long")
 	}
 	here := runtime.GOOS + "/" + runtime.GOARCH
-	targets := []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"}
+	targets := []string{"linux/amd64", "linux/amd64/v3", "linux/arm64", "darwin/amd64", "darwin/arm64"}
 	dir := buildContext(t)
 	release(t, dir, []string{"COMMIT=0123abc"}, "v9.8.7-test")
 	dist := filepath.Join(dir, "dist")
@@ -123,7 +125,9 @@ func TestRelease_BuildsStaticStrippedBinariesWithChecksums(t *testing.T) {
 			t.Errorf("no checksum %s in\n%s", line, sums)
 		}
 		if system, machine, _ := strings.Cut(target, "/"); system == "linux" {
+			machine, level, _ := strings.Cut(machine, "/")
 			wantStaticELF(t, filepath.Join(dist, name), machine)
+			wantOptimized(t, filepath.Join(dist, name), machine, level)
 		} else {
 			wantStrippedMachO(t, filepath.Join(dist, name), machine)
 		}
@@ -159,6 +163,20 @@ func wantStaticELF(t *testing.T, path, machine string) {
 	}
 }
 
+// The binary says which instructions it uses. -trimpath removes the name of the profile.
+func wantOptimized(t *testing.T, path, machine, level string) {
+	t.Helper()
+	info, err := buildinfo.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range info.Settings {
+		if s.Key == "GOAMD64" && s.Value != cmp.Or(level, "v1") || s.Key == "GOARCH" && s.Value != machine {
+			t.Errorf("%s is built with %s=%s, want %s %s", path, s.Key, s.Value, machine, level)
+		}
+	}
+}
+
 // Programs of macOS always use its own libraries.
 func wantStrippedMachO(t *testing.T, path, machine string) {
 	t.Helper()
@@ -182,13 +200,13 @@ func wantStrippedMachO(t *testing.T, path, machine string) {
 }
 
 // A program in place of go shows what it is called with.
-func TestRelease_NamesTheCommit(t *testing.T) {
+func TestRelease_NamesTheCommitAndTheMachine(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, ".ci"), os.DirFS(".ci")); err != nil {
 		t.Fatal(err)
 	}
 	builder := filepath.Join(t.TempDir(), "go")
-	if err := os.WriteFile(builder, []byte("#!/bin/sh\nfor word; do [ \"$last\" = -o ] && : >\"$word\"; last=$word; done\necho \"$@\"\n"), 0o700); err != nil {
+	if err := os.WriteFile(builder, []byte("#!/bin/sh\nfor word; do [ \"$last\" = -o ] && : >\"$word\"; last=$word; done\necho \"GOAMD64=$GOAMD64 $@\"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	revision := func(environ ...string) string {
@@ -197,6 +215,12 @@ func TestRelease_NamesTheCommit(t *testing.T) {
 			return match[1]
 		}
 		return output
+	}
+	output := release(t, dir, []string{"COMMIT=abc", "GO=" + builder}, "v1", "linux/amd64", "linux/amd64/v3", "linux/arm64")
+	for _, want := range []string{"GOAMD64=v1 build", "GOAMD64=v3 build", "-pgo configs/profile.pgo", "-o dist/redlockd-v1-linux-amd64 .", "-o dist/redlockd-v1-linux-amd64-v3 .", "-o dist/redlockd-v1-linux-arm64 ."} {
+		if !strings.Contains(output, want) {
+			t.Errorf("no %q in what go is called with:\n%s", want, output)
+		}
 	}
 	if got := revision(); got != "unknown" {
 		t.Errorf("without git the commit is %q", got)

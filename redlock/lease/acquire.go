@@ -139,6 +139,15 @@ func (a *lockBallot) Props() pool.Props {
 	return pool.Props{Key: a.key, Rest: a.rest, Exclusive: true, SharesKey: !alone, SharesFlush: alone, Sealed: true}
 }
 
+// BulkArg is the token, whose release stays behind the acquire; "" for a level of a reentrant
+// lock, which its owner's other levels must not leave before.
+func (a *lockBallot) BulkArg() string {
+	if a.call.request.Reenters != "" {
+		return ""
+	}
+	return string(a.token)
+}
+
 // Command writes the command for one master, unless the lease could not be used any more.
 func (a *lockBallot) Command(m *pool.SendContext, c *pool.Command) bool {
 	request := &a.call.request

@@ -1,15 +1,34 @@
 -- Deletes a token's copy after a check of its kind. Other scripts include this file after
 -- the code that handles most copies; it is no script of its own.
 -- include shape.lua
--- The copy is deleted only if it ends within [lo, hi], nil = whenever it ends; of
--- permits, only this slot, nil = whichever it is. With at, ms of the master's clock, it is
--- not deleted: it ends then, or earlier if it was to. Returns 1 deleted or kept until at,
--- 0 not held.
-local function letGo(lock, token, lo, hi, slot, at)
+-- What a script has found at a lock, which only itself changes meanwhile: a flush often
+-- releases many readers or permits of one key.
+local found = {}
+local function find(lock)
+  if not found[lock] then
+    local kind, last = kindOf(lock)
+    found[lock] = {kind = kind, last = last, now = clock()}
+  end
+  return found[lock]
+end
+-- The fields and values of a hash of permits, and by token where its values are.
+local function permitsOf(lock, it)
+  if it.all then return it.all, it.at end
+  it.all, it.at = redis.call('HGETALL', lock), {}
+  for i = 1, #it.all, 2 do
+    local value = it.all[i + 1]
+    local token = string.sub(value, (string.find(value, ' ', 1, true) or 0) + 1)
+    it.at[token] = it.at[token] or {}
+    table.insert(it.at[token], i)
+  end
+  return it.all, it.at
+end
+-- letGo without the new expiry of a lock whose last reader or permit goes.
+local function remove(lock, token, lo, hi, slot, at)
   local function spared(ends) return lo and (ends < lo or ends > hi) end
-  local kind, last = kindOf(lock)
-  if kind == 'odd' or kind == 'none' then return 0 end
-  if kind == 'string' then
+  local it = find(lock)
+  if it.kind == 'odd' or it.kind == 'none' then return 0 end
+  if it.kind == 'string' then
     local ends = endOf(lock)
     if (ends < 0 and not at) or spared(ends) then return 0 end -- redlockd's locks always expire
     if not at then
@@ -19,28 +38,27 @@ local function letGo(lock, token, lo, hi, slot, at)
     end
     return 1
   end
-  local now = clock()
-  if kind == 'zset' then -- it ends with its last reader
+  if it.kind == 'zset' then -- it ends with its last reader
     local score = tonumber(redis.call('ZSCORE', lock, token) or '-1')
-    if score < now or spared(score) then return 0 end
+    if score < it.now or spared(score) then return 0 end
     if at then
       redis.call('ZADD', lock, 'XX', digits(math.min(score, at)), token)
     else
       redis.call('ZREM', lock, token)
     end
-    last = score == last and lastOf(lock)
-    if last then redis.call('PEXPIREAT', lock, digits(last)) end
+    it.moved = it.moved or score == it.last
     return 1
   end
   -- The hash ends with its last permit, so the others matter only if that one goes.
-  local all, tail, released, wasLast = redis.call('HGETALL', lock), ' ' .. token, 0, false
-  for i = 1, #all, 2 do
-    if all[i] ~= 'n' and string.sub(all[i + 1], -#tail) == tail and (not slot or slot == all[i]) then
-      local ends, holder = permit(all[i + 1], now)
+  local all, where = permitsOf(lock, it)
+  local released = 0
+  for _, i in ipairs(where[token] or {}) do
+    if all[i] ~= 'n' and (not slot or slot == all[i]) then
+      local ends, holder = permit(all[i + 1], it.now)
       if holder == token and not spared(ends) then
-        released, wasLast = 1, wasLast or ends >= last - 1
+        released, it.moved = 1, it.moved or ends >= it.last - 1
         if at then
-          all[i + 1] = digits(math.min(ends, at)) .. tail
+          all[i + 1] = digits(math.min(ends, at)) .. ' ' .. token
           redis.call('HSET', lock, all[i], all[i + 1])
         else
           redis.call('HDEL', lock, all[i])
@@ -49,12 +67,31 @@ local function letGo(lock, token, lo, hi, slot, at)
       end
     end
   end
-  if wasLast then
-    last = 0
-    for i = 1, #all, 2 do
-      if all[i] ~= 'n' then last = math.max(last, permit(all[i + 1], now) or 0) end
+  return released
+end
+-- Moves the expiry of a lock whose last reader or permit has gone.
+local function settle(lock)
+  local it = found[lock]
+  if not it.moved then return end
+  it.moved = false
+  local last = 0
+  if it.kind == 'zset' then
+    last = lastOf(lock)
+    if not last then return end
+  else
+    for i = 1, #it.all, 2 do
+      if it.all[i] ~= 'n' then last = math.max(last, permit(it.all[i + 1], it.now) or 0) end
+      if last >= it.last then return end -- another one lasts as long
     end
-    if last == 0 then redis.call('DEL', lock) else redis.call('PEXPIREAT', lock, digits(last)) end
   end
+  if last == 0 then redis.call('DEL', lock) else redis.call('PEXPIREAT', lock, digits(last)) end
+end
+-- The copy is deleted only if it ends within [lo, hi], nil = whenever it ends; of
+-- permits, only this slot, nil = whichever it is. With at, ms of the master's clock, it is
+-- not deleted: it ends then, or earlier if it was to. Returns 1 deleted or kept until at,
+-- 0 not held.
+local function letGo(lock, token, lo, hi, slot, at)
+  local released = remove(lock, token, lo, hi, slot, at)
+  settle(lock)
   return released
 end
