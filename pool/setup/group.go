@@ -122,6 +122,15 @@ func inDB(link wire.Link, db int, args ...string) (wire.Reply, error) {
 
 // readSeals reads every seal and the records of connected masters, for the command what.
 func (g *group) readSeals(all []*candidate, what string) error {
+	// The records first: while daemons serve, registers rise and their records follow, and a register
+	// that was read before its records would look like one that was rolled back.
+	least := make([]map[string]int64, g.options.Databases)
+	for db := range least {
+		var err error
+		if least[db], err = g.readRecords(db, all); err != nil {
+			return fmt.Errorf("%s: reading records in database %d: %w", what, db, err)
+		}
+	}
 	for _, c := range all {
 		c.seals = nil
 		for db := range g.options.Databases {
@@ -134,13 +143,8 @@ func (g *group) readSeals(all []*candidate, what string) error {
 			if err != nil {
 				return fmt.Errorf("%s: master %s, database %d: %w", what, c.master.Name, db, err)
 			}
-			s.stored = admission.ParseStored(texts.Str)
+			s.stored, s.minRegister = admission.ParseStored(texts.Str), least[db][c.master.Name]
 			c.seals = append(c.seals, s)
-		}
-	}
-	for db := range g.options.Databases {
-		if err := g.readRecords(db, all); err != nil {
-			return fmt.Errorf("%s: reading records in database %d: %w", what, db, err)
 		}
 	}
 	return nil
@@ -158,13 +162,14 @@ func readSealed(items []wire.Reply) sealRecord {
 	return sealRecord{identity: items[0].Str, register: register}
 }
 
-// readRecords reads one database's records on connected masters.
-func (g *group) readRecords(db int, all []*candidate) error {
+// readRecords reads one database's records on connected masters: below which the register of each
+// master cannot be.
+func (g *group) readRecords(db int, all []*candidate) (map[string]int64, error) {
 	least := map[string]int64{}
 	for _, c := range all {
 		replies, err := wire.Ask(c.link, pool.AppendRecordQueries(&g.options, db, []wire.Command{wire.Words("SELECT", strconv.Itoa(db))})...)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for i, m := range g.options.Masters {
 			if score, _ := pool.ReadRecord(replies[1+i]); m.Name != c.master.Name {
@@ -172,10 +177,7 @@ func (g *group) readRecords(db int, all []*candidate) error {
 			}
 		}
 	}
-	for _, c := range all {
-		c.seals[db].minRegister = least[c.master.Name]
-	}
-	return nil
+	return least, nil
 }
 
 // present is the configuration with these settings that masters carry, that with the highest
