@@ -153,13 +153,17 @@ func TestMoving_AHoldEndsWithItsLease(t *testing.T) {
 	d := c.daemon(moving(m))
 	over := make(chan error, 1)
 	const ttl = 3 * time.Second
-	hold := HoldTerms{OnEnd: func(_ Grant, reason error) { over <- reason }}
+	wanted := make(chan string, 1)
+	hold := HoldTerms{OnEnd: func(_ Grant, reason error) { over <- reason }, OnWanted: func(key Key, text string) { wanted <- string(key) + ": " + text }}
 	a := receive(t, d.request(LockRequest{Key: "k", TTL: ttl, Hold: &hold}))
 	if a.err != nil {
 		t.Fatal(a.err)
 	}
 	m.change(m.leaveLocked)
 	d.DropMoved()
+	if got := receive(t, wanted); got != "k: the slots 0-99 move from group g1 to g2: the lock is not renewed any more" {
+		t.Errorf("its holder is notified: %s", got)
+	}
 	extended := d.Counters().Extended
 	if reason := receive(t, over); !errors.Is(reason, ErrLostExpired) || a.grant.Validity() > 0 {
 		t.Errorf("lost because %v, %v before its end", reason, a.grant.Validity())

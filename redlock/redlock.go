@@ -111,8 +111,9 @@ func (l *Locker) EndWaits() {
 }
 
 // DropMoved ends what waits in this group for keys that have left it: waiters receive a *Moving error,
-// and trackers a report.
+// and trackers a report. It notifies the connections that hold such keys.
 func (l *Locker) DropMoved() {
+	l.holds.WantedMoved()
 	l.Queues.DropMoved()
 	l.Tracks.DropMoved()
 	l.IDs.DropMoved()

@@ -377,6 +377,9 @@ func (m *slotMove) mayCut(source *side) error {
 			return err
 		}
 	}
+	if from, to := source.newest.Now.Prefixes, m.target.newest.Now.Prefixes; !slices.Equal(from, to) {
+		return fmt.Errorf("slots: group %s has the key prefixes %q, and group %s has %q; nothing was changed. Give both the same ones: redlockd reconfigure --key-prefixes", source.name(), from, m.target.name(), to)
+	}
 	return m.fencesMeet(source)
 }
 

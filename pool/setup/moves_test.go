@@ -285,6 +285,12 @@ func TestMoveSlots_RefusesBeforeAnythingIsChanged(t *testing.T) {
 	w.moved("0-10", "g2")
 	w.refused("5-20", "g1", "slots: 5-20 are not in one group: 11-20 in group g1, 5-10 in group g2")
 	w.refused("5-20", "g2", "slots: 5-20 are not in one group: 11-20 in group g1, 5-10 in group g2")
+	several := w.options[1]
+	several.Prefixes = []string{"", "jobs:"}
+	if out, err := reconfigure(t, several, false); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	w.refused("20-30", "g2", `group g1 has the key prefixes [""], and group g2 has ["" "jobs:"]`)
 	for _, one := range w.servers[1][:2] {
 		one.Kill()
 	}

@@ -230,5 +230,8 @@ func (p *parking) waiting(db int, wanted func(redlock.Key) bool, most int) (list
 		list = append(list, one)
 	}
 	slices.SortFunc(list, func(a, b redlock.Waiting) int { return cmp.Compare(a.Place, b.Place) })
+	for i := range list {
+		list[i].Place = i + 1
+	}
 	return list[:min(len(list), most)], all
 }

@@ -4,6 +4,9 @@
 package renew
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,6 +49,28 @@ func (s *Holds) Wanted(db int, key engine.Key, text string) int {
 		}
 	}
 	return len(found)
+}
+
+// WantedMoved notifies the holders of keys that have left the group: their locks are not renewed any more.
+func (s *Holds) WantedMoved() {
+	if s.count.Load() == 0 {
+		return
+	}
+	var moved []engine.LeaseID
+	s.mu.Lock()
+	for _, h := range s.byID {
+		for _, id := range h.grant.Leases() {
+			if s.engine.Ownership.Since(id.Key) == 0 {
+				moved = append(moved, engine.LeaseID{DB: id.DB, Key: id.Key}) // of whatever token
+			}
+		}
+	}
+	s.mu.Unlock()
+	slices.SortFunc(moved, func(a, b engine.LeaseID) int { return cmp.Or(cmp.Compare(a.DB, b.DB), cmp.Compare(a.Key, b.Key)) })
+	for _, id := range slices.Compact(moved) {
+		m := s.engine.Ownership.Moving(id.Key)
+		s.Wanted(id.DB, id.Key, fmt.Sprintf("the slots %s move from group %s to %s: the lock is not renewed any more", m.Slots, m.From, m.To))
+	}
 }
 
 // WantedText is the text of the latest request to let go of a key that this daemon holds for a
