@@ -8,7 +8,7 @@ func slotScenarios() []*Scenario {
 	moving := func(name string, faults ...fault) *Scenario {
 		return base(name, func(s *Scenario) {
 			s.Groups, s.Movers, s.Daemons, s.Keys, s.Counters = true, 1, 4, 8, 6
-			s.MinTTL, s.MaxTTL, s.MaxKeep, s.Length = 60*time.Millisecond, 3*time.Second, time.Second, 40*time.Second
+			s.MinTTL, s.MaxTTL, s.MaxKeep, s.Length = 60*time.Millisecond, 3*time.Second, 8*time.Second, 40*time.Second
 			s.Clients = []ClientGroup{{5, newLocking}, {2, newCounting}, {2, newWorking}, {3, newSpanning}, {3, newWaiting}}
 			s.Settle = settleMoves
 			s.MaxWait, s.Holding, s.Asleep = 8*time.Second, 2, time.Hour
