@@ -229,42 +229,6 @@ func (g *Group) RetryRelease(index int, d PendingRelease) {
 	}
 }
 
-// Time is the group's clock now, the median of its masters' clocks, in µs.
-func (g *Group) Time() int64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.medianLocked(g.now())
-}
-
-// Voters counts the masters whose consent would count now, so not those that are
-// failing. A master whose first connection is being made counts, too.
-func (g *Group) Voters() (n int) {
-	for _, s := range g.Statuses() {
-		if s.State == votingState || s.State == dialingState && s.Detail == "" { // else it is being drained
-			n++
-		}
-	}
-	return n
-}
-
-// Volatile names every connected master that may forget in a crash, and the
-// reason.
-func (g *Group) Volatile() []string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	var out []string
-	for _, l := range g.lanes {
-		if l.conn != nil && !l.conn.incarnation.Durable {
-			reason := l.volatile
-			if reason == "" {
-				reason = "been volatile since it was admitted"
-			}
-			out = append(out, l.master.Name+" has "+reason)
-		}
-	}
-	return out
-}
-
 // onTimer makes every lane verify its master again, with or without traffic.
 func (g *Group) onTimer() {
 	g.mu.Lock()

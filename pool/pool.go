@@ -160,21 +160,3 @@ func (p *Pool) Counters() Counters {
 	}
 	return sum
 }
-
-// Busy counts the operations queued and the lanes at work, over all databases: while a task
-// runs, operations may be on their way, or their answers may still queue others.
-func (p *Pool) Busy() (n int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, g := range p.groups {
-		g.mu.Lock()
-		for _, l := range g.lanes {
-			n += len(l.queue)
-			if l.running {
-				n++
-			}
-		}
-		g.mu.Unlock()
-	}
-	return n
-}

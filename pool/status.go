@@ -3,8 +3,6 @@
 package pool
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"redlockd/pool/clock"
@@ -82,11 +80,4 @@ func (l *lane) stateLocked() (state, detail string) {
 func (l *lane) quarantineLocked() time.Duration {
 	left := l.conn.incarnation.Base + clock.Micros(l.group.pool.options.Age()) - l.est.At(l.group.now())
 	return max(0, time.Duration(left)*time.Microsecond)
-}
-
-// Databases are those in use, in order.
-func (p *Pool) Databases() []int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Sorted(maps.Keys(p.groups))
 }
