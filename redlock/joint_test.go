@@ -33,25 +33,45 @@ func TestAdmission_ADaemonWithAnotherMapGetsNoQuorum(t *testing.T) {
 // further seal, the next lock of the other group's key would have a smaller one.
 func TestJoint_TheFenceIsBelowThoseOfLaterLocksInEachGroup(t *testing.T) {
 	t.Parallel()
-	clusters := [2]*cluster{newCluster(t, 3, long), newCluster(t, 3, long)}
-	var daemons [2]*daemon
-	var last [2]Fence
-	for i, c := range clusters {
-		daemons[i] = c.daemon()
-		last[i] = rises(t, daemons[i], 0)
+	j := &jointStand{t: t, clusters: [2]*cluster{newCluster(t, 3, long), newCluster(t, 3, long)}}
+	for i, c := range j.clusters {
+		j.daemons[i] = c.daemon()
+		j.last[i] = rises(t, j.daemons[i], 0)
 	}
+	// A clock that has passed the registers rises above the fence by itself.
+	for range 100 {
+		if far := j.play(); time.Now().UnixMicro() < far || t.Failed() {
+			return
+		}
+	}
+	t.Fatal("the clocks passed the registers each time: the test proves nothing")
+}
+
+// jointStand is two groups with a daemon each, and the last fence of each.
+type jointStand struct {
+	t        *testing.T
+	clusters [2]*cluster
+	daemons  [2]*daemon
+	last     [2]Fence
+}
+
+// play locks a key of both groups, whose registers are ahead of the clocks, those of the second one
+// until the time that it returns, and then a key of each.
+func (j *jointStand) play() (far int64) {
+	t := j.t
+	t.Helper()
 	now := time.Now()
-	far := now.Add(200 * time.Millisecond).UnixMicro()
+	far = now.Add(450 * time.Millisecond).UnixMicro()
 	for i := range 3 {
-		clusters[0].raise(i, now.Add(150*time.Millisecond).UnixMicro())
-		clusters[1].raise(i, far)
+		j.clusters[0].raise(i, now.Add(400*time.Millisecond).UnixMicro())
+		j.clusters[1].raise(i, far)
 	}
-	for i := range last {
-		last[i] = rises(t, daemons[i], last[i]) // they see the registers now
+	for i := range j.last {
+		j.last[i] = rises(t, j.daemons[i], j.last[i]) // they see the registers now
 	}
 	request := LockRequest{Key: "k", TTL: long, Token: "token-of-the-whole", Part: true}
 	parts := make([]Part, 2)
-	for i, d := range daemons {
+	for i, d := range j.daemons {
 		answer := receive(t, d.request(request))
 		if answer.err != nil {
 			t.Fatal(answer.err)
@@ -67,18 +87,19 @@ func TestJoint_TheFenceIsBelowThoseOfLaterLocksInEachGroup(t *testing.T) {
 	// The registers follow the fence and not more: otherwise two groups would drive one another
 	// ahead of their clocks, lock by lock.
 	for i := range 3 {
-		if ahead := clusters[0].register(i) - max(int64(both.grant.Fence), time.Now().UnixMicro()); ahead > 10_000 {
+		if ahead := j.clusters[0].register(i) - max(int64(both.grant.Fence), time.Now().UnixMicro()); ahead > 10_000 {
 			t.Errorf("the register of master %d is %d µs ahead of the fence of both", i, ahead)
 		}
 	}
 	if low := parts[0].Grant.Until(); both.grant.Until() > low {
 		t.Errorf("it is valid until %v, and a part until %v", both.grant.Until(), low)
 	}
-	for i, d := range daemons {
-		if both.grant.Fence <= last[i] {
-			t.Errorf("fence %d was given after %d in group %d", both.grant.Fence, last[i], i)
+	for i, d := range j.daemons {
+		if both.grant.Fence <= j.last[i] {
+			t.Errorf("fence %d was given after %d in group %d", both.grant.Fence, j.last[i], i)
 		}
 		d.free("k", request.Token)
-		rises(t, d, both.grant.Fence)
+		j.last[i] = rises(t, d, both.grant.Fence)
 	}
+	return far
 }
