@@ -243,7 +243,7 @@ func (m *slotMove) unfinished(s *side) error {
 func (m *slotMove) waits(s *side) bool {
 	rest := s.leaving
 	for _, other := range m.sides {
-		rest = rest.Minus(other.owned)
+		rest = rest.Minus(other.owned.Minus(other.unsettled())) // a change that is not in force may be lost
 	}
 	return len(rest) > 0
 }
@@ -324,6 +324,14 @@ func (m *slotMove) finish(ctx context.Context) error {
 		return err
 	}
 	return m.takeOver(ctx, source)
+}
+
+// unsettled are the slots that the group gains by a change that is not in force.
+func (s *side) unsettled() slots.Ranges {
+	if s.newest.InForce {
+		return nil
+	}
+	return s.gained()
 }
 
 // gained are the slots that the newest configuration has and the former one had not.
