@@ -243,7 +243,7 @@ func (m *slotMove) unfinished(s *side) error {
 func (m *slotMove) waits(s *side) bool {
 	rest := s.leaving
 	for _, other := range m.sides {
-		rest = rest.Minus(other.owned)
+		rest = rest.Minus(other.owned.Minus(other.unsettled())) // a change that is not in force may be lost
 	}
 	return len(rest) > 0
 }
@@ -324,6 +324,14 @@ func (m *slotMove) finish(ctx context.Context) error {
 		return err
 	}
 	return m.takeOver(ctx, source)
+}
+
+// unsettled are the slots that the group gains by a change that is not in force.
+func (s *side) unsettled() slots.Ranges {
+	if s.newest.InForce {
+		return nil
+	}
+	return s.gained()
 }
 
 // gained are the slots that the newest configuration has and the former one had not.
@@ -416,12 +424,14 @@ func (m *slotMove) takeOver(ctx context.Context, source *side) error {
 		return err
 	}
 	t := m.target
-	if err := t.look(ctx); err != nil {
+	if err := m.lookAgain(ctx); err != nil {
 		return err
 	}
 	switch {
 	case t.owned.Contains(m.ranges) && t.newest.InForce: // another operator was faster
 		return m.finish(ctx)
+	case !m.stillWaits(source):
+		return fmt.Errorf("slots: another operator has moved %s since; run the same command again", m.ranges)
 	case t.newest.InForce:
 		t.next(t.owned.Plus(m.ranges), m.nextVersion())
 		if rest := t.leaving; !m.waits(t) || len(rest.And(m.ranges)) > 0 { // they came back
@@ -457,6 +467,24 @@ func (s *side) sameSettings() error {
 		return fmt.Errorf("slots: the settings of group %s are not those on its masters: %s here, %s there; nothing was changed. Give this command the settings of the daemons", s.name(), here, s.newest.Now)
 	}
 	return nil
+}
+
+// lookAgain reads what all groups carry now.
+func (m *slotMove) lookAgain(ctx context.Context) error {
+	for _, s := range m.sides {
+		s.err = s.look(ctx)
+	}
+	return m.target.err
+}
+
+// stillWaits reports whether the cut of the source is the last change of these slots. Otherwise they
+// were in the target since, and what the source has of them is old. What happens from now on changes
+// the target's configuration, which is compared when it is replaced.
+func (m *slotMove) stillWaits(source *side) bool {
+	found, err := m.frozen()
+	return err == nil && found == source && !slices.ContainsFunc(m.sides, func(s *side) bool {
+		return s != m.target && s.err == nil && len(s.owned.And(m.ranges)) > 0
+	})
 }
 
 // freeze waits until the cut has been in force for the longest lease.
