@@ -145,7 +145,7 @@ func TestEdges_ASearchThatTookLongDoesNotCount(t *testing.T) {
 		if ends := c.ends(0, edge); ends > 0 {
 			written[ends] = true
 		}
-		return len(written) > 4 || len(out) > 0
+		return len(written) > 10 || len(out) > 0 // on a slow machine not every search finds the cycle
 	})
 	if len(out) > 0 {
 		t.Fatalf("%v: DEADLOCK after a search that took longer than it may", <-out)
