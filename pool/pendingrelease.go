@@ -21,6 +21,18 @@ type PendingRelease struct {
 	// ConnectedAt is the connection (SendContext.ConnectedAt) on which alone it may be
 	// sent: after the command that it undoes. 0 = any.
 	ConnectedAt time.Duration
+	// Once: it is not sent again when it may have been executed, though no answer came.
+	Once bool
+}
+
+// SettledBy reports whether nothing is left to be sent after an answer. An error reply of
+// the master shows that it has not executed the command.
+func (d *PendingRelease) SettledBy(a Answer) bool {
+	if a.Reply.Err == nil {
+		return true
+	}
+	_, refused := a.Reply.Err.(MasterError)
+	return d.Once && a.Sent && !refused
 }
 
 // CommandArgs returns the command for one master.

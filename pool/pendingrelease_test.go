@@ -120,6 +120,37 @@ func TestPendingRelease_ThatWasOnItsWayWhenTheMasterPausedIsSentAgain(t *testing
 	})
 }
 
+func TestPendingRelease_ThatMayBeExecutedOnceIsRepeatedOnlyIfItWasNot(t *testing.T) {
+	once := func(s *stage) {
+		s.group.RetryRelease(0, PendingRelease{Args: []string{"D0"}, Until: s.clock.Now() + time.Minute, Once: true})
+		synctest.Wait()
+	}
+	for name, test := range map[string]struct {
+		fault, repair func(*fakeMaster)
+		want          []string
+	}{
+		"not sent":       {func(m *fakeMaster) { m.cut, m.executed = true, nil }, func(m *fakeMaster) { m.cut = false }, []string{"D0"}},
+		"refused":        {falsify("D0", refusal("NOSCRIPT No matching script.")), func(m *fakeMaster) { m.tamper = nil }, []string{"D0", "D0"}},
+		"without answer": {func(m *fakeMaster) { m.cutAfter = true }, func(m *fakeMaster) { m.cutAfter = false }, []string{"D0"}},
+	} {
+		onStage(t, 3, Options{}, func(s *stage) {
+			s.change(0, test.fault)
+			if name == "not sent" {
+				s.vote(0) // and notices
+			}
+			once(s)
+			s.change(0, test.repair)
+			s.restore()
+			if got := s.heard(); !slices.Equal(got, test.want) {
+				t.Errorf("%s: heard %q, want %q", name, got, test.want)
+			}
+			if got := s.group.Statuses()[0].PendingReleases; got != 0 {
+				t.Errorf("%s: %d still pending", name, got)
+			}
+		})
+	}
+}
+
 func TestPendingRelease_ThatIsRefusedWaitsForTheNextConnection(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
 		s.change(0, falsify("D0", refusal("NOSCRIPT No matching script.")))

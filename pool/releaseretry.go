@@ -4,7 +4,7 @@ package pool
 
 import "slices"
 
-// releaseRetry sends one pending release; any answer but an error settles it.
+// releaseRetry sends one pending release; see PendingRelease.SettledBy.
 type releaseRetry struct {
 	lane    *lane
 	release PendingRelease
@@ -19,7 +19,7 @@ func (d *releaseRetry) Command(m *SendContext, c *Command) bool { return d.relea
 
 // Answer settles the release, or keeps it for the next heartbeat or connection.
 func (d *releaseRetry) Answer(a Answer) {
-	if a.Reply.Err == nil {
+	if d.release.SettledBy(a) {
 		return
 	}
 	d.lane.group.mu.Lock()

@@ -50,6 +50,7 @@ func controls() []control {
 		{"pending-release", "TestRelease_ReachesAMasterThatWasCutOff", "gone before its time"},
 		{"pending-release", mute, "long before the lease"},
 		{"undo-all", mute, "long before the lease"},
+		{"undo-once", "TestUndo_ByACallersTokenIsNotRepeatedOnceItMayHaveBeenExecuted", twoHolders},
 		{"undo-guard", "TestUndo_OfARepeatLeavesTheLeaseAlone", "of a lease that runs"},
 		{"trust", "TestIDs_AreNotRepeatedByAMasterThatForgotThem", "was given"},
 		{"unpurged", "TestShared_AReaderWhoseTimeIsOverIsNotCounted", "the only reader left becomes the writer"},

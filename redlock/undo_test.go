@@ -57,6 +57,47 @@ func TestUndo_ReachesMastersThatDidNotAnswer(t *testing.T) {
 		func() bool { return c.empty(0, 1, 2, 3, 4) })
 }
 
+// Rule: undo-once. Masters execute an undo, and their answers are lost. The caller has retried
+// through another daemon meanwhile, and its copies end when those of the undone attempt did.
+func TestUndo_ByACallersTokenIsNotRepeatedOnceItMayHaveBeenExecuted(t *testing.T) {
+	t.Parallel()
+	for what, request := range map[string]LockRequest{
+		"exclusive": {}, "reader": {Mode: Shared}, "permit": {Mode: Permits, Limit: 1}, "several keys": {More: []Key{"l"}},
+	} {
+		for how, lose := range map[string]func(*faulty.Relay){
+			"late": func(*faulty.Relay) {}, "cut": (*faulty.Relay).Cut,
+		} {
+			t.Run(what+", "+how, func(t *testing.T) {
+				t.Parallel()
+				c := newCluster(t, 3, long)
+				one, two := c.daemon(relayed, blind), c.daemon()
+				request.Key, request.Token = "k", tokenA
+				undone := one.get(request)
+				made := map[int]any{}
+				ends := map[int]int64{}
+				for i := range c.servers {
+					made[i], ends[i] = c.do(i, "DUMP", "k"), c.ends(i, "k")
+				}
+				for _, i := range []int{1, 2} {
+					one.relays[i].Pause(faulty.ToClient)
+				}
+				one.GiveBack(undone)
+				eventually(t, "the undo is executed", func() bool { return c.empty(0, 1, 2) })
+				for i := range c.servers { // the retry
+					c.do(i, "RESTORE", "k", ends[i], made[i], "ABSTTL")
+				}
+				for _, i := range []int{1, 2} {
+					one.await(i, "down")
+					lose(one.relays[i])
+					one.relays[i].Resume()
+				}
+				one.settled(1, 2)
+				two.held(LockRequest{Key: "k", Token: tokenB})
+			})
+		}
+	}
+}
+
 // A grant that never reached its holder is released like any other.
 func TestUndo_AGrantCanBeGivenBack(t *testing.T) {
 	t.Parallel()

@@ -38,13 +38,13 @@ func (o *Message) Answer(a pool.Answer) {
 	}
 }
 
-// RetryUntilAnswered sends a release to one master until it answers.
+// RetryUntilAnswered sends a release to one master until an answer settles it.
 func RetryUntilAnswered(g *pool.Group, lane int, key string, release pool.PendingRelease) {
 	g.Push(lane, &Message{
 		Plan:  pool.Props{Key: key, SharesKey: true},
 		Write: release.Write,
 		OnAnswer: func(a pool.Answer) {
-			if a.Reply.Err != nil {
+			if !release.SettledBy(a) {
 				g.RetryRelease(a.Lane, release)
 			}
 		},

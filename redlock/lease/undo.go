@@ -1,7 +1,8 @@
 // This file takes back what a failed ballot took, or may have taken.
 //
-// Nothing here depends on the caller, which may have left. The undo is repeated on a
-// master that does not answer until it has answered or the copy has expired.
+// Nothing here depends on the caller, which may have left. On a master that does not answer,
+// the undo is repeated until it has answered or the copy has expired, unless the caller
+// chose the token, see sendUndo.
 
 package lease
 
@@ -46,15 +47,23 @@ func (a *lockBallot) undo(lane int, c copyState, key string, slot ...string) {
 // undoWithin deletes a token's copy of a key that ends within a range.
 func (a *lockBallot) undoWithin(lane int, c copyState, key string, token engine.Token, ends expiryRange, slot ...string) {
 	l := a.call.leases
-	l.engine.Counts.Undone.Add(1)
 	lasts := min(a.call.request.TTL, Endless)
 	if a.call.request.Reenters != "" {
 		lasts = l.engine.MaxTTL // as long as any other level
 	}
+	a.sendUndo(lane, c, key, token, lasts+a.call.request.Delay, append(l.releaseWords(key, token, ends), slot...)...)
+}
+
+// sendUndo sends a command that matters until the copy has ended, at the latest lasts after the
+// start. An undo by a caller's token is not repeated if it may have been executed. The caller may
+// have retried through another daemon since, and made a copy with the same expiry. Before the
+// undo, the retry finds this ballot's copy, and moves its expiry.
+func (a *lockBallot) sendUndo(lane int, c copyState, key string, token engine.Token, lasts time.Duration, args ...string) {
+	e := a.call.leases.engine
+	e.Counts.Undone.Add(1)
 	engine.RetryUntilAnswered(a.call.group, lane, key, pool.PendingRelease{
-		Args:        append(l.releaseWords(key, token, ends), slot...),
-		Until:       a.start + lasts + a.call.request.Delay + 4*l.engine.MasterTimeout,
-		ConnectedAt: a.soleConnection(lane, c, token),
+		Args: args, Until: a.start + lasts + 4*e.MasterTimeout,
+		ConnectedAt: a.soleConnection(lane, c, token), Once: a.call.request.Token != "",
 	})
 }
 
@@ -65,9 +74,8 @@ func (a *lockBallot) undoWithin(lane int, c copyState, key string, token engine.
 // itself the undo follows the command: it then finds what the command made, or what the
 // command moved to another expiry.
 //
-// With a token that other clients use, too, even an undo must not be repeated: it may
-// have been executed without an answer, and the copy there now may be another client's. A
-// copy that is left in this way ends with its ttl.
+// A token that other clients use, too, is never undone on another connection: any of them
+// may have deleted the copy and made one meanwhile. A copy that is left ends with its ttl.
 func (a *lockBallot) soleConnection(lane int, c copyState, token engine.Token) time.Duration {
 	if a.call.request.Token == "" || c != copyMaybe && len(token) >= shortToken {
 		return 0

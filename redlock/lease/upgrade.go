@@ -11,7 +11,6 @@ import (
 	"strconv"
 
 	"redlockd/pool"
-	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
 )
 
@@ -49,10 +48,6 @@ func (f *tokenMode) takeBack(a *lockBallot, lane int, c copyState) {
 	if c == copyUpgraded {
 		score = strconv.FormatInt(f.scores[lane], 10)
 	}
-	l.engine.Counts.Undone.Add(1)
-	engine.RetryUntilAnswered(a.call.group, lane, a.key, pool.PendingRelease{
-		Args: []string{"EVALSHA", l.engine.Scripts.Unupgrade, "1", a.key, string(a.token),
-			strconv.FormatInt(a.ends[lane], 10), score},
-		Until: a.start + l.engine.MaxTTL + 4*l.engine.MasterTimeout, ConnectedAt: a.soleConnection(lane, c, a.token),
-	})
+	a.sendUndo(lane, c, a.key, a.token, l.engine.MaxTTL,
+		"EVALSHA", l.engine.Scripts.Unupgrade, "1", a.key, string(a.token), strconv.FormatInt(a.ends[lane], 10), score)
 }
