@@ -6,7 +6,7 @@
 // forward, past acquires of other keys, and of its own key if others may hold it together
 // with them, but never past an acquire with its own token: it would leave the copy behind.
 // Any other operation whose key is acquired in the same flush keeps its own command and
-// place, and after any other command a new bulk begins.
+// place, and after any other command a new bulk begins. Answers come in the order of execution.
 //
 // Measured, medians of interleaved runs on five masters, two cores shared with
 // them: processor time of the masters for a pair from 22.7 to 18.3 µs with 64
@@ -116,4 +116,21 @@ func (f *flush) reply(i int) Reply {
 		return Reply{Kind: ReplyInt, Int: int64(r.Str[part] - '0')}
 	}
 	return r
+}
+
+// inOrder calls do with each entry, in the order in which the master executes them: a release
+// that made room for an acquire is answered before it.
+func (f *flush) inOrder(do func(i int)) {
+	bulks := f.bulks
+	for i := range f.entries {
+		switch {
+		case len(bulks) > 0 && bulks[0].entries[0] == i:
+			for _, one := range bulks[0].entries {
+				do(one)
+			}
+			bulks = bulks[1:]
+		case f.part[i] < 0:
+			do(i)
+		}
+	}
 }

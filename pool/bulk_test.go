@@ -119,6 +119,11 @@ func TestBulk_KeepsTheOrderOfEveryKey(t *testing.T) {
 				}
 			}
 		}
+		var answered []string
+		f.inOrder(func(i int) { answered = append(answered, f.entries[i].props.Key+" "+nameOf(f.entries[i])) })
+		if len(answered) != n || !slices.Equal(answered, executed(f)[:n]) {
+			t.Fatalf("seed %d: answered in the order %q, executed in the order %q", seed, answered, executed(f))
+		}
 		for _, b := range f.bulks {
 			shared += len(b.entries) - 1
 		}

@@ -293,10 +293,10 @@ func (c *connection) deliver(f *flush, seal Seal, sealed []unsealedAnswer) {
 	for _, v := range sealed {
 		c.lane.group.answer(v.entry.op, Answer{Lane: lane, Sent: true, Reply: v.reply, Seal: seal})
 	}
-	for i := range f.entries {
+	answer := func(i int) {
 		op := f.entries[i].op
 		if op == nil {
-			continue
+			return
 		}
 		a := Answer{Lane: lane, Seal: seal}
 		if f.repeats {
@@ -310,5 +310,6 @@ func (c *connection) deliver(f *flush, seal Seal, sealed []unsealedAnswer) {
 		}
 		c.lane.group.answer(op, a)
 	}
+	f.inOrder(answer)
 	c.lane.votes.add(counted)
 }

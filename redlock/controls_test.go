@@ -49,6 +49,7 @@ func controls() []control {
 		{"repeat-absence", "TestRelease_AnAbsenceWithoutAGoodSealProvesNothing", forgot},
 		{"pending-release", "TestRelease_ReachesAMasterThatWasCutOff", "gone before its time"},
 		{"pending-release", mute, "long before the lease"},
+		{"bulk-own", "TestRelease_DoesNotPassTheAcquireOfItsOwnToken", "a release passed the acquire of its own token"},
 		{"undo-all", mute, "long before the lease"},
 		{"undo-once", "TestUndo_ByACallersTokenIsNotRepeatedOnceItMayHaveBeenExecuted", twoHolders},
 		{"undo-guard", "TestUndo_OfARepeatLeavesTheLeaseAlone", "of a lease that runs"},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redlockd/redlock/events"
+	"redlockd/redlock/redlocktest"
 )
 
 // journal is what a listener has received.
@@ -62,6 +63,26 @@ func (j *journal) has(t *testing.T, key Key, lines ...string) {
 
 func tale(kind events.Kind, fence Fence) string {
 	return fmt.Sprint(strings.Fields(events.Event{Kind: kind}.Text())[0], " ", fence)
+}
+
+// The release joins an earlier one in the same flush, so it is executed before the acquire.
+func TestEvents_AReleaseThatMakesRoomComesBeforeTheGrant(t *testing.T) {
+	t.Parallel()
+	d := newPureDaemon(t, Options{})
+	j := listen(t, d.Locker)
+	other, writer := d.take(LockRequest{Key: "other", TTL: long}), d.take(LockRequest{Key: "k", TTL: long})
+	redlocktest.Idle(t, d.engine)
+	var b Batch
+	reader := make(chan lockAnswer, 1)
+	d.Unlock(&b, UnlockRequest{Key: "other", Token: other.Token}, func(bool, error) {})
+	d.Lock(&b, LockRequest{Key: "k", TTL: long, Mode: Shared}, func(g Grant, err error) { reader <- lockAnswer{g, err} })
+	d.Unlock(&b, UnlockRequest{Key: "k", Token: writer.Token}, func(bool, error) {})
+	b.Send()
+	a := receive(t, reader)
+	if a.err != nil {
+		t.Fatalf("the reader in front of the writer's release: %v", a.err)
+	}
+	j.wants(t, "k", tale(events.Acquired, writer.Fence), tale(events.Released, writer.Fence), tale(events.Acquired, a.grant.Fence))
 }
 
 func TestEvents_ReportAGrantAndItsRelease(t *testing.T) {

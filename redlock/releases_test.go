@@ -4,9 +4,12 @@ package redlock
 // release goes on until every copy is gone.
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"redlockd/pool"
 	"redlockd/pool/faulty"
 	"redlockd/redlock/redlocktest"
 )
@@ -87,4 +90,47 @@ func TestRelease_OfALeaseThatIsValidInTheDaemonsRecordsSucceedsOnOneMaster(t *te
 		one.relays[i].Resume()
 	}
 	eventually(t, "nothing is left", func() bool { return c.empty(0, 1, 2) })
+}
+
+// Rule: bulk-own. The lock is granted and released while master c is busy, so that both wait for
+// one flush to it, behind another release, which the release joins in one command.
+func TestRelease_DoesNotPassTheAcquireOfItsOwnToken(t *testing.T) {
+	t.Parallel()
+	for _, r := range []LockRequest{{Key: "k", TTL: long, Mode: Shared}, {Key: "k", TTL: long, Mode: Permits, Limit: 2}} {
+		c := newCluster(t, 3, long)
+		p, goOn := new(tap), make(chan struct{})
+		one := c.daemon(p.tapped, blind, func(_ *daemon, o *pool.Options) { o.MasterTimeout = patience })
+		other := one.take("other", long)
+		p.before(func(master string) {
+			if master == name(2) {
+				<-goOn
+			}
+		})
+		// toC reports whether a flush with all these words has been sent to c.
+		toC := func(words ...string) bool {
+			return slices.ContainsFunc(p.to(name(2)), func(flush []string) bool {
+				text := strings.Join(flush, "\n")
+				return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
+			})
+		}
+		busy, err := one.lock("busy", long)
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "master c is busy", func() bool { return toC("SET busy") })
+		_, _ = one.unlock("other", other.Token)
+		a := receive(t, one.request(r))
+		if a.err != nil {
+			t.Fatal(a.err)
+		}
+		_, _ = one.unlock("k", a.grant.Token)
+		close(goOn)
+		one.free("busy", busy.Token)
+		if acquire := string(a.grant.Token) + " 1"; !toC(acquire, string(other.Token)) { // 1…: its expiry
+			t.Errorf("no flush to c has the first release and the acquire: %q", p.to(name(2)))
+		}
+		if !c.empty(0, 1, 2) {
+			t.Errorf("a release passed the acquire of its own token: %s", c.stands("k"))
+		}
+	}
 }

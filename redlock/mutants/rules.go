@@ -116,6 +116,9 @@ func brokenCopies() []Mutant {
 			Change{"pool/pendingrelease.go", "return d.Once && a.Sent && !refused", "return d.Once && a.Sent && !refused && !Broken(\"undo-once\")"}).in("readers-3"),
 		patched("upgrade-undo", "the undo of an upgrade takes the read lease, too",
 			Change{"redlock/lease/upgrade.go", takeBack, "\tif c == copyUpgraded && pool.Broken(\"upgrade-undo\") {\n\t\ta.undoWithin(lane, c, a.key, a.token, expiryRange{0, 2 * a.ends[lane]})\n\t\treturn\n\t}\n" + takeBack}).in("contest-3"),
+		patched("bulk-own", "a release may be executed before an acquire with its own token that was queued first",
+			Change{"pool/bulk.go", "return !f.joint[\"\"] && !f.joint[", "return !f.joint[\"\"] && (Broken(\"bulk-own\") || !f.joint["},
+			Change{"pool/bulk.go", "e.op.(BulkOperation).BulkArg()]\n\t}", "e.op.(BulkOperation).BulkArg()])\n\t}"}).in("readers-3"),
 		patched("pending-release", "an unanswered release is not repeated",
 			Change{"pool/releaseretry.go", "func (l *lane) retryLocked(d PendingRelease) {\n", "func (l *lane) retryLocked(d PendingRelease) {\n\tif Broken(\"pending-release\") {\n\t\treturn\n\t}\n"}),
 	}
