@@ -1,8 +1,10 @@
 package redlocktest
 
 import (
+	"io"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -57,9 +59,35 @@ func Receive[A any](t *testing.T, answer <-chan A) A {
 	}
 }
 
-// Logger writes into the test's own log, which is shown if it fails.
+// Logger writes into the test's own log, which is shown if it fails. Create it before the daemon that
+// uses it: the timer of a hold may fire while the daemon ends, and what is written after the end of a
+// test would end the process.
 func Logger(t *testing.T) *slog.Logger {
-	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	out := &testOutput{to: t.Output()}
+	t.Cleanup(out.end)
+	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
+// testOutput is the log of a test until its end.
+type testOutput struct {
+	mu   sync.Mutex
+	to   io.Writer
+	over bool
+}
+
+func (o *testOutput) Write(line []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.over {
+		return len(line), nil
+	}
+	return o.to.Write(line)
+}
+
+func (o *testOutput) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.over = true
 }
 
 // CountLines is how many lines of a text contain a word.
