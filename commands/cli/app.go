@@ -86,8 +86,11 @@ func (a *App) job(ctx context.Context, config configs.Config, command CommandLin
 	}
 	if command.Word == wordSlots && command.Ranges == "" {
 		daemons := a.connection()
-		if command.Daemons.connect != nil {
+		switch {
+		case command.Daemons.connect != nil:
 			daemons.connect = command.Daemons.connect
+		case a.variable("LOCK_CONNECT") == "" && len(config.Listen) > 0: // the file is that of a daemon
+			daemons.connect = config.Listen[:1]
 		}
 		daemons.ca = command.Daemons.ca
 		var err error

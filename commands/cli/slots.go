@@ -48,7 +48,7 @@ func slotsFlags(c *connection) *pflag.FlagSet {
 			own.AddFlag(f)
 		}
 	})
-	own.Lookup("connect").Usage = "LIST\tdaemons whose operations are added up: [tls:]host:port, unix:/path [" + defaultConnect + "]"
+	own.Lookup("connect").Usage = "LIST\tdaemons whose operations are added up: [tls:]host:port, unix:/path [the daemon of --listen]"
 	return own
 }
 

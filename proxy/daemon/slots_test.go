@@ -34,7 +34,7 @@ func TestSlots_MoveWhileADaemonServes(t *testing.T) {
 	_, before := c.granted(t, "DLOCK %s 5000 TOKEN its-token", key)
 	show := func(words ...string) {
 		t.Helper()
-		code, output := typed(t, nil, "slots", "--config", path, "--connect", o.port)
+		code, output := typed(t, nil, "slots", "--config", path, "--listen", o.port) // the daemon of this option is read
 		for _, word := range words {
 			if code != cli.ExitOK || !strings.Contains(strings.Join(strings.Fields(output), " "), word) {
 				t.Errorf("slots: code %d, want %q:\n%s", code, word, output)
