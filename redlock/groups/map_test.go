@@ -18,7 +18,7 @@ import (
 
 // configuration is one of group g1 or g2.
 func configuration(epoch, version int64, own, leaving, to string) *pool.Configuration {
-	return &pool.Configuration{Epoch: epoch, MapVersion: version, Slots: own, Leaving: leaving, To: to}
+	return &pool.Configuration{Epoch: epoch, MapVersion: version, Slots: own, Leaving: leaving, To: to, LeftAt: version}
 }
 
 func newMap(t *testing.T, first, second, third string) *Map {
