@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -206,6 +207,10 @@ func TestMoveSlots_AFormerCutKeepsItsVersion(t *testing.T) {
 	_, waiting, other := w.has(1)
 	if leaving != ranges || waiting != ranges || version < other {
 		t.Fatalf("g1 gave up %q at %d, and g2 %q at %d: this is to be another case", leaving, version, waiting, other)
+	}
+	var shown strings.Builder
+	if err := ShowSlots(t.Context(), w.options, nil, &shown); err != nil || strings.Count(shown.String(), "frozen for") != 1 || !strings.Contains(shown.String(), "slots move "+ranges+" --to g1") {
+		t.Errorf("%v\n%s", err, shown.String())
 	}
 	w.refused(ranges, "g2", "First finish it: redlockd slots move "+ranges+" --to g1")
 	w.moved(ranges, "g1")

@@ -114,7 +114,7 @@ func (m *slotMove) connect(ctx context.Context, all []pool.Options) error {
 // look reads what the group's masters carry now. Those that fail are left out.
 func (s *side) look(ctx context.Context) error {
 	closeAll(s.all)
-	s.all, s.newest = nil, admission.StoredConfiguration{}
+	s.all, s.newest, s.owned, s.leaving = nil, admission.StoredConfiguration{}, nil, nil
 	s.connect(ctx, s.group.options.Masters)
 	s.readSome()
 	newest := s.change.newest()
@@ -136,7 +136,7 @@ func (s *side) look(ctx context.Context) error {
 	if s.owned, err = slots.ParseOwned(now.Slots); err != nil {
 		return fmt.Errorf("slots: epoch %d of group %s: %w", now.Epoch, s.name(), err)
 	}
-	if s.leaving = nil; now.Leaving != "" {
+	if now.Leaving != "" {
 		s.leaving, err = slots.Parse(now.Leaving)
 	}
 	return errors.Join(err, s.known())
@@ -244,19 +244,22 @@ func (m *slotMove) unfinished(s *side) error {
 		s.leaving, s.name(), moveCommand(s.newest.Now.Leaving, s.newest.Now.To))
 }
 
-// waits reports whether the slots that a group gave up are in none yet.
-func (m *slotMove) waits(s *side) bool {
+// waits reports whether slots that a group gave up are in none yet.
+func (m *slotMove) waits(s *side) bool { return len(m.waiting(s)) > 0 }
+
+// waiting are the slots that a group gave up and that no other one has had since.
+func (m *slotMove) waiting(s *side) slots.Ranges {
 	rest := s.leaving
 	for _, other := range m.sides {
-		if other.err != nil {
+		if other.err != nil || len(rest) == 0 {
 			continue // what it was read to have may be old
 		}
 		rest = rest.Minus(other.settled())
 		if other.newest.Now.LeftAt > s.newest.Now.LeftAt {
-			rest = rest.Minus(other.leaving) // it has had them since
+			rest = rest.Minus(other.leaving)
 		}
 	}
-	return len(rest) > 0
+	return rest
 }
 
 // nextVersion is above those of all maps.
@@ -291,10 +294,13 @@ func (s *side) resume() {
 	s.former, s.change.next, s.inForce = s.newest.Former, s.newest.Now, s.newest.InForce
 }
 
-// complete finishes a change that is not in force yet.
+// complete finishes a cut that is not in force yet.
 func (s *side) complete(ctx context.Context) error {
 	if s.newest.InForce {
 		return nil
+	}
+	if len(s.gained()) > 0 {
+		return s.unfinishedChange() // what those slots take along is elsewhere
 	}
 	s.resume()
 	if s.former == nil {
