@@ -38,9 +38,9 @@ func observed(before func(commands []wire.Command) bool) wire.Dialer {
 	}
 }
 
-// runs reports whether one of the commands is a script.
-func runs(commands []wire.Command, script string) bool {
-	return slices.ContainsFunc(commands, func(c wire.Command) bool { return slices.Contains(c.Args, script) })
+// runs reports whether one of the commands has a word, such as the text of a script.
+func runs(commands []wire.Command, word string) bool {
+	return slices.ContainsFunc(commands, func(c wire.Command) bool { return slices.Contains(c.Args, word) })
 }
 
 // during is quick, and calls others once, in the freeze.
@@ -85,6 +85,43 @@ func TestMoveSlots_ALateOperatorDoesNotRepeatAMoveThatWasUndone(t *testing.T) {
 	w.counter(0, "{a}:n", 200)
 }
 
+// thereAndBack is a move that others complete and undo; then they begin it once more.
+func (w *twoGroups) thereAndBack(ranges string) {
+	w.moved(ranges, "g2")
+	w.seed(1, "{a}:n", 200)
+	w.moved(ranges, "g1")
+	w.seed(0, "{a}:n", 300)
+	w.cutOnly(ranges)
+}
+
+// An operator has read what the slots take along, and stops for so long that the same cut is made once
+// more. It looks as before, and is another one.
+func TestMoveSlots_ACutOfTheSameSlotsIsAnotherOne(t *testing.T) {
+	t.Parallel()
+	w := newTwoGroups(t)
+	ranges := strconv.Itoa(slots.Of("{a}"))
+	w.seed(0, "{a}:n", 100)
+	w.cutOnly(ranges)
+	all, read, late := slices.Clone(w.options), false, false
+	all[0].Dialer = observed(func(commands []wire.Command) bool {
+		read = read || runs(commands, "SCAN")
+		return true
+	})
+	all[1].Dialer = observed(func([]wire.Command) bool {
+		if read && !late {
+			late = true
+			w.thereAndBack(ranges)
+		}
+		return true
+	})
+	err := MoveSlots(t.Context(), all, parsed(t, ranges), "g2", io.Discard)
+	if owned, _, _ := w.has(1); err == nil || !late || owned != "none" {
+		t.Errorf("%v; the others came in between: %v; g2 has %s", err, late, owned)
+	}
+	w.moved(ranges, "g2")
+	w.counter(1, "{a}:n", 300)
+}
+
 // At whatever step an operator stops for long: when it goes on, nothing that is old wins.
 func TestMoveSlots_AnOperatorIsLateAtAnyStep(t *testing.T) {
 	t.Parallel()
@@ -95,13 +132,7 @@ func TestMoveSlots_AnOperatorIsLateAtAnyStep(t *testing.T) {
 		w.seed(1, "{a}:n", 200)
 		w.cut(ranges, 1, 0)
 	}
-	again := func() { // the move was undone, and the same one has begun again
-		w.moved(ranges, "g2")
-		w.seed(1, "{a}:n", 200)
-		w.moved(ranges, "g1")
-		w.seed(0, "{a}:n", 300)
-		w.cutOnly(ranges)
-	}
+	again := func() { w.thereAndBack(ranges) }
 	late := func(n int, others func()) (exchanges int) {
 		w.bootstrap()
 		w.seed(0, "{a}:n", 100)
