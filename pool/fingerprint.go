@@ -68,7 +68,7 @@ func (o *Options) GroupKey(name string) string { return o.prefixes()[0] + "redlo
 func (o *Options) Configuration(epoch int64) *admission.Configuration {
 	c := &admission.Configuration{
 		Epoch: epoch, Format: formatVersion, Group: o.Group, Prefixes: o.prefixes(), MaxTTL: o.MaxTTL, MaxKeep: o.MaxKeep,
-		Slots: o.Slots, MapVersion: o.MapVersion, Leaving: o.Leaving, To: o.To,
+		Slots: o.Slots, MapVersion: o.MapVersion, Leaving: o.Leaving, To: o.To, LeftAt: o.LeftAt,
 	}
 	for _, m := range o.Masters {
 		c.Masters = append(c.Masters, Master{Name: m.Name, Network: m.Network, Address: m.Address})

@@ -70,7 +70,9 @@ func TestFollow_SlotsChangeOnceTheRouterHasThem(t *testing.T) {
 	onStage(t, 3, o, func(stage *stage) {
 		s = stage
 		s.vote(0)
-		next := s.renameSlots(func(c *admission.Configuration) { c.Slots, c.MapVersion, c.Leaving, c.To = "0-49", 7, "50-99", "g2" })
+		next := s.renameSlots(func(c *admission.Configuration) {
+			c.Slots, c.MapVersion, c.Leaving, c.To, c.LeftAt = "0-49", 7, "50-99", "g2", 7
+		})
 		if got := s.voting(); got != "a b c" {
 			t.Errorf("voting: %q", got)
 		}

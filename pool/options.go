@@ -23,9 +23,9 @@ type Options struct {
 	// first one there, and KeyPrefix alone in a new group.
 	Prefixes []string
 	Slots    string // that the group serves, one of several groups; "" = all, of one group
-	// MapVersion, Leaving and To are those of the configuration, see package admission.
-	MapVersion  int64
-	Leaving, To string
+	// MapVersion, Leaving, To and LeftAt are those of the configuration, see package admission.
+	MapVersion, LeftAt int64
+	Leaving, To        string
 	// OnConfiguration receives each configuration of the group before a master is admitted under it,
 	// perhaps several times. It must not block, nor call the pool. With it, the pool follows changes
 	// of the slots; nil = a daemon of an only group, which stays with its own.

@@ -30,7 +30,7 @@ func (m *slotMap) take(c *Configuration) {
 // set puts the slots of now into options.
 func (m *slotMap) set(o *Options) {
 	if c := m.latest.Load(); c != nil && c.MapVersion >= o.MapVersion {
-		o.Slots, o.MapVersion, o.Leaving, o.To = c.Slots, c.MapVersion, c.Leaving, c.To
+		o.Slots, o.MapVersion, o.Leaving, o.To, o.LeftAt = c.Slots, c.MapVersion, c.Leaving, c.To, c.LeftAt
 	}
 }
 

@@ -87,29 +87,41 @@ func controls() []control {
 	}
 }
 
+// setupControls are by tests of package pool/setup.
+func setupControls() []control {
+	return []control{
+		{"slots-late-operator", "TestMoveSlots_ALateOperatorDoesNotRepeatAMoveThatWasUndone", "has counter {a}:n = \"100@"},
+		{"slots-unfinished-switch", "TestMoveSlots_ACutIsKeptWhileTheSwitchIsUnfinished", "leaving=20-30@g3"},
+		{"slots-cut-version", "TestMoveSlots_AFormerCutKeepsItsVersion", "has counter {a}:n = \"100@"},
+	}
+}
+
 func TestControls_EachBrokenRuleIsNoticed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the controls run every directed test once more, without its rule")
 	}
 	t.Parallel()
 	dir := t.TempDir()
-	engine := filepath.Join(dir, "engine")
-	if err := mutants.Build("..", dir, engine, ".", "test", "-c"); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range controls() {
-		t.Run(c.rule+"/"+c.test, func(t *testing.T) {
-			t.Parallel() // they mostly wait
-			c.run(t, engine)
-		})
+	for pkg, all := range map[string][]control{".": controls(), "../pool/setup": setupControls()} {
+		tests := filepath.Join(dir, filepath.Base(pkg)+".test")
+		if err := mutants.Build("..", dir, tests, pkg, "test", "-c"); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range all {
+			t.Run(c.rule+"/"+c.test, func(t *testing.T) {
+				t.Parallel() // they mostly wait
+				c.run(t, pkg, tests)
+			})
+		}
 	}
 }
 
 // run has a limit that no test without its rule comes near.
-func (c control) run(t *testing.T, engine string) {
+func (c control) run(t *testing.T, pkg, tests string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, engine, "-test.v", "-test.run", "^"+c.test+"$")
+	cmd := exec.CommandContext(ctx, tests, "-test.v", "-test.run", "^"+c.test+"$")
+	cmd.Dir = pkg
 	cmd.Env = append(os.Environ(), mutants.Variable+"="+c.rule)
 	output, err := cmd.CombinedOutput()
 	text := string(output)
@@ -124,13 +136,13 @@ func (c control) run(t *testing.T, engine string) {
 }
 
 func TestControls_EveryRuleHasOne(t *testing.T) {
-	rules := mutants.Rules()
+	rules, all := mutants.Rules(), append(controls(), setupControls()...)
 	for _, m := range rules {
-		if !slices.ContainsFunc(controls(), func(c control) bool { return c.rule == m.Name }) {
+		if !slices.ContainsFunc(all, func(c control) bool { return c.rule == m.Name }) {
 			t.Errorf("no test is known to notice when the rule %q is broken", m.Name)
 		}
 	}
-	for _, c := range controls() {
+	for _, c := range all {
 		if !slices.ContainsFunc(mutants.All(), func(m mutants.Mutant) bool { return m.Name == c.rule }) {
 			t.Errorf("%s guards %q, which is no rule", c.test, c.rule)
 		}

@@ -35,6 +35,8 @@ type Configuration struct {
 	MapVersion int64
 	// Leaving are slots that this group has given up, and To is the group that may take them. "" = none.
 	Leaving, To string
+	// LeftAt is the MapVersion of the change that gave them up. A later one, of other slots, keeps it.
+	LeftAt int64
 }
 
 // String is the text on the masters: one line without control characters.
@@ -52,7 +54,7 @@ func (c *Configuration) String() string {
 		text += " map=" + strconv.FormatInt(c.MapVersion, 10)
 	}
 	if c.Leaving != "" {
-		text += " leaving=" + url.QueryEscape(c.Leaving) + "@" + url.QueryEscape(c.To)
+		text += " leaving=" + url.QueryEscape(c.Leaving) + "@" + url.QueryEscape(c.To) + "@" + strconv.FormatInt(c.LeftAt, 10)
 	}
 	return text
 }
@@ -75,7 +77,7 @@ func (c *Configuration) SameSettings(other *Configuration) bool {
 func (c *Configuration) settings() string {
 	s := *c
 	s.Epoch, s.Masters, s.Prefixes = 0, nil, s.Prefixes[:1]
-	s.Slots, s.MapVersion, s.Leaving, s.To = "", 0, "", ""
+	s.Slots, s.MapVersion, s.Leaving, s.To, s.LeftAt = "", 0, "", "", 0
 	return s.String()
 }
 
@@ -128,8 +130,8 @@ func ParseConfiguration(text string) (*Configuration, error) {
 		fields[name] = value
 	}
 	bad := false
-	number := func(name string) int64 {
-		n, err := strconv.ParseInt(fields[name], 10, 64)
+	number := func(digits string) int64 {
+		n, err := strconv.ParseInt(digits, 10, 64)
 		bad = bad || err != nil
 		return n
 	}
@@ -139,13 +141,17 @@ func ParseConfiguration(text string) (*Configuration, error) {
 		return text
 	}
 	leaving, to, _ := strings.Cut(fields["leaving"], "@")
+	to, leftAt, _ := strings.Cut(to, "@")
 	c := &Configuration{
-		Epoch: number("epoch"), Format: fields["format"], Group: plain(fields["group"]),
-		MaxTTL: time.Duration(number("max-ttl")) * time.Millisecond, MaxKeep: time.Duration(number("max-keep")) * time.Millisecond,
+		Epoch: number(fields["epoch"]), Format: fields["format"], Group: plain(fields["group"]),
+		MaxTTL: time.Duration(number(fields["max-ttl"])) * time.Millisecond, MaxKeep: time.Duration(number(fields["max-keep"])) * time.Millisecond,
 		Slots: plain(fields["slots"]), Leaving: plain(leaving), To: plain(to),
 	}
 	if fields["map"] != "" {
-		c.MapVersion = number("map")
+		c.MapVersion = number(fields["map"])
+	}
+	if fields["leaving"] != "" {
+		c.LeftAt = number(leftAt)
 	}
 	for prefix := range strings.SplitSeq(fields["key-prefix"], ",") {
 		c.Prefixes = append(c.Prefixes, plain(prefix))

@@ -32,12 +32,12 @@ func TestConfiguration_HasTheSlotsOfOneOfSeveralGroupsOnly(t *testing.T) {
 
 func TestConfiguration_HasTheMapOfSlots(t *testing.T) {
 	plain, moving := someConfiguration(1), someConfiguration(1)
-	plain.Slots, moving.Slots, moving.MapVersion, moving.Leaving, moving.To = "0-99", "0-99", 7, "5,7-9", "g2@ ,"
+	plain.Slots, moving.Slots, moving.MapVersion, moving.Leaving, moving.To, moving.LeftAt = "0-99", "0-99", 7, "5,7-9", "g2@ ,", 6
 	got, err := ParseConfiguration(moving.String())
-	if err != nil || got.MapVersion != 7 || got.Leaving != "5,7-9" || got.To != "g2@ ," || got.Mark() != moving.Mark() {
+	if err != nil || got.MapVersion != 7 || got.Leaving != "5,7-9" || got.To != "g2@ ," || got.LeftAt != 6 || got.Mark() != moving.Mark() {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if !strings.HasSuffix(moving.String(), " slots=0-99 map=7 leaving=5%2C7-9@g2%40+%2C") || strings.Contains(plain.String(), "map=") || strings.Contains(plain.String(), "leaving") {
+	if !strings.HasSuffix(moving.String(), " slots=0-99 map=7 leaving=5%2C7-9@g2%40+%2C@6") || strings.Contains(plain.String(), "map=") || strings.Contains(plain.String(), "leaving") {
 		t.Errorf("%s and %s", plain, moving)
 	}
 	if plain.Mark() == moving.Mark() || !plain.SameSettings(moving) || !plain.SameSlots(moving) {
@@ -46,7 +46,7 @@ func TestConfiguration_HasTheMapOfSlots(t *testing.T) {
 	if moving.Slots = "none"; plain.SameSlots(moving) || !plain.SameSettings(moving) {
 		t.Error("other slots count as settings, or as the same slots")
 	}
-	for _, bad := range []string{" map=0", " map=x", " leaving=@", " leaving=5", " map=1 map=1", " leaving=5@g map=1"} {
+	for _, bad := range []string{" map=0", " map=x", " leaving=@", " leaving=5", " leaving=5@g", " leaving=5@g@", " leaving=5@g@01", " leaving=5@g@1@2", " map=1 map=1", " leaving=5@g@1 map=1"} {
 		if c, err := ParseConfiguration(plain.String() + bad); err == nil {
 			t.Errorf("%q was read as %+v", bad, c)
 		}

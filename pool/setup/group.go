@@ -201,7 +201,7 @@ func (g *group) present(all []*candidate) admission.StoredConfiguration {
 func (g *group) optionsOf(c *admission.Configuration) pool.Options {
 	o := g.options
 	o.Masters, o.Prefixes = c.Masters, c.Prefixes
-	o.Slots, o.MapVersion, o.Leaving, o.To = c.Slots, c.MapVersion, c.Leaving, c.To
+	o.Slots, o.MapVersion, o.Leaving, o.To, o.LeftAt = c.Slots, c.MapVersion, c.Leaving, c.To, c.LeftAt
 	return o
 }
 
@@ -221,7 +221,7 @@ func (g *group) keep(newest admission.StoredConfiguration, out io.Writer) {
 	if o.Slots != now.Slots {
 		fmt.Fprintf(out, "group %s has the slots %s in the file and %s on its masters, since a later move: those of the masters count\n", o.Group, orAll(o.Slots), orAll(now.Slots))
 	}
-	o.Slots, o.MapVersion, o.Leaving, o.To = now.Slots, now.MapVersion, now.Leaving, now.To
+	o.Slots, o.MapVersion, o.Leaving, o.To, o.LeftAt = now.Slots, now.MapVersion, now.Leaving, now.To, now.LeftAt
 }
 
 // request is for the admission of a master under a configuration, whatever it carries.

@@ -14,9 +14,14 @@
 // the switch are changes as in rename.go: of two at once only one gets a quorum. Between them the
 // slots have no group, and the cut names the only one that may take them.
 //
-// A cut that is over stays in its configuration until the next change of that group. It cannot be
-// taken for one that waits: the group that took the slots over has had a higher version since, so
-// has each later one, and the group of the former cut gets no other version while its cut waits.
+// A cut that is over may stay in its configuration. It cannot be taken for one that waits: it has
+// the version of the map at which it was made, whatever else has changed in its group, and every
+// later change of these slots has a higher one, in whichever group.
+//
+// An operator may be late: what it has read of a cut is out of date once the slots were in the
+// target, even if they came back. So it reads all groups at one time, and goes on only if the cut is
+// the last change of the slots. Then it reads what they take along, and replaces the configuration
+// of the target that it has read: only the target may take them, and has another one once it did.
 
 package setup
 
@@ -109,7 +114,7 @@ func (m *slotMove) connect(ctx context.Context, all []pool.Options) error {
 // look reads what the group's masters carry now. Those that fail are left out.
 func (s *side) look(ctx context.Context) error {
 	closeAll(s.all)
-	s.all, s.newest = nil, admission.StoredConfiguration{}
+	s.all, s.newest, s.owned, s.leaving = nil, admission.StoredConfiguration{}, nil, nil
 	s.connect(ctx, s.group.options.Masters)
 	s.readSome()
 	newest := s.change.newest()
@@ -131,7 +136,7 @@ func (s *side) look(ctx context.Context) error {
 	if s.owned, err = slots.ParseOwned(now.Slots); err != nil {
 		return fmt.Errorf("slots: epoch %d of group %s: %w", now.Epoch, s.name(), err)
 	}
-	if s.leaving = nil; now.Leaving != "" {
+	if now.Leaving != "" {
 		s.leaving, err = slots.Parse(now.Leaving)
 	}
 	return errors.Join(err, s.known())
@@ -216,7 +221,7 @@ func (m *slotMove) frozen() (found *side, err error) {
 		switch {
 		case s.err != nil:
 			unread = errors.Join(unread, s.err)
-		case len(s.leaving.And(m.ranges)) > 0 && (found == nil || s.newest.Now.MapVersion > found.newest.Now.MapVersion):
+		case len(s.leaving.And(m.ranges)) > 0 && (found == nil || s.newest.Now.LeftAt > found.newest.Now.LeftAt):
 			found = s
 		}
 	}
@@ -225,7 +230,7 @@ func (m *slotMove) frozen() (found *side, err error) {
 		return nil, fmt.Errorf("slots: %s are in no group that answers: %w; nothing was changed", m.ranges, unread)
 	case found == nil:
 		return nil, fmt.Errorf("slots: %s are in no group, and no group has given them up; nothing was changed. See Several groups in the runbook", m.ranges)
-	case unread != nil && found.newest.Now.MapVersion <= m.target.newest.Now.MapVersion:
+	case unread != nil && found.newest.Now.LeftAt <= m.target.newest.Now.MapVersion:
 		return nil, fmt.Errorf("slots: group %s gave up %s, and a later move may be known to others alone: %w; nothing was changed. Bring them back first", found.name(), m.ranges, unread)
 	case found.newest.Now.To != m.target.name() || !slices.Equal(found.leaving, m.ranges):
 		return nil, m.unfinished(found)
@@ -239,13 +244,22 @@ func (m *slotMove) unfinished(s *side) error {
 		s.leaving, s.name(), moveCommand(s.newest.Now.Leaving, s.newest.Now.To))
 }
 
-// waits reports whether the slots that a group gave up are in none yet.
-func (m *slotMove) waits(s *side) bool {
+// waits reports whether slots that a group gave up are in none yet.
+func (m *slotMove) waits(s *side) bool { return len(m.waiting(s)) > 0 }
+
+// waiting are the slots that a group gave up and that no other one has had since.
+func (m *slotMove) waiting(s *side) slots.Ranges {
 	rest := s.leaving
 	for _, other := range m.sides {
-		rest = rest.Minus(other.owned.Minus(other.unsettled())) // a change that is not in force may be lost
+		if other.err != nil || len(rest) == 0 {
+			continue // what it was read to have may be old
+		}
+		rest = rest.Minus(other.settled())
+		if other.newest.Now.LeftAt > s.newest.Now.LeftAt {
+			rest = rest.Minus(other.leaving)
+		}
 	}
-	return len(rest) > 0
+	return rest
 }
 
 // nextVersion is above those of all maps.
@@ -280,10 +294,13 @@ func (s *side) resume() {
 	s.former, s.change.next, s.inForce = s.newest.Former, s.newest.Now, s.newest.InForce
 }
 
-// complete finishes a change that is not in force yet.
+// complete finishes a cut that is not in force yet.
 func (s *side) complete(ctx context.Context) error {
 	if s.newest.InForce {
 		return nil
+	}
+	if len(s.gained()) > 0 {
+		return s.unfinishedChange() // what those slots take along is elsewhere
 	}
 	s.resume()
 	if s.former == nil {
@@ -326,12 +343,13 @@ func (m *slotMove) finish(ctx context.Context) error {
 	return m.takeOver(ctx, source)
 }
 
-// unsettled are the slots that the group gains by a change that is not in force.
-func (s *side) unsettled() slots.Ranges {
+// settled are the slots that the group has, without those that it gains by a change that is not in
+// force and may be lost.
+func (s *side) settled() slots.Ranges {
 	if s.newest.InForce {
-		return nil
+		return s.owned
 	}
-	return s.gained()
+	return s.owned.Minus(s.gained())
 }
 
 // gained are the slots that the newest configuration has and the former one had not.
@@ -357,7 +375,8 @@ func (m *slotMove) cut(ctx context.Context, source *side) error {
 		return err
 	}
 	source.next(source.owned.Minus(m.ranges), m.nextVersion())
-	source.change.next.Leaving, source.change.next.To = m.ranges.String(), m.target.name()
+	cut := source.change.next
+	cut.Leaving, cut.To, cut.LeftAt = m.ranges.String(), m.target.name(), cut.MapVersion
 	fmt.Fprintf(m.out, "slots %s leave group %s for group %s: nothing is granted in them for the longest lease, %s\n",
 		m.ranges, source.name(), m.target.name(), humanDuration(source.lease()))
 	if err := source.allowed(); err != nil {
@@ -419,23 +438,25 @@ func (m *slotMove) takeOver(ctx context.Context, source *side) error {
 	if err := source.awaitMemories(ctx); err != nil {
 		return err
 	}
+	if err := m.lookAgain(ctx); err != nil {
+		return err
+	}
+	t := m.target
+	if t.owned.Contains(m.ranges) && t.newest.InForce { // another operator was faster
+		return m.finish(ctx)
+	}
+	if !m.stillWaits(source) {
+		return fmt.Errorf("slots: another operator has moved %s since; run the same command again", m.ranges)
+	}
 	carried, err := source.readAll(m.ranges, "the slots stay frozen until it is settled")
 	if err != nil {
 		return err
 	}
-	t := m.target
-	if err := m.lookAgain(ctx); err != nil {
-		return err
-	}
 	switch {
-	case t.owned.Contains(m.ranges) && t.newest.InForce: // another operator was faster
-		return m.finish(ctx)
-	case !m.stillWaits(source):
-		return fmt.Errorf("slots: another operator has moved %s since; run the same command again", m.ranges)
 	case t.newest.InForce:
 		t.next(t.owned.Plus(m.ranges), m.nextVersion())
 		if rest := t.leaving; !m.waits(t) || len(rest.And(m.ranges)) > 0 { // they came back
-			t.change.next.Leaving, t.change.next.To = "", ""
+			t.change.next.Leaving, t.change.next.To, t.change.next.LeftAt = "", "", 0
 		}
 	case slices.Equal(t.gained(), m.ranges):
 		t.resume()
@@ -469,22 +490,35 @@ func (s *side) sameSettings() error {
 	return nil
 }
 
-// lookAgain reads what all groups carry now.
+// lookAgain reads what all groups carry at one time: twice the same, and an epoch does not come back.
 func (m *slotMove) lookAgain(ctx context.Context) error {
-	for _, s := range m.sides {
-		s.err = s.look(ctx)
+	var before []string
+	for range 5 {
+		var marks []string
+		for _, s := range m.sides {
+			if s.err = s.look(ctx); s.err == nil {
+				marks = append(marks, s.newest.Now.Mark())
+			} else {
+				marks = append(marks, "")
+			}
+		}
+		if slices.Equal(marks, before) {
+			return m.target.err
+		}
+		before = marks
 	}
-	return m.target.err
+	return errors.New("slots: the groups change, or answer and do not answer, while they are read; run the same command again")
 }
 
-// stillWaits reports whether the cut of the source is the last change of these slots. Otherwise they
-// were in the target since, and what the source has of them is old. What happens from now on changes
-// the target's configuration, which is compared when it is replaced.
+// stillWaits reports whether the cut of the source is the last change of these slots, and as old as
+// the freeze. Otherwise they were in the target since, and what the source has of them is old.
 func (m *slotMove) stillWaits(source *side) bool {
 	found, err := m.frozen()
-	return err == nil && found == source && !slices.ContainsFunc(m.sides, func(s *side) bool {
-		return s != m.target && s.err == nil && len(s.owned.And(m.ranges)) > 0
-	})
+	if err != nil || found != source || slices.ContainsFunc(m.sides, func(s *side) bool { return s.err == nil && len(s.settled().And(m.ranges)) > 0 }) {
+		return false
+	}
+	rest, err := m.untilFree(source)
+	return err == nil && rest <= 0
 }
 
 // freeze waits until the cut has been in force for the longest lease.
@@ -493,23 +527,25 @@ func (m *slotMove) freeze(ctx context.Context, source *side) error {
 		if err := source.look(ctx); err != nil {
 			return err
 		}
-		now := source.newest.Now
-		if !source.newest.InForce || now.To != m.target.name() || !source.leaving.Contains(m.ranges) {
-			return fmt.Errorf("slots: group %s has epoch %d, and that does not give %s to group %s; run the same command again", source.name(), now.Epoch, m.ranges, m.target.name())
-		}
-		since, err := source.inForceSince()
-		if err != nil {
+		rest, err := m.untilFree(source)
+		if err != nil || rest <= 0 {
 			return err
 		}
-		age := source.lease()
-		if since >= age {
-			return nil
-		}
 		text := fmt.Sprintf("slots %s are frozen: waiting %%s until the leases in them are over\n", m.ranges)
-		if err := source.group.countdown(ctx, age-since, text, m.out); err != nil {
+		if err := source.group.countdown(ctx, rest, text, m.out); err != nil {
 			return err
 		}
 	}
+}
+
+// untilFree is in how long the leases of before the cut are over.
+func (m *slotMove) untilFree(source *side) (time.Duration, error) {
+	now := source.newest.Now
+	if !source.newest.InForce || now.To != m.target.name() || !source.leaving.Contains(m.ranges) {
+		return 0, fmt.Errorf("slots: group %s has epoch %d, and that does not give %s to group %s; run the same command again", source.name(), now.Epoch, m.ranges, m.target.name())
+	}
+	since, err := source.inForceSince()
+	return source.lease() - since, err
 }
 
 // inForceSince is for how long a quorum has carried the configuration, each by its own clock.

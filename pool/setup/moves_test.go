@@ -392,7 +392,7 @@ func TestMoveSlots_ASecondRunCompletesWhatTheFirstBegan(t *testing.T) {
 	}
 	exchanges := int64(1<<40) - whole.left.Load()
 	t.Logf("%d exchanges", exchanges)
-	step := int64(7)
+	step := int64(11)
 	if testing.Short() {
 		step = 41
 	}

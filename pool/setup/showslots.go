@@ -63,7 +63,7 @@ func ShowSlots(ctx context.Context, all []pool.Options, rates map[string]float64
 	}
 	for _, s := range m.sides {
 		state := m.frozenState(s)
-		for _, r := range s.leaving.And(rest) {
+		for _, r := range m.waiting(s).And(rest) {
 			rows = append(rows, slotRow{r, s, state})
 		}
 	}

@@ -40,6 +40,7 @@ type knowledge struct {
 	slots, leaving slots.Ranges
 	to             string
 	version, epoch int64
+	leftAt         int64         // the version of the change that gave them up
 	left           time.Duration // when this daemon learned that the slots leave
 }
 
@@ -122,14 +123,14 @@ func (m *Map) follow(group int, c *pool.Configuration) {
 		return
 	}
 	gap := c.MapVersion > k.version && c.Epoch != k.epoch+1 // a change was missed
-	same := c.MapVersion == k.version && c.To == k.to && slices.Equal(own, k.slots) && slices.Equal(leaving, k.leaving)
+	same := c.MapVersion == k.version && c.To == k.to && slices.Equal(own, k.slots) && slices.Equal(leaving, k.leaving) && c.LeftAt == k.leftAt
 	if k.epoch = c.Epoch; same {
 		return
 	}
-	if !slices.Equal(leaving, k.leaving) || c.To != k.to {
+	if !slices.Equal(leaving, k.leaving) || c.To != k.to || c.LeftAt != k.leftAt {
 		k.left = m.clock.Now()
 	}
-	k.slots, k.leaving, k.to, k.version = own, leaving, c.To, c.MapVersion
+	k.slots, k.leaving, k.to, k.leftAt, k.version = own, leaving, c.To, c.LeftAt, c.MapVersion
 	m.now.Store(m.nextLocked(group, gap))
 	for _, f := range m.listeners {
 		m.clock.AfterFunc(0, f)
@@ -151,15 +152,16 @@ func (m *Map) nextLocked(changed int, gap bool) *table {
 			next.moves = append(next.moves, move{i, k.leaving, k.to, k.left + m.age})
 		}
 		for _, set := range []struct {
-			ranges slots.Ranges
-			frozen bool
-		}{{k.slots, false}, {k.leaving, true}} {
+			ranges  slots.Ranges
+			version int64
+			frozen  bool
+		}{{k.slots, k.version, false}, {k.leaving, k.leftAt, true}} {
 			for _, r := range set.ranges {
 				for slot := r.First; slot <= r.Last; slot++ {
 					switch b := &best[slot]; {
-					case b.place.since == 0 || k.version > b.version:
-						*b = claim{k.version, place{uint8(i), set.frozen, 1}}
-					case k.version == b.version:
+					case b.place.since == 0 || set.version > b.version:
+						*b = claim{set.version, place{uint8(i), set.frozen, 1}}
+					case set.version == b.version:
 						b.place.frozen = true // two have it: neither may grant
 					}
 				}

@@ -18,7 +18,7 @@ import (
 
 // configuration is one of group g1 or g2.
 func configuration(epoch, version int64, own, leaving, to string) *pool.Configuration {
-	return &pool.Configuration{Epoch: epoch, MapVersion: version, Slots: own, Leaving: leaving, To: to}
+	return &pool.Configuration{Epoch: epoch, MapVersion: version, Slots: own, Leaving: leaving, To: to, LeftAt: version}
 }
 
 func newMap(t *testing.T, first, second, third string) *Map {
@@ -72,6 +72,11 @@ func TestMap_FollowsMovesInWhateverOrderItLearnsThem(t *testing.T) {
 		"a group that is gone without a trace": {
 			{0, configuration(7, 9, "100-8191", "", ""), "[g1:0-99>] g1:100-8191 g2:8192-16383"},
 			{1, configuration(7, 8, "0-50,8192-16383", "", ""), "g2:0-50 [g1:51-99>] g1:100-8191 g2:8192-16383"},
+		},
+		"other slots after a cut that is over": { // it keeps its version
+			{0, cut, "[g1:0-10>g2] g1:11-8191 g2:8192-16383"},
+			{1, switched, "g2:0-10 g1:11-8191 g2:8192-16383"},
+			{0, &pool.Configuration{Epoch: 3, MapVersion: 3, Slots: "11-8192", Leaving: "0-10", To: "g2", LeftAt: 1}, "g2:0-10 g1:11-8192 g2:8193-16383"},
 		},
 		"all slots": {
 			{1, configuration(2, 1, "none", "8192-16383", "g1"), "g1:0-8191 [g2:8192-16383>g1]"},
