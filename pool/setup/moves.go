@@ -368,8 +368,12 @@ func (m *slotMove) cut(ctx context.Context, source *side) error {
 	if err := m.mayCut(source); err != nil {
 		return err
 	}
+	checked := source.newest.Now.Mark()
 	if err := source.awaitMemories(ctx); err != nil {
 		return err
+	}
+	if source.newest.Now.Mark() != checked { // its slots may be others, and a cut may wait that is not to be replaced
+		return fmt.Errorf("slots: another operator has changed group %s since; nothing was changed. Run the same command again", source.name())
 	}
 	if _, err := source.readAll(m.ranges, "nothing was changed"); err != nil {
 		return err
