@@ -297,7 +297,11 @@ func (s *side) resume() {
 // complete finishes a cut that is not in force yet.
 func (s *side) complete(ctx context.Context) error {
 	if s.newest.InForce {
-		return nil
+		if _, err := s.inForceSince(); err == nil || s.newest.Former == nil {
+			return nil
+		}
+		s.resume() // masters that carried it have forgotten it, and others may have missed it
+		return s.run(ctx)
 	}
 	if len(s.gained()) > 0 {
 		return s.unfinishedChange() // what those slots take along is elsewhere
