@@ -297,7 +297,11 @@ func (s *side) resume() {
 // complete finishes a cut that is not in force yet.
 func (s *side) complete(ctx context.Context) error {
 	if s.newest.InForce {
-		return nil
+		if _, err := s.inForceSince(); err == nil || s.newest.Former == nil {
+			return nil
+		}
+		s.resume() // masters that carried it have forgotten it, and others may have missed it
+		return s.run(ctx)
 	}
 	if len(s.gained()) > 0 {
 		return s.unfinishedChange() // what those slots take along is elsewhere
@@ -368,8 +372,12 @@ func (m *slotMove) cut(ctx context.Context, source *side) error {
 	if err := m.mayCut(source); err != nil {
 		return err
 	}
+	checked := source.newest.Now.Mark()
 	if err := source.awaitMemories(ctx); err != nil {
 		return err
+	}
+	if source.newest.Now.Mark() != checked { // its slots may be others, and a cut may wait that is not to be replaced
+		return fmt.Errorf("slots: another operator has changed group %s since; nothing was changed. Run the same command again", source.name())
 	}
 	if _, err := source.readAll(m.ranges, "nothing was changed"); err != nil {
 		return err
