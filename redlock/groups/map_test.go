@@ -375,6 +375,50 @@ func TestRouter_AParkedWaitEndsWithTheDaemon(t *testing.T) {
 	}
 }
 
+// A request that began before the cut is counted after it: the next group may hold by now what this
+// one does not.
+func TestRouter_NotHeldIsUnknownOnceTheSlotHasLeft(t *testing.T) {
+	t.Parallel()
+	errs := make(chan error, 1)
+	locked := func(_ redlock.Grant, err error) { errs <- err }
+	ended := func(_ bool, err error) { errs <- err }
+	for what, request := range map[string]func(s *stand, b *redlock.Batch, key redlock.Key){
+		"an extension": func(s *stand, b *redlock.Batch, key redlock.Key) {
+			s.Extend(b, redlock.ExtendRequest{Key: key, Token: "of-another-group", TTL: time.Minute}, locked)
+		},
+		"an extension of two": func(s *stand, b *redlock.Batch, key redlock.Key) {
+			s.Extend(b, redlock.ExtendRequest{Key: s.key(1, 0), More: []redlock.Key{key}, Token: "of-another-group", TTL: time.Minute}, locked)
+		},
+		"a release": func(s *stand, b *redlock.Batch, key redlock.Key) {
+			s.Unlock(b, redlock.UnlockRequest{Key: key, Token: "of-another-group"}, ended)
+		},
+		"work that goes on": func(s *stand, b *redlock.Batch, key redlock.Key) {
+			s.WorkExtend(b, s.endedWork(key), func(_ redlock.Work, err error) { errs <- err })
+		},
+		"work that is done": func(s *stand, b *redlock.Batch, key redlock.Key) { s.WorkDone(b, s.endedWork(key), ended) },
+	} {
+		s := newStand(t)
+		key, b := s.key(0, 0), &redlock.Batch{}
+		request(s, b, key)
+		s.cut()
+		b.Send()
+		isMoving(t, what, receive(t, errs))
+	}
+}
+
+// endedWork is a request for an attempt that has failed.
+func (s *stand) endedWork(key redlock.Key) redlock.WorkEndRequest {
+	s.t.Helper()
+	works, failed := make(chan redlock.Work, 1), make(chan error, 1)
+	s.Work(nil, redlock.WorkRequest{Key: key, Timeout: time.Minute, Max: 9}, func(w redlock.Work, err error) { works <- w })
+	end := redlock.WorkEndRequest{Key: key, Token: receive(s.t, works).Token, Timeout: time.Minute}
+	s.WorkFail(nil, end, func(_ bool, err error) { failed <- err })
+	if err := receive(s.t, failed); err != nil {
+		s.t.Fatal(err)
+	}
+	return end
+}
+
 // What a group has left of slots that it does not have is not listed.
 func TestRouter_ListsWhatTheGroupsHaveNow(t *testing.T) {
 	t.Parallel()

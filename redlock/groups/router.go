@@ -56,10 +56,14 @@ func (r *Router) of(key redlock.Key) *redlock.Locker { return r.groups[r.slots.o
 // ofAll is the group that has all the keys of a request; nil if there is none.
 func (r *Router) ofAll(key redlock.Key, more []redlock.Key) *redlock.Locker {
 	at := r.slots.of(key)
-	if slices.ContainsFunc(more, func(other redlock.Key) bool { return r.indexOf(other) != at }) {
+	if !inGroup(r, at, more) {
 		return nil
 	}
 	return r.groups[at].Locker
+}
+
+func inGroup(r *Router, at int, more []redlock.Key) bool {
+	return !slices.ContainsFunc(more, func(other redlock.Key) bool { return r.indexOf(other) != at })
 }
 
 // sum adds up what all groups count.
@@ -152,17 +156,25 @@ func (r *Router) Extend(b *redlock.Batch, q redlock.ExtendRequest, done redlock.
 		done(redlock.Grant{}, err)
 		return
 	}
-	if r.ofAll(q.Key, q.More) == nil {
+	if !inGroup(r, r.indexOf(q.Key), q.More) {
 		extendSeveral(r, b, q, done)
 		return
 	}
+	extendInOne(r, b, q, done)
+}
+
+func extendInOne(r *Router, b *redlock.Batch, q redlock.ExtendRequest, done redlock.ExtendDone) {
 	one, left := goesTo(r, q.Key, q.More...)
-	one.Extend(b, q, func(g redlock.Grant, err error) {
-		if errors.Is(err, redlock.ErrNotHeld) {
-			err = cmp.Or(left(), err)
-		}
-		done(g, err)
-	})
+	one.Extend(b, q, func(g redlock.Grant, err error) { done(g, ifStill(err, left)) })
+}
+
+// ifStill is the error of a request whose keys the group has had all the time: another one, and not
+// ErrNotHeld, if they have left it.
+func ifStill(err error, left func() error) error {
+	if errors.Is(err, redlock.ErrNotHeld) {
+		return cmp.Or(left(), err)
+	}
+	return err
 }
 
 // GiveBack also takes a grant of several groups, which knows its parts.
@@ -286,7 +298,8 @@ func (r *Router) WorkExtend(b *redlock.Batch, q redlock.WorkEndRequest, done red
 		done(redlock.Work{}, err)
 		return
 	}
-	r.of(q.Key).WorkExtend(b, q, done)
+	one, left := goesTo(r, q.Key)
+	one.WorkExtend(b, q, func(w redlock.Work, err error) { done(w, ifStill(err, left)) })
 }
 
 func (r *Router) View(b *redlock.Batch, db int, key redlock.Key, done redlock.ViewDone) {

@@ -208,7 +208,7 @@ func extendSeveral(r *Router, b *redlock.Batch, q redlock.ExtendRequest, done re
 	for _, keys := range parts {
 		part := q
 		part.Key, part.More = keys[0], keys[1:]
-		r.groups[r.indexOf(part.Key)].Locker.Extend(b, part, func(g redlock.Grant, err error) {
+		extendInOne(r, b, part, func(g redlock.Grant, err error) {
 			absent := errors.Is(err, redlock.ErrNotHeld)
 			if absent {
 				err = nil
