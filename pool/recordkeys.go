@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"redlockd/pool/wire"
@@ -62,4 +63,9 @@ type peerRecords struct {
 	recordsReadAt     time.Duration // when this master's own records were read last, 0 = never
 	recordsWritten    []int64       // each lane's register in this master's records, as far as is known
 	recordsUnreadable bool          // it is logged that they are unreadable
+}
+
+// GlobEscape escapes a prefix so that MATCH takes it literally.
+func GlobEscape(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s)
 }

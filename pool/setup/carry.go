@@ -249,7 +249,7 @@ func (s *side) scan(one *candidate, db int, ranges slots.Ranges) (counters, work
 	seen := map[string]bool{} // a page may repeat what another one had
 	for _, prefix := range s.newest.Now.Prefixes {
 		for cursor := "0"; ; {
-			reply, err := wire.AskOne(one.link, "SCAN", cursor, "MATCH", globEscape(prefix)+"redlockd:*", "COUNT", "1000")
+			reply, err := wire.AskOne(one.link, "SCAN", cursor, "MATCH", pool.GlobEscape(prefix)+"redlockd:*", "COUNT", "1000")
 			if err = errors.Join(err, reply.Err); err != nil {
 				return nil, nil, err
 			}
@@ -275,11 +275,6 @@ func (s *side) scan(one *candidate, db int, ranges slots.Ranges) (counters, work
 		}
 	}
 	return counters, works, nil
-}
-
-// globEscape escapes a prefix so that MATCH takes it literally.
-func globEscape(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s)
 }
 
 // counted adds one master's value, "digits@incarnation".

@@ -10,7 +10,7 @@ local seal, at = KEYS[1], 4
 local stored = redis.call('TYPE', seal).ok == 'zset' and redis.call('ZRANGE', seal, 0, -1, 'WITHSCORES') or {}
 local identity = ARGV[1]
 if #stored ~= 2 or stored[1] ~= identity then return {ok = 'CHANGED'} end
-local before, lineage, base, behind = string.match(identity, '^(%x+:%d+ (%x+) )(%d+)( .+)$')
+local before, incarnation, base, behind = string.match(identity, '^(%x+:%d+ (%x+) )(%d+)( .+)$')
 if not before then return {ok = 'CHANGED'} end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -18,10 +18,10 @@ for i = 2, #KEYS do
   local n = tonumber(ARGV[at])
   redis.call('DEL', KEYS[i])
   if n == 1 then
-    redis.call('SET', KEYS[i], ARGV[at + 1] .. '@' .. lineage)
+    redis.call('SET', KEYS[i], ARGV[at + 1] .. '@' .. incarnation)
   elseif n > 1 then
     redis.call('HSET', KEYS[i], 's', ARGV[at + 2], 'a', ARGV[at + 3], 'o', ARGV[at + 4], 'e', '0', 'm', ARGV[at + 5],
-      'k', ARGV[at + 6], 'p', '', 't', ARGV[at + 7], 'u', '', 'l', lineage)
+      'k', ARGV[at + 6], 'p', '', 't', ARGV[at + 7], 'u', '', 'l', incarnation)
     if n > 7 then redis.call('HSET', KEYS[i], 'r', ARGV[at + 8]) end
     redis.call('PEXPIREAT', KEYS[i], string.format('%.0f', now + tonumber(ARGV[at + 1])))
   end

@@ -55,7 +55,8 @@ type change struct {
 	before []admission.Daemon // that the masters listed before the change
 
 	// carry gives a master what it must have before it gets a next configuration with more slots.
-	// Without it, only those get that configuration that have it already.
+	// Without it, a master with the former one does not get it. One with a change that lost does: a
+	// quorum has been given what it must have, and every later quorum meets that one.
 	carry func(one *candidate) error
 }
 

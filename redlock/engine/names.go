@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"strings"
 
 	"redlockd/pool"
 )
@@ -59,9 +58,4 @@ func OwnerOf(t Token) Token {
 func (t Token) ShortHash() string {
 	sum := sha256.Sum256([]byte(t))
 	return hex.EncodeToString(sum[:4])
-}
-
-// GlobEscape escapes a prefix so that MATCH takes it literally.
-func GlobEscape(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s)
 }

@@ -161,7 +161,7 @@ type counterScan struct {
 func (s *counterScan) send(lane int, cursor string) {
 	s.group.Push(lane, &engine.Message{
 		Write: func(_ *pool.SendContext, c *pool.Command) bool {
-			c.Set("SCAN", cursor, "MATCH", engine.GlobEscape(s.prefix)+"*", "COUNT", "1000")
+			c.Set("SCAN", cursor, "MATCH", pool.GlobEscape(s.prefix)+"*", "COUNT", "1000")
 			return true
 		},
 		OnAnswer: s.onPage,

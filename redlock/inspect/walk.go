@@ -212,7 +212,7 @@ func (s *walkStep) command(m *pool.SendContext, c *pool.Command) bool {
 	if s.memory != w.cursor.memory {
 		s.scan = 0
 	}
-	c.Set("SCAN", strconv.FormatUint(s.scan, 10), "MATCH", engine.GlobEscape(w.inspector.engine.MasterKey(engine.Key(w.listing.Prefix)))+"*",
+	c.Set("SCAN", strconv.FormatUint(s.scan, 10), "MATCH", pool.GlobEscape(w.inspector.engine.MasterKey(engine.Key(w.listing.Prefix)))+"*",
 		"COUNT", strconv.Itoa(min(w.left, maxScanCount)))
 	return true
 }

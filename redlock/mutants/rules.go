@@ -155,7 +155,7 @@ func brokenGroups() []Mutant {
 			Change{"pool/setup/carry.lua", "  if n == 1 then\n", "  if n == 1 and false then\n"}).in("slotmove-3"),
 		patched("slots-stale-counters", "a counter that a group had when it had the slots before wins over the one that comes back",
 			Change{"pool/setup/carry.lua", "  redis.call('DEL', KEYS[i])\n", "  if redis.call('TYPE', KEYS[i]).ok ~= 'string' then redis.call('DEL', KEYS[i]) end\n"},
-			Change{"pool/setup/carry.lua", "    redis.call('SET', KEYS[i], ARGV[at + 1] .. '@' .. lineage)\n", "    redis.call('SET', KEYS[i], ARGV[at + 1] .. '@' .. lineage, 'NX')\n"}).in("slotmove-3"),
+			Change{"pool/setup/carry.lua", "    redis.call('SET', KEYS[i], ARGV[at + 1] .. '@' .. incarnation)\n", "    redis.call('SET', KEYS[i], ARGV[at + 1] .. '@' .. incarnation, 'NX')\n"}).in("slotmove-3"),
 		patched("slots-late-operator", "an operator goes on with a move that others have undone since",
 			Change{"pool/setup/moves.go", "\tif !m.stillWaits(source) {\n", "\tif !m.stillWaits(source) && !pool.Broken(\"slots-late-operator\") {\n"}).in("slotrivals-3"),
 		patched("slots-unfinished-switch", "slots that a minority of a group's masters gives to it are no longer held for it",
