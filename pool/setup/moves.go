@@ -35,21 +35,9 @@ import (
 	"time"
 
 	"redlockd/pool"
-	"redlockd/pool/admission"
 	"redlockd/pool/clock"
 	"redlockd/redlock/slots"
 )
-
-// side is one of the groups, and what its masters carry.
-type side struct {
-	*change
-	newest  admission.StoredConfiguration
-	owned   slots.Ranges
-	leaving slots.Ranges // given up in its last change of slots
-	err     error        // why its configuration is unknown
-}
-
-func (s *side) name() string { return s.group.options.Group }
 
 // slotMove is one run of the command.
 type slotMove struct {
@@ -109,70 +97,6 @@ func (m *slotMove) connect(ctx context.Context, all []pool.Options) error {
 		return errors.New("slots: none is given; nothing was changed. Give ranges, such as 0-1000 or 0-99,200")
 	}
 	return ctx.Err()
-}
-
-// look reads what the group's masters carry now. Those that fail are left out.
-func (s *side) look(ctx context.Context) error {
-	closeAll(s.all)
-	s.all, s.newest, s.owned, s.leaving = nil, admission.StoredConfiguration{}, nil, nil
-	s.connect(ctx, s.group.options.Masters)
-	s.readSome()
-	newest := s.change.newest()
-	if newest.Now == nil {
-		return fmt.Errorf("slots: %d of %d masters of group %s answer, and none has a configuration of it: bring them back, and run the same command again; a new group begins with slots = \"none\" and redlockd bootstrap",
-			len(s.all), len(s.group.options.Masters), s.name())
-	}
-	s.connect(ctx, newest.Now.Masters)
-	if newest.Former != nil && !newest.InForce {
-		s.connect(ctx, newest.Former.Masters)
-	}
-	s.readSome()
-	s.newest = s.change.newest()
-	now := s.newest.Now
-	if now == nil {
-		return fmt.Errorf("slots: the masters of group %s ended their connections; run the same command again", s.name())
-	}
-	var err error
-	if s.owned, err = slots.ParseOwned(now.Slots); err != nil {
-		return fmt.Errorf("slots: epoch %d of group %s: %w", now.Epoch, s.name(), err)
-	}
-	if now.Leaving != "" {
-		s.leaving, err = slots.Parse(now.Leaving)
-	}
-	return errors.Join(err, s.known())
-}
-
-// readSome reads the seals, and leaves out masters that do not answer any more.
-func (s *side) readSome() {
-	for s.read() != nil {
-		n := len(s.all)
-		s.all = slices.DeleteFunc(s.all, func(one *candidate) bool {
-			err := s.group.readSeals([]*candidate{one}, s.what)
-			if err != nil {
-				fmt.Fprintln(s.out, err)
-				one.link.Close()
-			}
-			return err != nil
-		})
-		if n == len(s.all) { // it answers again
-			s.all = slices.DeleteFunc(s.all, func(one *candidate) bool { return len(one.seals) < s.group.options.Databases })
-			return
-		}
-	}
-}
-
-// known reports whether so many masters answer that a later configuration would be on one of them.
-func (s *side) known() error {
-	n, needed := 0, pool.Quorum(len(s.newest.Now.Masters))
-	for _, one := range s.all {
-		if has(s.newest.Now, one.master.Name) && len(one.seals) > 0 {
-			n++
-		}
-	}
-	if n < needed {
-		return fmt.Errorf("slots: %d masters of group %s answer, %d are needed to know its slots", n, s.name(), needed)
-	}
-	return nil
 }
 
 // find finds the group that is to have the slots.
@@ -281,41 +205,6 @@ func ownedText(owned slots.Ranges) string {
 	return owned.String()
 }
 
-// next begins a configuration of the group that differs by its slots.
-func (s *side) next(owned slots.Ranges, version int64) {
-	next := *s.newest.Now
-	next.Epoch++
-	next.Slots, next.MapVersion = ownedText(owned), version
-	s.former, s.change.next, s.inForce = s.newest.Now, &next, false
-}
-
-// resume goes on with the newest configuration of the group.
-func (s *side) resume() {
-	s.former, s.change.next, s.inForce = s.newest.Former, s.newest.Now, s.newest.InForce
-}
-
-// complete finishes a cut that is not in force yet.
-func (s *side) complete(ctx context.Context) error {
-	if s.newest.InForce {
-		if _, err := s.inForceSince(); err == nil || s.newest.Former == nil {
-			return nil
-		}
-		s.resume() // masters that carried it have forgotten it, and others may have missed it
-		return s.run(ctx)
-	}
-	if len(s.gained()) > 0 {
-		return s.unfinishedChange() // what those slots take along is elsewhere
-	}
-	s.resume()
-	if s.former == nil {
-		return fmt.Errorf("slots: the former configuration of group %s is not known; nothing was changed", s.name())
-	}
-	if err := s.allowed(); err != nil {
-		return err
-	}
-	return s.run(ctx)
-}
-
 // finish completes the move of slots that the target has, or is about to have.
 func (m *slotMove) finish(ctx context.Context) error {
 	t := m.target
@@ -345,26 +234,6 @@ func (m *slotMove) finish(ctx context.Context) error {
 		return err
 	}
 	return m.takeOver(ctx, source)
-}
-
-// settled are the slots that the group has, without those that it gains by a change that is not in
-// force and may be lost.
-func (s *side) settled() slots.Ranges {
-	if s.newest.InForce {
-		return s.owned
-	}
-	return s.owned.Minus(s.gained())
-}
-
-// gained are the slots that the newest configuration has and the former one had not.
-func (s *side) gained() slots.Ranges {
-	return gainedSlots(s.newest.Former, s.newest.Now)
-}
-
-// unfinishedChange is the error of a group whose last change is not in force.
-func (s *side) unfinishedChange() error {
-	return fmt.Errorf("slots: a change of group %s to epoch %d is unfinished, and another one must not replace it; nothing was changed. First finish it: %s",
-		s.name(), s.newest.Now.Epoch, finishCommand(s.newest))
 }
 
 // cut gives the slots up. Everything that can be refused is refused before.
@@ -483,21 +352,6 @@ func (m *slotMove) takeOver(ctx context.Context, source *side) error {
 	return nil
 }
 
-// lease is how long the leases of before a change may last: those of the configuration, whatever the
-// file of this command has, and also where masters that forgot vote at once.
-func (s *side) lease() time.Duration {
-	o := pool.Options{MaxTTL: s.newest.Now.MaxTTL}
-	return o.Age()
-}
-
-// sameSettings is nil if the masters carry the settings of this command.
-func (s *side) sameSettings() error {
-	if here := s.group.options.Configuration(s.newest.Now.Epoch); !here.SameSettings(s.newest.Now) {
-		return fmt.Errorf("slots: the settings of group %s are not those on its masters: %s here, %s there; nothing was changed. Give this command the settings of the daemons", s.name(), here, s.newest.Now)
-	}
-	return nil
-}
-
 // lookAgain reads what all groups carry at one time: twice the same, and an epoch does not come back.
 func (m *slotMove) lookAgain(ctx context.Context) error {
 	var before []string
@@ -554,27 +408,4 @@ func (m *slotMove) untilFree(source *side) (time.Duration, error) {
 	}
 	since, err := source.inForceSince()
 	return source.lease() - since, err
-}
-
-// inForceSince is for how long a quorum has carried the configuration, each by its own clock.
-func (s *side) inForceSince() (since time.Duration, err error) {
-	mark, quorum := s.newest.Now.Mark(), pool.Quorum(len(s.newest.Now.Masters))
-	since = s.lease()
-	for db := range s.group.options.Databases {
-		var ages []time.Duration
-		for _, one := range s.all {
-			if r := &one.seals[db]; has(s.newest.Now, one.master.Name) && r.mark() == mark && r.carriesStored() {
-				ages = append(ages, time.Duration(one.info.Est.At(s.group.options.Clock.Now())-r.stored.At)*time.Microsecond)
-			}
-		}
-		if !s.used(db) {
-			continue
-		}
-		if len(ages) < quorum {
-			return 0, fmt.Errorf("slots: database %d: %d masters of group %s carry epoch %d and answer, %d must; run the same command again", db, len(ages), s.name(), s.newest.Now.Epoch, quorum)
-		}
-		slices.Sort(ages)
-		since = min(since, ages[len(ages)-quorum])
-	}
-	return since, nil
 }
