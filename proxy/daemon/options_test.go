@@ -55,13 +55,13 @@ func TestOptions_AssumeDurableReachesThePool(t *testing.T) {
 }
 
 func TestWarnings_ReportThatTheCountersOfEmbeddedMastersEndWithTheProcess(t *testing.T) {
-	if got := strings.Join(warnings(load(t)), "\n"); !strings.Contains(got, "counters and work end with this process") {
+	if got := strings.Join(warnings(load(t), manyFiles), "\n"); !strings.Contains(got, "counters and work end with this process") {
 		t.Errorf("got %q", got)
 	}
-	if got := warnings(load(t, "--masters=a,b,c")); len(got) > 0 {
+	if got := warnings(load(t, "--masters=a,b,c"), manyFiles); len(got) > 0 {
 		t.Errorf("got %q", got)
 	}
-	if got := strings.Join(warnings(load(t, "--masters=a,b,c", "--ids-durability=off")), "\n"); !strings.Contains(got, "ids may be given a second time") {
+	if got := strings.Join(warnings(load(t, "--masters=a,b,c", "--ids-durability=off"), manyFiles), "\n"); !strings.Contains(got, "ids may be given a second time") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -99,7 +99,7 @@ func TestWarnings_ReportThatProtectedModeRejectsOtherMachines(t *testing.T) {
 		{[]string{"--listen=:7379", "--protected-mode=off"}, false},
 		{[]string{"--listen=:7379", "--requirepass=x"}, false},
 	} {
-		got := strings.Contains(strings.Join(warnings(load(t, c.args...)), "\n"), "only clients on this machine are served")
+		got := strings.Contains(strings.Join(warnings(load(t, c.args...), manyFiles), "\n"), "only clients on this machine are served")
 		if got != c.want {
 			t.Errorf("%q: %t", c.args, got)
 		}
