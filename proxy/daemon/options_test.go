@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -126,4 +127,27 @@ func TestJobs_SayWhatToDoAfterAnInterruption(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "run the same command again") {
 		t.Error(err)
 	}
+}
+
+func TestAddressHint_TellsWhatToDo(t *testing.T) {
+	for _, c := range []struct{ address, hint string }{
+		{"192.0.2.1:0", "no interface of this machine has it; choose another address"}, // a network for documents
+		{listenHere(t), "stop the process that listens there"},
+	} {
+		_, err := net.Listen("tcp", c.address)
+		if err = withAddressHint(err); err == nil || !strings.Contains(err.Error(), c.hint) {
+			t.Errorf("%s: %v, want %q", c.address, err, c.hint)
+		}
+	}
+}
+
+// listenHere is an address that is in use until the test ends.
+func listenHere(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l.Addr().String()
 }
