@@ -35,7 +35,7 @@ func TestAbsence_SaysWhyAnAnswerDoesNotCount(t *testing.T) {
 		{Answer{Sent: true}, "late (answered too late to count)"},
 		{Answer{Sent: true, Seal: bad(errSuspect)}, "suspect (its clock is under suspicion)"},
 		{Answer{Sent: true, Seal: bad(fmt.Errorf("%w by 300 ms", errBehind))}, "behind (its clock is behind its estimate by 300 ms)"},
-		{Answer{Sent: true, Seal: bad(errMemoryGone)}, "forgot (its memory is gone (flushed, swapped or replaced))"},
+		{Answer{Sent: true, Seal: bad(errMemoryGone)}, "forgot (its seal is another one or gone (written anew by a change of the group or by another daemon; or its memory was flushed, swapped or replaced))"},
 		{Answer{Sent: true, Seal: bad(fmt.Errorf("%w: register 1", errRolledBack))}, "rolled-back (its memory was rolled back: register 1)"},
 		{Answer{Sent: true, Reply: reply(full), Seal: bad(fmt.Errorf("cannot raise its register: %w", full))}, "failing (cannot raise its register: OOM no room)"},
 		{Answer{Sent: true, Reply: reply(full), Seal: good}, "answered an error (OOM no room)"},

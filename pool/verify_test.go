@@ -47,8 +47,8 @@ var badSeals = []struct {
 	ends   bool   // the connection
 	latch  bool   // the incarnation is invalidated
 }{
-	{"the identity is gone", func(m *fakeMaster) { m.identity = "" }, "memory is gone", true, false},
-	{"another identity stands there", func(m *fakeMaster) { m.identity += "x" }, "memory is gone", true, false},
+	{"the identity is gone", func(m *fakeMaster) { m.identity = "" }, "seal is another one or gone", true, false},
+	{"another identity stands there", func(m *fakeMaster) { m.identity += "x" }, "another one or gone (written anew by a change of the group or by another daemon", true, false},
 	{"the register lies below what was acknowledged", func(m *fakeMaster) { m.register-- }, "rolled back", true, true},
 	{"the register is damaged", func(m *fakeMaster) { m.register = MaxRegister + 1 }, "above 2^52", true, false},
 	{"a clock within the slack but too far ahead", func(m *fakeMaster) { m.ahead = 101 * time.Millisecond }, "suspicion", false, true},

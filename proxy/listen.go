@@ -201,8 +201,8 @@ func (l *clientListener) acceptNext() (*guard.Conn, error) {
 			<-l.server.drained
 			return nil, net.ErrClosed
 		default:
-			l.server.options.Logger.Warn("accept failed; retrying",
-				"listen", l.name, "err", err, "retry", backoff)
+			l.server.rareLog.Warn("accept failed; retrying", "listen", l.name, "err", err,
+				"hint", "clients wait to be connected; if files are missing, raise the limit of open files")
 			l.server.pause(backoff)
 			backoff = min(2*backoff, maxBackoff)
 		}

@@ -270,7 +270,8 @@ func (f *failing) Accept() (net.Conn, error) {
 
 func TestServer_WaitsLongerAfterEveryFailedAccept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &Server{run: newDispatcher(), options: completed(Options{Logger: quiet()}), stopping: make(chan struct{}), sessions: map[*session]struct{}{}, hosts: map[string]int{}}
+		var log strings.Builder
+		s := &Server{run: newDispatcher(), options: completed(Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}), stopping: make(chan struct{}), sessions: map[*session]struct{}{}, hosts: map[string]int{}}
 		s.openGuards()
 		l := &clientListener{Listener: &failing{failures: 10}, server: s}
 		start := time.Now()
@@ -282,6 +283,9 @@ func TestServer_WaitsLongerAfterEveryFailedAccept(t *testing.T) {
 		// 5, 10, 20, 40, 80, 160, 320, 640, 1000, 1000
 		if waited, want := time.Since(start), 3275*time.Millisecond; waited != want {
 			t.Errorf("waited %v, want %v", waited, want)
+		}
+		if n := strings.Count(log.String(), "accept failed"); n != 1 {
+			t.Errorf("%d warnings, want 1\n%s", n, &log)
 		}
 	})
 }

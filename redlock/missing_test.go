@@ -186,7 +186,7 @@ func (d *daemon) idleOn(i int) {
 // What a blind daemon is told by the ballot's own seals, and by nothing before.
 func TestNoQuorum_NamesWhatTheSealsOfTheBallotShow(t *testing.T) {
 	for words, fault := range map[string]func(c *cluster, i int){
-		"forgot (its memory is gone":              func(c *cluster, i int) { c.do(i, "FLUSHALL") },
+		"forgot (its seal is another":             func(c *cluster, i int) { c.do(i, "FLUSHALL") },
 		"failing (cannot raise its register: OOM": func(c *cluster, i int) { c.do(i, "CONFIG", "SET", "maxmemory", 1) },
 		"suspect (its clock is under suspicion)": func(c *cluster, i int) {
 			by := time.Duration(i) * 10 * time.Second

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -21,8 +22,8 @@ func Banner(out io.Writer, config configs.Config, addresses []string, quorum fun
 			for i, master := range one.Masters {
 				names[i] = master.String()
 			}
-			if one.Slots != "" {
-				fmt.Fprintf(out, "group %s, slots %s: ", one.Group, one.Slots)
+			if len(config.Groups) > 0 {
+				fmt.Fprintf(out, "group %s, slots %s: ", one.Group, cmp.Or(one.Slots, "all"))
 			}
 			fmt.Fprintf(out, "%d masters, %d must agree: %s\n", len(names), quorum(len(names)), strings.Join(names, ", "))
 		}

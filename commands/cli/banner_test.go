@@ -3,6 +3,8 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -30,6 +32,24 @@ func TestBanner_NamesMastersAndQuorumWithoutPasswords(t *testing.T) {
 	var out strings.Builder
 	Banner(&out, config, []string{":7379"}, func(n int) int { return n/2 + 1 })
 	want := "redlockd listens on :7379\n3 masters, 2 must agree: a=h1:6379, h2:6379, h3:6379\n"
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}
+
+func TestBanner_NamesEveryGroup(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "redlockd.toml")
+	tables := "[[group]]\nname = \"g1\"\nmasters = [\"h1\", \"h2\", \"h3\"]\nslots = \"0-16383\"\n[[group]]\nname = \"g2\"\nmasters = [\"h4\", \"h5\", \"h6\"]\nslots = \"none\"\n"
+	if err := os.WriteFile(file, []byte(tables), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config, err := configs.Load([]string{"--config", file}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	Banner(&out, config, []string{":7379"}, func(n int) int { return n/2 + 1 })
+	want := "redlockd listens on :7379\ngroup g1, slots all: 3 masters, 2 must agree: h1:6379, h2:6379, h3:6379\ngroup g2, slots none: 3 masters, 2 must agree: h4:6379, h5:6379, h6:6379\n"
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}

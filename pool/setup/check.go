@@ -112,6 +112,7 @@ func (g *group) inspect(ctx context.Context, m wire.Master, terms CheckTerms) *f
 		return f
 	}
 	g.settings(f, link)
+	g.write(f, link)
 	if f.daemons, err = admission.Daemons(link, g.options.Group); err != nil && f.info.RunID != "" {
 		f.warnings = append(f.warnings, fmt.Sprintf("does not list its connections (%v), so the daemons that use it are unknown: allow its user client|list", err))
 	}
@@ -182,6 +183,20 @@ func (g *group) settings(f *finding, link wire.Link) {
 			record.identity = replies[1].Items[0].Str
 		}
 		f.stands = append(f.stands, record)
+	}
+}
+
+// write finds a master that refuses writes: it is full, misconfigured, or needs replicas. The command
+// is one that a full master refuses too, and changes nothing: XX adds no member.
+func (g *group) write(f *finding, link wire.Link) {
+	replies, err := wire.Ask(link, wire.Words("SELECT", "0"), wire.Words("ZADD", g.sealKey(), "XX", "0", ""))
+	if err != nil || f.role != "master" {
+		return // the replica has its own line
+	}
+	for _, code := range []string{"OOM", "MISCONF", "NOREPLICAS", "READONLY"} {
+		if refusal, ok := replies[1].Err.(wire.MasterError); ok && refusal.Begins(code) {
+			f.problem("refuses writes, so its votes do not count: %v", refusal)
+		}
 	}
 }
 

@@ -100,6 +100,25 @@ func TestCheck_SaysWhatIsWrongWithAMaster(t *testing.T) {
 	wantReason(t, o, "c: cannot be reached")
 }
 
+func TestCheck_FindsMastersThatRefuseWrites(t *testing.T) {
+	servers := faulty.StartGroup(t, 3, onDisk...)
+	for _, set := range []struct {
+		server *faulty.Server
+		name   string
+		value  any
+	}{{servers[0], "maxmemory", 1}, {servers[1], "min-replicas-to-write", 1}} {
+		if _, err := set.server.Do("CONFIG", "SET", set.name, set.value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := optionsOf(servers...)
+	wantReason(t, o, "a: refuses writes, so its votes do not count: OOM ")
+	wantReason(t, o, "b: refuses writes, so its votes do not count: NOREPLICAS ")
+	if keys := servers[2].Keys(); len(keys) > 0 {
+		t.Errorf("the check left %q", keys)
+	}
+}
+
 func TestCheck_FindsAClockThatIsWrong(t *testing.T) {
 	servers := faulty.WithClock().StartGroup(t, 3)
 	servers[1].Step(2 * time.Second)

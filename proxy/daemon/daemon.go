@@ -99,10 +99,13 @@ func awaited(ctx context.Context, err error, o pool.Options, c cli.CommandLine, 
 	return setup.AwaitVotes(ctx, o, out)
 }
 
-// withAddressHint adds what to do if another process listens on an address of the daemon.
+// withAddressHint adds what to do if the daemon cannot listen on an address.
 func withAddressHint(err error) error {
-	if errors.Is(err, syscall.EADDRINUSE) {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("%w: stop the process that listens there, or choose another address with --listen or --admin-listen", err)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("%w: no interface of this machine has it; choose another address with --listen or --admin-listen, such as :7379 for all interfaces", err)
 	}
 	return err
 }

@@ -119,7 +119,7 @@ func fairKeys(config configs.Config) (func(redlock.Key) bool, error) {
 func proxyOptions(config configs.Config, drain time.Duration, logger *slog.Logger) proxy.Options {
 	return proxy.Options{
 		Listen: config.Listen, UnixMode: config.UnixMode, DrainTimeout: drain, IdleTimeout: config.ClientTimeout, Logger: logger,
-		MaxClients: config.MaxClients, MaxPerAddress: config.MaxClientsPerAddress,
+		MaxClients: maxClients(config, openFiles()), MaxPerAddress: config.MaxClientsPerAddress,
 		MaxConnects: config.MaxConnects, UnauthMemory: config.UnauthenticatedMemory,
 		ClientMemory: config.MaxMemoryClients, OutputLimit: config.ClientOutputLimit,
 		LocalOnly: localOnly(config),
@@ -172,8 +172,11 @@ func volatileIDs(config configs.Config) bool {
 }
 
 // warnings are log messages about what this daemon does not promise.
-func warnings(config configs.Config) []string {
+func warnings(config configs.Config, files uint64) []string {
 	found := slices.Clone(config.Warnings)
+	if clients := maxClients(config, files); clients < config.MaxClients {
+		found = append(found, fmt.Sprintf("open files: this process may have %d, so it serves %d clients at once and not max-clients, %d; raise the limit (ulimit -n, LimitNOFILE= of systemd)", files, clients, config.MaxClients))
+	}
 	if open := slices.IndexFunc(config.Listen, configs.Reachable); open >= 0 && localOnly(config) {
 		found = append(found, "protected mode: without requirepass and users only clients on this machine are served, although listen has "+config.Listen[open])
 	}
@@ -186,7 +189,7 @@ func warnings(config configs.Config) []string {
 // warn logs all warnings once, and repeats those about settings that should not stay
 // in force every minute until stop is called.
 func warn(config configs.Config, logger *slog.Logger) (stop func()) {
-	for _, warning := range warnings(config) {
+	for _, warning := range warnings(config, openFiles()) {
 		logger.Warn(warning)
 	}
 	return remind(config.BootstrapWarning, logger)

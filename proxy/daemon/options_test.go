@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -55,13 +56,13 @@ func TestOptions_AssumeDurableReachesThePool(t *testing.T) {
 }
 
 func TestWarnings_ReportThatTheCountersOfEmbeddedMastersEndWithTheProcess(t *testing.T) {
-	if got := strings.Join(warnings(load(t)), "\n"); !strings.Contains(got, "counters and work end with this process") {
+	if got := strings.Join(warnings(load(t), manyFiles), "\n"); !strings.Contains(got, "counters and work end with this process") {
 		t.Errorf("got %q", got)
 	}
-	if got := warnings(load(t, "--masters=a,b,c")); len(got) > 0 {
+	if got := warnings(load(t, "--masters=a,b,c"), manyFiles); len(got) > 0 {
 		t.Errorf("got %q", got)
 	}
-	if got := strings.Join(warnings(load(t, "--masters=a,b,c", "--ids-durability=off")), "\n"); !strings.Contains(got, "ids may be given a second time") {
+	if got := strings.Join(warnings(load(t, "--masters=a,b,c", "--ids-durability=off"), manyFiles), "\n"); !strings.Contains(got, "ids may be given a second time") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -99,7 +100,7 @@ func TestWarnings_ReportThatProtectedModeRejectsOtherMachines(t *testing.T) {
 		{[]string{"--listen=:7379", "--protected-mode=off"}, false},
 		{[]string{"--listen=:7379", "--requirepass=x"}, false},
 	} {
-		got := strings.Contains(strings.Join(warnings(load(t, c.args...)), "\n"), "only clients on this machine are served")
+		got := strings.Contains(strings.Join(warnings(load(t, c.args...), manyFiles), "\n"), "only clients on this machine are served")
 		if got != c.want {
 			t.Errorf("%q: %t", c.args, got)
 		}
@@ -126,4 +127,27 @@ func TestJobs_SayWhatToDoAfterAnInterruption(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "run the same command again") {
 		t.Error(err)
 	}
+}
+
+func TestAddressHint_TellsWhatToDo(t *testing.T) {
+	for _, c := range []struct{ address, hint string }{
+		{"192.0.2.1:0", "no interface of this machine has it; choose another address"}, // a network for documents
+		{listenHere(t), "stop the process that listens there"},
+	} {
+		_, err := net.Listen("tcp", c.address)
+		if err = withAddressHint(err); err == nil || !strings.Contains(err.Error(), c.hint) {
+			t.Errorf("%s: %v, want %q", c.address, err, c.hint)
+		}
+	}
+}
+
+// listenHere is an address that is in use until the test ends.
+func listenHere(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l.Addr().String()
 }
