@@ -5,6 +5,7 @@ package pool
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"redlockd/pool/admission"
 	"redlockd/pool/clock"
@@ -100,6 +101,12 @@ func (d *attempt) identify() error {
 func (l *lane) replaceLocked(of *Incarnation) {
 	l.invalidated = of.Identity
 	l.group.counters.Invalidated++
+}
+
+// quarantineLocked is how long a quarantined master still has to wait, 0 if it is not.
+func (l *lane) quarantineLocked() time.Duration {
+	left := l.conn.incarnation.Base + clock.Micros(l.group.pool.options.Age()) - l.est.At(l.group.now())
+	return max(0, time.Duration(left)*time.Microsecond)
 }
 
 // look reads the master's identity and its records of the others, before it is admitted:

@@ -19,26 +19,16 @@ import (
 	"redlockd/pool/clock"
 )
 
-// noteAnomalyLocked stores a measurement of a clock that does not fit, or did not.
+// noteAnomalyLocked stores a measurement of a clock that does not fit, or did not. At the first
+// one all clocks are measured.
 func (f *flush) noteAnomalyLocked(now time.Duration, us int64) {
 	l := f.conn.lane
-	low, high := us-l.est.At(now), us-l.est.At(f.sent)
-	s := l.anomaly
-	if s == nil {
-		l.anomaly = &clockAnomaly{at: now, low: low, high: high, sent: f.sent, received: now, time: us}
-		for _, other := range l.group.lanes {
+	first := l.anomaly == nil
+	closer := l.note(f.sent, now, us)
+	for _, other := range l.group.lanes {
+		if first || closer && other == l {
 			other.requestClockLocked()
 		}
-		return
-	}
-	slack := clock.Micros(clock.MinStep) + l.est.Spread(now)
-	s.contradictory = s.contradictory || low > s.high+slack || high < s.low-slack
-	if high-low < s.width() {
-		s.low, s.high = low, high
-		s.sent, s.received, s.time = f.sent, now, us
-	}
-	if s.width() > clock.Micros(clock.MinStep) {
-		l.requestClockLocked()
 	}
 }
 
@@ -66,22 +56,12 @@ func (g *Group) resolveAnomaliesLocked(now time.Duration) invalidations {
 		if l.anomaly == nil || l.conn == nil {
 			continue
 		}
-		// Clocks are compared when they are measured as closely as a step is long, or, when
-		// no time is left, as closely as an answer that counts measures them.
-		late := now-l.anomaly.at > g.pool.options.MasterTimeout
-		width := clock.Micros(clock.MinStep)
-		if late {
-			width = clock.Micros(g.pool.options.MasterTimeout)
-		}
-		alike, open := g.agreeingLocked(l, width)
-		left, tolerable, closer := l.tolerable()
-		switch {
-		case alike >= Quorum(len(g.lanes)):
-			g.resyncLocked(l.anomaly, width)
-		case alike+open >= Quorum(len(g.lanes)) && !late:
-		case tolerable:
-			l.tolerateLocked(left)
-		case late, !closer:
+		switch l.resolve(&g.pool.options, now, g.answeringClocksLocked(), Quorum(len(g.lanes))) {
+		case causeDaemon:
+			g.resyncLocked(l, now)
+		case causeSmall:
+			l.tolerateLocked()
+		case causeStepped:
 			l.conn.invalidateLocked()
 			list = append(list, l.conn)
 		}
@@ -89,68 +69,35 @@ func (g *Group) resolveAnomaliesLocked(now time.Duration) invalidations {
 	return list
 }
 
-// tolerateLocked accepts a small step of a master's clock. Its votes count again:
-// no copy has ended before its lease, and none will as long as the gain stays within
-// the budget. See gain.go.
-func (l *lane) tolerateLocked(left int64) {
-	s := l.anomaly
+// answeringClocksLocked are the clocks of the masters that answer.
+func (g *Group) answeringClocksLocked() (all []*masterClock) {
+	for _, l := range g.lanes {
+		if l.conn != nil && !l.conn.stalled {
+			all = append(all, &l.masterClock)
+		}
+	}
+	return all
+}
+
+func (l *lane) tolerateLocked() {
+	left, _, _ := l.tolerable(&l.group.pool.options)
 	l.group.counters.StepsTolerated++
 	l.group.pool.options.Logger.Info("small step of a master's clock tolerated",
-		"master", l.master.Name, "by_ms", s.deviation()/1000, "left_ms", left/1000)
-	l.est = clock.Estimate{}
-	l.est.Sample(s.sent, s.received, s.time)
-	l.gain.observe(s.sent, s.received, s.time)
-	l.anomaly = nil
+		"master", l.master.Name, "by_ms", l.anomaly.deviation()/1000, "left_ms", left/1000)
+	l.tolerate()
 	l.group.updateClockLocked()
 }
 
-// agreeingLocked counts the masters that deviate like l, itself included, and
-// those whose clock has not been measured since, or not closely.
-func (g *Group) agreeingLocked(l *lane, width int64) (alike, open int) {
-	for _, other := range g.lanes {
-		switch s := other.anomaly; {
-		case other.conn == nil || other.conn.stalled:
-		case s != nil && !s.agrees(l.anomaly, other.est.Err+l.est.Err):
-		case s != nil && s.width() <= width && l.anomaly.width() <= width:
-			alike++
-		case s != nil, other.provedAt < l.anomaly.at:
-			open++
-		}
-	}
-	return alike, open
-}
-
-// resyncLocked restarts the estimates of all masters that deviate alike. A master whose
-// clock has not been measured since the jump, or not closely, would deviate as much once it
-// is, with no other master left that agrees. So its estimate jumps, too.
-func (g *Group) resyncLocked(first *clockAnomaly, width int64) {
+func (g *Group) resyncLocked(first *lane, now time.Duration) {
 	g.pool.options.Logger.Warn("clock of this daemon jumped; the masters' clocks are estimated anew",
-		"by_ms", first.deviation()/1000)
+		"by_ms", first.anomaly.deviation()/1000)
+	var all []*masterClock
 	for _, l := range g.lanes {
-		switch s := l.anomaly; {
-		case s == nil && !l.estimateStaleLocked(first), s != nil && !s.agrees(first, l.est.Err):
-			continue
-		case s != nil && s.width() <= width:
-			l.est = clock.Estimate{}
-			l.est.Sample(s.sent, s.received, s.time)
-			l.anomaly = nil
-		default:
-			l.est.Offset += first.deviation()
-			l.est.Err += clock.Micros(clock.MinStep) + first.width()
-			l.anomaly = nil
-		}
-		now := g.now()
-		l.gain.restart(now, l.est.Offset+l.est.Spread(now), l.budget())
+		all = append(all, &l.masterClock)
 	}
+	width, _ := first.comparison(&g.pool.options, now)
+	resync(all, first.anomaly, width, first.budget(), g.now())
 	g.updateClockLocked()
-}
-
-// estimateStaleLocked reports whether the estimate of a master is from before this
-// daemon's clock jumped. Measurements before the jump and after it differ by the jump
-// itself, for this daemon as well.
-func (l *lane) estimateStaleLocked(first *clockAnomaly) bool {
-	jump := first.at - max(0, time.Duration(-first.high)*time.Microsecond)
-	return l.est.Known && l.provedAt <= first.at && l.est.Taken <= jump
 }
 
 // invalidateLocked makes sure that no daemon counts votes of this incarnation again.
@@ -167,16 +114,7 @@ func (c *connection) invalidateLocked() {
 	}
 }
 
-// budget is how much gain is tolerated.
-func (l *lane) budget() int64 {
-	o := &l.group.pool.options
-	return clock.Micros(o.MasterTimeout - o.reserve() - clock.MinStep)
-}
-
-// unobserved reports whether the clock was not measured for too long before this moment.
-func (l *lane) unobserved(now time.Duration) bool {
-	return now-l.gain.observedAt > l.group.pool.options.maxUnobserved()
-}
+func (l *lane) budget() int64 { return l.group.pool.options.budget() }
 
 // creptLocked reports whether a clock has crept ahead too far, in steps too small to
 // be an anomaly. If most clocks did, this daemon's own clock lost as much: then all
@@ -200,17 +138,4 @@ func (l *lane) creptLocked(now time.Duration, master int64) bool {
 		other.gain.floor += mine - max(0, l.budget())
 	}
 	return false
-}
-
-// tolerable reports whether a step may be tolerated, and what would be left of the
-// budget then. open: closer measurements may show that it may.
-func (l *lane) tolerable() (left int64, yes, open bool) {
-	s := l.anomaly
-	if s.contradictory || l.unobserved(s.at) {
-		return 0, false, false
-	}
-	// A step back may end an unseen step forward; it is taken to be as long.
-	peak := max(s.time-clock.Micros(s.sent), 2*l.est.Offset-(s.time-clock.Micros(s.received)))
-	left = l.budget() - l.gain.of(s.received, peak) - 2*l.est.Err
-	return left, left >= 0, left+2*clock.Micros(s.received-s.sent) >= 0 && s.width() > clock.Micros(clock.MinStep)
 }

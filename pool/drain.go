@@ -47,17 +47,6 @@ func (p *Pool) Undrain(name string) error {
 	return nil
 }
 
-func (p *Pool) indexOf(name string) (int, error) {
-	var names []string
-	for i, m := range p.Masters() {
-		if m.Name == name {
-			return i, nil
-		}
-		names = append(names, m.Name)
-	}
-	return 0, &NoMaster{name, names}
-}
-
 // drainTime is how long a grant with a master's vote may depend on it.
 func (p *Pool) drainTime() time.Duration {
 	longest := p.options.MaxTTL + p.options.MasterTimeout
@@ -81,11 +70,6 @@ func (g *Group) canSpare(index int) error {
 		return e
 	}
 	return nil
-}
-
-// drained is since when the lane's master is being drained, 0 = it is not.
-func (l *lane) drained() time.Duration {
-	return time.Duration(l.group.pool.drained[l.index].Load())
 }
 
 // drainedLocked adds the drain to the text of a state: a master that could

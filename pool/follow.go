@@ -154,7 +154,8 @@ func (l *lane) redialNowLocked() {
 // succeedLocked takes over what is known of a master from its former lane.
 func (l *lane) succeedLocked(before *lane) {
 	l.acked, l.recordedRegister, l.base = before.acked, before.recordedRegister, before.base
-	l.est, l.gain, l.provedAt = before.est, before.gain, before.provedAt
+	l.masterClock = before.masterClock
+	l.anomaly = nil
 	l.invalidated, l.incarnation = before.invalidated, before.incarnation
 	l.lastID, l.lastRun, l.commands = before.lastID, before.lastRun, before.commands
 	l.pending, before.pending = before.pending, nil

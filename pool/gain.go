@@ -69,6 +69,11 @@ func (o *Options) reserve() time.Duration {
 	return max(clock.MinStep, o.MasterTimeout*reservePercent/100)
 }
 
+// budget is how much gain is tolerated, in µs.
+func (o *Options) budget() int64 {
+	return clock.Micros(o.MasterTimeout - o.reserve() - clock.MinStep)
+}
+
 // maxUnobserved is how long a daemon may go without measuring a clock: a second by
 // default, which is ten heartbeats.
 func (o *Options) maxUnobserved() time.Duration {

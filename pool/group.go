@@ -78,6 +78,13 @@ func (g *Group) start() {
 	g.beat = g.pool.options.Clock.AfterFunc(heartbeat, g.onTimer)
 }
 
+// firstDials reports whether the first dial of a master is not over.
+func (g *Group) firstDials() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.ContainsFunc(g.lanes, func(l *lane) bool { return l.state == stateDialing })
+}
+
 // copyClock copies the clock of another database's lanes to the same masters.
 func (g *Group) copyClock(other *Group) {
 	other.mu.Lock()

@@ -23,7 +23,6 @@ import (
 	"runtime"
 	"time"
 
-	"redlockd/pool/clock"
 	"redlockd/pool/wire"
 )
 
@@ -55,14 +54,11 @@ type lane struct {
 	beat      bool         // the next flush also verifies which process the master is
 	beats     uint64
 
-	est         clock.Estimate
-	gain        gain
-	anomaly     *clockAnomaly
+	masterClock
 	incarnation *Incarnation
 	acked       int64         // highest register read or raised under a good seal, in whatever incarnation
 	invalidated string        // identity that the next admission must replace
 	failing     error         // the reason why the last flush was void although the master answered
-	provedAt    time.Duration // when the last good seal was sent
 	carriedAt   time.Duration // when the last seal was sent that found the identity, good or not
 
 	peerRecords

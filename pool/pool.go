@@ -2,7 +2,6 @@ package pool
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -76,8 +75,7 @@ func New(o Options) (*Pool, error) {
 func (p *Pool) Start(scripts ...string) *Group {
 	p.scripts = scripts
 	g := p.Group(0)
-	dialing := func(s Status) bool { return s.State == dialingState }
-	for end := p.Clock().Now() + 2*p.options.DialTimeout(); slices.ContainsFunc(g.Statuses(), dialing) && p.Clock().Now() < end; {
+	for end := p.Clock().Now() + 2*p.options.DialTimeout(); g.firstDials() && p.Clock().Now() < end; {
 		p.tasks.Sleep(time.Millisecond)
 	}
 	return g
@@ -118,6 +116,18 @@ func (p *Pool) Master(lane int) Master {
 		return list[lane]
 	}
 	return Master{Name: "a former master"}
+}
+
+// indexOf is the lane of a master.
+func (p *Pool) indexOf(name string) (int, error) {
+	var names []string
+	for i, m := range p.Masters() {
+		if m.Name == name {
+			return i, nil
+		}
+		names = append(names, m.Name)
+	}
+	return 0, &NoMaster{name, names}
 }
 
 // Options returns the options with their defaults filled in.

@@ -2,6 +2,8 @@
 
 package pool
 
+import "time"
+
 // maxIdleQueue is for how many entries an idle queue keeps memory.
 const maxIdleQueue = 4096
 
@@ -29,6 +31,11 @@ func (l *lane) queueLocked(e queueEntry) error {
 		return errNoClocks
 	}
 	return l.cause
+}
+
+// drained is since when the lane's master is being drained, 0 = it is not.
+func (l *lane) drained() time.Duration {
+	return time.Duration(l.group.pool.drained[l.index].Load())
 }
 
 // appendLocked queues at the end of the buffer. When that is reached and half of

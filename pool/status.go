@@ -2,11 +2,7 @@
 
 package pool
 
-import (
-	"time"
-
-	"redlockd/pool/clock"
-)
+import "time"
 
 // Reports are those of a database, which is used from then on.
 func (p *Pool) Reports(db int) []MasterReport { return p.Group(db).Reports() }
@@ -74,10 +70,4 @@ func (l *lane) stateLocked() (state, detail string) {
 		return quarantinedState, quarantineText(wait)
 	}
 	return votingState, ""
-}
-
-// quarantineLocked is how long a quarantined master still has to wait, 0 if it is not.
-func (l *lane) quarantineLocked() time.Duration {
-	left := l.conn.incarnation.Base + clock.Micros(l.group.pool.options.Age()) - l.est.At(l.group.now())
-	return max(0, time.Duration(left)*time.Microsecond)
 }

@@ -211,9 +211,9 @@ func (f *flush) checkClockLocked(now time.Duration, us int64) error {
 		return fmt.Errorf("%w: executed after %d ms, limit %d ms", errLate, (us-f.context.Time)/1000, limit.Milliseconds())
 	case us < f.context.Time-clock.Micros(maxBehind)-l.est.Spread(now):
 		return fmt.Errorf("%w by %d ms", errBehind, (f.context.Time-us)/1000)
-	case readLate && l.unobserved(f.sent):
+	case readLate && l.unobserved(&l.group.pool.options, f.sent):
 		return errUnobserved // so wide a measurement is no estimate; the next heartbeat measures the clock
-	case l.unobserved(f.sent):
+	case l.unobserved(&l.group.pool.options, f.sent):
 		fits := us-f.context.Time <= clock.Micros(l.group.pool.options.reserve())
 		l.est = clock.Estimate{}
 		l.est.Sample(f.sent, now, us)

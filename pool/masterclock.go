@@ -1,0 +1,144 @@
+// Master clock: what this daemon knows of one master's clock, and what it concludes when the
+// clock does not fit. Nothing here acts on a connection: see clockstep.go.
+
+package pool
+
+import (
+	"time"
+
+	"redlockd/pool/clock"
+)
+
+// masterClock is guarded like the lane that it is a part of.
+type masterClock struct {
+	est      clock.Estimate
+	gain     gain
+	anomaly  *clockAnomaly
+	provedAt time.Duration // when the last good seal was sent
+}
+
+// anomalyCause is what an anomaly shows.
+type anomalyCause uint8
+
+const (
+	causeOpen    anomalyCause = iota // other clocks, or a closer measurement, will show it
+	causeDaemon                      // this daemon's own clock jumped: most masters deviate alike
+	causeSmall                       // the master's clock stepped by so little that it is tolerated
+	causeStepped                     // it stepped too far
+)
+
+// resolve is what the anomaly shows now, by the clocks of the masters that answer, its own among them.
+func (m *masterClock) resolve(o *Options, now time.Duration, answering []*masterClock, quorum int) anomalyCause {
+	width, late := m.comparison(o, now)
+	alike, open := m.agreeing(answering, width)
+	_, tolerable, closer := m.tolerable(o)
+	switch {
+	case alike >= quorum:
+		return causeDaemon
+	case alike+open >= quorum && !late:
+		return causeOpen
+	case tolerable:
+		return causeSmall
+	case late, !closer:
+		return causeStepped
+	}
+	return causeOpen
+}
+
+// comparison is how closely clocks must be measured to be compared: as a step is long, or, when
+// no time is left, as an answer that counts measures them.
+func (m *masterClock) comparison(o *Options, now time.Duration) (width int64, late bool) {
+	if now-m.anomaly.at > o.MasterTimeout {
+		return clock.Micros(o.MasterTimeout), true
+	}
+	return clock.Micros(clock.MinStep), false
+}
+
+// agreeing counts the clocks that deviate like m, itself included, and those that have not
+// been measured since, or not closely.
+func (m *masterClock) agreeing(answering []*masterClock, width int64) (alike, open int) {
+	for _, other := range answering {
+		switch s := other.anomaly; {
+		case s != nil && !s.agrees(m.anomaly, other.est.Err+m.est.Err):
+		case s != nil && s.width() <= width && m.anomaly.width() <= width:
+			alike++
+		case s != nil, other.provedAt < m.anomaly.at:
+			open++
+		}
+	}
+	return alike, open
+}
+
+// tolerable reports whether a step may be tolerated, and what would be left of the
+// budget then. open: closer measurements may show that it may.
+func (m *masterClock) tolerable(o *Options) (left int64, yes, open bool) {
+	s := m.anomaly
+	if s.contradictory || m.unobserved(o, s.at) {
+		return 0, false, false
+	}
+	// A step back may end an unseen step forward; it is taken to be as long.
+	peak := max(s.time-clock.Micros(s.sent), 2*m.est.Offset-(s.time-clock.Micros(s.received)))
+	left = o.budget() - m.gain.of(s.received, peak) - 2*m.est.Err
+	return left, left >= 0, left+2*clock.Micros(s.received-s.sent) >= 0 && s.width() > clock.Micros(clock.MinStep)
+}
+
+// unobserved reports whether the clock was not measured for too long before this moment.
+func (m *masterClock) unobserved(o *Options, at time.Duration) bool {
+	return at-m.gain.observedAt > o.maxUnobserved()
+}
+
+// note stores a measurement of a clock that does not fit, or did not, and reports whether a closer
+// one is needed.
+func (m *masterClock) note(sent, received time.Duration, us int64) (closer bool) {
+	low, high := us-m.est.At(received), us-m.est.At(sent)
+	s := m.anomaly
+	if s == nil {
+		m.anomaly = &clockAnomaly{at: received, low: low, high: high, sent: sent, received: received, time: us}
+		return true
+	}
+	slack := clock.Micros(clock.MinStep) + m.est.Spread(received)
+	s.contradictory = s.contradictory || low > s.high+slack || high < s.low-slack
+	if high-low < s.width() {
+		s.low, s.high = low, high
+		s.sent, s.received, s.time = sent, received, us
+	}
+	return s.width() > clock.Micros(clock.MinStep)
+}
+
+// tolerate accepts a small step. The clock's votes count again: no copy has ended before its
+// lease, and none will as long as the gain stays within the budget. See gain.go.
+func (m *masterClock) tolerate() {
+	s := m.anomaly
+	m.est = clock.Estimate{}
+	m.est.Sample(s.sent, s.received, s.time)
+	m.gain.observe(s.sent, s.received, s.time)
+	m.anomaly = nil
+}
+
+// resync restarts the estimates of all clocks that deviate like first, after a jump of this
+// daemon's own clock. One that has not been measured since the jump, or not closely, would
+// deviate as much once it is, with no other that agrees. So its estimate jumps, too.
+func resync(all []*masterClock, first *clockAnomaly, width, budget int64, now time.Duration) {
+	for _, m := range all {
+		switch s := m.anomaly; {
+		case s == nil && !m.staleBefore(first), s != nil && !s.agrees(first, m.est.Err):
+			continue
+		case s != nil && s.width() <= width:
+			m.est = clock.Estimate{}
+			m.est.Sample(s.sent, s.received, s.time)
+			m.anomaly = nil
+		default:
+			m.est.Offset += first.deviation()
+			m.est.Err += clock.Micros(clock.MinStep) + first.width()
+			m.anomaly = nil
+		}
+		m.gain.restart(now, m.est.Offset+m.est.Spread(now), budget)
+	}
+}
+
+// staleBefore reports whether the estimate is from before this daemon's clock jumped.
+// Measurements before the jump and after it differ by the jump itself, for this daemon as well.
+func (m *masterClock) staleBefore(first *clockAnomaly) bool {
+	jump := first.at - max(0, time.Duration(-first.high)*time.Microsecond)
+	return m.est.Known && m.provedAt <= first.at && m.est.Taken <= jump
+}
