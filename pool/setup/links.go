@@ -88,16 +88,16 @@ func (l *watchedLink) Close() {
 type progress struct {
 	master string
 	log    *slog.Logger
-	began  time.Time
 
 	mu    sync.Mutex
-	step  string // "" = it does not wait
+	step  string    // "" = it does not wait
+	began time.Time // of the step
 	timer *time.Timer
 	ended bool
 }
 
 func newProgress(master string, log *slog.Logger) *progress {
-	p := &progress{master: master, log: log, began: time.Now()}
+	p := &progress{master: master, log: log}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.timer = time.AfterFunc(progressEvery, p.show)
@@ -107,7 +107,7 @@ func newProgress(master string, log *slog.Logger) *progress {
 func (p *progress) wait(step string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.step = step
+	p.step, p.began = step, time.Now()
 }
 
 func (p *progress) show() {
@@ -116,8 +116,8 @@ func (p *progress) show() {
 	if p.ended {
 		return
 	}
-	if p.step != "" {
-		p.log.Info("waiting for a master", "master", p.master, "step", p.step, "for", humanDuration(time.Since(p.began)))
+	if waited := time.Since(p.began); p.step != "" && waited >= progressEvery/2 { // else it is a step that happens to be under way
+		p.log.Info("waiting for a master", "master", p.master, "step", p.step, "for", humanDuration(waited))
 	}
 	p.timer.Reset(progressEvery)
 }
