@@ -30,6 +30,8 @@ func TestDispatch_ProposesTheCommandForNamesThatAreTried(t *testing.T) {
 		< -ERR unknown command 'LOCK', with args beginning with: 'invoices' '30000' (did you mean DLOCK key ttl [SHARED | LIMIT n | REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]?)
 		> drelease invoices
 		< -ERR unknown command 'drelease', with args beginning with: 'invoices' (did you mean DUNLOCK key [token [KEEP ms | REENTRANT]]?)
+		> KEYS *
+		< -ERR unknown command 'KEYS', with args beginning with: '*' (did you mean DLOCKS cursor [MATCH pattern] [COUNT n]?)
 		> DLOCK invoices 30s
 		< -ERR ttl '30s' is not an integer or out of range, allowed are 10 to 60000 ms; times are milliseconds: 30000, not '30s'; syntax: DLOCK key ttl [SHARED | LIMIT n | REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]
 		> DLOCK 30000 invoices

@@ -20,6 +20,7 @@ type Snapshot struct {
 	RefusedLogins                     int64
 	UncheckedLogins                   int64 // refused without a look at the password
 	VolatileIDs                       bool
+	UnfinishedSlots                   int // of moves whose freeze is over
 	Daemons                           int // in the division of the slots; 0 = this daemon is no node of a cluster
 }
 
@@ -35,6 +36,13 @@ func (e *Deps) Snapshot() (s Snapshot) {
 	s.VolatileIDs = e.VolatileIDs
 	if e.Cluster != nil {
 		s.Daemons = len(e.Cluster().Daemons)
+	}
+	if e.Slots != nil {
+		for _, one := range e.Slots() {
+			if one.Frozen && one.Rest == 0 {
+				s.UnfinishedSlots += one.Last - one.First + 1
+			}
+		}
 	}
 	if m := e.Masters; m != nil {
 		events := m.EventCounts()
@@ -127,8 +135,10 @@ var Figures = []Figure{
 		return s.Daemons
 	}},
 
-	count(SectionLocks, "locks_acquired", "redlockd_locks_acquired_total", "Grants.", func(s *Snapshot) int64 { return s.Locks.Acquired }),
-	count(SectionLocks, "locks_refused", "redlockd_locks_refused_total", "Lock requests answered nil: another client held the key.", func(s *Snapshot) int64 { return s.Locks.Refused }),
+	gauge(SectionCluster, "", "redlockd_slots_unfinished", "Slots that have left a group of masters and are in none although the freeze is over: nothing is granted in them until the move is finished (redlockd slots).", func(s *Snapshot) int { return s.UnfinishedSlots }),
+
+	count(SectionLocks, "locks_acquired", "redlockd_locks_acquired_total", "Grants, of each group of masters.", func(s *Snapshot) int64 { return s.Locks.Acquired }),
+	count(SectionLocks, "locks_refused", "redlockd_locks_refused_total", "Attempts at locks that the masters refused because another client held the key. A request that waits makes several; redlockd_dlock_results_total counts replies.", func(s *Snapshot) int64 { return s.Locks.Refused }),
 	count(SectionLocks, "locks_no_quorum", "redlockd_no_quorum_total", "Operations that could not be decided (NOQUORUM).", func(s *Snapshot) int64 { return s.Locks.NoQuorum }),
 	count(SectionLocks, "locks_expired", "redlockd_locks_expired_total", "Quorums reached too late (EXPIRED).", func(s *Snapshot) int64 { return s.Locks.Expired }),
 	count(SectionLocks, "locks_split", "redlockd_locks_split_total", "Ballots without a quorum for any client.", func(s *Snapshot) int64 { return s.Locks.Split }),

@@ -1,6 +1,7 @@
 package commands_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/pool"
+	"redlockd/redlock/slots"
 )
 
 // stats are the lines of one section of INFO, by name.
@@ -104,4 +106,19 @@ func TestINFO_ShowsWhatTheLanesDid(t *testing.T) {
 	})
 	c.serve(commands.Deps{Masters: &laneCounts{}})
 	c.wantStats("masters", map[string]string{"flushes": "0", "operations_per_flush": "0.00"})
+}
+
+func TestFigures_CountSlotsWhoseMoveIsNotFinished(t *testing.T) {
+	deps := commands.Deps{Slots: func() []slots.Served {
+		return []slots.Served{
+			{Range: slots.Range{First: 0, Last: 10}, Frozen: true, Rest: time.Second},
+			{Range: slots.Range{First: 11, Last: 30}, Frozen: true},
+			{Range: slots.Range{First: 31, Last: 16383}},
+		}
+	}}
+	s := deps.Snapshot()
+	i := slices.IndexFunc(commands.Figures, func(f commands.Figure) bool { return f.Metric == "redlockd_slots_unfinished" })
+	if n, shown := commands.Figures[i].Number(&s); n != 20 || !shown {
+		t.Errorf("%v slots, shown %t", n, shown)
+	}
 }

@@ -61,7 +61,7 @@ var subcommands = []subcommand{
 		{"force", "", "as that of reconfigure"},
 		{"wait", "", "likewise"},
 	}, "embedded masters stay as they are"},
-	{wordSlots, "[move RANGES]", "show which group has which slots; move RANGES --to GROUP: give slots to another group while the daemons serve", slotsOptions(), "embedded masters are one group"},
+	{wordSlots, "[move RANGES]", "show which group has which slots; move RANGES --to GROUP: give slots to another group while the daemons serve", slotsOptions(), "embedded masters are one group; slots move between the [[group]] tables of the file, --config FILE"},
 	{wordQuarantine, "MASTER", "end the incarnation of a master whose files were replaced", nil, "embedded masters are new at every start"},
 	{wordLock, "[OPTION...] KEY -- COMMAND [ARGUMENT...]", "run COMMAND while the lock on KEY is held", optionsOf(lockFlags(&lockOptions{})), ""},
 	{wordTop, "", "show masters, rates, waits and the locks held longest, each second", optionsOf(topFlags(&topOptions{})), ""},

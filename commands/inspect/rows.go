@@ -48,6 +48,7 @@ func (h *handlers) inspectRows() []*commands.Command {
 			Args:    []arg.Spec{key}, Handle: commands.Served(on, h.dinfo)},
 		{Name: "dlocks", Arity: commands.Between(2, 6), Category: access.CategoryRead, Flags: []string{"readonly"}, Further: stepWeight - 1,
 			Summary: "Walks over the locks as SCAN does over keys: [cursor, [key, mode, holders, ttl, ...]].",
+			Tried:   []string{"scan", "keys"},
 			Args:    []arg.Spec{arg.Integer("cursor"), arg.Optional(arg.Option("MATCH", arg.Text("pattern"))), arg.Optional(arg.Option("COUNT", arg.Integer("n")))},
 			Handle:  commands.Served(on, h.dlocks)},
 		{Name: "dwaiters", Arity: commands.Between(1, 2), Category: access.CategoryRead, Flags: []string{"readonly", "fast"},

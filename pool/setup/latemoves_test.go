@@ -197,7 +197,7 @@ func TestMoveSlots_ACutIsKeptWhileTheSwitchIsUnfinished(t *testing.T) {
 	w := newGroups(t, 3)
 	w.cutOnly("0-10")
 	w.unfinishedSwitch("0-10")
-	w.refused("20-30", "g3", "a move of 0-10 from group g1 is unfinished, and another one must not replace it; nothing was changed. First finish it: redlockd slots move 0-10 --to g2")
+	w.refused("20-30", "g3", "a move of 0-10 from group g1 is unfinished, and another one must not replace it; nothing was changed. A move cannot be taken back. First finish it: redlockd slots move 0-10 --to g2")
 	// Nor does g1 lose it when it gets slots itself.
 	w.bootstrap()
 	w.moved("20-30", "g3")

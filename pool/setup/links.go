@@ -88,26 +88,39 @@ func (l *watchedLink) Close() {
 type progress struct {
 	master string
 	log    *slog.Logger
-	began  time.Time
 
-	mu    sync.Mutex
-	step  string // "" = it does not wait
-	timer *time.Timer
-	ended bool
+	mu     sync.Mutex
+	step   string        // the last one
+	began  time.Time     // of the step; zero = it does not wait
+	waited time.Duration // in all steps before
+	shown  time.Duration // what had been waited at the last look
+	timer  *time.Timer
+	ended  bool
 }
 
 func newProgress(master string, log *slog.Logger) *progress {
-	p := &progress{master: master, log: log, began: time.Now()}
+	p := &progress{master: master, log: log}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.timer = time.AfterFunc(progressEvery, p.show)
 	return p
 }
 
+// wait begins a step; "" ends it.
 func (p *progress) wait(step string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.step = step
+	p.waited, p.began = p.totalLocked(), time.Time{}
+	if step != "" {
+		p.step, p.began = step, time.Now()
+	}
+}
+
+func (p *progress) totalLocked() time.Duration {
+	if p.began.IsZero() {
+		return p.waited
+	}
+	return p.waited + time.Since(p.began)
 }
 
 func (p *progress) show() {
@@ -116,9 +129,11 @@ func (p *progress) show() {
 	if p.ended {
 		return
 	}
-	if p.step != "" {
-		p.log.Info("waiting for a master", "master", p.master, "step", p.step, "for", humanDuration(time.Since(p.began)))
+	total := p.totalLocked()
+	if total-p.shown >= progressEvery/2 { // else a short step happens to be under way
+		p.log.Info("waiting for a master", "master", p.master, "step", p.step, "for", humanDuration(total))
 	}
+	p.shown = total
 	p.timer.Reset(progressEvery)
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"redlockd/pool/faulty"
@@ -150,6 +151,30 @@ func TestSubcommands_ShowWhatTheyWaitFor(t *testing.T) {
 	})
 }
 
+// A command that itself waits keeps its links: their steps are short all the same.
+func TestProgress_ShowsHowLongAMasterKeepsWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := new(lines)
+		p := newProgress("b", slog.New(slog.NewTextHandler(log, nil)))
+		time.Sleep(7*progressEvery - time.Millisecond)
+		p.wait("answer to HGET")
+		time.Sleep(2 * time.Millisecond)
+		p.wait("")
+		if text := log.String(); text != "" {
+			t.Errorf("a short step is shown: %s", text)
+		}
+		for range 10 { // a slow master
+			p.wait("answer to ZRANGE")
+			time.Sleep(progressEvery / 10)
+			p.wait("")
+		}
+		p.end()
+		if text := log.String(); strings.Count(text, "waiting for a master") != 1 || !strings.Contains(text, `step="answer to ZRANGE" for=1s`) {
+			t.Errorf("got %s", text)
+		}
+	})
+}
+
 // What a master did not answer is sent again, on another connection.
 func TestBootstrap_SendsAgainWhatWasNotAnswered(t *testing.T) {
 	servers := faulty.StartGroup(t, 3)
@@ -206,13 +231,16 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // await reports whether a text appears.
 func (l *lines) await(text string) bool {
 	for end := time.Now().Add(patience / 2); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		l.mu.Lock()
-		found := strings.Contains(l.text.String(), text)
-		l.mu.Unlock()
-		if found {
+		if strings.Contains(l.String(), text) {
 			return true
 		}
 	}

@@ -164,7 +164,7 @@ func (m *slotMove) frozen() (found *side, err error) {
 
 // unfinished is the error of a command that another one has to precede.
 func (m *slotMove) unfinished(s *side) error {
-	return fmt.Errorf("slots: a move of %s from group %s is unfinished, and another one must not replace it; nothing was changed. First finish it: %s",
+	return fmt.Errorf("slots: a move of %s from group %s is unfinished, and another one must not replace it; nothing was changed. A move cannot be taken back. First finish it: %s",
 		s.leaving, s.name(), moveCommand(s.newest.Now.Leaving, s.newest.Now.To))
 }
 
@@ -254,7 +254,7 @@ func (m *slotMove) cut(ctx context.Context, source *side) error {
 	source.next(source.owned.Minus(m.ranges), m.nextVersion())
 	cut := source.change.next
 	cut.Leaving, cut.To, cut.LeftAt = m.ranges.String(), m.target.name(), cut.MapVersion
-	fmt.Fprintf(m.out, "slots %s leave group %s for group %s: nothing is granted in them for the longest lease, %s\n",
+	fmt.Fprintf(m.out, "slots %s leave group %s for group %s: nothing is granted in them for the longest lease, %s. This cannot be taken back, only finished\n",
 		m.ranges, source.name(), m.target.name(), humanDuration(source.lease()))
 	if err := source.allowed(); err != nil {
 		return err

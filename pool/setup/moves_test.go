@@ -218,7 +218,7 @@ func TestMoveSlots_TakesCountersAndWorkAlong(t *testing.T) {
 	}
 	w.do(0, 0, "ZADD", "redlockd:seal", "XX", "INCR", 1000, identity(t, w.servers[0][0]))
 	out := w.moved(ranges, "g2")
-	for _, want := range []string{"slots " + ranges + " leave group g1 for group g2", "1 counters and 1 records of work go to group g2", "slots " + ranges + " are in group g2"} {
+	for _, want := range []string{"slots " + ranges + " leave group g1 for group g2", "This cannot be taken back, only finished\n", "1 counters and 1 records of work go to group g2", "slots " + ranges + " are in group g2"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
 		}
@@ -487,7 +487,7 @@ func TestMoveSlots_BesideAGroupThatIsOutOfReach(t *testing.T) {
 	}
 	_ = ShowSlots(t.Context(), w.options, map[string]float64{RangeOf("11-16383", "g1"): 12.4}, &out)
 	shown := strings.Join(strings.Fields(out.String()), " ")
-	for _, want := range []string{"0-10 11 g1 1 frozen for g2, and free: redlockd slots move 0-10 --to g2 -", "11-16383 16373 g1 1 owned 12", "- 0 g3 0 has no slots -"} {
+	for _, want := range []string{"0-10 11 g1 1 frozen for g2, to be finished: redlockd slots move 0-10 --to g2 -", "11-16383 16373 g1 1 owned 12", "- 0 g3 0 has no slots -"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("the table lacks %q:\n%s", want, out.String())
 		}
@@ -512,7 +512,7 @@ func TestMoveSlots_WhileAnotherChangeIsUnfinished(t *testing.T) {
 	if _, leaving, _ := w.has(0); leaving != "0-10" {
 		t.Fatal(leaving)
 	}
-	w.refused("20-30", "g2", "a move of 0-10 from group g1 is unfinished, and another one must not replace it; nothing was changed. First finish it: redlockd slots move 0-10 --to g2")
+	w.refused("20-30", "g2", "a move of 0-10 from group g1 is unfinished, and another one must not replace it; nothing was changed. A move cannot be taken back. First finish it: redlockd slots move 0-10 --to g2")
 	w.refused("0-5", "g2", "First finish it: redlockd slots move 0-10 --to g2")
 	w.refused("0-10", "g1", "First finish it: redlockd slots move 0-10 --to g2")
 	d := faulty.Start(t)

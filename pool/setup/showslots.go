@@ -98,7 +98,7 @@ func (m *slotMove) frozenState(s *side) string {
 	case since < age:
 		return fmt.Sprintf("frozen for %s, %s left", to, humanDuration(age-since))
 	}
-	return "frozen for " + to + ", and free: " + moveCommand(s.newest.Now.Leaving, to)
+	return "frozen for " + to + ", to be finished: " + moveCommand(s.newest.Now.Leaving, to)
 }
 
 func writeSlots(rows []slotRow, rates map[string]float64, out io.Writer) {

@@ -29,6 +29,7 @@ type Moving struct {
 	From, To string // groups; To is "" if it is not known
 	Rest     time.Duration
 	Moved    bool // it is there by now
+	Late     bool // the freeze is over: the command that moves the slots may have ended before its end
 	Unknown  bool // this daemon does not know the other group
 }
 
@@ -43,7 +44,11 @@ func (e *Moving) Error() string {
 	case e.Unknown:
 		to += ", for which the file of this daemon has no [[group]] table"
 	}
-	return fmt.Sprintf("the slots %s move from group %s to %s; nothing was done, try again in %d ms", e.Slots, e.From, to, e.Rest.Milliseconds())
+	text := fmt.Sprintf("the slots %s move from group %s to %s; nothing was done, try again in %d ms", e.Slots, e.From, to, e.Rest.Milliseconds())
+	if e.Late {
+		text += "; if that lasts, an operator must finish the move: redlockd slots shows how"
+	}
+	return text
 }
 
 // stillOwned reports whether the group has had the question's keys since the ballot began.

@@ -214,16 +214,16 @@ const minRest = time.Second
 // moving is why a group cannot serve a slot.
 func (m *Map) moving(t *table, slot, group int) *redlock.Moving {
 	is := t.slots[slot]
-	e := &redlock.Moving{Slots: strconv.Itoa(slot), From: m.names[group], Rest: minRest}
+	e := &redlock.Moving{Slots: strconv.Itoa(slot), From: m.names[group], Rest: minRest, Late: true}
 	if !is.frozen {
-		e.To, e.Moved, e.Rest = m.names[is.group], true, 0
+		e.To, e.Moved, e.Rest, e.Late = m.names[is.group], true, 0, false
 		return e
 	}
 	if i := t.moveOf(slot); i >= 0 {
 		one := &t.moves[i]
 		e.Slots, e.To, e.Unknown = one.slots.String(), one.to, !slices.Contains(m.names, one.to)
 		if rest := one.until - m.clock.Now(); rest > 0 {
-			e.Rest = rest
+			e.Rest, e.Late = rest, false
 		}
 	}
 	return e
@@ -261,7 +261,9 @@ func (m *Map) Served() (all []slots.Served) {
 		one := slots.Served{Range: slots.Range{First: slot, Last: slot}, Group: m.names[p.group], Version: t.versions[p.group], Operations: n}
 		if p.frozen {
 			e := m.moving(t, slot, int(p.group))
-			one.Frozen, one.To, one.Rest = true, e.To, e.Rest
+			if one.Frozen, one.To = true, e.To; !e.Late {
+				one.Rest = e.Rest
+			}
 		}
 		all = append(all, one)
 	}

@@ -457,3 +457,23 @@ func TestRouter_ListsWhatTheGroupsHaveNow(t *testing.T) {
 		t.Errorf("%d are listed after the move", n)
 	}
 }
+
+// The command that moves slots may have ended before its end.
+func TestMap_ShowsAMoveThatIsNotFinishedAfterItsFreeze(t *testing.T) {
+	t.Parallel()
+	m, err := NewMap([]slots.Owner{{Name: "g1", Slots: ranges(t, "0-16383")}, {Name: "g2"}}, 0, pool.SystemClock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.follow(0, configuration(2, 1, "none", "0-16383", "g2"))
+	if all := m.Served(); len(all) != 1 || !all[0].Frozen || all[0].Rest != 0 {
+		t.Errorf("%+v", all)
+	}
+	if err := m.frozen("key"); err == nil || !strings.HasSuffix(err.Error(), "try again in 1000 ms; if that lasts, an operator must finish the move: redlockd slots shows how") {
+		t.Errorf("%v", err)
+	}
+	m.follow(1, configuration(2, 2, "", "", ""))
+	if err := m.frozen("key"); err != nil {
+		t.Error(err)
+	}
+}

@@ -114,12 +114,7 @@ func (o owner) Holds(func(redlock.Lease) bool) []redlock.Lease {
 
 func (r *Router) Unlock(b *redlock.Batch, q redlock.UnlockRequest, done redlock.UnlockDone) {
 	one, left := goesTo(r, q.Key)
-	one.Unlock(b, q, func(released bool, err error) {
-		if err == nil && !released {
-			err = left()
-		}
-		done(released, err)
-	})
+	one.Unlock(b, q, unlessLeft(left, done, isFalse))
 }
 
 // goesTo is the group of a request about what a client has. left is the error if the keys were not in
@@ -139,6 +134,17 @@ func sinceNow(r *Router, group int, keys []redlock.Key) (left func() error) {
 			}
 		}
 		return nil
+	}
+}
+
+// unlessLeft passes an answer on. That nothing was found becomes an error if the keys have left the
+// group: the next one may have it.
+func unlessLeft[T any](left func() error, done func(T, error), nothing func(T) bool) func(T, error) {
+	return func(answer T, err error) {
+		if err == nil && nothing(answer) {
+			err = left()
+		}
+		done(answer, err)
 	}
 }
 
@@ -222,7 +228,8 @@ func (r *Router) Work(b *redlock.Batch, q redlock.WorkRequest, done redlock.Work
 func (r *Router) WorkGiveBack(w redlock.Work) { r.of(w.Key).WorkGiveBack(w) }
 
 func (r *Router) ReadWork(db int, key redlock.Key, done func(redlock.WorkView, error)) {
-	r.of(key).ReadWork(db, key, done)
+	one, left := goesTo(r, key)
+	one.ReadWork(db, key, unlessLeft(left, done, func(v redlock.WorkView) bool { return v.State == "" }))
 }
 
 func (r *Router) WorkDone(b *redlock.Batch, q redlock.WorkEndRequest, done redlock.WorkEndDone) {
@@ -239,12 +246,7 @@ func endWork(r *Router, b *redlock.Batch, q redlock.WorkEndRequest, end func(*re
 		return
 	}
 	one, left := goesTo(r, q.Key)
-	end(one, b, q, func(ended bool, err error) {
-		if err == nil && !ended {
-			err = left()
-		}
-		done(ended, err)
-	})
+	end(one, b, q, unlessLeft(left, done, isFalse))
 }
 
 func (r *Router) WorkExtend(b *redlock.Batch, q redlock.WorkEndRequest, done redlock.WorkExtendDone) {
@@ -257,7 +259,8 @@ func (r *Router) WorkExtend(b *redlock.Batch, q redlock.WorkEndRequest, done red
 }
 
 func (r *Router) View(b *redlock.Batch, db int, key redlock.Key, done redlock.ViewDone) {
-	r.of(key).View(b, db, key, done)
+	one, left := goesTo(r, key)
+	one.View(b, db, key, unlessLeft(left, done, func(v redlock.View) bool { return v.Free }))
 }
 
 func (r *Router) Write(b *redlock.Batch, q redlock.WriteRequest, done redlock.WriteDone) {
@@ -266,12 +269,7 @@ func (r *Router) Write(b *redlock.Batch, q redlock.WriteRequest, done redlock.Wr
 		return
 	}
 	one, left := goesTo(r, q.Key)
-	one.Write(b, q, func(written bool, err error) {
-		if err == nil && !written {
-			err = left()
-		}
-		done(written, err)
-	})
+	one.Write(b, q, unlessLeft(left, done, isFalse))
 }
 
 // RunScript runs where the script's locks are. Its other keys, such as channels, are nothing that
@@ -288,12 +286,7 @@ func (r *Router) RunScript(b *redlock.Batch, q redlock.ScriptRequest, done redlo
 	case one == nil:
 		done(redlock.ScriptOutcome{}, ErrSeveral)
 	default:
-		one.RunScript(b, q, func(o redlock.ScriptOutcome, err error) {
-			if err == nil && !o.Yes {
-				err = left()
-			}
-			done(o, err)
-		})
+		one.RunScript(b, q, unlessLeft(left, done, func(o redlock.ScriptOutcome) bool { return !o.Yes }))
 	}
 }
 
@@ -324,14 +317,21 @@ func (r *Router) Forward(_ *redlock.Batch, _ redlock.ForwardRequest, done redloc
 }
 
 func (r *Router) ReadLock(db int, key redlock.Key, done func(redlock.LockView, error)) {
-	r.of(key).ReadLock(db, key, done)
+	one, left := goesTo(r, key)
+	one.ReadLock(db, key, unlessLeft(left, done, func(v redlock.LockView) bool { return v.State == redlock.LockFree }))
 }
 
-func (r *Router) Force(q redlock.ForceRequest, done func(bool, error)) { r.of(q.Key).Force(q, done) }
+func (r *Router) Force(q redlock.ForceRequest, done func(bool, error)) {
+	one, left := goesTo(r, q.Key)
+	one.Force(q, unlessLeft(left, done, isFalse))
+}
 
 func (r *Router) Describe(id redlock.Lease, meta string, done func(bool, error)) {
-	r.of(id.Key).Describe(id, meta, done)
+	one, left := goesTo(r, id.Key)
+	one.Describe(id, meta, unlessLeft(left, done, isFalse))
 }
+
+func isFalse(found bool) bool { return !found }
 
 func (r *Router) Revoke(db int, key redlock.Key, text string) int {
 	return r.of(key).Revoke(db, key, text)

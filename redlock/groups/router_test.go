@@ -482,3 +482,42 @@ func TestSeveral_PausesBehindAQueueWhoseKeyIsFree(t *testing.T) {
 		t.Error(a.err)
 	}
 }
+
+// A daemon that has not seen the switch of a move takes the first group for the last one that had the slot:
+// the other one may hold its keys by now.
+func TestRouter_ThatAKeyIsFreeIsUndecidedOnceItHasLeftTheGroup(t *testing.T) {
+	s := newStand(t)
+	key, other := s.key(0, 0), s.key(0, 1)
+	held := s.take(other)
+	slot := fmt.Sprint(slots.Of(string(key)))
+	look := func() (errs []error) {
+		t.Helper()
+		answers := make(chan error, 1)
+		s.View(nil, 0, key, func(_ redlock.View, err error) { answers <- err })
+		errs = append(errs, receive(t, answers))
+		s.ReadLock(0, key, func(_ redlock.LockView, err error) { answers <- err })
+		errs = append(errs, receive(t, answers))
+		s.ReadWork(0, key, func(_ redlock.WorkView, err error) { answers <- err })
+		errs = append(errs, receive(t, answers))
+		s.Force(redlock.ForceRequest{Key: key}, func(_ bool, err error) { answers <- err })
+		errs = append(errs, receive(t, answers))
+		s.Describe(redlock.Lease{Key: key, Token: held.Token}, "", func(_ bool, err error) { answers <- err })
+		return append(errs, receive(t, answers))
+	}
+	for i, err := range look() {
+		if err != nil {
+			t.Errorf("view %d of a free key: %v", i, err)
+		}
+	}
+	s.plan.follow(0, configuration(2, 1, ranges(t, "0-8191").Minus(ranges(t, slot)).String(), slot, "g2"))
+	for i, err := range look() {
+		if _, moving := errors.AsType[*redlock.Moving](err); !moving {
+			t.Errorf("view %d of a key that may be held elsewhere: %v", i, err)
+		}
+	}
+	views := make(chan redlock.View, 1)
+	s.View(nil, 0, other, func(v redlock.View, _ error) { views <- v })
+	if v := receive(t, views); v.Value != held.Token {
+		t.Errorf("a key that stays is shown as %+v", v)
+	}
+}
