@@ -9,4 +9,4 @@ require (
 	redlockd/proxy/interop/go-story v0.0.0-00010101000000-000000000000
 )
 
-require golang.org/x/sys v0.47.0 // indirect
+require golang.org/x/sys v0.49.0 // indirect
