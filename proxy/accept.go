@@ -16,7 +16,7 @@ func (s *Server) accept(conn net.Conn, listen string) *guard.Conn {
 	g, refusal := s.register(conn, listen)
 	if g != nil {
 		s.counters.total.Add(1)
-		if c := sessionOf(g); !c.Authenticated() {
+		if c := g.Events.(*session); !c.Authenticated() {
 			c.unauth.Grow(1)
 		}
 		return g

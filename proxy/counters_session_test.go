@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // counterSlack is how much worse than its base a counter may be.
@@ -115,13 +116,25 @@ func TestCounters_OfAnIdleConnectionAreNotWorseThanTheirBase(t *testing.T) {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < 2*clients+200 {
 		t.Skipf("needs %d open files, the limit is %d", 2*clients+200, limit.Cur)
 	}
-	s := serve(t, Options{}, newDispatcher())
-	port := s.listeners[0].Addr().(*net.TCPAddr).Port
-	warm := connect(t, port, 50)
-	before := inUse()
-	idle := connect(t, port, clients)
-	each := float64(inUse()-before) / clients
-	counter{"bytes per idle connection", 16550}.check(t, each)
-	runtime.KeepAlive(warm)
-	runtime.KeepAlive(idle)
+	for _, c := range []struct {
+		counter   counter
+		restAfter time.Duration
+	}{
+		{counter{name: "bytes per idle connection", base: 16550}, time.Hour},
+		{counter{name: "bytes per connection that rests", base: 8150}, 10 * time.Millisecond},
+	} {
+		s := serve(t, Options{restAfter: c.restAfter}, newDispatcher())
+		port := s.listeners[0].Addr().(*net.TCPAddr).Port
+		warm := connect(t, port, 50)
+		before := inUse()
+		idle := connect(t, port, clients)
+		if c.restAfter < time.Hour {
+			for end := time.Now().Add(testTimeout); resting() < 50+clients && time.Now().Before(end); {
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+		c.counter.check(t, float64(inUse()-before)/clients)
+		runtime.KeepAlive(warm)
+		runtime.KeepAlive(idle)
+	}
 }

@@ -132,7 +132,7 @@ func (l *clientListener) Accept() (net.Conn, error) {
 	l.startAccept.Do(func() { l.server.preauth.Go(l.acceptLoop) })
 	select {
 	case g := <-l.ready:
-		return g, nil
+		return servedConn{g, l}, nil
 	case <-l.server.drained:
 		return nil, net.ErrClosed
 	}
@@ -181,6 +181,32 @@ func (l *clientListener) handOver(g *guard.Conn) {
 	case <-l.server.drained:
 		g.Close()
 	}
+}
+
+// servedConn is a connection while redcon serves it.
+type servedConn struct {
+	*guard.Conn
+	listener *clientListener
+}
+
+// Close is called when redcon ends. A connection that is to rest stays open.
+func (c servedConn) Close() error {
+	if !c.TakeRest() {
+		return c.Conn.Close()
+	}
+	sessionOf(c).block = nil // 1 kB
+	go c.listener.rest(c.Conn)
+	return nil
+}
+
+// rest hands a connection to redcon again once its client sends something. As redcon's
+// goroutines do, it ends with the socket.
+func (l *clientListener) rest(g *guard.Conn) {
+	if err := g.Rest(); err != nil {
+		g.Close()
+		return
+	}
+	l.handOver(g)
 }
 
 // acceptNext returns the next accepted connection, before anything is read from it.

@@ -2,8 +2,8 @@ package proxy
 
 // proxy.go contains the Server: its construction, its start and its list of connections.
 //
-// Goroutines: one per listener (Serve), one per connection (redcon's, ends with
-// its socket), and tasks of the writers' pool while there is something to write.
+// Goroutines: one per listener (Serve), one per connection (redcon's, or another one while
+// the connection rests; ends with its socket), and tasks of the writers' pool while there is something to write.
 
 import (
 	"cmp"
@@ -168,7 +168,7 @@ func (s *Server) runRedcon(l *clientListener) {
 	}
 }
 
-func sessionOf(g net.Conn) *session { return g.(*guard.Conn).Events.(*session) }
+func sessionOf(conn net.Conn) *session { return conn.(servedConn).Events.(*session) }
 
 // openGuards makes the guards' group from the options.
 func (s *Server) openGuards() {
@@ -176,7 +176,7 @@ func (s *Server) openGuards() {
 	s.rareLog.out, s.unauthMemory.max = o.Logger, o.UnauthMemory
 	s.guards = guard.NewGroup(guard.Options{
 		Limits:         requestLimits,
-		CommandTimeout: o.CommandTimeout, LoginTimeout: o.LoginTimeout, WriteTimeout: o.WriteTimeout, IdleTimeout: o.IdleTimeout,
+		CommandTimeout: o.CommandTimeout, LoginTimeout: o.LoginTimeout, WriteTimeout: o.WriteTimeout, IdleTimeout: o.IdleTimeout, RestAfter: o.restAfter,
 		UnauthMemory: o.UnauthMemory,
 		Reserve:      func(evict func()) preauth.Memory { return &memReservation{limit: &s.unauthMemory, evict: evict} },
 	})

@@ -14,7 +14,8 @@ import (
 )
 
 // What a connection keeps: 8 kB of redcon's buffers and its goroutine's stack are most of it. The
-// stack is 4 kB until the first lock, and 8 kB from then on.
+// stack is 4 kB until the first lock, and 8 kB from then on. A connection that rests has neither,
+// see TestCounters_OfAnIdleConnectionAreNotWorseThanTheirBase of package proxy.
 func TestMemory_OfAConnectionItsLocksAndItsWaits(t *testing.T) {
 	const clients = 400
 	servers := faulty.StartGroup(t, 3)

@@ -102,7 +102,7 @@ func (g *Conn) setReadDeadline(after time.Duration) {
 	if g.finished.Load() || g.evicted.Load() {
 		return
 	}
-	g.deadlineSet = after > 0
+	g.deadlineSet, g.restSet = after > 0, false
 	deadline := time.Time{}
 	if after > 0 {
 		deadline = time.Now().Add(after)

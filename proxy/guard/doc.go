@@ -6,6 +6,7 @@
 //
 //	guard.go    passes commands to redcon; the limits are in proxy/resp
 //	unauth.go   serves a client until it is authenticated, see proxy/preauth
+//	rest.go     serves a client that sends nothing for long, without redcon
 //	close.go    rejects a client, and ends a connection
 //	options.go  what the guards of a server share
 package guard

@@ -67,6 +67,8 @@ type Conn struct {
 	refused     bool           // a bad request was received; nothing is handed over anymore
 	hasDeadline bool           // the command at the start of the buffer has its deadline
 	deadlineSet bool           // the socket has a read deadline
+	restSet     bool           // it is the one after which the connection rests
+	used        bool           // something was received since it was set
 
 	// Of an unauthenticated client.
 	loginBy    time.Time    // deadline of its login
@@ -76,6 +78,7 @@ type Conn struct {
 	mu       sync.Mutex  // of the two flags together with the read deadline
 	finished atomic.Bool // replies are complete, the client may read them for a moment
 	evicted  atomic.Bool // the reservation was evicted
+	resting  atomic.Bool // redcon has just ended because the connection is to rest
 	once     sync.Once
 	closed   chan struct{} // closed with the socket
 	wake     chan struct{} // capacity 1: evict wakes a reader that waits for its turn
@@ -105,6 +108,9 @@ func (g *Conn) Read(p []byte) (int, error) {
 			return g.advance(g.pad(p)), nil
 		}
 		n, err := g.receive(p)
+		if g.resting.Load() {
+			return 0, err
+		}
 		g.readErr = err
 		if n == 0 {
 			continue
@@ -137,15 +143,21 @@ func (g *Conn) receive(p []byte) (int, error) {
 		g.setReadDeadline(g.group.options.CommandTimeout)
 	case g.buffer.Empty() && g.group.options.IdleTimeout > 0:
 		g.setReadDeadline(g.group.options.IdleTimeout)
-	case g.buffer.Empty() && g.deadlineSet:
-		g.setReadDeadline(0)
+	case g.buffer.Empty() && !g.restSet:
+		g.setRestDeadline()
 	}
 	if g.buffer.Empty() { // p may be handed over as it is, so it must fit
 		p = p[:min(len(p), redconBuffer-g.filled)]
 	}
 	n, err := g.Conn.Read(p)
-	if errors.Is(err, os.ErrDeadlineExceeded) && g.buffer.Empty() && n == 0 && !g.finished.Load() && g.Events.Busy() {
-		err = nil // a client that waits for a reply is not idle
+	g.used = g.used || n > 0
+	if errors.Is(err, os.ErrDeadlineExceeded) && g.buffer.Empty() && n == 0 && !g.finished.Load() {
+		switch {
+		case g.restSet:
+			err = g.restDue()
+		case g.Events.Busy():
+			err = nil // a client that waits for a reply is not idle
+		}
 	}
 	return n, err
 }

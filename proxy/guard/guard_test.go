@@ -104,3 +104,60 @@ func TestUnauth_WorksNoFasterThanItsTurns(t *testing.T) {
 		}
 	})
 }
+
+// A connection rests only when nothing was received since the deadline was set, and only
+// between two commands. Close rests it once.
+func TestRest_EndsRedconOnlyBetweenCommands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		group := newGroup()
+		group.options.RestAfter, group.options.CommandTimeout = time.Second, time.Minute
+		ours, theirs := net.Pipe()
+		defer theirs.Close()
+		g := group.Guard(ours, witness(true))
+		go func() {
+			for _, piece := range []string{"PING\r\n", "*1\r\n$4\r\nPI", "NG\r\n", "QUIT\r\n"} {
+				time.Sleep(800 * time.Millisecond)
+				_, _ = io.WriteString(theirs, piece)
+				if piece[0] == '*' {
+					time.Sleep(10 * time.Second) // half a command does not rest
+				}
+			}
+		}()
+		began := time.Now()
+		read := func() string {
+			p := make([]byte, redconBuffer)
+			n, err := g.Read(p)
+			if err != nil {
+				return err.Error()
+			}
+			return string(p[:n])
+		}
+		const ping = "*1\r\n$4\r\nPING\r\n"
+		for i, want := range []string{ping, ping, "*1\r\n$4\r\nQUIT\r\n", io.EOF.Error()} {
+			if i < 3 && g.TakeRest() {
+				t.Fatal("it rests")
+			}
+			if got := read(); got != want {
+				t.Fatalf("read %d: %q, want %q", i, got, want)
+			}
+		}
+		if !g.TakeRest() || g.TakeRest() || g.Held() > 0 {
+			t.Error("it does not rest once, without memory")
+		}
+		if idle := time.Since(began) - 13200*time.Millisecond; idle < time.Second || idle > 2*time.Second {
+			t.Errorf("it rests after %v, want one to two seconds", idle)
+		}
+		full := "*1\r\n$4083\r\n" + strings.Repeat("x", 4083) + "\r\n" // all of the next redcon's buffer
+		go func() { _, _ = io.WriteString(theirs, full) }()
+		if err := g.Rest(); err != nil {
+			t.Fatal(err)
+		}
+		if got := read(); got != full {
+			t.Errorf("after the rest: %d bytes %.40q", len(got), got)
+		}
+		theirs.Close()
+		if err := g.Rest(); !errors.Is(err, io.EOF) {
+			t.Errorf("the end of the connection: %v", err)
+		}
+	})
+}

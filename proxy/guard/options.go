@@ -19,6 +19,7 @@ type Options struct {
 	LoginTimeout   time.Duration // for a client that needs a login
 	WriteTimeout   time.Duration // of one write
 	IdleTimeout    time.Duration // of a client with nothing in flight; 0 is none
+	RestAfter      time.Duration // a connection that receives nothing for so long rests, without IdleTimeout
 	UnauthMemory   int           // bytes that Reserve gives out, for an error
 	// Reserve returns one connection's part of the memory of unauthenticated clients.
 	// evict is called without any lock when that part is evicted.
