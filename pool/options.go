@@ -142,5 +142,13 @@ func (o *Options) Age() time.Duration {
 	return o.MaxTTL + o.MaxTTL/100 + 2*time.Second
 }
 
+// WorkAge is how old a memory must be before the absence of a record of work counts: a record
+// lasts as long as its attempt's lease and is kept for at most MaxKeep after that.
+func (o *Options) WorkAge() time.Duration {
+	longest := *o
+	longest.MaxTTL += o.MaxKeep
+	return longest.Age()
+}
+
 // Quorum is the number of masters out of n that any two majorities share one of.
 func Quorum(n int) int { return n/2 + 1 }
