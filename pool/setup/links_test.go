@@ -3,7 +3,6 @@ package setup
 // links_test.go: masters that keep a subcommand waiting.
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -105,14 +104,14 @@ func TestSubcommands_EndWithTheirContext(t *testing.T) {
 	relay := faulty.NewRelay(servers[1].Addr())
 	t.Cleanup(relay.Close)
 	o.Masters[1].Address = relay.Addr()
-	log := new(lines)
+	log := new(faulty.Log)
 	o.Logger = slog.New(slog.NewTextHandler(log, nil))
 	relay.StallAfter(500, faulty.ToClient) // the login and a part of what follows
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var watch sync.WaitGroup
 	watch.Go(func() {
-		log.await(`msg="waiting for a master" master=b step="answer to `)
+		appears(log, `msg="waiting for a master" master=b step="answer to `)
 		cancel()
 	})
 	defer watch.Wait()
@@ -132,12 +131,12 @@ func TestSubcommands_ShowWhatTheyWaitFor(t *testing.T) {
 	relay := faulty.NewRelay(servers[1].Addr())
 	t.Cleanup(relay.Close)
 	o.Masters[1].Address = relay.Addr()
-	log := new(lines)
+	log := new(faulty.Log)
 	o.Logger = slog.New(slog.NewTextHandler(log, nil))
 	relay.Pause(faulty.ToClient)
 	var watch sync.WaitGroup
 	watch.Go(func() {
-		if !log.await(`msg="waiting for a master" master=b step="connection and login" for=`) {
+		if !appears(log, `msg="waiting for a master" master=b step="connection and login" for=`) {
 			t.Error("the log does not show the wait")
 		}
 		relay.Resume()
@@ -194,25 +193,10 @@ func (l *cuttingLink) Exchange(commands []wire.Command, replies []wire.Reply) []
 	return l.Link.Exchange(commands, replies)
 }
 
-// lines is a log that is read while it is written.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-// await reports whether a text appears.
-func (l *lines) await(text string) bool {
+// appears reports whether a text appears in a log.
+func appears(log *faulty.Log, text string) bool {
 	for end := time.Now().Add(patience / 2); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		l.mu.Lock()
-		found := strings.Contains(l.text.String(), text)
-		l.mu.Unlock()
-		if found {
+		if strings.Contains(log.String(), text) {
 			return true
 		}
 	}
