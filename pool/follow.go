@@ -85,12 +85,6 @@ func (p *Pool) fingerprint(db int, mark, name string) string {
 	return o.Fingerprint(db, mark, name)
 }
 
-// firstConfiguration is the one with which a group of these masters begins.
-func (p *Pool) firstConfiguration() *admission.Configuration {
-	o := p.Options()
-	return o.Configuration(1)
-}
-
 // follow changes the lanes and returns those that are to be closed, and the connections of
 // the others, which were admitted under the former configuration.
 func (g *Group) follow(list []Master, known admission.Known) (left []*lane, outdated []*connection) {

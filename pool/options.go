@@ -41,7 +41,7 @@ type Options struct {
 	// embedded masters allow another one, and their MasterTimeout is raised without it.
 	Late time.Duration
 
-	AwaitBootstrap  bool // a new group begins by redlockd bootstrap only; see blankLocked
+	AwaitBootstrap  bool // a new group begins by redlockd bootstrap only; see evidence.blank
 	RestartGuardOff bool // a master that forgot votes at once: unsafe, for tests
 	FollowOff       bool // the list of masters stays as it is when the group changes: for tests
 	AssumeDurable   bool // masters whose CONFIG may not be read count as durable: the operator assures it
