@@ -156,41 +156,23 @@ func TestBootstrap_SendsAgainWhatWasNotAnswered(t *testing.T) {
 	relay := faulty.NewRelay(servers[1].Addr())
 	t.Cleanup(relay.Close)
 	o.Masters[1].Address = relay.Addr()
-	for cut := int64(1); cut < 40; cut += 2 {
+	for cut := 1; cut < 40; cut += 2 {
 		for _, s := range servers {
 			s.FlushAll()
 		}
-		f := newFragile(1 << 40)
-		cutter := &cutting{after: cut, cut: relay.Cut}
-		o.Dialer = func(ctx context.Context, m wire.Master, db int) (wire.Link, error) {
-			link, err := f.Dial(ctx, m, db)
-			if err != nil || m.Name != "b" {
-				return link, err
+		left := cut
+		o.Dialer = hooked(wire.DialRueidis(2*unhurried), func(master string, _ []wire.Command, exchange func() []wire.Reply) []wire.Reply {
+			if master == "b" {
+				if left--; left == 0 {
+					relay.Cut()
+				}
 			}
-			return &cuttingLink{link, cutter}, nil
-		}
+			return exchange()
+		})
 		if err := Bootstrap(t.Context(), o, BootstrapTerms{}, io.Discard); err != nil {
 			t.Errorf("cut before exchange %d: %v", cut, err)
 		}
 	}
-}
-
-// cutting cuts the connection once, before one exchange.
-type cutting struct {
-	after int64
-	cut   func()
-}
-
-type cuttingLink struct {
-	wire.Link
-	of *cutting
-}
-
-func (l *cuttingLink) Exchange(commands []wire.Command, replies []wire.Reply) []wire.Reply {
-	if l.of.after--; l.of.after == 0 {
-		l.of.cut()
-	}
-	return l.Link.Exchange(commands, replies)
 }
 
 // appears reports whether a text appears in a log.
