@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redlockd/pool/admission"
+	"redlockd/pool/masterlog"
 )
 
 // Absence is stored for every answer that does not count, also where the ballot is
@@ -85,7 +86,7 @@ func (a Absence) String() string {
 	case errorReply:
 		return "answered an error (" + a.err.Error() + ")"
 	case inQuarantine:
-		return quarantinedState + " (" + quarantineText(a.span) + ")"
+		return quarantinedState + " (" + masterlog.QuarantineText(a.span) + ")"
 	case other:
 		if a.span == 0 {
 			return a.err.Error()

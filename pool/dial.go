@@ -88,7 +88,7 @@ func (l *lane) dialFailed(err error) {
 	l.attempts++
 	g.checkRecordsReadLocked()
 	queued := l.swapQueueLocked(nil)
-	l.statusLog.absent(g.now(), state == stateRefused, err)
+	l.voteLog.Absent(g.now(), state == stateRefused, err)
 	g.mu.Unlock()
 	l.answerLost(nil, queued, err)
 	l.dialSoon(err)
@@ -124,7 +124,7 @@ func (c *connection) activate() {
 	l.queuePendingFirstLocked()
 	l.beat = true
 	if wait := l.quarantineLocked(); wait > 0 { // before the lane wakes: the log has it in front of the first vote
-		l.statusLog.quarantined(g.now(), wait, c.incarnation.ID)
+		l.voteLog.Quarantined(g.now(), wait, c.incarnation.ID)
 	}
 	l.wakeLocked()
 	g.mu.Unlock()

@@ -15,20 +15,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"redlockd/pool/admission"
 )
 
 const (
-	// maxEvidence is how long ago a master proved that it carries the configuration, so
-	// that it counts. A heartbeat proves it every 100 ms.
-	maxEvidence = 150 * time.Millisecond
-	// minEvidence is for how long it has carried it without a break. A daemon that counts
-	// masters just before a change may write up to maxEvidence and twice
-	// admission.MaxSkew later. After minEvidence no such write is under way any more.
-	minEvidence = 1500 * time.Millisecond
 	// maxLook is how long ago a master was looked at that may be blank: an unfit master is
 	// dialled again within maxRetryDelay.
 	maxLook = 2 * time.Second
@@ -84,15 +76,18 @@ func (g *Group) elsewhere() (e elsewhere) {
 	return e
 }
 
-// surveyLocked is what all masters carry.
-func (g *Group) surveyLocked(now time.Duration) admission.Survey {
-	var s admission.Survey
+// evidenceLocked is what all masters show now.
+func (g *Group) evidenceLocked(now time.Duration) *evidence {
+	e := &evidence{known: g.epoch.Known, next: g.epoch.next}
 	for _, l := range g.lanes {
-		c := l.carries.Carried
-		c.Fresh = l.conn != nil || l.carries.at > 0 && now-l.carries.at <= maxLook
-		s = append(s, c)
+		m := masterEvidence{
+			name: l.master.Name, connected: l.conn != nil, carries: l.carries.Carried, proves: l.provesLocked(now), hasProved: l.hasProvedLocked(now),
+			recently: l.carriedAt > 0 && now-l.carriedAt <= g.pool.options.MaxTTL, // 1 % and 2 s less than a change rests
+		}
+		m.carries.Fresh = m.connected || l.carries.at > 0 && now-l.carries.at <= maxLook
+		e.masters = append(e.masters, m)
 	}
-	return s
+	return e
 }
 
 // awaitTurn finds the configuration. During the first dial, it also waits until the daemon may
@@ -127,16 +122,18 @@ func (d *attempt) awaitTurn(ctx context.Context) error {
 // daemon's settings, that of the other databases, or that of a blank group. It returns the
 // connections that were admitted under another one.
 func (g *Group) learnEpochLocked(now time.Duration, others admission.Known) (stale []*connection) {
-	s, e, quorum := g.surveyLocked(now), &g.epoch, Quorum(len(g.lanes))
-	if next := s.Next(g.pool.firstConfiguration(), quorum, admission.EpochOf(e.Mark)); next != nil && (e.next == nil || next.Epoch > e.next.Epoch) {
+	shown, e, quorum, o := g.evidenceLocked(now), &g.epoch, Quorum(len(g.lanes)), g.pool.Options()
+	s := shown.survey()
+	if next := s.Next(o.Configuration(1), quorum, admission.EpochOf(e.Mark)); next != nil && (e.next == nil || next.Epoch > e.next.Epoch) {
 		g.followLocked(next)
+		shown.next = next
 	}
 	found := s.Majority(quorum, e.Known)
 	if found.Mark == "" && e.Mark == "" {
 		found = others
 	}
 	if found.Mark == "" {
-		found = g.blankLocked(now)
+		found = shown.blank(&o)
 	}
 	if found.Mark == "" || found.Mark == e.Mark {
 		return nil
@@ -168,48 +165,14 @@ func (g *Group) followLocked(next *admission.Configuration) {
 	_ = g.pool.tasks.Submit(func() { g.pool.followConfiguration(next, known) })
 }
 
-// mayNotBeginLocked is the reason why this daemon may not put its configuration on a master
-// that does not carry it; "" = it may. A quorum of its list proves that no change has put
-// another one in its place. If all masters are blank, or carry it, they get it in the
-// order of their names: of two lists with a common master, one stops there.
+// mayNotBeginLocked is the reason why this daemon may not put its configuration on the master.
 func (d *attempt) mayNotBeginLocked(now time.Duration, others elsewhere) string {
-	g := d.lane.group
-	n, first := 0, true
-	for _, other := range g.lanes {
-		if other != d.lane && (other.hasProvedLocked(now) || others.known.Mark == g.epoch.Mark && others.proved[other.master.Name]) {
-			n++
-		}
-		first = first && (other.provesLocked(now) || other.master.Name >= d.lane.master.Name)
+	g, o := d.lane.group, d.lane.group.pool.Options()
+	text := g.evidenceLocked(now).mayNotBegin(d.lane.master.Name, others, &o)
+	if text != "" {
+		text += g.nextText()
 	}
-	if n >= Quorum(len(g.lanes)) {
-		return ""
-	}
-	if blank := g.blankLocked(now); blank.Mark != "" && blank.Mark == g.epoch.Mark && first {
-		return ""
-	}
-	return g.evidenceText(now)
-}
-
-// blankLocked is the configuration with which this daemon begins a group of which all masters
-// answer, and the rest is blank where fewer than a quorum carry it. If all masters of an old
-// list come back empty, they show nothing of the changes that were made since. But a change
-// rests for the longest lease, and keeps so many masters that the others are no quorum. So a
-// daemon to which a quorum has proved its configuration within the longest lease has missed one
-// change at most, and what that left has lost its quorum, too.
-func (g *Group) blankLocked(now time.Duration) admission.Known {
-	o, proved := &g.pool.options, 0
-	for _, l := range g.lanes {
-		if l.carriedAt > 0 && now-l.carriedAt <= o.MaxTTL { // 1 % and 2 s less than the rest
-			proved++
-		}
-	}
-	if o.AwaitBootstrap && (g.epoch.Mark == "" || proved < Quorum(len(g.lanes))) {
-		return admission.Known{}
-	}
-	if next := g.epoch.next; next != nil && next.Epoch >= admission.EpochOf(g.epoch.Mark) {
-		return admission.Known{} // it was left behind, and leases may run that are longer than its own
-	}
-	return g.surveyLocked(now).Blank(g.epoch.Known, g.pool.firstConfiguration())
+	return text
 }
 
 // outdatedLocked reports whether the connection was admitted under another configuration
@@ -228,30 +191,6 @@ func (l *lane) provesLocked(now time.Duration) bool {
 // hasProvedLocked reports whether it has proved that for minEvidence without a break.
 func (l *lane) hasProvedLocked(now time.Duration) bool {
 	return l.provesLocked(now) && l.carriedAt-l.conn.connectedAt >= minEvidence
-}
-
-// evidenceText counts the masters that carry the configuration, for people.
-func (g *Group) evidenceText(now time.Duration) string {
-	var carry, silent []string
-	for i, c := range g.surveyLocked(now) {
-		switch l := g.lanes[i]; {
-		case !c.Fresh:
-			silent = append(silent, l.master.Name)
-		case l.provesLocked(now) || l.conn == nil && c.Ours:
-			carry = append(carry, l.master.Name)
-		}
-	}
-	text := fmt.Sprintf("%d of %d masters carry the configuration (%s), and %d must do so for %s before it is put on another one",
-		len(carry), len(g.lanes), strings.Join(carry, ", "), Quorum(len(g.lanes)), minEvidence)
-	switch {
-	case len(silent) > 0:
-		text += fmt.Sprintf("; no answer from %s: bring it back, or make sure that this daemon has the group's masters and run redlockd bootstrap --aged MASTER", strings.Join(silent, ", "))
-	case len(carry) == 0:
-		text += "; for a new group run redlockd bootstrap; if all masters lost their memory, see All masters lost in the runbook"
-	default:
-		text += "; make sure that this daemon has the group's masters and run redlockd bootstrap --aged MASTER"
-	}
-	return text + g.nextText()
 }
 
 // nextText names the configuration that replaced this daemon's, for people.

@@ -28,7 +28,8 @@ func newFlushStage() *flushStage {
 	p.masters.Store(&p.options.Masters)
 	g := &Group{pool: p, sealKey: "redlockd:seal", clocked: true, ready: make(chan struct{}), closed: true,
 		Events: notify.Events{Config: notify.Config{Masters: p.options.Masters, Clock: hand, Logger: p.options.Logger}, Carried: true}}
-	l := &lane{group: g, statusLog: statusLog{closed: true}}
+	l := &lane{group: g}
+	l.voteLog.Close(0)
 	g.lanes = []*lane{l}
 	link, _ := (&fakeMaster{clock: hand}).dial(0)
 	c := &connection{lane: l, link: link, incarnation: &Incarnation{Identity: "run line 0 0 print", RunID: "run", ID: "line"}, inFlight: true}

@@ -19,6 +19,7 @@ import (
 	"slices"
 
 	"redlockd/pool/admission"
+	"redlockd/pool/masterlog"
 )
 
 // Follow changes the masters in all databases, and what next has besides: the key prefixes and the
@@ -85,12 +86,6 @@ func (p *Pool) fingerprint(db int, mark, name string) string {
 	return o.Fingerprint(db, mark, name)
 }
 
-// firstConfiguration is the one with which a group of these masters begins.
-func (p *Pool) firstConfiguration() *admission.Configuration {
-	o := p.Options()
-	return o.Configuration(1)
-}
-
 // follow changes the lanes and returns those that are to be closed, and the connections of
 // the others, which were admitted under the former configuration.
 func (g *Group) follow(list []Master, known admission.Known) (left []*lane, outdated []*connection) {
@@ -135,11 +130,11 @@ func (g *Group) follow(list []Master, known admission.Known) (left []*lane, outd
 func newLane(g *Group, index int, m Master) *lane {
 	p := g.pool
 	if p.lastLines[m.Name] == nil {
-		p.lastLines[m.Name] = &lastLine{}
+		p.lastLines[m.Name] = &masterlog.LastLine{}
 	}
 	return &lane{
 		group: g, index: index, master: m, state: stateDialing, since: g.now(),
-		statusLog: statusLog{logger: p.options.Logger, master: m.Name, db: g.db, last: p.lastLines[m.Name]},
+		voteLog: masterlog.New(p.options.Logger, m.Name, g.db, p.lastLines[m.Name]),
 	}
 }
 

@@ -247,7 +247,7 @@ func (g *Group) onTimer() {
 	stood := now-g.heartbeatAt > maxHeartbeatGap // this process did
 	g.heartbeatAt = now
 	for _, l := range g.lanes {
-		l.statusLog.writeDue(now)
+		l.voteLog.WriteDue(now)
 		if stood && l.state == stateUp {
 			l.scheduleRepeatLocked()
 		}
@@ -278,7 +278,7 @@ func (g *Group) Counters() Counters {
 func (g *Group) close() {
 	g.mu.Lock()
 	for _, l := range g.lanes {
-		l.statusLog.close(g.now())
+		l.voteLog.Close(g.now())
 	}
 	g.closed = true
 	if g.beat != nil { // not if it was made after the pool had been closed

@@ -23,6 +23,7 @@ import (
 	"runtime"
 	"time"
 
+	"redlockd/pool/masterlog"
 	"redlockd/pool/wire"
 )
 
@@ -82,8 +83,8 @@ type lane struct {
 	rtt   Histogram // of flushes that were settled
 	votes votes
 
-	statusLog statusLog // what is logged about its votes
-	errorLog  errorLog  // the errors of it that the log has
+	voteLog  masterlog.VoteLog  // what is logged about its votes
+	errorLog masterlog.ErrorLog // the errors of it that the log has
 }
 
 // connection is a link from its admission to its end.
@@ -365,7 +366,7 @@ func (c *connection) stallLocked() {
 	c.stalled = true
 	c.timer.Reset(g.pool.options.MasterTimeout)
 	l.downLocked(stateDown, errStalled)
-	l.statusLog.absent(g.now(), false, errStalled)
+	l.voteLog.Absent(g.now(), false, errStalled)
 	g.mu.Unlock()
 	l.answerLost(unanswered, unsent, errStalled)
 }

@@ -41,7 +41,7 @@ type Options struct {
 	// embedded masters allow another one, and their MasterTimeout is raised without it.
 	Late time.Duration
 
-	AwaitBootstrap  bool // a new group begins by redlockd bootstrap only; see blankLocked
+	AwaitBootstrap  bool // a new group begins by redlockd bootstrap only; see evidence.blank
 	RestartGuardOff bool // a master that forgot votes at once: unsafe, for tests
 	FollowOff       bool // the list of masters stays as it is when the group changes: for tests
 	AssumeDurable   bool // masters whose CONFIG may not be read count as durable: the operator assures it
@@ -140,6 +140,14 @@ func (o *Options) Age() time.Duration {
 		return 0
 	}
 	return o.MaxTTL + o.MaxTTL/100 + 2*time.Second
+}
+
+// WorkAge is how old a memory must be before the absence of a record of work counts: a record
+// lasts as long as its attempt's lease and is kept for at most MaxKeep after that.
+func (o *Options) WorkAge() time.Duration {
+	longest := *o
+	longest.MaxTTL += o.MaxKeep
+	return longest.Age()
 }
 
 // Quorum is the number of masters out of n that any two majorities share one of.

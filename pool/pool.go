@@ -8,6 +8,7 @@ import (
 
 	"redlockd/pool/clock"
 	"redlockd/pool/embedded"
+	"redlockd/pool/masterlog"
 	"redlockd/pool/wire"
 )
 
@@ -25,10 +26,10 @@ type Pool struct {
 	tasks     Tasks
 	scripts   []string
 
-	daemons     sync.Map                 // by a master's name: the daemons that it listed last
-	drained     [maxMasters]atomic.Int64 // since when each master is being drained, ns of Clock; 0 = it is not
-	lastLines   map[string]*lastLine     // about each master; guarded by mu
-	listenedDBs atomic.Int32             // databases whose events have a listener, see package notify
+	daemons     sync.Map                       // by a master's name: the daemons that it listed last
+	drained     [maxMasters]atomic.Int64       // since when each master is being drained, ns of Clock; 0 = it is not
+	lastLines   map[string]*masterlog.LastLine // about each master; guarded by mu
+	listenedDBs atomic.Int32                   // databases whose events have a listener, see package notify
 
 	mu     sync.Mutex
 	groups map[int]*Group // by database, made on first use
@@ -40,7 +41,7 @@ func New(o Options) (*Pool, error) {
 	if err := o.WithDefaults(); err != nil {
 		return nil, err
 	}
-	p := &Pool{options: o, groups: map[int]*Group{}, lastLines: map[string]*lastLine{}, dial: o.Dialer}
+	p := &Pool{options: o, groups: map[int]*Group{}, lastLines: map[string]*masterlog.LastLine{}, dial: o.Dialer}
 	if o.Embedded > 0 {
 		p.ownClock = time.Now().UnixMicro() - clock.Micros(o.Clock.Now())
 		p.inProcess = embedded.New(o.Embedded, p.embeddedTime)

@@ -4,7 +4,6 @@ package pool
 
 import (
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -50,10 +49,6 @@ const (
 	quarantinedState = "quarantined" // not yet
 	dialingState     = "dialing"     // its first connection is being made
 )
-
-func quarantineText(wait time.Duration) string {
-	return fmt.Sprintf("its memory is new, votes in %.1fs", wait.Seconds())
-}
 
 // humanDuration is a duration for people.
 func humanDuration(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }

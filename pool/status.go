@@ -2,7 +2,11 @@
 
 package pool
 
-import "time"
+import (
+	"time"
+
+	"redlockd/pool/masterlog"
+)
 
 // Reports are those of a database, which is used from then on.
 func (p *Pool) Reports(db int) []MasterReport { return p.Group(db).Reports() }
@@ -67,7 +71,7 @@ func (l *lane) stateLocked() (state, detail string) {
 		return "failing", l.failing.Error()
 	}
 	if wait := l.quarantineLocked(); wait > 0 {
-		return quarantinedState, quarantineText(wait)
+		return quarantinedState, masterlog.QuarantineText(wait)
 	}
 	return votingState, ""
 }

@@ -130,7 +130,7 @@ func TestNotice_AFoldHasTheCountsOfAMinuteAndEndsWithASteadyOne(t *testing.T) {
 			s.failWrites()
 			s.allowWrites()
 		}
-		s.clock.advance(3 * logPause)
+		s.clock.advance(3 * time.Minute)
 		s.failWrites()
 	})
 	if len(lines) != 4 {
@@ -152,7 +152,7 @@ func TestNotice_TheCountsNeedNoFurtherChange(t *testing.T) {
 			s.failWrites()
 			s.allowWrites()
 		}
-		s.clock.advance(logPause)
+		s.clock.advance(time.Minute)
 		if !strings.Contains(log.String(), " absences=3 ") {
 			t.Errorf("a minute later the log has\n%s", &log)
 		}
@@ -176,7 +176,7 @@ func TestNotice_AMasterThatRestartsAgainAndAgainIsLoggedOnceAMinute(t *testing.T
 			s.restart(0)
 			s.clock.advance(3 * time.Second)
 		}
-		s.clock.advance(3 * logPause)
+		s.clock.advance(3 * time.Minute)
 	})
 	want := []string{
 		`WARN msg="master does not vote" err=`,
@@ -213,7 +213,7 @@ func TestNotice_ARefusalThatLastsHasItsOwnLine(t *testing.T) {
 		s.vote(0)
 		s.clock.advance(2 * time.Second)
 		s.change(0, func(m *fakeMaster) { m.forbidden = admission.Unfitf("is a replica") })
-		s.clock.advance(2 * logPause)
+		s.clock.advance(2 * time.Minute)
 		s.change(0, func(m *fakeMaster) { m.forbidden, m.cut = nil, false })
 		s.clock.advance(2 * time.Second)
 		s.vote(0)
@@ -241,112 +241,6 @@ func TestNotice_AnOutageIsLoggedForOneDatabaseAndForThoseThatStayBehind(t *testi
 	})
 }
 
-// logsOf are the status logs of one master in two databases, which have just seen it vote.
-func logsOf() (text *bytes.Buffer, first, second *statusLog) {
-	text, last := &bytes.Buffer{}, &lastLine{}
-	logger := slog.New(slog.NewTextHandler(text, nil))
-	first = &statusLog{logger: logger, master: "a", last: last}
-	second = &statusLog{logger: logger, master: "a", db: 1, last: last}
-	first.votes(time.Second, "x")
-	second.votes(time.Second, "x")
-	text.Reset()
-	return text, first, second
-}
-
-// expectLines checks the log, each line from its level on.
-func expectLines(t *testing.T, text *bytes.Buffer, want ...string) {
-	t.Helper()
-	var got []string
-	for line := range strings.Lines(text.String()) {
-		_, line, _ = strings.Cut(strings.TrimSpace(line), "level=")
-		got = append(got, line)
-	}
-	expectLog(t, got, want...)
-}
-
-func TestStatusLog_TheEndOfAnAbsenceHasItsCounts(t *testing.T) {
-	text, s, _ := logsOf()
-	s.absent(10*time.Second, false, errors.New("one"))
-	for _, reason := range []string{"one", "two", "two", "three"} {
-		s.absent(12*time.Second, false, errors.New(reason))
-	}
-	s.votes(15*time.Second, "y")
-	s.votes(16*time.Second, "y")
-	expectLines(t, text, `WARN msg="master does not vote" master=a db=0 err=one`,
-		`INFO msg="master votes" master=a db=0 incarnation=y absent_ms=5000 reason_changes=2`)
-}
-
-func TestStatusLog_ARefusalThatComesAndGoesIsOneAbsence(t *testing.T) {
-	text, s, _ := logsOf()
-	now := time.Minute
-	s.absent(now, false, errors.New("gone"))
-	for i := range 400 { // a server that crashes while it loads its data
-		now += time.Second
-		if i%7 < 4 {
-			s.absent(now, true, errors.New("LOADING"))
-		} else {
-			s.absent(now, false, errors.New("gone"))
-		}
-		s.writeDue(now)
-	}
-	s.votes(now, "x")
-	expectLines(t, text, `WARN msg="master does not vote" master=a db=0 err=gone`, `WARN msg="master does not vote" master=a db=0 err=LOADING`,
-		`INFO msg="master votes" master=a db=0 incarnation=x absent_ms=400000 reason_changes=115`)
-}
-
-func TestStatusLog_TheLineOfOneDatabaseStandsForThoseThatNoticeTheSame(t *testing.T) {
-	text, first, second := logsOf()
-	both := func(f func(s *statusLog)) {
-		f(first)
-		f(second)
-	}
-	now := time.Minute
-	both(func(s *statusLog) { s.absent(now, false, errors.New("gone")) })
-	now += time.Second
-	second.votes(now, "x") // first, and not logged
-	first.votes(now, "x")
-	for range 30 {
-		now += time.Second
-		both(func(s *statusLog) { s.absent(now, false, errors.New("gone")) })
-		now += time.Second
-		both(func(s *statusLog) { s.votes(now, "x") })
-		both(func(s *statusLog) { s.writeDue(now) })
-	}
-	now += 2 * logPause
-	both(func(s *statusLog) { s.writeDue(now) })
-	both(func(s *statusLog) { s.close(now) })
-	expectLines(t, text, `WARN msg="master does not vote" master=a db=0 err=gone`,
-		`INFO msg="master votes" master=a db=0 incarnation=x absent_ms=1000 reason_changes=0`,
-		`WARN msg="master flaps; its changes are folded" master=a db=0 votes=true absences=30 quarantines=0 longest_absence_ms=1000 err=gone`)
-}
-
-func TestStatusLog_ADatabaseThatStaysBehindHasItsOwnLine(t *testing.T) {
-	text, first, second := logsOf()
-	now := time.Minute
-	first.absent(now, false, errors.New("gone"))
-	second.absent(now, false, errors.New("gone"))
-	for range 5 { // both are absent for minutes
-		now += logPause
-		first.writeDue(now)
-		second.writeDue(now)
-	}
-	first.votes(now, "x")
-	now += logPause
-	second.writeDue(now)
-	second.writeDue(now + logPause)
-	expectLines(t, text, `WARN msg="master does not vote" master=a db=0 err=gone`,
-		`INFO msg="master votes" master=a db=0 incarnation=x absent_ms=300000 reason_changes=0`,
-		`WARN msg="master does not vote" master=a db=1 err=gone`)
-}
-
-func TestStatusLog_DatabasesThatFailForDifferentReasonsHaveTheirOwnLines(t *testing.T) {
-	text, first, second := logsOf()
-	first.absent(time.Minute, false, errors.New("gone"))
-	second.absent(time.Minute, false, errors.New("its seal was overwritten by other data"))
-	expectLines(t, text, `WARN msg="master does not vote" master=a db=0 err=gone`,
-		`WARN msg="master does not vote" master=a db=1 err="its seal was overwritten by other data"`)
-}
-
 func TestNotice_WhatFollowsAFlapAndLastsIsLogged(t *testing.T) {
 	for why, fall := range map[string]func(s *stage){
 		full: (*stage).failWrites,
@@ -359,7 +253,7 @@ func TestNotice_WhatFollowsAFlapAndLastsIsLogged(t *testing.T) {
 			s.failWrites()
 			s.allowWrites()
 			fall(s)
-			s.clock.advance(logPause + time.Second)
+			s.clock.advance(time.Minute + time.Second)
 		}), absentBecause(full), votesAgain, absentBecause(why))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redlockd/pool/clock"
+	"redlockd/pool/masterlog"
 	"redlockd/pool/wire"
 )
 
@@ -94,7 +95,7 @@ func (f *flush) logErrors(now time.Duration) {
 			break
 		}
 		err, ok := f.replies[i].Err.(MasterError)
-		if ok && isServerRefusal(err) && l.errorLog.shouldLog(string(err), now) {
+		if ok && masterlog.IsServerRefusal(err) && l.errorLog.ShouldLog(string(err), now) {
 			l.group.pool.options.Logger.Warn("master returned an error", "master", l.master.Name, "db", l.group.db, "err", err.Error())
 		}
 	}
@@ -119,7 +120,7 @@ func (c *connection) verifySealLocked(f *flush, now time.Duration) (Seal, error)
 	if seal.Err != nil {
 		l.group.counters.VoidSeals++
 		l.group.counters.Void[voidReason(seal.Err)]++
-		l.statusLog.absent(now, false, seal.Err)
+		l.voteLog.Absent(now, false, seal.Err)
 	}
 	return seal, ending
 }
@@ -257,7 +258,7 @@ func (c *connection) goodSealLocked(f *flush, old, top, us int64) Seal {
 	g.updateClockLocked()
 	quarantined := !c.incarnation.MayVote(us, g.pool.options.Age())
 	if !quarantined {
-		l.statusLog.votes(now, c.incarnation.ID)
+		l.voteLog.Voted(now, c.incarnation.ID)
 	}
 	l.provedAt = f.sent
 	return Seal{

@@ -12,25 +12,8 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/pool/faulty"
 )
-
-// logText is a log that is read while it is written.
-type logText struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *logText) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(line)
-}
-
-func (l *logText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
 
 // contenders are a caller of each daemon. They take one key as often as they can.
 type contenders struct {
@@ -151,7 +134,7 @@ func TestFollow_ADaemonWhoseFileIsTwoChangesOldFollows(t *testing.T) {
 	c.bootstrapOf(0, 1, 2)
 	c.reconfigure(0, 1, 3)
 	c.reconfigure(0, 3, 4)
-	var log logText
+	var log faulty.Log
 	late := c.startDaemon(listing(0, 1, 2), func(_ *daemon, o *pool.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	late.lists(0, 3, 4)
 	for i := range 3 {

@@ -5,7 +5,6 @@ package cli
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/pem"
@@ -18,7 +17,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -60,24 +58,6 @@ func TestLockOptions_LeaveTheCommandsOwnAlone(t *testing.T) {
 	}
 }
 
-// shared is written to by the command and by us.
-type shared struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (s *shared) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(p)
-}
-
-func (s *shared) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
-
 const granted = "*3\r\n$5\r\ntoken\r\n:30000\r\n:41\r\n"
 
 // locked runs lock on scripted daemons; printed is its standard error.
@@ -87,7 +67,7 @@ func locked(t *testing.T, environ []string, daemons []*script, args ...string) (
 	for i, s := range daemons {
 		list[i] = s.Addr().String()
 	}
-	var stdout, stderr shared
+	var stdout, stderr faulty.Log
 	a := App{Environ: append([]string{"PATH=/usr/bin:/bin", "LOCK_CONNECT=" + strings.Join(list, ",")}, environ...), Out: &stdout, Err: &stderr}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -334,7 +314,7 @@ func TestLock_PassesTheRequestToEndOn(t *testing.T) {
 		cancel()
 		_, _ = io.Copy(io.Discard, reader)
 	}()
-	var stderr shared
+	var stderr faulty.Log
 	a := App{Environ: []string{"PATH=/usr/bin:/bin"}, Out: writer, Err: &stderr}
 	err := a.Run(ctx, []string{"lock", "--connect", s.Addr().String(), "k", "--", "sh", "-c", `trap "exit 5" TERM; echo there; while :; do sleep 0.1; done`})
 	writer.Close()

@@ -12,13 +12,15 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"redlockd/pool/faulty"
 )
 
 // pseudoTerminal is a terminal of 80 x 24, and what was drawn on it.
 type pseudoTerminal struct {
 	*os.File          // top's side
 	user     *os.File // the keyboard
-	drawn    shared
+	drawn    faulty.Log
 	before   unix.Termios
 }
 

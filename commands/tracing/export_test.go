@@ -74,30 +74,12 @@ func (f *fakeTransport) delivered() []int {
 	return slices.Clone(f.sizes)
 }
 
-// locked is a buffer that a test reads while others write.
-type locked struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *locked) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *locked) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // aSpan is sampled, as all spans of a Tracer are.
 var aSpan = tracetest.SpanStub{Name: "x", SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceFlags: trace.FlagsSampled})}.Snapshot()
 
-func fakeExporter(t *testing.T, queue int, answers ...fakeAnswer) (*exporter, *fakeTransport, *locked) {
+func fakeExporter(t *testing.T, queue int, answers ...fakeAnswer) (*exporter, *fakeTransport, *faulty.Log) {
 	t.Helper()
-	to, log := &fakeTransport{answers: answers}, new(locked)
+	to, log := &fakeTransport{answers: answers}, new(faulty.Log)
 	x, err := newExporter(Options{Endpoint: "http://collector", Queue: queue, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)

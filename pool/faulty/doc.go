@@ -10,5 +10,5 @@
 //   - clock.go, clock.c: clocks that a test steps;
 //   - relay.go, link.go: the network between a daemon and a master;
 //   - command.go, conn.go: commands of a test to a server;
-//   - authority.go: certificates.
+//   - authority.go: certificates; log.go: what is written while a test reads it.
 package faulty

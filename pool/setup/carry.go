@@ -5,13 +5,10 @@
 // A master of the other group gets all of it while it carries the former configuration, under which
 // nothing is granted in these slots. So it also loses what it has of them from an earlier time: its
 // ids are in use elsewhere by now.
-//
-// The names of these keys, and the forms of their values, are those of redlock/ids and redlock/work.
 
 package setup
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -26,18 +23,14 @@ import (
 	"redlockd/pool/admission"
 	"redlockd/pool/wire"
 	"redlockd/redlock/slots"
+	"redlockd/redlock/stored"
 )
 
 //go:embed carry.lua
 var carryScript string
 
-const (
-	// CounterKeys and WorkKeys stand between the key prefix and the name of a counter, or of work.
-	CounterKeys = "redlockd:id:"
-	WorkKeys    = "redlockd:work:"
-	// carryPage bounds the keys of one command.
-	carryPage = 200
-)
+// carryPage bounds the keys of one command.
+const carryPage = 200
 
 // carried is what the slots take along, by database.
 type carried []carriedDB
@@ -62,15 +55,6 @@ func (c carried) text() string {
 	return fmt.Sprintf("%d counters and %d records of work", counters, works)
 }
 
-// workAge is how old a memory must be to know all records of work, see package work.
-func workAge(o *pool.Options) time.Duration {
-	if o.RestartGuardOff {
-		return 0
-	}
-	longest := o.MaxTTL + o.MaxKeep
-	return longest + longest/100 + 2*time.Second
-}
-
 // remembers reports in how long a master has forgotten nothing in a database; ok is false if it never
 // will: it does not carry the configuration, is about to begin a new incarnation, or was rolled back.
 func (s *side) remembers(one *candidate, db int) (in time.Duration, ok bool) {
@@ -85,7 +69,7 @@ func (s *side) remembers(one *candidate, db int) (in time.Duration, ok bool) {
 		return 0, false
 	}
 	now := one.info.Est.At(o.Clock.Now())
-	return max(0, time.Duration(incarnation.Base-now)*time.Microsecond+workAge(o)), true
+	return max(0, time.Duration(incarnation.Base-now)*time.Microsecond+o.WorkAge()), true
 }
 
 // awaitMemories waits until a quorum of the masters remembers everything.
@@ -189,7 +173,7 @@ func (s *side) readDB(db int, ranges slots.Ranges, of *carriedDB, so string) err
 
 // nameOf is the name of a counter, without what stands before it.
 func (s *side) nameOf(key string) string {
-	_, name, _ := strings.Cut(key, CounterKeys)
+	_, name, _ := strings.Cut(key, stored.Counters)
 	return name
 }
 
@@ -209,7 +193,7 @@ func (s *side) readMaster(one *candidate, db int, ranges slots.Ranges, incarnati
 		}
 	}
 	for page := range slices.Chunk(works, carryPage) {
-		replies, err := wire.Ask(one.link, append(each(page, "HMGET", workFields...), each(page, "PTTL")...)...)
+		replies, err := wire.Ask(one.link, append(each(page, "HMGET", stored.WorkFields...), each(page, "PTTL")...)...)
 		if err != nil {
 			return err
 		}
@@ -249,7 +233,7 @@ func (s *side) scan(one *candidate, db int, ranges slots.Ranges) (counters, work
 	seen := map[string]bool{} // a page may repeat what another one had
 	for _, prefix := range s.newest.Now.Prefixes {
 		for cursor := "0"; ; {
-			reply, err := wire.AskOne(one.link, "SCAN", cursor, "MATCH", pool.GlobEscape(prefix)+"redlockd:*", "COUNT", "1000")
+			reply, err := wire.AskOne(one.link, "SCAN", cursor, "MATCH", pool.GlobEscape(prefix+stored.Own)+"*", "COUNT", "1000")
 			if err = errors.Join(err, reply.Err); err != nil {
 				return nil, nil, err
 			}
@@ -258,8 +242,8 @@ func (s *side) scan(one *candidate, db int, ranges slots.Ranges) (counters, work
 			}
 			for _, item := range reply.Items[1].Items {
 				key := strings.TrimPrefix(item.Str, prefix)
-				counter, isCounter := strings.CutPrefix(key, CounterKeys)
-				work, isWork := strings.CutPrefix(key, WorkKeys)
+				counter, isCounter := strings.CutPrefix(key, stored.Counters)
+				work, isWork := strings.CutPrefix(key, stored.Works)
 				switch {
 				case seen[item.Str]:
 				case isCounter && ranges.Has(slots.Of(counter)):
@@ -277,7 +261,7 @@ func (s *side) scan(one *candidate, db int, ranges slots.Ranges) (counters, work
 	return counters, works, nil
 }
 
-// counted adds one master's value, "digits@incarnation".
+// counted adds one master's value.
 func (k *keyState) counted(reply wire.Reply, incarnation *admission.Incarnation) *keyState {
 	if k == nil {
 		k = &keyState{}
@@ -285,13 +269,12 @@ func (k *keyState) counted(reply wire.Reply, incarnation *admission.Incarnation)
 	if incarnation.Base == 0 {
 		k.zeros++
 	}
-	digits, tag, _ := strings.Cut(reply.Str, "@")
-	value, err := strconv.ParseInt(digits, 10, 64)
+	value, tag, ok := stored.ParseCounter(reply.Str)
 	switch {
 	case reply.Kind == wire.ReplyNil: // it was deleted since it was listed
 		k.zeros--
 		return k
-	case reply.Err != nil || err != nil || value < 0:
+	case reply.Err != nil || !ok:
 		k.text = "; a master has something at its key that is no counter"
 		return k
 	}
@@ -302,18 +285,14 @@ func (k *keyState) counted(reply wire.Reply, incarnation *admission.Incarnation)
 	return k
 }
 
-// workFields are those of a record that are carried, see worktry.lua: state, attempt, owner, max, keep,
-// text, and the result, which may be missing.
-var workFields = []string{"s", "a", "o", "m", "k", "t", "r"}
-
 // readWork is a record as carry.lua takes it: its ms left, and the fields. nil = none.
 func readWork(fields, left wire.Reply) (work []string) {
-	if fields.Err != nil || len(fields.Items) != len(workFields) || fields.Items[0].Kind == wire.ReplyNil || left.Int < 0 {
+	if fields.Err != nil || len(fields.Items) != len(stored.WorkFields) || fields.Items[0].Kind == wire.ReplyNil || left.Int < 0 {
 		return nil
 	}
 	work = []string{strconv.FormatInt(left.Int, 10)}
 	for i, f := range fields.Items {
-		if i == len(workFields)-1 && f.Kind == wire.ReplyNil {
+		if i == len(stored.WorkFields)-1 && f.Kind == wire.ReplyNil {
 			break // no result
 		}
 		work = append(work, f.Str)
@@ -323,20 +302,17 @@ func readWork(fields, left wire.Reply) (work []string) {
 
 // newerWork reports whether one master's record counts rather than another's. An end counts above an
 // attempt: a quorum may have acknowledged it, and no attempt runs any more. Of two ends, or of two
-// attempts, it is the newer one, as for package work.
+// attempts, it is the newer one.
 func newerWork(a, b []string) bool {
 	if done := a[1] == "D"; done != (b[1] == "D") {
 		return done
 	}
-	began := func(work []string) int64 {
-		n, _ := strconv.ParseInt(work[3][strings.LastIndex(work[3], ".")+1:], 10, 64)
-		return n
-	}
-	attempt := func(work []string) int64 {
-		n, _ := strconv.ParseInt(work[2], 10, 64)
-		return n
-	}
-	return cmp.Or(cmp.Compare(began(a), began(b)), cmp.Compare(attempt(a), attempt(b))) > 0
+	return attemptOf(a).IsNewer(attemptOf(b))
+}
+
+func attemptOf(work []string) stored.Attempt {
+	n, _ := strconv.ParseInt(work[2], 10, 64)
+	return stored.Attempt{Number: n, Owner: work[3]}
 }
 
 // install gives one master of the target what is carried over, before it gets the next configuration.

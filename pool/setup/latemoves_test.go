@@ -3,7 +3,6 @@ package setup
 // latemoves_test.go: operators of moves that go on late, after others have moved the slots.
 
 import (
-	"context"
 	"io"
 	"slices"
 	"strconv"
@@ -16,26 +15,15 @@ import (
 	"redlockd/redlock/slots"
 )
 
-// observedLink calls before ahead of each exchange, which does not happen if that returns false.
-type observedLink struct {
-	wire.Link
-	before func(commands []wire.Command) bool
-}
-
-func (l observedLink) Exchange(commands []wire.Command, replies []wire.Reply) []wire.Reply {
-	if !l.before(commands) {
-		return nil
-	}
-	return l.Link.Exchange(commands, replies)
-}
-
-// observed is a dialer of such links.
+// observed is a dialer of links that call before ahead of each exchange, which does not happen if
+// that returns false.
 func observed(before func(commands []wire.Command) bool) wire.Dialer {
-	dial := wire.DialRueidis(stepTimeout)
-	return func(ctx context.Context, m wire.Master, db int) (wire.Link, error) {
-		link, err := dial(ctx, m, db)
-		return observedLink{link, before}, err
-	}
+	return hooked(wire.DialRueidis(stepTimeout), func(_ string, commands []wire.Command, exchange func() []wire.Reply) []wire.Reply {
+		if !before(commands) {
+			return nil
+		}
+		return exchange()
+	})
 }
 
 // runs reports whether one of the commands has a word, such as the text of a script.

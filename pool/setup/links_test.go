@@ -3,7 +3,6 @@ package setup
 // links_test.go: masters that keep a subcommand waiting.
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -106,14 +105,14 @@ func TestSubcommands_EndWithTheirContext(t *testing.T) {
 	relay := faulty.NewRelay(servers[1].Addr())
 	t.Cleanup(relay.Close)
 	o.Masters[1].Address = relay.Addr()
-	log := new(lines)
+	log := new(faulty.Log)
 	o.Logger = slog.New(slog.NewTextHandler(log, nil))
 	relay.StallAfter(500, faulty.ToClient) // the login and a part of what follows
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var watch sync.WaitGroup
 	watch.Go(func() {
-		log.await(`msg="waiting for a master" master=b step="answer to `)
+		appears(log, `msg="waiting for a master" master=b step="answer to `)
 		cancel()
 	})
 	defer watch.Wait()
@@ -133,12 +132,12 @@ func TestSubcommands_ShowWhatTheyWaitFor(t *testing.T) {
 	relay := faulty.NewRelay(servers[1].Addr())
 	t.Cleanup(relay.Close)
 	o.Masters[1].Address = relay.Addr()
-	log := new(lines)
+	log := new(faulty.Log)
 	o.Logger = slog.New(slog.NewTextHandler(log, nil))
 	relay.Pause(faulty.ToClient)
 	var watch sync.WaitGroup
 	watch.Go(func() {
-		if !log.await(`msg="waiting for a master" master=b step="connection and login" for=`) {
+		if !appears(log, `msg="waiting for a master" master=b step="connection and login" for=`) {
 			t.Error("the log does not show the wait")
 		}
 		relay.Resume()
@@ -154,7 +153,7 @@ func TestSubcommands_ShowWhatTheyWaitFor(t *testing.T) {
 // A command that itself waits keeps its links: their steps are short all the same.
 func TestProgress_ShowsHowLongAMasterKeepsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log := new(lines)
+		log := new(faulty.Log)
 		p := newProgress("b", slog.New(slog.NewTextHandler(log, nil)))
 		time.Sleep(7*progressEvery - time.Millisecond)
 		p.wait("answer to HGET")
@@ -182,65 +181,29 @@ func TestBootstrap_SendsAgainWhatWasNotAnswered(t *testing.T) {
 	relay := faulty.NewRelay(servers[1].Addr())
 	t.Cleanup(relay.Close)
 	o.Masters[1].Address = relay.Addr()
-	for cut := int64(1); cut < 40; cut += 2 {
+	for cut := 1; cut < 40; cut += 2 {
 		for _, s := range servers {
 			s.FlushAll()
 		}
-		f := newFragile(1 << 40)
-		cutter := &cutting{after: cut, cut: relay.Cut}
-		o.Dialer = func(ctx context.Context, m wire.Master, db int) (wire.Link, error) {
-			link, err := f.Dial(ctx, m, db)
-			if err != nil || m.Name != "b" {
-				return link, err
+		left := cut
+		o.Dialer = hooked(wire.DialRueidis(2*unhurried), func(master string, _ []wire.Command, exchange func() []wire.Reply) []wire.Reply {
+			if master == "b" {
+				if left--; left == 0 {
+					relay.Cut()
+				}
 			}
-			return &cuttingLink{link, cutter}, nil
-		}
+			return exchange()
+		})
 		if err := Bootstrap(t.Context(), o, BootstrapTerms{}, io.Discard); err != nil {
 			t.Errorf("cut before exchange %d: %v", cut, err)
 		}
 	}
 }
 
-// cutting cuts the connection once, before one exchange.
-type cutting struct {
-	after int64
-	cut   func()
-}
-
-type cuttingLink struct {
-	wire.Link
-	of *cutting
-}
-
-func (l *cuttingLink) Exchange(commands []wire.Command, replies []wire.Reply) []wire.Reply {
-	if l.of.after--; l.of.after == 0 {
-		l.of.cut()
-	}
-	return l.Link.Exchange(commands, replies)
-}
-
-// lines is a log that is read while it is written.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-// await reports whether a text appears.
-func (l *lines) await(text string) bool {
+// appears reports whether a text appears in a log.
+func appears(log *faulty.Log, text string) bool {
 	for end := time.Now().Add(patience / 2); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if strings.Contains(l.String(), text) {
+		if strings.Contains(log.String(), text) {
 			return true
 		}
 	}

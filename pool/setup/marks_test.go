@@ -33,24 +33,16 @@ func (f *fragile) Dial(ctx context.Context, m wire.Master, db int) (wire.Link, e
 	if f.left.Load() <= 0 {
 		return nil, errors.New("the network has ended")
 	}
-	link, err := f.dial(ctx, m, db)
-	return &fragileLink{link, f}, err
-}
-
-type fragileLink struct {
-	wire.Link
-	of *fragile
-}
-
-func (l *fragileLink) Exchange(commands []wire.Command, replies []wire.Reply) []wire.Reply {
-	left := l.of.left.Add(-1)
-	if left >= -1 {
-		replies = l.Link.Exchange(commands, replies)
-	}
-	if left < 0 {
-		return nil // of the first one the answer alone is lost
-	}
-	return replies
+	return hooked(f.dial, func(_ string, _ []wire.Command, exchange func() []wire.Reply) (replies []wire.Reply) {
+		left := f.left.Add(-1)
+		if left >= -1 {
+			replies = exchange()
+		}
+		if left < 0 {
+			return nil // of the first one the answer alone is lost
+		}
+		return replies
+	})(ctx, m, db)
 }
 
 // standsOn are the keys of both databases of a master, and its identities' bases.

@@ -19,6 +19,7 @@ import (
 	"redlockd/pool/faulty"
 	"redlockd/pool/wire"
 	"redlockd/redlock/slots"
+	"redlockd/redlock/stored"
 )
 
 // quick are tasks that do not wait: the configurations on the masters become older instead.
@@ -175,7 +176,7 @@ func (w *twoGroups) has(group int) (owned, leaving string, version int64) {
 func (w *twoGroups) seed(group int, name string, value int64) {
 	w.t.Helper()
 	for i, s := range w.servers[group] {
-		w.do(group, i, "SET", CounterKeys+name, fmt.Sprintf("%d@%s", value, strings.Fields(identity(w.t, s))[1]))
+		w.do(group, i, "SET", stored.Counters+name, fmt.Sprintf("%d@%s", value, strings.Fields(identity(w.t, s))[1]))
 	}
 }
 
@@ -196,7 +197,7 @@ func (w *twoGroups) counter(group int, name string, value int64) {
 		if value > 0 {
 			want = fmt.Sprintf("%d@%s", value, strings.Fields(identity(w.t, s))[1])
 		}
-		if got, _ := w.do(group, i, "GET", CounterKeys+name).(string); got != want {
+		if got, _ := w.do(group, i, "GET", stored.Counters+name).(string); got != want {
 			w.t.Errorf("master %d of group %d has counter %s = %q, want %q", i, group+1, name, got, want)
 		}
 	}
@@ -212,9 +213,9 @@ func TestMoveSlots_TakesCountersAndWorkAlong(t *testing.T) {
 	w.seed(1, moves, 900) // of an earlier time
 	w.seed(1, "{a}:deleted", 5)
 	for i := range 3 {
-		w.do(0, i, "HSET", WorkKeys+"{a}:work", "s", "D", "a", "3", "o", "token.3.5.1000.77", "m", "5", "k", "60000", "t", "text", "r", "result")
-		w.do(0, i, "PEXPIRE", WorkKeys+"{a}:work", 60000)
-		w.do(1, i, "HSET", WorkKeys+"{a}:old", "s", "D", "a", "3")
+		w.do(0, i, "HSET", stored.Works+"{a}:work", "s", "D", "a", "3", "o", "token.3.5.1000.77", "m", "5", "k", "60000", "t", "text", "r", "result")
+		w.do(0, i, "PEXPIRE", stored.Works+"{a}:work", 60000)
+		w.do(1, i, "HSET", stored.Works+"{a}:old", "s", "D", "a", "3")
 	}
 	w.do(0, 0, "ZADD", "redlockd:seal", "XX", "INCR", 1000, identity(t, w.servers[0][0]))
 	out := w.moved(ranges, "g2")
@@ -232,16 +233,16 @@ func TestMoveSlots_TakesCountersAndWorkAlong(t *testing.T) {
 		return n
 	}
 	for i, s := range w.servers[1] {
-		record := w.do(1, i, "HGETALL", WorkKeys+"{a}:work").([]any)
+		record := w.do(1, i, "HGETALL", stored.Works+"{a}:work").([]any)
 		for field, want := range map[string]string{"s": "D", "a": "3", "o": "token.3.5.1000.77", "m": "5", "k": "60000", "t": "text", "r": "result", "u": "", "l": strings.Fields(identity(t, s))[1]} {
 			if at := slices.Index(record, any(field)); at < 0 || record[at+1] != want {
 				t.Errorf("master %d: field %s of the record: %q", i, field, record)
 			}
 		}
-		if left := w.do(1, i, "PTTL", WorkKeys+"{a}:work").(int64); left <= 0 || left > 60000 {
+		if left := w.do(1, i, "PTTL", stored.Works+"{a}:work").(int64); left <= 0 || left > 60000 {
 			t.Errorf("the record lasts %d ms", left)
 		}
-		if n := w.do(1, i, "EXISTS", WorkKeys+"{a}:old").(int64); n != 0 {
+		if n := w.do(1, i, "EXISTS", stored.Works+"{a}:old").(int64); n != 0 {
 			t.Error("a record of an earlier time is there")
 		}
 		if register(1, i) < register(0, 0) {
@@ -279,7 +280,7 @@ func TestMoveSlots_RefusesBeforeAnythingIsChanged(t *testing.T) {
 	w.seed(0, "lost", 7)
 	ranges := strconv.Itoa(slots.Of("lost"))
 	for i := range 2 {
-		w.do(0, i, "SET", CounterKeys+"lost", "7@deadbeef")
+		w.do(0, i, "SET", stored.Counters+"lost", "7@deadbeef")
 	}
 	w.refused(ranges, "g2", "counter 'lost' (database 0) is remembered by 1 trusted masters of group g1, 2 needed, and the highest value found is 7")
 	w.moved("0-10", "g2")

@@ -3,7 +3,6 @@ package setup
 // rivals_test.go: two operators change the masters at once.
 
 import (
-	"context"
 	"io"
 	"math/rand/v2"
 	"slices"
@@ -16,26 +15,6 @@ import (
 	"redlockd/pool/wire"
 )
 
-// steppedLink waits before each rename until the other operator has come so far.
-type steppedLink struct {
-	wire.Link
-	o *operator
-}
-
-func (l steppedLink) Exchange(commands []wire.Command, replies []wire.Reply) []wire.Reply {
-	renames := slices.ContainsFunc(commands, func(c wire.Command) bool { return slices.Contains(c.Args, renameScript) })
-	if renames {
-		l.o.before(l.o.renames)
-	}
-	replies = l.Link.Exchange(commands, replies)
-	if renames {
-		if l.o.renames++; l.o.renames == 1 {
-			close(l.o.began)
-		}
-	}
-	return replies
-}
-
 // operator runs one change.
 type operator struct {
 	options     pool.Options
@@ -46,13 +25,20 @@ type operator struct {
 	err         error
 }
 
+// newOperator waits before each rename until the other operator has come so far.
 func newOperator(o pool.Options) *operator {
 	op := &operator{options: o, began: make(chan struct{}), over: make(chan struct{})}
-	dial := wire.DialRueidis(stepTimeout)
-	op.options.Dialer = func(ctx context.Context, m wire.Master, db int) (wire.Link, error) {
-		link, err := dial(ctx, m, db)
-		return steppedLink{link, op}, err
-	}
+	op.options.Dialer = hooked(wire.DialRueidis(stepTimeout), func(_ string, commands []wire.Command, exchange func() []wire.Reply) []wire.Reply {
+		if !runs(commands, renameScript) {
+			return exchange()
+		}
+		op.before(op.renames)
+		replies := exchange()
+		if op.renames++; op.renames == 1 {
+			close(op.began)
+		}
+		return replies
+	})
 	return op
 }
 

@@ -3,7 +3,6 @@ package setup
 // slowbootstrap_test.go: a bootstrap on a machine that stands still for a moment.
 
 import (
-	"context"
 	"io"
 	"testing"
 	"time"
@@ -13,19 +12,6 @@ import (
 	"redlockd/pool/faulty"
 	"redlockd/pool/wire"
 )
-
-// slowLink is late with its first admissions by a clock that is moved.
-type slowLink struct {
-	wire.Link
-	late func()
-}
-
-func (l *slowLink) Exchange(commands []wire.Command, replies []wire.Reply) []wire.Reply {
-	if commands[0].Args[0] == "EVAL" {
-		l.late()
-	}
-	return l.Link.Exchange(commands, replies)
-}
 
 // A clock is wrong only if the time that the admission took does not explain it.
 func TestBootstrap_TriesAgainWhatStoodStill(t *testing.T) {
@@ -44,15 +30,14 @@ func TestBootstrap_TriesAgainWhatStoodStill(t *testing.T) {
 			for i, s := range servers {
 				o.Masters = append(o.Masters, wire.Master{Name: string(rune('a' + i)), Network: "tcp", Address: s.Addr()})
 			}
-			dial := wire.DialRueidis(20 * time.Second)
-			o.Dialer = func(ctx context.Context, m wire.Master, db int) (wire.Link, error) {
-				link, err := dial(ctx, m, db)
-				return &slowLink{link, func() {
+			o.Dialer = hooked(wire.DialRueidis(20*time.Second), func(_ string, commands []wire.Command, exchange func() []wire.Reply) []wire.Reply {
+				if commands[0].Args[0] == "EVAL" {
 					if stops--; stops >= 0 {
 						time.Sleep(admission.MaxSkew + 100*time.Millisecond)
 					}
-				}}, err
-			}
+				}
+				return exchange()
+			})
 			err := Bootstrap(t.Context(), o, BootstrapTerms{}, io.Discard)
 			if (err != nil) != c.fails {
 				t.Errorf("%v", err)

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,25 +15,6 @@ import (
 	"redlockd/configs"
 	"redlockd/pool/faulty"
 )
-
-// lockedLog is read while it is written.
-type lockedLog struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lockedLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-// count is how many lines hold a text.
-func (l *lockedLog) count(text string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.text.String(), text)
-}
 
 func TestWarn_RepeatsWhereBootstrapComesFromEveryMinute(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "redlockd.toml")
@@ -52,10 +32,10 @@ func TestWarn_RepeatsWhereBootstrapComesFromEveryMinute(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Test(t, func(t *testing.T) {
-			var log lockedLog
+			var log faulty.Log
 			lines := func() int {
 				synctest.Wait()
-				return log.count("bootstrap = true (from " + source + ") stays in force")
+				return strings.Count(log.String(), "bootstrap = true (from "+source+") stays in force")
 			}
 			stop := warn(config, slog.New(slog.NewTextHandler(&log, nil)))
 			for minute := range 5 {

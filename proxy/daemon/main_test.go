@@ -5,7 +5,6 @@ package daemon
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -23,6 +21,7 @@ import (
 
 	"redlockd/commands/cli"
 	"redlockd/configs"
+	"redlockd/pool/faulty"
 )
 
 // testTimeout bounds waits for what must happen; nothing is concluded from its length.
@@ -50,39 +49,21 @@ func asDaemon() []string {
 	return append(os.Environ(), "RUN_MAIN=1", unhurried, "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 }
 
-// printed collects what a process writes while a test reads it.
-type printed struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (p *printed) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.Write(b)
-}
-
-func (p *printed) String() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.String()
-}
-
 // awaits returns when the text has been written.
-func (p *printed) awaits(t *testing.T, text string) {
+func awaits(t *testing.T, log *faulty.Log, text string) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("the process prints %q", text), func() bool { return strings.Contains(p.String(), text) }, p.String)
+	eventually(t, fmt.Sprintf("the process prints %q", text), func() bool { return strings.Contains(log.String(), text) }, log.String)
 }
 
 // startProcess runs the daemon as a process of its own on a free port and
-// returns its address once it has printed it. Its log is a *printed at Stderr.
+// returns its address once it has printed it. Its log is a *faulty.Log at Stderr.
 func startProcess(t *testing.T, args ...string) (*exec.Cmd, string) {
 	t.Helper()
 	limit, cancel := context.WithTimeout(context.Background(), 2*testTimeout) // one that does not end is killed
 	t.Cleanup(cancel)
 	process := exec.CommandContext(limit, os.Args[0], append([]string{"--listen", "127.0.0.1:0"}, args...)...)
 	process.Env = asDaemon()
-	log := &printed{}
+	log := &faulty.Log{}
 	process.Stderr = log
 	stdout, err := process.StdoutPipe()
 	if err != nil {

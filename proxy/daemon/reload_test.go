@@ -70,8 +70,8 @@ func TestProcess_ReadsTheUsersAgainOnSIGHUPAndKeepsConnections(t *testing.T) {
 	if err := process.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	log := process.Stderr.(*printed)
-	log.awaits(t, "reload failed; keeping previous users") // a file that cannot be used changes nothing
+	log := process.Stderr.(*faulty.Log)
+	awaits(t, log, "reload failed; keeping previous users") // a file that cannot be used changes nothing
 	if reply := anna.ask(t, "PING"); reply != "+PONG" {
 		t.Error(reply)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/scripts"
+	"redlockd/redlock/stored"
 )
 
 // Engine is what operations share.
@@ -58,7 +59,7 @@ func (e *Engine) MasterKey(k Key) string { return e.KeyPrefix + string(k) }
 
 // KeyOf is the name of redlockd's own key of a kind that belongs to k.
 func (e *Engine) KeyOf(kind string, k Key) string {
-	return e.KeyPrefix + "redlockd:" + kind + string(k)
+	return e.KeyPrefix + stored.Own + kind + string(k)
 }
 
 // Enter counts an operation that begins. The error is ErrShutdown or *Busy.

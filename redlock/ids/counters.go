@@ -6,6 +6,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
+	"redlockd/redlock/stored"
 )
 
 // IDs are the id counters that this daemon serves. Each has one entry, so that concurrent
@@ -110,4 +111,4 @@ type idCaller struct {
 	trace   *engine.Trace
 }
 
-func (s *IDs) key(name engine.Key) string { return s.engine.KeyOf("id:", name) }
+func (s *IDs) key(name engine.Key) string { return s.engine.MasterKey(stored.Counters + name) }

@@ -206,6 +206,3 @@ func NewTable(owners []Owner) (*Table, error) {
 
 // unowned are the slots that are still 0.
 func (t *Table) unowned() Ranges { return Where(func(slot int) bool { return t[slot] == 0 }) }
-
-// Of is the index of the owner of a name.
-func (t *Table) Of(name string) int { return int(t[Of(name)]) }

@@ -127,9 +127,6 @@ func TestEverySlotHasOneOwner(t *testing.T) {
 			t.Errorf("the owner of %d is %d, want %d", slot, table[slot], want)
 		}
 	}
-	if got := table.Of("{bar}x"); got != int(table[5061]) {
-		t.Errorf("the owner of the name's slot is %d", got)
-	}
 	for _, c := range []struct{ a, b, want string }{
 		{"0-8191", "8193-16383", "slots 8192 belong to no group"},
 		{"1-8191", "8192-16000", "slots 0,16001-16383 belong to no group"},

@@ -10,6 +10,7 @@ import (
 	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
+	"redlockd/redlock/stored"
 )
 
 // workBallot proposes one attempt to all masters.
@@ -60,6 +61,9 @@ type workReply struct {
 	owner   string  // of another request's attempt, or of the one that is done
 	result  *string // of done work; nil = its worker left none
 }
+
+// stored is the attempt of a work that is done.
+func (r workReply) stored() stored.Attempt { return stored.Attempt{Number: r.attempt, Owner: r.owner} }
 
 func readWork(r pool.Reply) workReply {
 	if r.Kind != pool.ReplyArray || len(r.Items) == 0 {
@@ -129,7 +133,7 @@ func (w *workBallot) count(a pool.Answer, answer workReply) engine.Reading {
 		w.running = append(w.running, answer)
 	case answer.code == 3:
 		w.finished++
-		if w.done.code == 0 || w.call.works.isNewer(answer, w.done) {
+		if w.done.code == 0 || answer.stored().IsNewer(w.done.stored()) {
 			w.done = answer
 		}
 	case answer.code == 4:
@@ -154,15 +158,9 @@ func (s *Works) absence(a *pool.Answer, unsure bool, reason error) pool.Absence 
 	return s.engine.Pool.Absence(a)
 }
 
-// workAge is how old a memory must be before the absence of a record counts: a record
-// lasts as long as its attempt's lease and is kept for KEEP after that.
 func (s *Works) workAge() time.Duration {
 	o := s.engine.Pool.Options()
-	if o.RestartGuardOff {
-		return 0
-	}
-	longest := o.MaxTTL + o.MaxKeep
-	return longest + longest/100 + 2*time.Second
+	return o.WorkAge()
 }
 
 func (s *Works) outlivesWork(seal pool.Seal) bool { return seal.Age >= s.workAge() }
@@ -228,23 +226,6 @@ func (w *workBallot) fail(v quorum.Result) {
 	default:
 		w.again()
 	}
-}
-
-// isNewer compares two masters' records of done work. They may differ: an end that no quorum
-// acknowledged stays on the masters that it reached. The newest one is what to show:
-//
-// Only a granted attempt has an end. A quorum wrote the highest granted attempt. A master writes no
-// attempt over an end, and no end over a higher attempt, so none of that quorum has the end of a
-// lower attempt. The others are less than a quorum. So in each quorum of ends, one is that of the
-// highest granted attempt. All of its ends have one result, because its worker has one. (Two
-// results of one attempt are its worker's mistake; a master keeps the first.)
-//
-// Numbers start again when a work has been forgotten, which masters do within the difference of
-// their clocks. The time of the request does not start again, so it comes first.
-func (s *Works) isNewer(a, b workReply) bool {
-	one, _ := s.parseWorkToken(engine.Token(a.owner))
-	other, _ := s.parseWorkToken(engine.Token(b.owner))
-	return cmp.Or(cmp.Compare(one.began, other.began), cmp.Compare(a.attempt, b.attempt)) > 0
 }
 
 // mostRunning are the masters on which the same attempt runs, for the attempt that runs

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"redlockd/redlock/engine"
+	"redlockd/redlock/stored"
 )
 
 // Await puts a request into the queue of a work's record, for wait at most. The attempt before it
@@ -28,10 +29,10 @@ type Contend func(b *engine.Batch, done func(runs time.Duration, err error))
 var errAnswered = errors.New("answered")
 
 // record is the key of a work's record, as a lock's key would be.
-func record(k engine.Key) engine.Key { return "redlockd:work:" + k }
+func record(k engine.Key) engine.Key { return stored.Works + k }
 
 // NameOf is the name of the work that a record is of.
-func NameOf(record engine.Key) engine.Key { return record[len("redlockd:work:"):] }
+func NameOf(record engine.Key) engine.Key { return record[len(stored.Works):] }
 
 // wait answers, or waits while another attempt runs and the caller's wait lasts.
 func (w *workCall) wait(a Work, err error) {

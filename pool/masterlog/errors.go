@@ -1,6 +1,6 @@
-// errorLog decides which error replies of a master go to the log.
+// ErrorLog decides which error replies of a master go to the log.
 
-package pool
+package masterlog
 
 import (
 	"strings"
@@ -19,15 +19,15 @@ const (
 	maxErrorTexts = 16
 )
 
-// errorLog is the errors of one master that were logged since then. Only the
+// ErrorLog is the errors of one master that were logged since then. Only the
 // lane's task uses it.
-type errorLog struct {
+type ErrorLog struct {
 	since  time.Duration
 	logged map[string]bool
 }
 
-// shouldLog reports whether the text is to be logged now, and counts it as logged.
-func (r *errorLog) shouldLog(text string, now time.Duration) bool {
+// ShouldLog reports whether the text is to be logged now, and counts it as logged.
+func (r *ErrorLog) ShouldLog(text string, now time.Duration) bool {
 	if r.logged == nil || now-r.since >= errorLogPeriod {
 		r.since, r.logged = now, map[string]bool{}
 	}
@@ -38,9 +38,9 @@ func (r *errorLog) shouldLog(text string, now time.Duration) bool {
 	return true
 }
 
-// isServerRefusal reports whether the caller of a command did not cause its error reply.
+// IsServerRefusal reports whether the caller of a command did not cause its error reply.
 // Before Redis 7.0 the error of a command within a script stands behind a dash.
-func isServerRefusal(err MasterError) bool {
+func IsServerRefusal(err wire.MasterError) bool {
 	for _, code := range []string{"OOM", "READONLY", "MISCONF", "NOREPLICAS"} {
 		if err.Begins(code) || strings.Contains(string(err), ": -"+code+" ") {
 			return true

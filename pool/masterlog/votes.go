@@ -1,4 +1,4 @@
-// Status log: the lines that the log has when a master stops voting, and votes again.
+// Vote log: the lines that the log has when a master stops voting, and votes again.
 //
 // An absence has two lines: the master does not vote, it votes. Everything in between is one
 // absence, however many flushes and dials it takes; its last line has the counts. A master
@@ -12,10 +12,11 @@
 // Each database has its own connection, so an outage of a master ends the votes of all
 // databases. The line of the first one stands for the others, unless they stay behind.
 
-package pool
+package masterlog
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -44,14 +45,14 @@ const (
 
 func (s loggedState) isAbsence() bool { return s == loggedDown || s == loggedRefused }
 
-// statusLog is what is logged about a master in one database. It is guarded by the group's
+// VoteLog is what is logged about a master in one database. It is guarded by the group's
 // lock, and the lines are written under it: the breaker opens on a timer's goroutine and
 // closes on the lane's, and the log must have them in that order.
-type statusLog struct {
+type VoteLog struct {
 	logger *slog.Logger
 	master string
 	db     int
-	last   *lastLine
+	last   *LastLine
 	closed bool
 
 	state       loggedState
@@ -70,9 +71,20 @@ type statusLog struct {
 	reasonChanges  int // in this absence
 }
 
-// absent: the master has given no vote, for this reason.
-func (s *statusLog) absent(now time.Duration, refused bool, err error) {
-	s.writeDue(now)
+// New returns what is logged about a master in one database. The last line about it is shared by
+// all databases.
+func New(logger *slog.Logger, master string, db int, last *LastLine) VoteLog {
+	return VoteLog{logger: logger, master: master, db: db, last: last}
+}
+
+// QuarantineText is how long a master does not vote yet, for people.
+func QuarantineText(wait time.Duration) string {
+	return fmt.Sprintf("its memory is new, votes in %.1fs", wait.Seconds())
+}
+
+// Absent: the master has given no vote, for this reason.
+func (s *VoteLog) Absent(now time.Duration, refused bool, err error) {
+	s.WriteDue(now)
 	switch {
 	case !s.state.isAbsence():
 		s.reasonChanges = 0
@@ -87,23 +99,23 @@ func (s *statusLog) absent(now time.Duration, refused bool, err error) {
 	}
 }
 
-// quarantined: the master is admitted and does not vote before wait is over.
-func (s *statusLog) quarantined(now, wait time.Duration, incarnation string) {
-	s.writeDue(now)
-	s.err, s.votesAt = errors.New(quarantineText(wait)), now+wait
+// Quarantined: the master is admitted and does not vote before wait is over.
+func (s *VoteLog) Quarantined(now, wait time.Duration, incarnation string) {
+	s.WriteDue(now)
+	s.err, s.votesAt = errors.New(QuarantineText(wait)), now+wait
 	s.note(now, loggedQuarantined, incarnation)
 }
 
-// votes: the master has given a vote that counts.
-func (s *statusLog) votes(now time.Duration, incarnation string) {
+// Voted: the master has given a vote that counts.
+func (s *VoteLog) Voted(now time.Duration, incarnation string) {
 	if s.state != loggedVoting {
-		s.writeDue(now)
+		s.WriteDue(now)
 		s.note(now, loggedVoting, incarnation)
 	}
 }
 
 // note writes a change, or counts it.
-func (s *statusLog) note(now time.Duration, state loggedState, incarnation string) {
+func (s *VoteLog) note(now time.Duration, state loggedState, incarnation string) {
 	if s.closed || s.state == state && s.incarnation == incarnation {
 		return
 	}
@@ -136,13 +148,13 @@ func (s *statusLog) note(now time.Duration, state loggedState, incarnation strin
 }
 
 // dueAfter lets what has no line yet have one after a minute.
-func (s *statusLog) dueAfter(now time.Duration) {
+func (s *VoteLog) dueAfter(now time.Duration) {
 	if s.due == 0 {
 		s.due = now + logPause
 	}
 }
 
-func (s *statusLog) count(now time.Duration, falls bool) {
+func (s *VoteLog) count(now time.Duration, falls bool) {
 	if falls {
 		s.absences++
 	}
@@ -155,7 +167,7 @@ func (s *statusLog) count(now time.Duration, falls bool) {
 }
 
 // write writes the line of the state, unless another database has just written it.
-func (s *statusLog) write(now time.Duration) {
+func (s *VoteLog) write(now time.Duration) {
 	line := statusLine{state: s.state}
 	if s.state.isAbsence() {
 		line.err = s.err.Error()
@@ -168,7 +180,7 @@ func (s *statusLog) write(now time.Duration) {
 		s.logger.Info("master votes", "master", s.master, "db", s.db, "incarnation", s.incarnation,
 			"absent_ms", (now - s.absentAt).Milliseconds(), "reason_changes", s.reasonChanges)
 	case loggedQuarantined:
-		s.logger.Warn("master admitted, but "+quarantineText(max(0, s.votesAt-now)), "master", s.master, "db", s.db, "incarnation", s.incarnation)
+		s.logger.Warn("master admitted, but "+QuarantineText(max(0, s.votesAt-now)), "master", s.master, "db", s.db, "incarnation", s.incarnation)
 	default:
 		s.logger.Warn("master does not vote", "master", s.master, "db", s.db, "err", line.err)
 	}
@@ -177,7 +189,7 @@ func (s *statusLog) write(now time.Duration) {
 // claim reports whether the line is to be written. It is not if the line of another database
 // stands for it, and then the end of the absence has none either; unless this database stays
 // behind, which is checked every minute.
-func (s *statusLog) claim(now time.Duration, line statusLine) bool {
+func (s *VoteLog) claim(now time.Duration, line statusLine) bool {
 	votes := s.state == loggedVoting
 	if s.covered && votes && !line.counts || !s.last.isNew(line, s.db, now) {
 		s.covered = !votes
@@ -188,21 +200,21 @@ func (s *statusLog) claim(now time.Duration, line statusLine) bool {
 	return true
 }
 
-func (s *statusLog) checkLater(now time.Duration) {
+func (s *VoteLog) checkLater(now time.Duration) {
 	if s.state != loggedVoting {
 		s.dueAfter(now)
 	}
 }
 
-// writeDue writes what has been without a line for a minute.
-func (s *statusLog) writeDue(now time.Duration) {
+// WriteDue writes what has been without a line for a minute.
+func (s *VoteLog) WriteDue(now time.Duration) {
 	if s.due != 0 && now >= s.due {
 		s.writeFolded(now)
 	}
 }
 
 // writeFolded writes the line of the state after a single change, else the counts.
-func (s *statusLog) writeFolded(now time.Duration) {
+func (s *VoteLog) writeFolded(now time.Duration) {
 	s.due = 0
 	switch {
 	case s.absences == 0 && s.last.shows(s.state):
@@ -215,7 +227,7 @@ func (s *statusLog) writeFolded(now time.Duration) {
 	s.absences, s.quarantines, s.longestAbsence = 0, 0, 0
 }
 
-func (s *statusLog) writeCounts(now time.Duration) {
+func (s *VoteLog) writeCounts(now time.Duration) {
 	if s.state != loggedVoting {
 		s.longestAbsence = max(s.longestAbsence, now-s.absentAt)
 	}
@@ -225,8 +237,8 @@ func (s *statusLog) writeCounts(now time.Duration) {
 	}
 }
 
-// close writes what has no line yet; nothing is logged afterwards.
-func (s *statusLog) close(now time.Duration) {
+// Close writes what has no line yet; nothing is logged afterwards.
+func (s *VoteLog) Close(now time.Duration) {
 	if s.due != 0 {
 		s.writeFolded(now)
 	}
@@ -240,8 +252,8 @@ type statusLine struct {
 	err    string // of an absence
 }
 
-// lastLine is the last line about a master, of whatever database.
-type lastLine struct {
+// LastLine is the last line about a master, of whatever database.
+type LastLine struct {
 	mu   sync.Mutex // taken under a group's lock; nothing is taken under it
 	line statusLine
 	db   int
@@ -249,7 +261,7 @@ type lastLine struct {
 }
 
 // isNew notes a line, unless another database has just had the same.
-func (l *lastLine) isNew(line statusLine, db int, now time.Duration) bool {
+func (l *LastLine) isNew(line statusLine, db int, now time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.line == line && l.db != db && now-l.at < oneOutage {
@@ -261,7 +273,7 @@ func (l *lastLine) isNew(line statusLine, db int, now time.Duration) bool {
 
 // shows reports whether the line has this state. A master that was refused may be down
 // meanwhile: that is still the same absence.
-func (l *lastLine) shows(state loggedState) bool {
+func (l *LastLine) shows(state loggedState) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.line.state == state || state == loggedDown && l.line.state == loggedRefused
