@@ -25,6 +25,7 @@ import (
 	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
+	"redlockd/redlock/scripts"
 )
 
 // ErrBehind: refused because another waiter is ahead in the queue.
@@ -59,6 +60,28 @@ func (f *fairMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, 
 	c.Args[1], c.Args[2] = a.call.leases.engine.Scripts.Fair[c.Args[1]], strconv.Itoa(locks+len(f.queues))
 	c.Args = slices.Insert(c.Args, 3+locks, f.queues...)
 	c.Args = append(c.Args, ticket, id, engine.Flag(r.Writes()), strconv.Itoa(locks))
+}
+
+// bulkMode is a lockMode of which several acquires in a flush can be one call of a script.
+type bulkMode interface {
+	bulkScript(s *scripts.Set) string
+	// addToBulk adds the arguments; fairMode has added the keys.
+	addToBulk(a *lockBallot, m *pool.SendContext, c *pool.BulkCall, end int64)
+}
+
+// bulk is the SHA1 of that script for an acquire that no master can know yet: its token is of
+// the ballot alone, and it has no place in the queue.
+func (f *fairMode) bulk(a *lockBallot) string {
+	r := &a.call.request
+	if mode, ok := f.lockMode.(bulkMode); ok && r.Token == "" && r.Reenters == "" && r.Ticket == nil {
+		return mode.bulkScript(a.call.leases.engine.Scripts)
+	}
+	return ""
+}
+
+func (f *fairMode) addToBulk(a *lockBallot, m *pool.SendContext, c *pool.BulkCall, end int64) {
+	c.Group(a.key, f.queues)
+	f.lockMode.(bulkMode).addToBulk(a, m, c, end)
 }
 
 func (f *fairMode) read(a *lockBallot, answer pool.Answer) vote {

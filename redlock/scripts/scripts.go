@@ -19,7 +19,7 @@ var files embed.FS
 // so EVALSHA is enough.
 type Set struct {
 	Acquire, Release, Releases, Extend, Unupgrade    string
-	Share, Permit, Multi, MultiExtend                string
+	Share, Shares, Permit, Multi, MultiExtend        string
 	NextID, ReadID, Reseed, DeleteID                 string
 	Enlist, Keep, Dequeue, Edges                     string
 	Fair                                             map[string]string // by the SHA1 of the script that does not check the queue
@@ -51,7 +51,7 @@ func Load() (s *Set, texts []string, err error) {
 	}{
 		{"acquire", &s.Acquire}, {"release", &s.Release}, {"releases", &s.Releases},
 		{"extend", &s.Extend}, {"unupgrade", &s.Unupgrade},
-		{"share", &s.Share}, {"permit", &s.Permit}, {"multi", &s.Multi}, {"multiextend", &s.MultiExtend},
+		{"share", &s.Share}, {"shares", &s.Shares}, {"permit", &s.Permit}, {"multi", &s.Multi}, {"multiextend", &s.MultiExtend},
 		{"enlist", &s.Enlist}, {"keep", &s.Keep}, {"dequeue", &s.Dequeue}, {"edges", &s.Edges},
 		{"nextid", &s.NextID}, {"readid", &s.ReadID}, {"reseed", &s.Reseed}, {"deleteid", &s.DeleteID},
 		{"worktry", &s.WorkTry}, {"workundo", &s.WorkUndo}, {"workend", &s.WorkEnd},
@@ -98,7 +98,7 @@ func withoutComments(text string) string {
 // loadFair adds the lock scripts that check the queue first.
 func (s *Set) loadFair(texts []string) ([]string, error) {
 	s.Fair = map[string]string{}
-	queueCheck, err := files.ReadFile("fair.lua")
+	queueCheck, err := Text("fair")
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func Text(file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, part := range []string{"forcerelease.lua", "shape.lua", "clock.lua"} { // each may include the next
+	for _, part := range []string{"forcerelease.lua", "reader.lua", "shape.lua", "queue.lua", "clock.lua"} { // each may include later ones
 		included, err := files.ReadFile(part)
 		if err != nil {
 			return nil, err
