@@ -148,6 +148,8 @@ func (tw *differential) lockScript(file string) []string {
 			return call(one, token, end, "")
 		}
 		return call(one, token, end, strconv.FormatInt(tw.endOf(key), 10))
+	case "shares":
+		return tw.together(file, func() []string { return []string{tw.token(), tw.end()} })
 	case "release":
 		lo, hi := "", ""
 		if tw.random.IntN(2) == 0 {
@@ -174,6 +176,19 @@ func (tw *differential) lockScript(file string) []string {
 		return call(one, token, strconv.FormatInt(tw.endOf(key), 10), tw.pick("", end))
 	}
 	return nil
+}
+
+// together: acquires of several locks, each with its queue.
+func (tw *differential) together(file string, one func() []string) []string {
+	var keys, args []string
+	for _, i := range []string{"1", "2", "3"}[:1+tw.random.IntN(3)] {
+		n := 1 + tw.random.IntN(3)
+		keys, args = append(keys, "k"+i, "q"+i, "x"+i, "w"+i), append(args, strconv.Itoa(n))
+		for range n {
+			args = append(args, one()...)
+		}
+	}
+	return tw.call(file, keys, args...)
 }
 
 // queueScript: FAIR. Waiters are tokens with places, tickets small numbers.
