@@ -34,7 +34,12 @@ type bulk struct {
 	at      int   // index of the command, −1 = it waits for the end of the segment
 	entries []int // of the flush, in the order of execution
 	parts   int   // of the reply; 0 = a command of the only entry's own, or none
+	locks   int   // that the entries name, some more than once
 }
+
+// maxBulkLocks bounds a bulk: a script's unpack has room for 8,000 words, and no script has
+// more than 16 for each lock.
+const maxBulkLocks = 500
 
 // BulkCall is one call of a bulk's script, while it is written.
 type BulkCall struct {
@@ -80,9 +85,11 @@ func (x *exchange) mayMove(e *queueEntry) bool {
 // addToBulk adds entry i to the segment's bulk of its script.
 func (x *exchange) addToBulk(i int) {
 	props := &x.entries[i].props
+	locks := 1 + len(props.Rest)
 	for n := x.segment; n < len(x.bulks); n++ {
-		if x.entries[x.bulks[n].entries[0]].props.Bulk == props.Bulk {
-			x.bulks[n].entries = append(x.bulks[n].entries, i)
+		b := &x.bulks[n]
+		if x.entries[b.entries[0]].props.Bulk == props.Bulk && b.locks+locks <= maxBulkLocks {
+			b.entries, b.locks = append(b.entries, i), b.locks+locks
 			return
 		}
 	}
@@ -92,7 +99,7 @@ func (x *exchange) addToBulk(i int) {
 	} else {
 		x.bulks = append(x.bulks, bulk{})
 	}
-	x.bulks[n] = bulk{at: -1, entries: append(x.bulks[n].entries[:0], i)}
+	x.bulks[n] = bulk{at: -1, entries: append(x.bulks[n].entries[:0], i), locks: locks}
 	if !props.Exclusive {
 		x.place(n)
 	}

@@ -53,7 +53,8 @@ func (p *Props) acquireKind() acquireKind {
 
 func (x *exchange) reset() {
 	clear(x.entries)
-	x.entries, x.commands, x.index, x.part, x.order = x.entries[:0], x.commands[:0], x.index[:0], x.part[:0], x.order[:0]
+	x.entries, x.commands, x.replies = x.entries[:0], x.commands[:0], x.replies[:0]
+	x.index, x.part, x.order = x.index[:0], x.part[:0], x.order[:0]
 	x.bulks, x.segment = x.bulks[:0], 0
 	x.sealed, x.bare, x.ahead, x.least = false, false, 0, 0
 	if x.keys == nil {

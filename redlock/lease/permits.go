@@ -15,6 +15,7 @@ import (
 	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
+	"redlockd/redlock/scripts"
 )
 
 // maxPermitRounds bounds how many slots are tried before the key counts as taken.
@@ -39,18 +40,18 @@ func (f *permitMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command
 		strconv.Itoa(f.limit), strconv.Itoa(f.slot), engine.Flag(f.named))
 }
 
+func (f *permitMode) bulkScript(s *scripts.Set) string { return s.Permits }
+
+func (f *permitMode) addToBulk(a *lockBallot, m *pool.SendContext, c *pool.BulkCall, end int64) {
+	c.Args = append(c.Args, string(a.token), m.Decimal(end), strconv.Itoa(f.limit), strconv.Itoa(f.slot))
+}
+
 func (f *permitMode) read(a *lockBallot, answer pool.Answer) vote {
 	n := engine.Numbers(answer.Reply)
 	if answer.Reply.Err != nil || !answer.Sent || len(n) == 0 {
 		return readVote(answer)
 	}
 	switch what, more := n[0], n[1:]; {
-	case what == 1 && len(more) == 1 && more[0] == 2:
-		return vote{yes: true, copy: copyEarlier}
-	case what == 1:
-		return vote{yes: true, copy: copyMade}
-	case what == -1:
-		return vote{no: true, wrongType: true}
 	case what == 0:
 		f.answered++
 		for _, slot := range more {

@@ -37,9 +37,9 @@ func brokenReaders() []Mutant {
 func brokenPermits() []Mutant {
 	return []Mutant{
 		patched("permit-taken", "a permit is given twice",
-			Change{scripts + "permit.lua", "ends, holder = permit(redis.call('HGET', lock, slot), now)\n", "ends, holder = nil, nil\n"}).in("permits-3"),
+			Change{scripts + "slot.lua", "ends, holder = permit(redis.call('HGET', lock, slot), now)\n", "ends, holder = nil, nil\n"}).in("permits-3"),
 		patched("permit-ends", "the key ends with the permit that was given last",
-			Change{scripts + "permit.lua", "if not last or new > last then redis.call", "if true then redis.call"}).in("permits-3"),
+			Change{scripts + "slot.lua", "if not last or new > last then redis.call", "if true then redis.call"}).in("permits-3"),
 		patched("permit-leaves", "a permit's release takes all permits",
 			Change{scripts + "forcerelease.lua", "redis.call('HDEL', lock, all[i])", "redis.call('DEL', lock)"}).in("permits-3"),
 		patched("permit-slot", "the undo of a permit does not look at the slot, nor when it ends",

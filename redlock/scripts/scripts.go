@@ -19,7 +19,8 @@ var files embed.FS
 // so EVALSHA is enough.
 type Set struct {
 	Acquire, Release, Releases, Extend, Unupgrade    string
-	Share, Shares, Permit, Multi, MultiExtend        string
+	Share, Shares, Permit, Permits                   string
+	Multi, MultiExtend                               string
 	NextID, ReadID, Reseed, DeleteID                 string
 	Enlist, Keep, Dequeue, Edges                     string
 	Fair                                             map[string]string // by the SHA1 of the script that does not check the queue
@@ -51,7 +52,7 @@ func Load() (s *Set, texts []string, err error) {
 	}{
 		{"acquire", &s.Acquire}, {"release", &s.Release}, {"releases", &s.Releases},
 		{"extend", &s.Extend}, {"unupgrade", &s.Unupgrade},
-		{"share", &s.Share}, {"shares", &s.Shares}, {"permit", &s.Permit}, {"multi", &s.Multi}, {"multiextend", &s.MultiExtend},
+		{"share", &s.Share}, {"shares", &s.Shares}, {"permit", &s.Permit}, {"permits", &s.Permits}, {"multi", &s.Multi}, {"multiextend", &s.MultiExtend},
 		{"enlist", &s.Enlist}, {"keep", &s.Keep}, {"dequeue", &s.Dequeue}, {"edges", &s.Edges},
 		{"nextid", &s.NextID}, {"readid", &s.ReadID}, {"reseed", &s.Reseed}, {"deleteid", &s.DeleteID},
 		{"worktry", &s.WorkTry}, {"workundo", &s.WorkUndo}, {"workend", &s.WorkEnd},
@@ -121,7 +122,7 @@ func Text(file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, part := range []string{"forcerelease.lua", "reader.lua", "shape.lua", "queue.lua", "clock.lua"} { // each may include later ones
+	for _, part := range []string{"forcerelease.lua", "reader.lua", "slot.lua", "shape.lua", "together.lua", "queue.lua", "clock.lua"} { // each may include later ones
 		included, err := files.ReadFile(part)
 		if err != nil {
 			return nil, err

@@ -150,6 +150,10 @@ func (tw *differential) lockScript(file string) []string {
 		return call(one, token, end, strconv.FormatInt(tw.endOf(key), 10))
 	case "shares":
 		return tw.together(file, func() []string { return []string{tw.token(), tw.end()} })
+	case "permits":
+		return tw.together(file, func() []string {
+			return []string{tw.token(), tw.end(), tw.pick("2", "2", "2", "2", "3"), tw.pick("1", "2", "3")}
+		})
 	case "release":
 		lo, hi := "", ""
 		if tw.random.IntN(2) == 0 {
