@@ -82,6 +82,7 @@ func TestFair_IsServedInOrderOfArrivalOverSeveralDaemons(t *testing.T) {
 
 // Rule: a request with FAIR does not pass an established waiter, with WAIT or without. A plain
 // try may.
+// Rule: fresh-queue.
 func TestFair_NoRequestWithItPassesAnEstablishedWaiter(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
