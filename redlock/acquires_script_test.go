@@ -31,7 +31,7 @@ func TestAcquiresScript_DoesWhatTheOwnCommandsDo(t *testing.T) {
 			}
 			a.compare(t, round)
 		}
-		for _, answer := range []string{"0", "1", "-1", "[-2]", "digits", "overlap", "too late"} {
+		for _, answer := range []string{"0", "1", "-1", "[-2]", "error", "digits", "overlap", "too late"} {
 			if heard[answer] < 5 {
 				t.Errorf("%d times %s among the answers: %v", heard[answer], answer, heard)
 			}
@@ -60,6 +60,9 @@ func (a *acquiresRound) prepare() {
 				a.m.prepare(keys[0], a.end, rand.New(rand.NewPCG(seed, 1)))
 			}
 			a.m.enqueue(keys, a.end, rand.New(rand.NewPCG(seed, 2)))
+			if seed%16 == 0 {
+				a.m.do("SET", keys[1], "foreign")
+			}
 		}
 	}
 }
@@ -95,7 +98,10 @@ func (a *acquiresRound) acquire(heard map[string]int) (together, alone []any) {
 	got := m.replyOn("acquires", keys, args...)
 	digits, ok := got.(string)
 	if !ok {
-		return got.([]any), alone
+		for _, answer := range got.([]any) {
+			together = append(together, errorOr(answer))
+		}
+		return together, alone
 	}
 	heard["digits"]++
 	for _, digit := range digits {
@@ -112,7 +118,7 @@ func (a *acquiresRound) own(names []string, token string, until int64, asBulk bo
 		locks, queues = append(locks, keys[0]), append(queues, keys[1:]...)
 	}
 	if asBulk {
-		return a.m.replyOn("acquires", locks, len(acquirePrefix), len(locks), token, until, "alone")
+		return errorOr(a.m.replyOn("acquires", locks, len(acquirePrefix), len(locks), token, until, "alone"))
 	}
 	file, args := "acquire", []any{token, until}
 	if len(locks) > 1 {
@@ -129,6 +135,15 @@ func (a *acquiresRound) own(names []string, token string, until int64, asBulk bo
 	answer := a.m.evaluate(string(text)+string(lock), append(locks, queues...), append(args, "", "", "1", len(locks))...)
 	if items, ok := answer.([]any); ok && fmt.Sprint(items) != "[-2]" {
 		return items[0] // which keys, or how many readers, matters to no request of this kind
+	}
+	return errorOr(answer)
+}
+
+// errorOr names an error, whose text depends on the line.
+func errorOr(answer any) any {
+	switch answer.(type) {
+	case string, error:
+		return "error"
 	}
 	return answer
 }

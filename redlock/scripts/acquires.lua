@@ -4,8 +4,8 @@
 -- length of the keys' prefix, then for each request: how many of KEYS are its, token, E;
 -- behind a request that is the only one, 'alone'. Returns for each request 1 the locks are
 -- its now, 0 one is another token's, or too late, {-2} another waiter precedes it, -1 one
--- is not a lock: of one that is alone just that, else a string of digits, or an array if
--- not all are digits.
+-- is not a lock, or an error: of one that is alone just that, else a string of digits, or
+-- an array if not all are digits.
 -- include shape.lua
 -- include queue.lua
 local now, prefix, said, plain = clock(), tonumber(ARGV[1]), {}, true
@@ -37,7 +37,9 @@ for a = 2, #ARGV - 2, 3 do
   local to, token, E = at + ARGV[a] - 1, ARGV[a + 1], ARGV[a + 2]
   local no
   if not free then
-    no = refusal(at, to, tonumber(E))
+    local ok
+    ok, no = pcall(refusal, at, to, tonumber(E)) -- foreign data at a queue is an error of one request, not of all
+    if not ok and type(no) ~= 'table' then no = {err = no} end -- before Redis 7.0
   elseif tonumber(E) <= now then
     no = 0
   else
