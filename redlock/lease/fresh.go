@@ -31,10 +31,9 @@ var (
 )
 
 func (f *freshMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
-	var call pool.BulkCall // of this request alone
-	f.addToBulk(a, m, &call, end)
-	c.Set("EVALSHA", f.bulkScript(a.call.leases.engine.Scripts), strconv.Itoa(len(call.Keys)))
-	c.Args = append(append(append(c.Args, call.Keys...), call.Args...), "alone")
+	e, n := a.call.leases.engine, strconv.Itoa(1+len(a.rest))
+	c.Set("EVALSHA", e.Scripts.Acquires, n, a.key)
+	c.Args = append(append(c.Args, a.rest...), strconv.Itoa(len(e.KeyPrefix)), n, string(a.token), m.Decimal(end), "alone")
 }
 
 func (f *freshMode) bulkScript(s *scripts.Set) string { return s.Acquires }
