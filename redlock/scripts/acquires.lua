@@ -14,10 +14,7 @@ local names = {}
 for i, lock in ipairs(KEYS) do
   names[2 * i - 1], names[2 * i] = lock, queueOf(lock, 'q:')
 end
-local free = true -- usually
-for i = 1, #names, 1000 do -- unpack has a limit
-  free = free and redis.call('EXISTS', unpack(names, i, math.min(i + 999, #names))) == 0
-end
+local free = redis.call('EXISTS', unpack(names)) == 0 -- usually
 local function refusal(from, to, E)
   for i = from, to do
     local lock = KEYS[i]
