@@ -5,11 +5,15 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-const bulkScript = "0123456789012345678901234567890123456789"
+const (
+	bulkScript    = "0123456789012345678901234567890123456789"
+	acquireScript = "abcdabcdabcdabcdabcdabcdabcdabcdabcdabcd"
+)
 
 // sharer is an operation that may share its command.
 type sharer struct {
@@ -17,14 +21,36 @@ type sharer struct {
 	word string
 }
 
-func (s *sharer) BulkArg() string { return s.word }
+func (s *sharer) BulkToken() string { return s.word }
+
+func (s *sharer) AddToBulk(_ *SendContext, c *BulkCall) bool {
+	if !s.plan.Exclusive {
+		c.Keys, c.Args = append(c.Keys, s.plan.Key), append(c.Args, s.word)
+		return true
+	}
+	if s.skip {
+		return false
+	}
+	c.Group(s.plan.Key, []string{"q" + s.plan.Key})
+	c.Args = append(c.Args, s.words[len(s.words)-1])
+	return true
+}
 
 func sharing(key, word string) queueEntry {
 	one := &asker{plan: Props{Key: key, SealZero: true, Bulk: bulkScript}, words: []string{"EVALSHA", "alone", "1", key, word}}
-	return queueEntry{op: &sharer{one, word}, props: one.plan}
+	return queueEntry{op: &sharer{asker: one, word: word}, props: one.plan}
 }
 
 func entryOf(op *asker) queueEntry { return queueEntry{op: op, props: op.plan} }
+
+// takingTogether is an acquire that may share its command.
+func takingTogether(key, name, word string, sharesKey bool) queueEntry {
+	one := &asker{
+		plan:  Props{Key: key, Exclusive: true, SharesKey: sharesKey, SharesFlush: !sharesKey, Sealed: true, Bulk: acquireScript},
+		words: []string{"EVALSHA", "alone", "2", key, "q" + key, name},
+	}
+	return queueEntry{op: &sharer{asker: one, word: word}, props: one.plan}
+}
 
 // executed are the keys of the flush's commands in the order in which the master
 // meets them, each with what tells its entry.
@@ -34,7 +60,17 @@ func executed(f *flush) (out []string) {
 		case c.Args[0] != "EVALSHA":
 			out = append(out, strings.Join(c.Args[1:], " "))
 		case c.Args[1] == "alone":
-			out = append(out, c.Args[3]+" "+c.Args[4])
+			out = append(out, c.Args[3]+" "+c.Args[len(c.Args)-1])
+		case c.Args[1] == acquireScript:
+			n, _ := strconv.Atoi(c.Args[2])
+			args := c.Args[3+n:]
+			for k := 0; k < n; k += 2 {
+				size, _ := strconv.Atoi(args[0])
+				for _, name := range args[1 : 1+size] {
+					out = append(out, c.Args[3+k]+" "+name)
+				}
+				args = args[1+size:]
+			}
 		default:
 			n := (len(c.Args) - 3) / 2
 			for i := range n {
@@ -48,7 +84,7 @@ func executed(f *flush) (out []string) {
 // takingJointly is an acquire that shares its key, for the token of the operation word.
 func takingJointly(key, name, word string) queueEntry {
 	one := &asker{plan: Props{Key: key, Exclusive: true, SharesKey: true, Sealed: true}, words: []string{"SET", key, name}}
-	return queueEntry{op: &sharer{one, word}, props: one.plan}
+	return queueEntry{op: &sharer{asker: one, word: word}, props: one.plan}
 }
 
 // nameOf is what executed shows of an entry behind its key.
@@ -58,17 +94,25 @@ func nameOf(e queueEntry) string {
 		if !e.props.Exclusive {
 			return op.word
 		}
-		return op.words[2]
+		return op.words[len(op.words)-1]
 	case *asker:
-		return op.words[2]
+		return op.words[len(op.words)-1]
 	}
 	return ""
 }
 
-// mayOvertake reports whether an entry may be executed before an earlier one on its key.
+// mayOvertake reports whether an entry may be executed before an earlier one on its key: if
+// the earlier one is an acquire of another token. An acquire with a command of its own
+// overtakes one that waits for others; of several that exclude one another one counts.
 func mayOvertake(e, earlier queueEntry) bool {
-	by, joint := earlier.op.(*sharer)
-	return e.props.Bulk != "" && joint && earlier.props.Exclusive && by.word != "" && by.word != nameOf(e)
+	by, named := earlier.op.(*sharer)
+	switch {
+	case !named || !earlier.props.Exclusive:
+		return false
+	case e.props.Exclusive:
+		return earlier.props.Bulk != "" && e.props.Bulk == ""
+	}
+	return e.props.Bulk != "" && by.word != "" && by.word != nameOf(e)
 }
 
 func TestBulk_KeepsTheOrderOfEveryKey(t *testing.T) {
@@ -81,7 +125,11 @@ func TestBulk_KeepsTheOrderOfEveryKey(t *testing.T) {
 		for i := range r.IntN(30) {
 			key, name := string(rune('a'+r.IntN(8))), fmt.Sprint(i)
 			var e queueEntry
-			switch r.IntN(9) {
+			switch r.IntN(13) {
+			case 9, 10:
+				e = takingTogether(key, name, fmt.Sprint(i+1+r.IntN(6)), true)
+			case 11, 12:
+				e = takingTogether(key, name, fmt.Sprint(i+1+r.IntN(6)), false)
 			case 0, 1:
 				e = entryOf(&asker{plan: Props{Key: key, Exclusive: true, SharesKey: r.IntN(40) == 0}, words: []string{"SET", key, name}})
 			case 2, 3: // perhaps with the token of an operation that follows
@@ -146,9 +194,8 @@ func TestBulk_ReleasesBetweenAcquiresOfOtherKeysAreOneCommand(t *testing.T) {
 		got = append(got, strings.Join(c.Args, " "))
 	}
 	want := []string{
-		"SET a", "EVALSHA " + bulkScript + " 2 b d 1 2", "SET c", // d moved to the place of b
-		"EVALSHA alone 1 e 3", "SET e", // e is acquired behind it
-		"GET x", "EVALSHA alone 1 f 4", // f did not pass x, and shares with no other
+		"SET a", "EVALSHA " + bulkScript + " 3 b d e 1 2 3", "SET c", // d and e moved to the place of b
+		"SET e", "GET x", "EVALSHA alone 1 f 4", // f did not pass x, and shares with no other
 	}
 	if !slices.Equal(got[:len(want)], want) {
 		t.Errorf("written\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -196,8 +243,8 @@ func TestBulk_EachOperationHearsItsOwnDigit(t *testing.T) {
 func TestBulk_AnOddReplyEndsTheConnection(t *testing.T) {
 	for name, odd := range map[string]Reply{
 		"nil": {}, "an integer": {Kind: ReplyInt, Int: 1}, "too short": {Kind: ReplyString, Str: "1"},
-		"too long": {Kind: ReplyString, Str: "111"}, "another digit": {Kind: ReplyString, Str: "12"},
-		"an array": {Kind: ReplyArray, Items: []Reply{{Kind: ReplyInt}, {Kind: ReplyInt}}},
+		"too long": {Kind: ReplyString, Str: "111"}, "no digit": {Kind: ReplyString, Str: "1-"},
+		"a longer array": {Kind: ReplyArray, Items: make([]Reply, 3)},
 	} {
 		s := newFlushStage()
 		f := &s.conn.flush
@@ -256,5 +303,58 @@ func TestLane_TheQueueIsAQueueAndKeepsItsMemory(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(200, queue); n != 0 {
 		t.Errorf("%.2f allocations for 256 operations through a queue of 600", n)
+	}
+}
+
+// commandLines are the flush's commands, each in one line.
+func commandLines(f *flush) (out []string) {
+	for _, c := range f.commands {
+		out = append(out, strings.Join(c.Args, " "))
+	}
+	return out
+}
+
+func TestBulk_AcquiresWaitForTheReleasesOfTheirSegment(t *testing.T) {
+	f := &newFlushStage().conn.flush
+	over := takingTogether("a", "late", "9", true)
+	over.op.(*sharer).skip = true
+	queue := []queueEntry{
+		takingTogether("b", "r1", "1", true), takingTogether("a", "r2", "2", true), over, sharing("b", "7"),
+		entryOf(&asker{plan: Props{Sealed: true, SealOnly: true}}), entryOf(acquiring("e")), takingTogether("b", "r3", "3", true), sharing("x", "8"),
+		sharing("b", "1"), // of the first one's token: the segment ends
+		takingTogether("b", "r4", "4", true), takingTogether("b", "r5", "5", true), entryOf(&asker{plan: Props{Key: "x"}, words: []string{"GET", "x"}}),
+		over, over, takingTogether("c", "r6", "6", true),
+	}
+	for i := range queue {
+		queue[i].props.SharesKey = queue[i].props.Bulk != ""
+	}
+	f.fill(queue, 100)
+	f.write()
+	want := []string{
+		"EVALSHA " + bulkScript + " 2 b x 7 8", "SET e",
+		"EVALSHA " + acquireScript + " 4 a qa b qb 1 r2 2 r1 r3",
+		"EVALSHA alone 1 b 1",
+		"EVALSHA " + acquireScript + " 2 b qb 2 r4 r5",
+		"GET x",
+		"EVALSHA " + acquireScript + " 2 c qc 1 r6",
+	}
+	if got := commandLines(f); len(got) < len(want) || !slices.Equal(got[:len(want)], want) {
+		t.Fatalf("written\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	list := Reply{Kind: ReplyArray, Items: []Reply{{Kind: ReplyArray}, {Kind: ReplyInt, Int: -1}}}
+	f.replies = append(f.replies[:0], Reply{Kind: ReplyString, Str: "10"}, Reply{}, Reply{Kind: ReplyString, Str: "201"}, Reply{}, list, Reply{}, Reply{Kind: ReplyString, Str: "1"})
+	f.replies = append(f.replies, make([]Reply, len(f.commands)-len(f.replies))...)
+	if err := f.unexpectedBulk(); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	f.inOrder(func(i int) {
+		if f.index[i] < 0 {
+			return
+		}
+		got = append(got, fmt.Sprintf("%s:%d", nameOf(f.entries[i]), f.reply(i).Int))
+	})
+	if want := "7:1 8:0 e:0 r2:2 r1:0 r3:1 1:0 r4:0 r5:-1 x:0 r6:1"; strings.Join(got, " ") != want {
+		t.Errorf("answered %q, want %q", got, want)
 	}
 }

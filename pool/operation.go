@@ -62,14 +62,17 @@ type Props struct {
 	Bulk string
 }
 
-// BulkOperation may share its command with others: the script Props.Bulk with their
-// keys as KEYS and their arguments as ARGV. The script answers with a string of one digit
-// for each: 1 or 0, which their own commands answer as an integer. Their Command always
-// has something to send. Of an acquire that shares its key, BulkArg is the argument of the
-// operations that must stay behind it, "" = of all.
+// BulkOperation may share its command with others of Props.Bulk, a script that does what their
+// own commands do. It answers with an array of what they answer or, if those are digits, with
+// a string of them.
 type BulkOperation interface {
 	Operation
-	BulkArg() string
+	// BulkToken is the token that is acquired or released. Of an acquire that shares its key,
+	// "" stands for all tokens of the key: no release of it moves.
+	BulkToken() string
+	// AddToBulk adds the operation's keys and arguments to a call of the script, or reports
+	// false as Command does. A release always has something to send.
+	AddToBulk(m *SendContext, c *BulkCall) bool
 }
 
 // startsNew reports whether the operation starts something that does not exist yet.

@@ -7,13 +7,6 @@ import "time"
 // maxIdleQueue is for how many entries an idle queue keeps memory.
 const maxIdleQueue = 4096
 
-// queueEntry is an operation in a queue.
-type queueEntry struct {
-	op    Operation
-	props Props
-	fence int64 // its proposal, 0 without one
-}
-
 // queueLocked queues an operation, or returns why this master does not receive it.
 func (l *lane) queueLocked(e queueEntry) error {
 	switch {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"redlockd/pool/clock"
@@ -86,15 +87,15 @@ func (f *flush) brokenLink() error {
 	return f.unexpectedBulk()
 }
 
-// logErrors logs the commands that the server refused in a flush. The readings of its
-// settings do not count, nor does the seal: their errors are reported elsewhere.
+// logErrors logs the operations that the server refused in a flush. The errors of the
+// readings of its settings, and of the seal, are reported elsewhere.
 func (f *flush) logErrors(now time.Duration) {
 	l := f.conn.lane
-	for i := range f.commands {
-		if f.serverAt >= 0 && i >= f.serverAt || f.sealAt >= 0 && i >= f.sealAt {
-			break
+	for i, at := range f.index {
+		if at < 0 {
+			continue
 		}
-		err, ok := f.replies[i].Err.(MasterError)
+		err, ok := f.reply(i).Err.(MasterError)
 		if ok && masterlog.IsServerRefusal(err) && l.errorLog.ShouldLog(string(err), now) {
 			l.group.pool.options.Logger.Warn("master returned an error", "master", l.master.Name, "db", l.group.db, "err", err.Error())
 		}
@@ -104,9 +105,16 @@ func (f *flush) logErrors(now time.Duration) {
 // endingReply is an error reply that ends the connection: the scripts are lost, or
 // the master has become a replica. A new admission settles both.
 func (f *flush) endingReply() error {
-	for i := range f.commands {
-		if err, ok := f.replies[i].Err.(MasterError); ok && (err.Begins("NOSCRIPT") || err.Begins("READONLY")) {
-			return err
+	ending := func(r Reply) bool {
+		err, ok := r.Err.(MasterError)
+		return ok && (err.Begins("NOSCRIPT") || err.Begins("READONLY"))
+	}
+	for _, r := range f.replies {
+		if ending(r) {
+			return r.Err
+		}
+		if i := slices.IndexFunc(r.Items, ending); i >= 0 { // of one operation of a bulk
+			return r.Items[i].Err
 		}
 	}
 	return nil

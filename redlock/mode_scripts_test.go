@@ -243,27 +243,27 @@ func TestPermitScript_EveryBranch(t *testing.T) {
 		end, now := m.pureEnd(), m.now()
 		m.do("DEL", "lock")
 		m.leaves("an E that is past", "[0]", "permit", "mine", now-1, 3, 2, "0")
-		m.says("a free key", "[1 1]", "permit", "mine", end, 3, 2, "0")
+		m.says("a free key", "1", "permit", "mine", end, 3, 2, "0")
 		m.leaves("a slot that is taken", "[0 3 1]", "permit", "other", end+80, 3, 2, "0")
-		m.says("another slot", "[1 1]", "permit", "other", end+80, 3, 3, "1")
+		m.says("another slot", "1", "permit", "other", end+80, 3, 3, "1")
 		if m.end() != end+80 {
 			t.Errorf("%s, want it until %d", m.whole(), end+80)
 		}
 		m.leaves("one slot left", "[0 1]", "permit", "third", end, 3, 2, "0")
-		m.says("the last slot", "[1 1]", "permit", "third", end, 3, 1, "0")
+		m.says("the last slot", "1", "permit", "third", end, 3, 1, "0")
 		m.leaves("none left", "[0]", "permit", "fourth", end, 3, 2, "1")
 		m.leaves("in another slot", "[2 3]", "permit", "other", end, 3, 2, "1")
 		m.leaves("another number", "[3 3]", "permit", "fourth", end, 4, 4, "0")
-		m.says("a repeat", "[1 2]", "permit", "mine", end+160, 3, 2, "1")
+		m.says("a repeat", "2", "permit", "mine", end+160, 3, 2, "1")
 		if got := m.do("HGET", "lock", "2"); got != fmt.Sprintf("%d mine", end+164) || m.end() != end+164 {
 			t.Errorf("%v, until %d", got, m.end())
 		}
-		m.says("a repeat for less", "[1 2]", "permit", "mine", end, 3, 2, "1")
+		m.says("a repeat for less", "2", "permit", "mine", end, 3, 2, "1")
 		if got := m.do("HGET", "lock", "2"); got != fmt.Sprintf("%d mine", end+164) {
 			t.Errorf("shortened: %v", got)
 		}
 		m.permits(2, "1", now-1, "gone", "2", end, "other")
-		m.says("a slot whose time is over", "[1 1]", "permit", "mine", end, 2, 1, "0")
+		m.says("a slot whose time is over", "1", "permit", "mine", end, 2, 1, "0")
 		m.permits(2, "1", end, "other", "2", now-1, "mine")
 		m.leaves("its own slot's time is over", "[0 2]", "permit", "mine", end, 2, 1, "1")
 		for _, writes := range []string{"mine", "other"} {
@@ -272,7 +272,7 @@ func TestPermitScript_EveryBranch(t *testing.T) {
 		}
 		m.readers("mine", end)
 		m.leaves("readers", "[0]", "permit", "mine", end, 2, 1, "1")
-		m.foreignData(func(what string) { m.leaves(what, "[-1]", "permit", "mine", end, 2, 1, "1") })
+		m.foreignData(func(what string) { m.leaves(what, "-1", "permit", "mine", end, 2, 1, "1") })
 	})
 }
 

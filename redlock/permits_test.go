@@ -215,7 +215,7 @@ func TestUndo_OfAPermitTakesItsOwnSlotOnly(t *testing.T) {
 		end := m.pureEnd()
 		m.do("DEL", "lock")
 		for _, slot := range []int{1, 2} {
-			if got := fmt.Sprint(m.reply("permit", "mine", end, 2, slot, "0")); got != "[1 1]" {
+			if got := fmt.Sprint(m.reply("permit", "mine", end, 2, slot, "0")); got != "1" {
 				t.Fatalf("slot %d: %s", slot, got)
 			}
 		}

@@ -121,7 +121,12 @@ func (m *pureMaster) replyOn(file string, keys []string, args ...any) any {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	words := []any{"EVAL", string(text), len(keys)}
+	return m.evaluate(string(text), keys, args...)
+}
+
+func (m *pureMaster) evaluate(text string, keys []string, args ...any) any {
+	m.t.Helper()
+	words := []any{"EVAL", text, len(keys)}
 	for _, key := range keys {
 		words = append(words, key)
 	}

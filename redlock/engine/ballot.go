@@ -42,8 +42,9 @@ type Question interface {
 	Undecided()
 	// IsYes reports whether a trace shows the reply as a yes.
 	IsYes(r pool.Reply) bool
-	// BulkArg is the argument of Props.Bulk.
-	BulkArg() string
+	// BulkToken and AddToBulk are what Props.Bulk needs, see pool.BulkOperation.
+	BulkToken() string
+	AddToBulk(m *pool.SendContext, c *pool.BulkCall) bool
 	// Owned reports whether by reports true for all keys that a grant of the question is about; one
 	// that grants nothing names none.
 	Owned(by func(Key) bool) bool
@@ -58,8 +59,10 @@ func (Plain) Late(pool.Answer, quorum.Result)      {}
 func (Plain) Failed(pool.Answer)                   {}
 func (Plain) Undecided()                           {}
 func (Plain) IsYes(r pool.Reply) bool              { return IsYes(r) }
-func (Plain) BulkArg() string                      { return "" }
+func (Plain) BulkToken() string                    { return "" }
 func (Plain) Owned(func(Key) bool) bool            { return true }
+
+func (Plain) AddToBulk(*pool.SendContext, *pool.BulkCall) bool { return false }
 
 // Reading is one master's answer in the ballot's terms.
 type Reading uint8
@@ -135,8 +138,13 @@ func (b *Ballot) Propose(fence int64, masters int) {
 	b.Tally.N, b.Tally.Quorum = masters, pool.Quorum(masters)
 }
 
-// BulkArg is the question's argument of the script that handles several operations.
-func (b *Ballot) BulkArg() string { return b.question.BulkArg() }
+// BulkToken is the question's.
+func (b *Ballot) BulkToken() string { return b.question.BulkToken() }
+
+// AddToBulk adds the question to a call of the script that handles several operations.
+func (b *Ballot) AddToBulk(m *pool.SendContext, c *pool.BulkCall) bool {
+	return b.question.AddToBulk(m, c)
+}
 
 // Command writes the question's command for one master.
 func (b *Ballot) Command(m *pool.SendContext, c *pool.Command) bool {

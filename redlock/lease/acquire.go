@@ -71,17 +71,6 @@ type lockBallot struct {
 	won         bool
 }
 
-// copyState is what is known about this ballot's copy on one master.
-type copyState uint8
-
-const (
-	copyNone     copyState = iota // not sent, refused, or not answered yet
-	copyMade                      // this ballot made it
-	copyMaybe                     // sent, but no answer came
-	copyEarlier                   // the token had it before: never undone
-	copyUpgraded                  // the token was a reader before and is now the writer
-)
-
 var _ engine.Question = (*lockBallot)(nil)
 
 // start starts the call now, or when the acquire in flight with the same token ends.
@@ -136,12 +125,16 @@ func (c *acquireCall) startBallot(b *engine.Batch, f lockMode) {
 // together with it, or those of which at most one counts.
 func (a *lockBallot) Props() pool.Props {
 	alone := a.call.request.Mode == Exclusive
-	return pool.Props{Key: a.key, Rest: a.rest, Exclusive: true, SharesKey: !alone, SharesFlush: alone, Sealed: true}
+	p := pool.Props{Key: a.key, Rest: a.rest, Exclusive: true, SharesKey: !alone, SharesFlush: alone, Sealed: true}
+	if f, ok := a.mode.(*fairMode); ok {
+		p.Bulk = f.bulk(a)
+	}
+	return p
 }
 
-// BulkArg is the token, whose release stays behind the acquire; "" for a level of a reentrant
+// BulkToken is the token, whose release stays behind the acquire; "" for a level of a reentrant
 // lock, which its owner's other levels must not leave before.
-func (a *lockBallot) BulkArg() string {
+func (a *lockBallot) BulkToken() string {
 	if a.call.request.Reenters != "" {
 		return ""
 	}
@@ -150,11 +143,29 @@ func (a *lockBallot) BulkArg() string {
 
 // Command writes the command for one master, unless the lease could not be used any more.
 func (a *lockBallot) Command(m *pool.SendContext, c *pool.Command) bool {
+	end, usable := a.expiry(m)
+	if usable {
+		a.mode.command(a, m, c, end)
+	}
+	return usable
+}
+
+// AddToBulk is Command for a bulk.
+func (a *lockBallot) AddToBulk(m *pool.SendContext, c *pool.BulkCall) bool {
+	end, usable := a.expiry(m)
+	if usable {
+		a.mode.(*fairMode).addToBulk(a, m, c, end)
+	}
+	return usable
+}
+
+// expiry chooses when the copy on one master ends, unless the lease could not be used any more.
+func (a *lockBallot) expiry(m *pool.SendContext) (end int64, usable bool) {
 	request := &a.call.request
 	if m.Now >= quorum.Deadline(a.start, request.TTL) {
-		return false
+		return 0, false
 	}
-	end := quorum.Expiry(m.Time, request.TTL+request.Delay, a.call.leases.engine.Late)
+	end = quorum.Expiry(m.Time, request.TTL+request.Delay, a.call.leases.engine.Late)
 	a.ends[m.Lane] = end // read only after this lane has answered
 	if h := request.Hold; h != nil {
 		h.wrote[m.Lane] = max(h.wrote[m.Lane], end)
@@ -162,8 +173,7 @@ func (a *lockBallot) Command(m *pool.SendContext, c *pool.Command) bool {
 	if a.connectedAt != nil {
 		a.connectedAt[m.Lane] = m.ConnectedAt
 	}
-	a.mode.command(a, m, c, end)
-	return true
+	return end, true
 }
 
 // read turns one master's answer into a vote, with the ballot's lock held. A second lock of a key

@@ -9,14 +9,13 @@
 package lease
 
 import (
-	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
+	"redlockd/redlock/scripts"
 )
 
 // maxPermitRounds bounds how many slots are tried before the key counts as taken.
@@ -41,10 +40,10 @@ func (f *permitMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command
 		strconv.Itoa(f.limit), strconv.Itoa(f.slot), engine.Flag(f.named))
 }
 
-// firstSlot is chosen by the token. Requests that arrive together through several daemons
-// thus rarely try the same slot, and a repeat finds its own.
-func firstSlot(token engine.Token, limit int) int {
-	return int(fnv1a(fnvBasis, string(token))%uint32(limit)) + 1
+func (f *permitMode) bulkScript(s *scripts.Set) string { return s.Permits }
+
+func (f *permitMode) addToBulk(a *lockBallot, m *pool.SendContext, c *pool.BulkCall, end int64) {
+	c.Args = append(c.Args, string(a.token), m.Decimal(end), strconv.Itoa(f.limit), strconv.Itoa(f.slot))
 }
 
 func (f *permitMode) read(a *lockBallot, answer pool.Answer) vote {
@@ -53,12 +52,6 @@ func (f *permitMode) read(a *lockBallot, answer pool.Answer) vote {
 		return readVote(answer)
 	}
 	switch what, more := n[0], n[1:]; {
-	case what == 1 && len(more) == 1 && more[0] == 2:
-		return vote{yes: true, copy: copyEarlier}
-	case what == 1:
-		return vote{yes: true, copy: copyMade}
-	case what == -1:
-		return vote{no: true, wrongType: true}
 	case what == 0:
 		f.answered++
 		for _, slot := range more {
@@ -115,34 +108,4 @@ func (f *permitMode) countSlot(in *map[int]int, what int64) {
 		*in = map[int]int{}
 	}
 	(*in)[int(what)]++
-}
-
-// mostCounted is the value that was counted most often. Among several it is a random one:
-// requests that contend for the last slots must not choose alike.
-func mostCounted(of map[int]int, draw func(int) int) (what, times int) {
-	var best []int
-	for one, n := range of {
-		if n > times {
-			best, times = best[:0], n
-		}
-		if n == times {
-			best = append(best, one)
-		}
-	}
-	if len(best) == 0 {
-		return 0, 0
-	}
-	slices.Sort(best)
-	return best[draw(len(best))], times
-}
-
-// OtherLimit means that most masters hold the key for another number of permits.
-type OtherLimit struct {
-	Key          engine.Key
-	Asked, Limit int
-}
-
-func (e *OtherLimit) Error() string {
-	return fmt.Sprintf("LIMIT %d was asked for '%s', which is held with LIMIT %d: all users of a key must give the same number, another number only while the key is free",
-		e.Asked, e.Key, e.Limit)
 }

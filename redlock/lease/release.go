@@ -82,8 +82,14 @@ func (r *release) Props() pool.Props {
 	return plan
 }
 
-// BulkArg is the argument of the script that handles all releases of a flush.
-func (r *release) BulkArg() string { return string(r.id.Token) }
+// BulkToken is the token that is released.
+func (r *release) BulkToken() string { return string(r.id.Token) }
+
+// AddToBulk adds the release to the others of a flush.
+func (r *release) AddToBulk(_ *pool.SendContext, c *pool.BulkCall) bool {
+	c.Keys, c.Args = append(c.Keys, r.key), append(c.Args, string(r.id.Token))
+	return true
+}
 
 // Command deletes whatever the token holds, usually without a guard: the command is sent
 // once and nothing overtakes it.

@@ -12,6 +12,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/quorum"
+	"redlockd/redlock/scripts"
 )
 
 // sharedMode shares the key with other readers. With the token of the writer it
@@ -44,6 +45,12 @@ func (f *sharedMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command
 		}
 	}
 	c.Set("EVALSHA", a.call.leases.engine.Scripts.Share, "1", a.key, string(a.token), m.Decimal(end), writer)
+}
+
+func (f *sharedMode) bulkScript(s *scripts.Set) string { return s.Shares }
+
+func (f *sharedMode) addToBulk(a *lockBallot, m *pool.SendContext, c *pool.BulkCall, end int64) {
+	c.Args = append(c.Args, string(a.token), m.Decimal(end))
 }
 
 // writerEnd is the expiry of the copy to downgrade on a master; "" if there is none. Once

@@ -87,13 +87,13 @@ func TestShared_DoesNotWaitForMastersWithoutAnAnswer(t *testing.T) {
 }
 
 // A release in the same flush moves before acquires of other tokens, see pool/bulk.go.
-func TestBulkArg_OfAnAcquireIsItsTokenButForALevel(t *testing.T) {
+func TestBulkToken_OfAnAcquireIsItsTokenButForALevel(t *testing.T) {
 	a := &lockBallot{call: &acquireCall{request: LockRequest{Mode: Shared}}, token: "mine"}
-	if got := a.BulkArg(); got != "mine" {
+	if got := a.BulkToken(); got != "mine" {
 		t.Errorf("a reader's release stays behind the acquire of %q, want its own token", got)
 	}
 	a.call.request.Reenters = "owner"
-	if got := a.BulkArg(); got != "" {
+	if got := a.BulkToken(); got != "" {
 		t.Errorf("releases move before a level of a reentrant lock, but for %q: its owner may hold the key by what they release", got)
 	}
 }

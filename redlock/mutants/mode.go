@@ -9,11 +9,11 @@ const scripts = "redlock/scripts/"
 func brokenReaders() []Mutant {
 	return []Mutant{
 		patched("read-written", "a reader comes in beside another's writer",
-			Change{scripts + "share.lua", "  if redis.call('GET', lock) ~= ARGV[1] then return 0 end\n", ""}).in("readers-3"),
+			Change{scripts + "reader.lua", "    if redis.call('GET', lock) ~= token then return 0 end\n", ""}).in("readers-3"),
 		patched("write-read", "a reader becomes the writer beside other readers",
 			Change{scripts + "acquire.lua", "if readers > 1 or (readers == 1 and not score) then", "if readers == 1 and not score then"}).in("contest-3"),
 		patched("reader-ends", "the key ends with the newest reader, not with the last one to expire",
-			Change{scripts + "share.lua", "if not last or ends > last then redis.call", "if true then redis.call"}).in("readers-3"),
+			Change{scripts + "reader.lua", "if not last or ends > last then redis.call", "if true then redis.call"}).in("readers-3"),
 		patched("told-no", "a writer that was downgraded on some masters is answered nil",
 			Change{"redlock/lease/fail.go", "\tif !c.downgrading.Load() {", "\tif !c.downgrading.Load() || pool.Broken(\"told-no\") {"}).in("eager-5"),
 		patched("reader-leaves", "a reader's release takes all readers",
@@ -21,11 +21,11 @@ func brokenReaders() []Mutant {
 		patched("upgrade-ends", "the writer's copy ends before the copy of its former read lease",
 			Change{scripts + "acquire.lua", "if score then ends = math.max(tonumber(score), ends) end\n", ""}).in("turning-3"),
 		patched("downgrade-any", "a late ballot downgrades a later writer",
-			Change{scripts + "share.lua", "  if had ~= tonumber(ARGV[3]) then return {0, had} end\n", ""}).in("eager-3"),
+			Change{scripts + "reader.lua", "    if had ~= writer then return {0, had} end\n", ""}).in("eager-3"),
 		patched("downgrade-late", "a master that shows the writer only after the reply to the reader downgrades it",
 			Change{"redlock/lease/shared.go", "ends > 0 && !a.ballot.Over() {", "ends > 0 && (!a.ballot.Over() || pool.Broken(\"downgrade-late\")) {"}).in("contest-3"),
 		patched("downgrade-first", "a downgrade deletes the writer before the reader can be written",
-			Change{scripts + "share.lua", "  local refusal = refusesReaders(lock)\n  if refusal then return refusal end\n", ""}).in("denials-3"),
+			Change{scripts + "reader.lua", "    local refusal = refusesReaders(lock)\n    if refusal then return refusal end\n", ""}).in("denials-3"),
 		patched("deletes-first", "the undo of an upgrade deletes the writer before it is certain that the reader can be written",
 			Change{scripts + "unupgrade.lua", "local refusal = refusesReaders(lock)\nif refusal then return refusal end\n", ""}).in("denials-3"),
 		patched("unupgrade", "the undo of an upgrade does not look whose writer stands there",
@@ -37,9 +37,9 @@ func brokenReaders() []Mutant {
 func brokenPermits() []Mutant {
 	return []Mutant{
 		patched("permit-taken", "a permit is given twice",
-			Change{scripts + "permit.lua", "ends, holder = permit(redis.call('HGET', lock, slot), now)\n", "ends, holder = nil, nil\n"}).in("permits-3"),
+			Change{scripts + "slot.lua", "ends, holder = permit(redis.call('HGET', lock, slot), now)\n", "ends, holder = nil, nil\n"}).in("permits-3"),
 		patched("permit-ends", "the key ends with the permit that was given last",
-			Change{scripts + "permit.lua", "if not last or new > last then redis.call", "if true then redis.call"}).in("permits-3"),
+			Change{scripts + "slot.lua", "if not last or new > last then redis.call", "if true then redis.call"}).in("permits-3"),
 		patched("permit-leaves", "a permit's release takes all permits",
 			Change{scripts + "forcerelease.lua", "redis.call('HDEL', lock, all[i])", "redis.call('DEL', lock)"}).in("permits-3"),
 		patched("permit-slot", "the undo of a permit does not look at the slot, nor when it ends",
@@ -47,7 +47,8 @@ func brokenPermits() []Mutant {
 				"  local every = {}\n  for i = 1, #all, 2 do every[#every + 1] = i end\n  for _, i in ipairs(slot and every or where[token] or {}) do\n    if all[i] ~= 'n' then\n"},
 			Change{scripts + "forcerelease.lua", "if holder == token and not spared(ends) then", "if holder then"}).in("permits-3"),
 		patched("multi-some", "of several keys only the first one is looked at",
-			Change{scripts + "multi.lua", "  elseif kind ~= 'none' then\n", "  elseif kind ~= 'none' and i == 1 then\n"}).in("blind-3"),
+			Change{scripts + "multi.lua", "  elseif kind ~= 'none' then\n", "  elseif kind ~= 'none' and i == 1 then\n"},
+			Change{scripts + "acquires.lua", "if kind ~= 'none' and (kind", "if kind ~= 'none' and i == from and (kind"}).in("blind-3"),
 		patched("multi-undo", "of several keys only the first one is given back by a failed attempt",
 			Change{"redlock/lease/multi.go", "\tfor _, key := range a.rest {\n\t\ta.undo(lane, c, key)\n", "\tfor _, key := range a.rest {\n\t\tif pool.Broken(\"multi-undo\") {\n\t\t\tbreak\n\t\t}\n\t\ta.undo(lane, c, key)\n"}).in("pairs-3"),
 		patched("multi-hold", "of several keys only the first one is given back when their holder goes",
@@ -60,14 +61,15 @@ func brokenPermits() []Mutant {
 
 // brokenOrder: rows of the order of FAIR.
 func brokenOrder() []Mutant {
-	const look = "  if before(i) and not mine(lock) then return {-2} end\n"
+	const look, behind = "  if precedes(", "ARGV[#ARGV - 2]) and not holds(lock, ARGV[1]) then"
 	return []Mutant{
 		patched("barging", "a request with FAIR does not look at the queue",
-			Change{scripts + "fair.lua", look, ""}).in("fair-3"),
+			Change{scripts + "fair.lua", look, "  if false and precedes("},
+			Change{scripts + "acquires.lua", "    if precedes(", "    if false and precedes("}).in("fair-3"),
 		patched("barging-readers", "a writer waits for the writers before it, not for readers",
-			Change{scripts + "fair.lua", "ARGV[#ARGV - 1] == '1' and queue or writers", "writers"}).in("fair-3"),
+			Change{scripts + "queue.lua", "writes == '1' and queue or writers", "writers"}).in("fair-3"),
 		patched("own-lease", "the holder's repeated request waits behind its own waiters",
-			Change{scripts + "fair.lua", look, "  if before(i) then return {-2} end\n"}).in("chosen-3"),
+			Change{scripts + "fair.lua", behind, "ARGV[#ARGV - 2]) then"}).in("chosen-3"),
 	}
 }
 

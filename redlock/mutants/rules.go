@@ -19,7 +19,7 @@ func brokenSeals() []Mutant {
 			Change{"pool/verify.go", "\tif err := f.evictedLocked(); err != nil {\n",
 				"\tif Broken(\"seal\") {\n\t\treturn c.goodSealLocked(f, old, top, us), nil\n\t}\n\tif err := f.evictedLocked(); err != nil {\n"}),
 		patched("seal-last", "the seal stands in front",
-			Change{"pool/flush.go", "\topen := -1 // the bulk", "\tif (f.sealed || f.beat) && Broken(\"seal-last\") {\n\t\tf.seal()\n\t}\n\topen := -1 // the bulk"},
+			Change{"pool/flush.go", "\tf.writeOperations()\n", "\tif (f.sealed || f.beat) && Broken(\"seal-last\") {\n\t\tf.seal()\n\t}\n\tf.writeOperations()\n"},
 			Change{"pool/flush.go", "\tif f.sealed || f.beat {\n\t\tf.seal()\n", "\tif (f.sealed || f.beat) && !Broken(\"seal-last\") {\n\t\tf.seal()\n"}),
 		patched("identity", "the seal compares neither identity nor register",
 			Change{"pool/verify.go", absent, absent + "\tif score.Kind == ReplyNil && Broken(\"identity\") {\n\t\tscore = Reply{Kind: ReplyInt}\n\t}\n"},
@@ -68,7 +68,7 @@ func brokenFences() []Mutant {
 			Change{"pool/operation.go", "\tif t == nil {\n", "\tif t == nil || Broken(\"one-taker\") {\n"}).
 			but("both succeed only if the key is deleted by hand between the two commands, and then nothing is promised of the first one's lease; that the second one does not count has a directed test, TestFence_OfTwoLocksThatSucceedInOneFlushOneCounts"),
 		patched("one-flush", "whatever follows an acquire of its key shares its flush",
-			Change{"pool/flush.go", "f.conflictsWithEarlier(plan) {", "f.conflictsWithEarlier(plan) && !Broken(\"one-flush\") {"}).
+			Change{"pool/exchange.go", "x.conflictsWithEarlier(plan) {", "x.conflictsWithEarlier(plan) && !Broken(\"one-flush\") {"}).
 			but("the second one can succeed only behind the first one's release, which is queued after the first one's answer; by then every seal has been sent whose raise holds the first fence, and the second proposal is above all raises that were sent"),
 	}
 }
@@ -116,9 +116,12 @@ func brokenCopies() []Mutant {
 			Change{"pool/pendingrelease.go", "return d.Once && a.Sent && !refused", "return d.Once && a.Sent && !refused && !Broken(\"undo-once\")"}).in("readers-3"),
 		patched("upgrade-undo", "the undo of an upgrade takes the read lease, too",
 			Change{"redlock/lease/upgrade.go", takeBack, "\tif c == copyUpgraded && pool.Broken(\"upgrade-undo\") {\n\t\ta.undoWithin(lane, c, a.key, a.token, expiryRange{0, 2 * a.ends[lane]})\n\t\treturn\n\t}\n" + takeBack}).in("contest-3"),
+		patched("fresh-twice", "two requests of one flush get a key that was free before it",
+			Change{scripts + "acquires.lua", "no = given[KEYS[i]] or no", "no = no"}).in("throng-3"),
+		patched("fresh-queue", "a request whose keys are free does not look at the queue",
+			Change{scripts + "acquires.lua", "names[2 * i - 1], names[2 * i] = lock, queueOf(lock, 'q:')", "names[2 * i - 1], names[2 * i] = lock, lock"}).in("fair-3"),
 		patched("bulk-own", "a release may be executed before an acquire with its own token that was queued first",
-			Change{"pool/bulk.go", "return !f.joint[\"\"] && !f.joint[", "return !f.joint[\"\"] && (Broken(\"bulk-own\") || !f.joint["},
-			Change{"pool/bulk.go", "e.op.(BulkOperation).BulkArg()]\n\t}", "e.op.(BulkOperation).BulkArg()])\n\t}"}).in("readers-3"),
+			Change{"pool/bulk.go", "if x.keys[e.props.Key] != acquireJoint {", "if x.keys[e.props.Key] != acquireJoint || Broken(\"bulk-own\") {"}).in("readers-3"),
 		patched("pending-release", "an unanswered release is not repeated",
 			Change{"pool/releaseretry.go", "func (l *lane) retryLocked(d PendingRelease) {\n", "func (l *lane) retryLocked(d PendingRelease) {\n\tif Broken(\"pending-release\") {\n\t\treturn\n\t}\n"}),
 	}
@@ -134,9 +137,10 @@ func brokenModes() []Mutant {
 		patched("one-kind", "an extension adds up copies of a reader and of a writer",
 			Change{"redlock/lease/extend.go", "return a.held && a == b }", "return a.held && (a == b || b.held && pool.Broken(\"one-kind\")) }"}).in("halves-3"),
 		patched("levels-apart", "levels of two owners hold a key together",
-			Change{scripts + "share.lua", "  if owner ~= ownerOf(reader) then return 0 end\n", ""}).in("owners-3"),
+			Change{scripts + "reader.lua", "    if owner ~= ownerOf(reader) then return 0 end\n", ""}).in("owners-3"),
 		patched("counted-permits", "masters count permits, each for itself",
-			Change{scripts + "permit.lua", "    return said\n", "    if #said == 1 then return said end\n    slot, holder = digits(said[2]), nil\n"}).in("permits-3"),
+			Change{scripts + "slot.lua", "    if holder then return freeSlots(tonumber(n), slot, taken) end\n",
+				"    if holder then\n      local said = freeSlots(tonumber(n), slot, taken)\n      if #said == 1 then return said end\n      slot, holder = digits(said[2]), nil\n    end\n"}).in("permits-3"),
 	}
 }
 

@@ -18,8 +18,10 @@ var files embed.FS
 // Set are the SHA1s of redlockd's scripts. Every connection loads the texts before it is used,
 // so EVALSHA is enough.
 type Set struct {
-	Acquire, Release, Releases, Extend, Unupgrade    string
-	Share, Permit, Multi, MultiExtend                string
+	Acquire, Acquires, Extend, Unupgrade             string
+	Release, Releases                                string
+	Share, Shares, Permit, Permits                   string
+	Multi, MultiExtend                               string
 	NextID, ReadID, Reseed, DeleteID                 string
 	Enlist, Keep, Dequeue, Edges                     string
 	Fair                                             map[string]string // by the SHA1 of the script that does not check the queue
@@ -49,9 +51,9 @@ func Load() (s *Set, texts []string, err error) {
 		file string
 		sha  *string
 	}{
-		{"acquire", &s.Acquire}, {"release", &s.Release}, {"releases", &s.Releases},
+		{"acquire", &s.Acquire}, {"acquires", &s.Acquires}, {"release", &s.Release}, {"releases", &s.Releases},
 		{"extend", &s.Extend}, {"unupgrade", &s.Unupgrade},
-		{"share", &s.Share}, {"permit", &s.Permit}, {"multi", &s.Multi}, {"multiextend", &s.MultiExtend},
+		{"share", &s.Share}, {"shares", &s.Shares}, {"permit", &s.Permit}, {"permits", &s.Permits}, {"multi", &s.Multi}, {"multiextend", &s.MultiExtend},
 		{"enlist", &s.Enlist}, {"keep", &s.Keep}, {"dequeue", &s.Dequeue}, {"edges", &s.Edges},
 		{"nextid", &s.NextID}, {"readid", &s.ReadID}, {"reseed", &s.Reseed}, {"deleteid", &s.DeleteID},
 		{"worktry", &s.WorkTry}, {"workundo", &s.WorkUndo}, {"workend", &s.WorkEnd},
@@ -98,7 +100,7 @@ func withoutComments(text string) string {
 // loadFair adds the lock scripts that check the queue first.
 func (s *Set) loadFair(texts []string) ([]string, error) {
 	s.Fair = map[string]string{}
-	queueCheck, err := files.ReadFile("fair.lua")
+	queueCheck, err := Text("fair")
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +123,7 @@ func Text(file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, part := range []string{"forcerelease.lua", "shape.lua", "clock.lua"} { // each may include the next
+	for _, part := range []string{"forcerelease.lua", "reader.lua", "slot.lua", "shape.lua", "together.lua", "queue.lua", "clock.lua"} { // each may include later ones
 		included, err := files.ReadFile(part)
 		if err != nil {
 			return nil, err

@@ -204,6 +204,8 @@ func flat(reply any, err error) string {
 	switch r := reply.(type) {
 	case nil:
 		return "nil"
+	case error:
+		return "error"
 	case []any:
 		var items []string
 		for _, item := range r {

@@ -148,6 +148,12 @@ func (tw *differential) lockScript(file string) []string {
 			return call(one, token, end, "")
 		}
 		return call(one, token, end, strconv.FormatInt(tw.endOf(key), 10))
+	case "shares":
+		return tw.together(file, func() []string { return []string{tw.token(), tw.end()} })
+	case "permits":
+		return tw.together(file, func() []string {
+			return []string{tw.token(), tw.end(), tw.pick("2", "2", "2", "2", "3"), tw.pick("1", "2", "3")}
+		})
 	case "release":
 		lo, hi := "", ""
 		if tw.random.IntN(2) == 0 {
@@ -168,12 +174,35 @@ func (tw *differential) lockScript(file string) []string {
 		return call(one, token, end, tw.pick("2", "2", "3"), tw.pick("1", "2", "3"), tw.pick("", "1"))
 	case "multi":
 		return call([]string{"k1", "k2", "k3"}[:1+tw.random.IntN(3)], token, end, tw.pick("", "1"))
+	case "acquires":
+		keys, args := []string{}, []string{"0"}
+		for range 1 + tw.random.IntN(3) {
+			n := 1 + tw.random.IntN(2)
+			keys, args = append(keys, []string{"k1", "k2", "k3"}[tw.random.IntN(2):][:n]...), append(args, strconv.Itoa(n), tw.token(), tw.end())
+		}
+		if len(args) == 4 && tw.random.IntN(2) == 0 {
+			args = append(args, "alone")
+		}
+		return call(keys, args...)
 	case "multiextend":
 		return call([]string{"k1", "k2", "k3"}[:1+tw.random.IntN(3)], token, end)
 	case "unupgrade":
 		return call(one, token, strconv.FormatInt(tw.endOf(key), 10), tw.pick("", end))
 	}
 	return nil
+}
+
+// together: acquires of several locks, each with its queue.
+func (tw *differential) together(file string, one func() []string) []string {
+	var keys, args []string
+	for _, i := range []string{"1", "2", "3"}[:1+tw.random.IntN(3)] {
+		n := 1 + tw.random.IntN(3)
+		keys, args = append(keys, "k"+i, "q"+i, "x"+i, "w"+i), append(args, strconv.Itoa(n))
+		for range n {
+			args = append(args, one()...)
+		}
+	}
+	return tw.call(file, keys, args...)
 }
 
 // queueScript: FAIR. Waiters are tokens with places, tickets small numbers.
