@@ -57,6 +57,13 @@ func ReadRecord(r Reply) (int64, error) {
 	return score, nil
 }
 
+// lasts reports whether a master gives this answer until its data or its user's rights change. One
+// that loads its data, or is busy, tells nothing about its records.
+func lasts(err error) bool {
+	refusal, ok := err.(MasterError)
+	return !ok || refusal.Begins("WRONGTYPE") || wire.IsDenied(string(refusal))
+}
+
 // peerRecords is a lane's part of the records, guarded like the lane.
 type peerRecords struct {
 	recordedRegister  int64         // highest register of this master in the others' records

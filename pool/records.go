@@ -19,11 +19,7 @@
 
 package pool
 
-import (
-	"strconv"
-
-	"redlockd/pool/wire"
-)
+import "strconv"
 
 // maxAdmissions of one connection are tried: each after the first begins a new incarnation.
 const maxAdmissions = 10
@@ -44,8 +40,12 @@ func (l *lane) mergeRecordsLocked(lanes []*lane, replies []Reply) {
 	g := l.group
 	for i, other := range lanes {
 		score, err := ReadRecord(replies[i])
-		if err != nil {
+		switch {
+		case err == nil:
+		case lasts(err):
 			l.logUnreadableLocked(err)
+		default:
+			return // nothing is read
 		}
 		if other != l {
 			other.recordedRegister = max(other.recordedRegister, score)
@@ -82,7 +82,7 @@ func (l *lane) logUnreadableLocked(err error) {
 	l.recordsUnreadable = true
 	l.group.pool.options.Logger.Warn("records of acknowledged registers are unreadable and count as absent",
 		"master", l.master.Name, "db", l.group.db, "key", RecordsKey(&l.group.pool.options),
-		"err", err.Error(), "hint", "delete the key; if other software uses it: --key-prefix")
+		"err", err.Error(), "hint", "WRONGTYPE: other data has the key, set --key-prefix or delete it; NOPERM: the user lacks zscore or zadd")
 }
 
 // record is the register of one other master that the flush writes.
@@ -137,7 +137,7 @@ func (f *flush) noteRecordsLocked() {
 			for _, r := range f.newRecords {
 				l.recordsWritten[r.lane.index] = max(l.recordsWritten[r.lane.index], r.score)
 			}
-		} else if err, ok := err.(MasterError); ok && (err.Begins("WRONGTYPE") || wire.IsDenied(string(err))) {
+		} else if lasts(err) {
 			l.logUnreadableLocked(err)
 		}
 	}

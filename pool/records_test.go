@@ -177,6 +177,37 @@ func TestRecords_OfAQuorumAreReadBeforeAnyAdmission(t *testing.T) {
 	})
 }
 
+// A master that loads its data has not shown what it remembers, and counts for nothing.
+func TestRecords_OfAMasterThatLoadsItsDataAreNotRead(t *testing.T) {
+	log := &misfiledLog{}
+	onStage(t, 5, Options{Logger: slog.New(log)}, func(s *stage) {
+		for lane := 2; lane < 5; lane++ {
+			s.change(lane, func(m *fakeMaster) { m.forbidden = errCut })
+		}
+		s.change(2, func(m *fakeMaster) {
+			m.forbidden = nil
+			m.tamper = func(args []string, r *Reply) {
+				if args[0] == "ZSCORE" || args[0] == "EVAL" || args[0] == "ZRANGE" {
+					*r = refusal("LOADING Redis is loading the dataset in memory")
+				}
+			}
+		})
+		g := s.pool.Group(1) // the clocks are known already
+		s.clock.advance(time.Second)
+		if n := g.Counters().Admissions; n != 0 {
+			t.Errorf("%d admissions with the records of two masters of five", n)
+		}
+		s.change(2, func(m *fakeMaster) { m.tamper = nil })
+		s.clock.advance(2 * time.Second)
+		if n := g.Voters(); n != 3 {
+			t.Errorf("%d voters with three masters of five, want 3: %v", n, g.Statuses())
+		}
+	})
+	if len(log.lines) != 0 {
+		t.Errorf("the log has %q", log.lines)
+	}
+}
+
 // A first dial that is under way is waited for: it may be of the one master that remembers.
 func TestRecords_OfAMasterThatIsBeingDialledAreWaitedFor(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {

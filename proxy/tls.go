@@ -7,6 +7,7 @@ package proxy
 import (
 	"crypto/tls"
 	"slices"
+	"strings"
 
 	"redlockd/commands"
 	"redlockd/proxy/guard"
@@ -39,7 +40,13 @@ func (s *Server) ReloadTLS() error {
 // handshake returns false if the connection is closed.
 func (l *clientListener) handshake(g *guard.Conn) bool {
 	if err := g.Handshake(); err != nil {
-		l.server.options.Logger.Debug("TLS handshake failed", "client", g.RemoteAddr().String(), "listen", l.name, "err", err)
+		client := g.RemoteAddr().String()
+		if strings.Contains(err.Error(), "tls: ") { // not of clients that only connect, as probes do
+			l.server.rareLog.Warn("TLS handshake failed", "client", client, "listen", l.name, "err", err,
+				"hint", "clients must use TLS here, and accept the certificate of this daemon: is it still valid?")
+		} else {
+			l.server.options.Logger.Debug("TLS handshake failed", "client", client, "listen", l.name, "err", err)
+		}
 		g.Close()
 		return false
 	}

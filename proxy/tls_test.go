@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"io"
+	"log/slog"
 	"math/big"
 	"net"
 	"os"
@@ -204,6 +205,33 @@ func TestTLS_ClosesOnPlaintextWithoutExecutingIt(t *testing.T) {
 	forgotten(t, s)
 	if got := d.started(); len(got) != 0 {
 		t.Errorf("started %q", got)
+	}
+}
+
+// Who runs the daemon cannot see otherwise why clients fail, such as after the end of a certificate.
+func TestTLS_WarnsOfFailedHandshakesOnceAMinuteAndNotOfProbes(t *testing.T) {
+	a := newAuthority(t, "ca")
+	var log strings.Builder // written under the handler's lock, read after the server has ended its clients
+	options := secureOptions(t, a)
+	options.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	s := serve(t, options, newDispatcher())
+	for _, words := range []string{"", "PING\r\n", "PING\r\n", ""} {
+		raw, err := net.Dial("tcp", bareAddress(s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(raw, words)
+		_ = raw.(*net.TCPConn).CloseWrite()
+		_ = raw.SetDeadline(time.Now().Add(testTimeout))
+		_, _ = io.ReadAll(raw)
+		raw.Close()
+	}
+	forgotten(t, s)
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if text := log.String(); strings.Count(text, "TLS handshake failed") != 1 || !strings.Contains(text, "does not look like a TLS handshake") {
+		t.Errorf("got %s", text)
 	}
 }
 
