@@ -103,9 +103,11 @@ func (e *evidence) String() string {
 		len(carry), len(e.masters), strings.Join(carry, ", "), Quorum(len(e.masters)), minEvidence)
 	switch {
 	case len(silent) > 0:
-		return text + fmt.Sprintf("; no answer from %s: bring it back, or make sure that this daemon has the group's masters and run redlockd bootstrap --aged MASTER", strings.Join(silent, ", "))
+		text += fmt.Sprintf("; no answer from %s: bring it back, or make sure that this daemon has the group's masters and run redlockd bootstrap --aged MASTER", strings.Join(silent, ", "))
 	case len(carry) == 0:
-		return text + "; for a new group run redlockd bootstrap; if all masters lost their memory, see All masters lost in the runbook"
+		text += "; for a new group run redlockd bootstrap; if all masters lost their memory, see All masters lost in the runbook"
+	default:
+		text += "; make sure that this daemon has the group's masters and run redlockd bootstrap --aged MASTER"
 	}
-	return text + "; make sure that this daemon has the group's masters and run redlockd bootstrap --aged MASTER"
+	return text
 }

@@ -3,7 +3,6 @@ package redlock
 // epoch_test.go: neither a change of the masters nor a blank group gives a key to two holders.
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -15,30 +14,15 @@ import (
 	"redlockd/pool/setup"
 )
 
-// scriptLink has a function around each script that is sent in full: those of admissions and of
-// changes.
-type scriptLink struct {
-	pool.Link
-	around func(send func())
-}
-
-func (l scriptLink) Exchange(commands []pool.Command, replies []pool.Reply) []pool.Reply {
-	if commands[0].Args[0] != "EVAL" {
-		return l.Link.Exchange(commands, replies)
-	}
-	l.around(func() { replies = l.Link.Exchange(commands, replies) })
-	return replies
-}
-
+// aroundScripts calls around for each script that is sent in full: those of admissions and of changes.
 func aroundScripts(o *pool.Options, around func(master string, send func())) {
-	dial := pool.DialRueidis(2 * o.MasterTimeout)
-	o.Dialer = func(ctx context.Context, m pool.Master, db int) (pool.Link, error) {
-		inner, err := dial(ctx, m, db)
-		if err != nil {
-			return nil, err
+	hooked(o, func(master string, commands []pool.Command, exchange func([]pool.Command) []pool.Reply) (replies []pool.Reply) {
+		if commands[0].Args[0] != "EVAL" {
+			return exchange(commands)
 		}
-		return scriptLink{inner, func(send func()) { around(m.Name, send) }}, nil
-	}
+		around(master, func() { replies = exchange(commands) })
+		return replies
+	})
 }
 
 // operator runs commands that reach some of the masters by relays of their own.

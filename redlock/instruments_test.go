@@ -83,17 +83,39 @@ type tap struct {
 	each    bool // amid is called in front of every lock but the first instead
 }
 
-// tapped is the trait of a daemon that the tap listens to.
-func (p *tap) tapped(d *daemon, o *pool.Options) {
+// hook exchanges the commands for a master by calls of exchange.
+type hook func(master string, commands []pool.Command, exchange func([]pool.Command) []pool.Reply) []pool.Reply
+
+// hooked puts a hook between a daemon and its masters.
+func hooked(o *pool.Options, around hook) {
 	dial := pool.DialRueidis(2 * o.MasterTimeout)
 	o.Dialer = func(ctx context.Context, m pool.Master, db int) (pool.Link, error) {
 		inner, err := dial(ctx, m, db)
 		if err != nil {
 			return nil, err
 		}
-		return &tappedLink{Link: inner, tap: p, master: m.Name}, nil
+		return hookedLink{inner, m.Name, around}, nil
 	}
 }
+
+type hookedLink struct {
+	pool.Link
+	master string
+	around hook
+}
+
+// Exchange appends to no earlier replies if the hook splits the commands.
+func (l hookedLink) Exchange(commands []pool.Command, replies []pool.Reply) []pool.Reply {
+	return l.around(l.master, commands, func(some []pool.Command) []pool.Reply {
+		if len(some) < len(commands) {
+			return l.Link.Exchange(some, nil)
+		}
+		return l.Link.Exchange(some, replies)
+	})
+}
+
+// tapped is the trait of a daemon that the tap listens to.
+func (p *tap) tapped(_ *daemon, o *pool.Options) { hooked(o, p.exchange) }
 
 // before has f called in front of the first lock of every flush from now on.
 func (p *tap) before(f func(master string)) {
@@ -130,17 +152,11 @@ func (p *tap) note(master string, commands []pool.Command) (amid func(string), e
 	return p.amid, p.each
 }
 
-type tappedLink struct {
-	pool.Link
-	tap    *tap
-	master string
-}
-
-// Exchange splits a flush where the test interferes.
-func (l *tappedLink) Exchange(commands []pool.Command, replies []pool.Reply) []pool.Reply {
-	amid, each := l.tap.note(l.master, commands)
+// exchange splits a flush where the test interferes.
+func (p *tap) exchange(master string, commands []pool.Command, exchange func([]pool.Command) []pool.Reply) (replies []pool.Reply) {
+	amid, each := p.note(master, commands)
 	if amid == nil {
-		return l.Link.Exchange(commands, replies)
+		return exchange(commands)
 	}
 	var cuts []int
 	for i, c := range commands {
@@ -153,13 +169,13 @@ func (l *tappedLink) Exchange(commands []pool.Command, replies []pool.Reply) []p
 	} else if len(cuts) > 0 {
 		cuts = cuts[:1]
 	}
-	replies, sent := replies[:0], 0
+	sent := 0
 	for _, at := range cuts {
 		if at > sent {
-			replies = append(replies, l.Link.Exchange(commands[sent:at], nil)...)
+			replies = append(replies, exchange(commands[sent:at])...)
 		}
 		sent = at
-		amid(l.master)
+		amid(master)
 	}
-	return append(replies, l.Link.Exchange(commands[sent:], nil)...)
+	return append(replies, exchange(commands[sent:])...)
 }

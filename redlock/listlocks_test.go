@@ -3,7 +3,6 @@ package redlock
 // listlocks_test.go: the walk over all locks.
 
 import (
-	"context"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -195,14 +194,7 @@ type scanObserver struct {
 
 func (o *scanObserver) watches(d *daemon, options *pool.Options) {
 	o.Clock, options.Clock = d.clock, o
-	dial := pool.DialRueidis(2 * options.MasterTimeout)
-	options.Dialer = func(ctx context.Context, m pool.Master, db int) (pool.Link, error) {
-		inner, err := dial(ctx, m, db)
-		if err != nil {
-			return nil, err
-		}
-		return &watchedLink{inner, o}, nil
-	}
+	hooked(options, o.exchange)
 }
 
 func (o *scanObserver) AfterFunc(d time.Duration, f func()) pool.Timer {
@@ -212,13 +204,7 @@ func (o *scanObserver) AfterFunc(d time.Duration, f func()) pool.Timer {
 	return o.Clock.AfterFunc(d, f)
 }
 
-type watchedLink struct {
-	pool.Link
-	by *scanObserver
-}
-
-func (l *watchedLink) Exchange(commands []pool.Command, replies []pool.Reply) []pool.Reply {
-	o := l.by
+func (o *scanObserver) exchange(_ string, commands []pool.Command, exchange func([]pool.Command) []pool.Reply) []pool.Reply {
 	looks := int64(0)
 	for _, c := range commands {
 		if script := o.look.Load(); script != nil && slices.Contains(c.Args, *script) {
@@ -230,7 +216,7 @@ func (l *watchedLink) Exchange(commands []pool.Command, replies []pool.Reply) []
 		o.most.Store(under)
 	}
 	defer o.under.Add(-looks)
-	return l.Link.Exchange(commands, replies)
+	return exchange(commands)
 }
 
 // A client that wants a lock meanwhile has a quorum of masters, and a machine, that the

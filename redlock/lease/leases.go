@@ -8,6 +8,7 @@ import (
 	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/events"
+	"redlockd/redlock/quorum"
 )
 
 // Leases are the leases that this daemon has granted.
@@ -60,4 +61,14 @@ func New(e *engine.Engine, v *events.Events, tokens func() engine.Token, lockInf
 // with the batch that the release is part of.
 func (l *Leases) Connect(freed func(b *engine.Batch, db int, key engine.Key), changes Changes) {
 	l.freed, l.changes = freed, changes
+}
+
+// goneAt is when no copy is left of a lease that an operation has won now. Copies that were
+// counted are written by now. Masters in this process have this daemon's clock, so these copies
+// end exactly so much later; of the others no quorum is left then.
+func (l *Leases) goneAt(start, now, ttl time.Duration) time.Duration {
+	if l.engine.InProcess {
+		return now + ttl + l.engine.Late + 2*quorum.ExpiryGrain*time.Millisecond
+	}
+	return start + ttl + l.engine.MasterTimeout + l.engine.Late
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"redlockd/redlock/engine"
-	"redlockd/redlock/quorum"
 )
 
 // allLanes are all masters, for leases whose copies are not known.
@@ -33,16 +32,6 @@ type leaseRecord struct {
 	// number identifies the record. An extension that is decided after a release of the same
 	// token must not bring the record back.
 	number uint64
-}
-
-// goneAt is when no copy is left of a lease that an operation has won now. Copies that were
-// counted are written by now. Masters in this process have this daemon's clock, so these copies
-// end exactly so much later; of the others no quorum is left then.
-func (l *Leases) goneAt(start, now, ttl time.Duration) time.Duration {
-	if l.engine.InProcess {
-		return now + ttl + l.engine.Late + 2*quorum.ExpiryGrain*time.Millisecond
-	}
-	return start + ttl + l.engine.MasterTimeout + l.engine.Late
 }
 
 // leaseRecords forget by generation: what was noted before the last two periods has expired,
