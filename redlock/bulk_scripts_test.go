@@ -72,6 +72,35 @@ func TestBulkScripts_AnErrorAtOneLockIsOfThatLockOnly(t *testing.T) {
 	})
 }
 
+// A bulk names at most 500 locks (pool.maxBulkLocks).
+func TestBulkScripts_HaveRoomForTheLargestBulk(t *testing.T) {
+	t.Parallel()
+	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
+		const most = 500
+		end := m.pureEnd()
+		for _, locks := range []int{1, most} {
+			var keys, released []string
+			var shares, permits, tokens []any
+			for i := range most {
+				lock, token := fmt.Sprint("lock", i%locks), fmt.Sprint("token", i)
+				if i < locks {
+					keys = append(keys, withQueue(lock)...)
+					shares, permits = append(shares, most/locks), append(permits, most/locks)
+				}
+				released, tokens = append(released, lock), append(tokens, token)
+				shares, permits = append(shares, token, end), append(permits, token, end, most, i+1)
+			}
+			for file, args := range map[string][]any{"shares": shares, "permits": permits} {
+				for _, of := range []any{m.replyOn(file, keys, args...), m.replyOn("releases", released, tokens...)} {
+					if of != strings.Repeat("1", most) {
+						t.Errorf("%s of %d locks: %v", file, locks, of)
+					}
+				}
+			}
+		}
+	})
+}
+
 // ownAcquire is one acquire of a bulk.
 type ownAcquire struct {
 	lock   string

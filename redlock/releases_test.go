@@ -134,3 +134,47 @@ func TestRelease_DoesNotPassTheAcquireOfItsOwnToken(t *testing.T) {
 		}
 	}
 }
+
+// Acquires of one flush are one call of a script: each of them has its own key and answer.
+func TestAcquire_InOneCallWithOthersIsAsIfItWereAlone(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long)
+	one := c.daemon(blind)
+	one.take("connected", long)
+	requests := []LockRequest{
+		{Key: "a", TTL: long, Mode: Shared}, {Key: "b", TTL: long, Mode: Shared}, {Key: "a", TTL: long, Mode: Shared},
+		{Key: "p", TTL: long, Mode: Permits, Limit: 1}, {Key: "p", TTL: long, Mode: Permits, Limit: 1},
+	}
+	answers := make(chan lockAnswer, len(requests)) // one each
+	var batch Batch
+	for _, r := range requests {
+		one.Lock(&batch, r, func(g Grant, err error) { answers <- lockAnswer{g, err} })
+	}
+	batch.Send()
+	granted := map[Key]int{}
+	for range requests {
+		a := receive(t, answers)
+		if a.err != nil {
+			continue
+		}
+		granted[a.grant.Key]++
+		copies := 0
+		for i := range c.servers {
+			var held any
+			if a.grant.Key == "p" {
+				held = c.do(i, "HGET", "p", "1")
+			} else if score, ok := c.do(i, "ZSCORE", string(a.grant.Key), string(a.grant.Token)).(string); ok {
+				held = score + string(a.grant.Token)
+			}
+			if text, ok := held.(string); ok && strings.HasSuffix(text, string(a.grant.Token)) {
+				copies++
+			}
+		}
+		if copies < 2 {
+			t.Errorf("%s was granted, and %d masters have its token", a.grant.Key, copies)
+		}
+	}
+	if granted["a"] != 2 || granted["b"] != 1 || granted["p"] != 1 {
+		t.Errorf("granted are %v, want two readers of a, one of b and one permit of p", granted)
+	}
+}

@@ -7,7 +7,7 @@ local found = {}
 local function find(lock)
   if not found[lock] then
     local kind, last = kindOf(lock)
-    found[lock] = {kind = kind, last = last, now = clock()}
+    found[lock] = {kind = kind, last = last, now = clock(), gone = {}, scores = {}}
   end
   return found[lock]
 end
@@ -23,7 +23,13 @@ local function permitsOf(lock, it)
   end
   return it.all, it.at
 end
--- letGo without the new expiry of a lock whose last reader or permit goes.
+-- Reads the expiries of several readers at once.
+local function findReaders(lock, tokens)
+  if find(lock).kind ~= 'zset' then return end
+  local scores = redis.call('ZMSCORE', lock, unpack(tokens))
+  for i, token in ipairs(tokens) do found[lock].scores[token] = tonumber(scores[i] or '-1') end
+end
+-- letGo without what settle does.
 local function remove(lock, token, lo, hi, slot, at)
   local function spared(ends) return lo and (ends < lo or ends > hi) end
   local it = find(lock)
@@ -39,12 +45,12 @@ local function remove(lock, token, lo, hi, slot, at)
     return 1
   end
   if it.kind == 'zset' then -- it ends with its last reader
-    local score = tonumber(redis.call('ZSCORE', lock, token) or '-1')
+    local score = it.scores[token] or tonumber(redis.call('ZSCORE', lock, token) or '-1')
     if score < it.now or spared(score) then return 0 end
     if at then
       redis.call('ZADD', lock, 'XX', digits(math.min(score, at)), token)
     else
-      redis.call('ZREM', lock, token)
+      it.gone[#it.gone + 1], it.scores[token] = token, -1
     end
     it.moved = it.moved or score == it.last
     return 1
@@ -61,7 +67,7 @@ local function remove(lock, token, lo, hi, slot, at)
           all[i + 1] = digits(math.min(ends, at)) .. ' ' .. token
           redis.call('HSET', lock, all[i], all[i + 1])
         else
-          redis.call('HDEL', lock, all[i])
+          it.gone[#it.gone + 1] = all[i]
           all[i + 1] = ''
         end
       end
@@ -69,9 +75,14 @@ local function remove(lock, token, lo, hi, slot, at)
   end
   return released
 end
--- Moves the expiry of a lock whose last reader or permit has gone.
+-- Deletes the readers or permits that have gone, and moves the expiry of a lock whose last
+-- one was among them.
 local function settle(lock)
   local it = found[lock]
+  if #it.gone > 0 then
+    if it.kind == 'zset' then redis.call('ZREM', lock, unpack(it.gone)) else redis.call('HDEL', lock, unpack(it.gone)) end
+    it.gone = {}
+  end
   if not it.moved then return end
   it.moved = false
   local last = 0

@@ -27,6 +27,14 @@ if #mine > 0 and redis.call('DEL', unpack(mine)) < #mine then -- a key stands th
 end
 if #others == 0 then return table.concat(said) end
 -- include forcerelease.lua
-for _, i in ipairs(others) do said[i] = digits(remove(KEYS[i], ARGV[i])) end
+local readers = {} -- tokens by lock
+for _, i in ipairs(others) do
+  readers[KEYS[i]] = readers[KEYS[i]] or {}
+  table.insert(readers[KEYS[i]], ARGV[i])
+end
+for lock, tokens in pairs(readers) do
+  if #tokens > 1 then findReaders(lock, tokens) end
+end
+for _, i in ipairs(others) do said[i] = remove(KEYS[i], ARGV[i]) == 1 and '1' or '0' end
 for _, i in ipairs(others) do settle(KEYS[i]) end
 return table.concat(said)

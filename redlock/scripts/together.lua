@@ -2,6 +2,10 @@
 -- script of its own. KEYS of each lock: it, queue, expiries, writers. ARGV of each lock:
 -- the number of its acquires, then the arguments of each, of which the first is a token
 -- that only this request has.
+--
+-- Measured on an isolated Redis 7.0, µs of the master for a pair of SHARED (or LIMIT 256)
+-- on one key: 15.4 (17.6) with 4 of them, 7.6 (9.4) with 16, 5.8 (7.7) with 32. With a call
+-- for each acquire 26.9 (25.6), 18.2 (20.4) and 17.5 (20.6); SET NX 6.4, 3.1 and 2.6.
 -- include queue.lua
 -- width: how many arguments an acquire has. together(lock, from, to, said) answers all
 -- acquires of a lock, the first one's arguments from ARGV[from] on, or returns false and

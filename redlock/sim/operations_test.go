@@ -64,7 +64,7 @@ func (tw *differential) worker() (token, attempt string) {
 // commands are plain ones.
 func (tw *differential) command() []string {
 	key, token, end := tw.anyKey(), tw.token(), tw.end()
-	switch tw.random.IntN(26) {
+	switch tw.random.IntN(27) {
 	case 0, 1, 2:
 		return []string{"SET", key, token, "NX", "PXAT", end}
 	case 3:
@@ -101,6 +101,8 @@ func (tw *differential) command() []string {
 		return []string{"HDEL", key, tw.pick("n", "1", "2", "s")}
 	case 21:
 		return []string{tw.pick("TYPE", "PEXPIRETIME", "ZCARD", "HLEN", "EXISTS", "PTTL", "HGETALL"), key}
+	case 25:
+		return []string{"ZMSCORE", key, "alice", "nothing", "bob"}
 	case 22:
 		return []string{"HGET", key, tw.pick("n", "1")}
 	case 23:

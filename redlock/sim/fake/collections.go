@@ -75,6 +75,18 @@ func (m *Master) zscore(a []string) wire.Reply {
 	return null
 }
 
+func (m *Master) zmscore(a []string) wire.Reply {
+	scores := List()
+	for _, member := range a[2:] {
+		one := m.zscore([]string{a[0], a[1], member})
+		if one.Err != nil {
+			return one
+		}
+		scores.Items = append(scores.Items, one)
+	}
+	return scores
+}
+
 func (m *Master) zrem(a []string) wire.Reply {
 	v, fits := m.typed(a[1], Zset)
 	switch {

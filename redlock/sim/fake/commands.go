@@ -15,7 +15,7 @@ var handlers = map[string]func(m *Master, a []string) wire.Reply{
 	"EXISTS": (*Master).exists, "TYPE": (*Master).kindOf,
 	"PTTL": (*Master).pttl, "PEXPIRETIME": (*Master).pexpiretime,
 	"PEXPIREAT": (*Master).pexpireat, "PEXPIRE": (*Master).pexpire, "PERSIST": (*Master).persist,
-	"ZADD": (*Master).zadd, "ZSCORE": (*Master).zscore, "ZREM": (*Master).zrem, "ZCARD": (*Master).zcard,
+	"ZADD": (*Master).zadd, "ZSCORE": (*Master).zscore, "ZMSCORE": (*Master).zmscore, "ZREM": (*Master).zrem, "ZCARD": (*Master).zcard,
 	"ZRANGE": (*Master).zrange, "ZREMRANGEBYSCORE": (*Master).zremrangebyscore, "ZRANGEBYSCORE": (*Master).zrangebyscore,
 	"ZCOUNT": (*Master).zcount,
 	"HSET":   (*Master).hset, "HGET": (*Master).hget, "HMGET": (*Master).hmget, "HGETALL": (*Master).hgetall,
