@@ -68,7 +68,7 @@ func waitScenarios() []*Scenario {
 			s.Faults = []fault{{700 * time.Millisecond, cut}, {time.Second, stop}, {time.Second, sleep}, {2 * time.Second, partition}, {3 * time.Second, die}}
 		}),
 		waitBase("throng", func(s *Scenario) { // so many requests, that several leave a daemon in one flush
-			s.Keys, s.Several, s.Fair, s.Modes, s.Named, s.Daemons = 4, 2, 2, shared, 0, 2
+			s.Keys, s.Several, s.Fair, s.Prompt, s.Named, s.Daemons = 12, 2, 2, true, 0, 2
 			s.Clients, s.Length, s.Slow, s.Asleep = []ClientGroup{{32, newWaiting}}, 5*time.Second, 10, 6*time.Second
 			s.Faults = []fault{{500 * time.Millisecond, cut}, {800 * time.Millisecond, partition}, {time.Second, stop}}
 		}),
