@@ -4,9 +4,7 @@ package daemon
 // stripped binaries with their checksums, which print where they come from.
 
 import (
-	"cmp"
 	"crypto/sha256"
-	"debug/buildinfo"
 	"debug/elf"
 	"debug/macho"
 	"fmt"
@@ -97,15 +95,17 @@ func release(t *testing.T, dir string, environ []string, args ...string) string 
 	return string(output)
 }
 
-// It builds for all machines, which takes minutes where nothing is cached.
+// It builds for both systems and both processors, which takes minutes where nothing is cached:
+// with its profile, each target compiles even the standard library. No file of the product is
+// for one processor: the other targets differ only in what Go itself makes of them.
 func TestRelease_BuildsStaticStrippedBinariesWithChecksums(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a release is evidence: make test-long")
 	}
 	here := runtime.GOOS + "/" + runtime.GOARCH
-	targets := []string{"linux/amd64", "linux/amd64/v3", "linux/arm64", "darwin/amd64", "darwin/arm64"}
+	targets := []string{"linux/amd64", "darwin/arm64"}
 	dir := buildContext(t)
-	release(t, dir, []string{"COMMIT=0123abc"}, "v9.8.7-test")
+	release(t, dir, []string{"COMMIT=0123abc"}, append([]string{"v9.8.7-test"}, targets...)...)
 	dist := filepath.Join(dir, "dist")
 	entries, err := os.ReadDir(dist)
 	if err != nil || len(entries) != len(targets)+1 {
@@ -125,9 +125,7 @@ func TestRelease_BuildsStaticStrippedBinariesWithChecksums(t *testing.T) {
 			t.Errorf("no checksum %s in\n%s", line, sums)
 		}
 		if system, machine, _ := strings.Cut(target, "/"); system == "linux" {
-			machine, level, _ := strings.Cut(machine, "/")
 			wantStaticELF(t, filepath.Join(dist, name), machine)
-			wantOptimized(t, filepath.Join(dist, name), machine, level)
 		} else {
 			wantStrippedMachO(t, filepath.Join(dist, name), machine)
 		}
@@ -163,20 +161,6 @@ func wantStaticELF(t *testing.T, path, machine string) {
 	}
 }
 
-// The binary says which instructions it uses. -trimpath removes the name of the profile.
-func wantOptimized(t *testing.T, path, machine, level string) {
-	t.Helper()
-	info, err := buildinfo.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range info.Settings {
-		if s.Key == "GOAMD64" && s.Value != cmp.Or(level, "v1") || s.Key == "GOARCH" && s.Value != machine {
-			t.Errorf("%s is built with %s=%s, want %s %s", path, s.Key, s.Value, machine, level)
-		}
-	}
-}
-
 // Programs of macOS always use its own libraries.
 func wantStrippedMachO(t *testing.T, path, machine string) {
 	t.Helper()
@@ -206,7 +190,7 @@ func TestRelease_NamesTheCommitAndTheMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	builder := filepath.Join(t.TempDir(), "go")
-	if err := os.WriteFile(builder, []byte("#!/bin/sh\nfor word; do [ \"$last\" = -o ] && : >\"$word\"; last=$word; done\necho \"GOAMD64=$GOAMD64 $@\"\n"), 0o700); err != nil {
+	if err := os.WriteFile(builder, []byte("#!/bin/sh\nfor word; do [ \"$last\" = -o ] && : >\"$word\"; last=$word; done\necho \"$GOOS/$GOARCH GOAMD64=$GOAMD64 $@\"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	revision := func(environ ...string) string {
@@ -216,11 +200,17 @@ func TestRelease_NamesTheCommitAndTheMachine(t *testing.T) {
 		}
 		return output
 	}
-	output := release(t, dir, []string{"COMMIT=abc", "GO=" + builder}, "v1", "linux/amd64", "linux/amd64/v3", "linux/arm64")
-	for _, want := range []string{"GOAMD64=v1 build", "GOAMD64=v3 build", "-pgo configs/profile.pgo", "-o dist/redlockd-v1-linux-amd64 .", "-o dist/redlockd-v1-linux-amd64-v3 .", "-o dist/redlockd-v1-linux-arm64 ."} {
-		if !strings.Contains(output, want) {
-			t.Errorf("no %q in what go is called with:\n%s", want, output)
+	output := release(t, dir, []string{"COMMIT=abc", "GO=" + builder}, "v1")
+	targets := []string{"linux/amd64", "linux/amd64/v3", "linux/arm64", "darwin/amd64", "darwin/arm64"}
+	for _, target := range targets {
+		parts := append(strings.Split(target, "/"), "v1")
+		want := fmt.Sprintf(`(?m)^%s/%s GOAMD64=%s build .* -pgo configs/profile\.pgo .* -o dist/redlockd-v1-%s \.$`, parts[0], parts[1], parts[2], strings.ReplaceAll(target, "/", "-"))
+		if !regexp.MustCompile(want).MatchString(output) {
+			t.Errorf("no line %s in what go is called with:\n%s", want, output)
 		}
+	}
+	if got := strings.Count(output, " build "); got != len(targets) {
+		t.Errorf("%d builds, want %d:\n%s", got, len(targets), output)
 	}
 	if got := revision(); got != "unknown" {
 		t.Errorf("without git the commit is %q", got)
