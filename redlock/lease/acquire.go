@@ -27,6 +27,7 @@ type acquireCall struct {
 	// reader. That command is never undone, so from then on the token holds at most a reader's
 	// lock.
 	downgrading atomic.Bool
+	unanswered  time.Duration // end of the first ballot that no quorum answered, 0 = none
 }
 
 // finish answers the caller, once, and starts the next operation that uses the same token.
@@ -70,17 +71,6 @@ type lockBallot struct {
 	refused     bool // by at least one master
 	won         bool
 }
-
-// copyState is what is known about this ballot's copy on one master.
-type copyState uint8
-
-const (
-	copyNone     copyState = iota // not sent, refused, or not answered yet
-	copyMade                      // this ballot made it
-	copyMaybe                     // sent, but no answer came
-	copyEarlier                   // the token had it before: never undone
-	copyUpgraded                  // the token was a reader before and is now the writer
-)
 
 var _ engine.Question = (*lockBallot)(nil)
 

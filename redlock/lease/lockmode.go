@@ -27,13 +27,6 @@ type lockMode interface {
 	after(a *lockBallot, v quorum.Result) (lockMode, error)
 }
 
-// vote is a master's answer in the terms of the ballot.
-type vote struct {
-	yes, no, wrongType bool
-	hadCopy            bool // some of it was this token's before
-	copy               copyState
-}
-
 // lockModeOf is how the request is put to the masters. Whatever is a script of redlockd also
 // checks the queue of FAIR; a plain SET NX cannot.
 func (l *Leases) lockModeOf(r *LockRequest, token engine.Token) lockMode {
