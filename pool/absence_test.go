@@ -70,3 +70,31 @@ func TestAbsence_AllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+func TestAbsence_OnlyASlowMasterIsDelayed(t *testing.T) {
+	p := &Pool{options: Options{MaxTTL: time.Minute}}
+	bad := func(err error) Answer { return Answer{Sent: true, Seal: Seal{Err: err}} }
+	cut := func(err error) Answer { return Answer{Reply: Reply{Kind: ReplyError, Err: err}, Seal: Seal{Err: err}} }
+	for _, c := range []struct {
+		answer Answer
+		want   bool
+	}{
+		{Answer{Sent: true}, true},
+		{cut(errStalled), true},
+		{bad(fmt.Errorf("%w: executed after 101 ms", errLate)), true},
+		{bad(errUnobserved), true},
+		{bad(errEstimateBehind), true},
+		{bad(errSuspect), false},
+		{bad(errMemoryGone), false},
+		{bad(fmt.Errorf("cannot raise its register: %w", MasterError("OOM no room"))), false},
+		{cut(errors.New("connection refused")), false},
+		{cut(admission.Unfitf("is a slave")), false},
+		{cut(errDrained), false},
+		{Answer{Seal: Seal{Good: true}}, false},
+		{Answer{Sent: true, Reply: number(1), Seal: Seal{Good: true, Quarantined: true}}, false},
+	} {
+		if why := p.Absence(&c.answer); why.Delayed() != c.want {
+			t.Errorf("%s: delayed %v, want %v", why, why.Delayed(), c.want)
+		}
+	}
+}

@@ -49,7 +49,7 @@ func (p *Pool) dialEmbedded(_ context.Context, m Master, db int) (Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	link, err := wire.NewRueidisLink(conn, m, db, p.options.DialTimeout())
+	link, err := wire.NewRueidisLink(conn, m, db, p.options.DialTimeout(), p.options.StallTimeout())
 	if err != nil {
 		return nil, err
 	}

@@ -9,13 +9,13 @@
 // A flush that is not answered within the master timeout opens the breaker: its
 // operations and everything queued behind it are answered "unknown" at once, and
 // nothing more is sent. A stopped master therefore costs one timeout, once. If
-// the answer still comes within a second timeout, the lane goes on where it was,
-// on the same connection: a short pause, of the master or of this process, is
-// not worth a new admission. Otherwise the connection ends and is dialled anew.
+// the answer still comes within StallTimeout, the lane goes on where it was, on the
+// same connection. Otherwise the connection ends and is dialled anew.
 //
 // The timeout is the master's and the network's. While bytes of the answer wait in the
 // socket, this process is what did not run, and the deadline moves until it has read
-// them. Whether the votes were in time shows in their seal (verify.go).
+// them. A timer that fires late gives one more timeout. Whether the votes were in time
+// shows in their seal (verify.go).
 
 package pool
 
@@ -97,9 +97,10 @@ type connection struct {
 	timer       Timer
 	armed       bool // watch is running
 
-	building bool // the flush is being written, nothing has been sent
-	inFlight bool // the flush has been sent and not been settled
-	stalled  bool // its operations were answered "unknown", its replies are read all the same
+	building bool          // the flush is being written, nothing has been sent
+	inFlight bool          // the flush has been sent and not been settled
+	excused  time.Duration // when the last flush was sent whose timer fired late
+	stalled  bool          // its operations were answered "unknown", its replies are read all the same
 	flush    flush
 
 	daemonsIn int              // readings of settings until the one of the master's daemons; -1 = never
@@ -331,7 +332,7 @@ func (c *connection) onTimer() {
 	}
 	limit := l.group.pool.options.MasterTimeout
 	if c.stalled {
-		limit *= 2
+		limit = l.group.pool.options.StallTimeout()
 	}
 	if age := l.group.now() - c.flush.sent; age < limit {
 		c.timer.Reset(limit - age)
@@ -340,6 +341,12 @@ func (c *connection) onTimer() {
 	}
 	if u, ok := c.link.(unreadLink); ok && u.Unread() {
 		c.timer.Reset(l.group.pool.options.MasterTimeout / 10)
+		l.group.mu.Unlock()
+		return
+	}
+	if age := l.group.now() - c.flush.sent; !c.stalled && age > 2*limit && c.excused != c.flush.sent {
+		c.excused = c.flush.sent // this process did not run, and perhaps has sent it only now
+		c.timer.Reset(limit)
 		l.group.mu.Unlock()
 		return
 	}

@@ -46,7 +46,7 @@ func TestLane_AMasterThatNeverAnswersCostsOneTimeout(t *testing.T) {
 	})
 }
 
-func TestLane_APauseShorterThanTwoTimeoutsKeepsItsConnection(t *testing.T) {
+func TestLane_APauseShorterThanTheStallTimeoutKeepsItsConnection(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
 		s.vote(0)
 		waits := make(chan struct{})
@@ -58,7 +58,7 @@ func TestLane_APauseShorterThanTwoTimeoutsKeepsItsConnection(t *testing.T) {
 			t.Errorf("%+v after the master timeout, want unknown", a)
 		}
 		s.retryReleases(0, 1, time.Minute)
-		s.clock.advance(s.pool.options.MasterTimeout - time.Microsecond)
+		s.clock.advance(s.pool.options.StallTimeout() - s.pool.options.MasterTimeout - time.Microsecond)
 		if during := s.vote(0); during.Sent || during.Reply.Err == nil {
 			t.Errorf("%+v during the pause, want not asked", during)
 		}
@@ -101,6 +101,39 @@ func TestLane_AnAnswerInTheSocketMovesTheDeadlineUntilItIsRead(t *testing.T) {
 	})
 }
 
+// A flush whose timer fires late may have been sent late.
+func TestLane_AFlushGetsOneMoreTimeoutWhenItsTimerFiresLate(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.vote(0)
+		limit := s.pool.options.MasterTimeout
+		for _, answers := range []bool{true, false} {
+			waits := make(chan struct{})
+			s.change(0, func(m *fakeMaster) { m.waits = waits })
+			op := acquiring("key")
+			s.send(op)
+			s.clock.pass(3 * limit)
+			s.clock.advance(limit - time.Microsecond)
+			if !op.unanswered(0) {
+				t.Fatal("answered before one more timeout")
+			}
+			s.change(0, func(m *fakeMaster) { m.waits = nil })
+			if answers {
+				close(waits)
+				synctest.Wait()
+				if a := op.only(t, 0); a.Reply.Err != nil {
+					t.Errorf("%+v, want the answer", a)
+				}
+				continue
+			}
+			s.clock.advance(time.Microsecond)
+			if a := op.only(t, 0); !errors.Is(a.Reply.Err, errStalled) {
+				t.Errorf("%+v after one more timeout, want unknown", a)
+			}
+			close(waits)
+		}
+	})
+}
+
 // The master's own delay is not forgiven because the answer was read late, too.
 func TestLane_AnAnswerReadLateOfAMasterThatWasLateDoesNotCount(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
@@ -131,7 +164,7 @@ func TestLane_AnAnswerReadLateOfAMasterThatWasLateDoesNotCount(t *testing.T) {
 	})
 }
 
-// An answer that arrives during the second timeout and waits in the socket keeps the connection.
+// An answer that arrives during the stall and waits in the socket keeps the connection.
 func TestLane_AnAnswerInTheSocketOfAStalledMasterKeepsItsConnection(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
 		s.vote(0)
@@ -146,7 +179,7 @@ func TestLane_AnAnswerInTheSocketOfAStalledMasterKeepsItsConnection(t *testing.T
 		}
 		close(waits)
 		synctest.Wait()
-		s.clock.advance(5 * limit)
+		s.clock.advance(2 * s.pool.options.StallTimeout())
 		s.change(0, func(m *fakeMaster) { m.waits, m.held = nil, nil })
 		close(held)
 		synctest.Wait()
@@ -189,21 +222,21 @@ func TestLane_AnEvictionThatALateFlushReadEndsTheIncarnation(t *testing.T) {
 	})
 }
 
-func TestLane_AfterTwoTimeoutsTheConnectionEnds(t *testing.T) {
+func TestLane_AfterTheStallTimeoutTheConnectionEnds(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
 		s.change(0, func(m *fakeMaster) { m.hangs = true })
 		s.send(acquiring("key"))
-		s.clock.advance(2*s.pool.options.MasterTimeout - time.Microsecond)
+		s.clock.advance(s.pool.options.StallTimeout() - time.Microsecond)
 		select {
 		case <-s.masters[0].links[0].over:
-			t.Error("ended before the second timeout")
+			t.Error("ended before the stall timeout")
 		default:
 		}
 		s.clock.advance(time.Microsecond)
 		select {
 		case <-s.masters[0].links[0].over:
 		default:
-			t.Error("not ended after the second timeout")
+			t.Error("not ended after the stall timeout")
 		}
 	})
 }

@@ -133,6 +133,14 @@ func (o *Options) DialTimeout() time.Duration {
 	return max(2*o.MasterTimeout, 200*time.Millisecond)
 }
 
+// StallTimeout is how long a connection waits for an answer before it ends. A busy machine
+// delays a master by some 100 ms now and then, and an admission, with its ten round trips, by
+// seconds; a connection to a master that is gone costs nothing while it waits. It outlasts the
+// repetitions of a request (package engine): some undos may be sent on the same one only.
+func (o *Options) StallTimeout() time.Duration {
+	return max(4*o.MasterTimeout, time.Second)
+}
+
 // Age is how old a memory must be before its answer "not held" counts:
 // the longest lease, 1 % clock drift, and 2 s for everything else.
 func (o *Options) Age() time.Duration {

@@ -56,7 +56,7 @@ func New(o Options) (*Pool, error) {
 	p.prefixes.Store(&p.options.Prefixes)
 	p.slots.onConfiguration = o.OnConfiguration
 	if p.dial == nil {
-		p.dial = wire.DialRueidis(p.options.DialTimeout())
+		p.dial = wire.DialLane(p.options.DialTimeout(), p.options.StallTimeout())
 	}
 	if p.track = p.options.Tracker; p.track == nil && o.Dialer == nil {
 		p.track = wire.DialTracking(p.options.DialTimeout())

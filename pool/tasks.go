@@ -35,8 +35,12 @@ func (g goroutinePool) Release(timeout time.Duration) { _ = g.ReleaseTimeout(tim
 func (goroutinePool) Await(ctx context.Context, ready <-chan struct{}) bool {
 	select {
 	case <-ready:
-		return true
 	case <-ctx.Done():
+	}
+	select {
+	case <-ready: // also if ctx has ended meanwhile
+		return true
+	default:
 		return false
 	}
 }

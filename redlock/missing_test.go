@@ -156,9 +156,10 @@ func TestNoQuorum_IsMadeOfTheBallotsVotesAndNotOfTheStatesAfterwards(t *testing.
 	for _, i := range []int{1, 2, 3} {
 		one.relays[i].Pause()
 	}
-	answer := one.request(LockRequest{Key: "k", TTL: long})
-	eventually(t, "a and e have given the lock", func() bool { return c.do(0, "EXISTS", "k") == int64(1) && c.do(4, "EXISTS", "k") == int64(1) })
+	answer := make(chan unlockAnswer, 1) // 1: its one answer
+	one.Unlock(nil, UnlockRequest{Key: "k", Token: "somebody else's"}, func(was bool, err error) { answer <- unlockAnswer{was, err} })
 	one.idleOn(0)
+	one.idleOn(4)
 	one.relays[1].Cut()
 	one.relays[1].Resume()
 	one.await(1, "voting")
@@ -171,7 +172,7 @@ func TestNoQuorum_IsMadeOfTheBallotsVotesAndNotOfTheStatesAfterwards(t *testing.
 	default:
 	}
 	err := receive(t, answer).err
-	missed(t, "DLOCK", err, map[string]string{"b": "before it answered", "c": "down (did not answer in time: it or the network stood still)", "d": "down (did not answer in time: it or the network stood still)"})
+	missed(t, "DUNLOCK", err, map[string]string{"b": "before it answered", "c": "down (did not answer in time: it or the network stood still)", "d": "down (did not answer in time: it or the network stood still)"})
 	if unknown := noQuorum(t, err, "2 of 5 masters answered, 3 needed"); unknown.Answered != 2 {
 		t.Errorf("%v", err)
 	}

@@ -81,6 +81,73 @@ func TestOutage_AStoppedMasterOpensItsBreakerOnceAndFailsNothing(t *testing.T) {
 	eventually(t, "nothing is left anywhere", func() bool { return c.empty(0, 1, 2, 3, 4) })
 }
 
+// Masters that stand still together fail no request that they can answer soon after.
+func TestOutage_ARequestIsRepeatedWhenAQuorumWasOnlyTooSlow(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]LockRequest{
+		"plain": {}, "a caller's token": {Token: tokenA}, "a value": {Token: tokenA, Valued: true}, "a reader": {Mode: Shared},
+		"a permit": {Mode: Permits, Limit: 1}, "several keys": {More: []Key{"l"}}, "FAIR": {Fair: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t, 3, long)
+			one := c.daemon(timeout(3 * time.Second)) // the masters have 6 s to return
+			for i := range 2 {
+				c.servers[i].Stop()
+			}
+			r.Key, r.TTL = "k", long
+			answer := one.request(r)
+			for i := range 2 {
+				one.await(i, "down")
+			}
+			for i := range 2 {
+				c.servers[i].Cont()
+			}
+			a := receive(t, answer)
+			if a.err != nil {
+				t.Fatal(a.err)
+			}
+			one.settled(0, 1, 2)
+			for i := range 2 {
+				c.servers[i].Stop()
+			}
+			extended := make(chan lockAnswer, 1) // 1: its one answer
+			one.Extend(nil, ExtendRequest{Key: "k", More: r.More, Token: a.grant.Token, TTL: long}, func(g Grant, err error) { extended <- lockAnswer{g, err} })
+			for i := range 2 {
+				one.await(i, "down")
+			}
+			for i := range 2 {
+				c.servers[i].Cont()
+			}
+			if e := receive(t, extended); e.err != nil {
+				t.Errorf("extended: %v", e.err)
+			}
+			for _, key := range append([]Key{"k"}, r.More...) {
+				one.free(key, a.grant.Token)
+			}
+			one.settled(0, 1, 2)
+			eventually(t, "nothing is left", func() bool { return c.empty(0, 1, 2) })
+		})
+	}
+}
+
+// It is not repeated for masters that refuse to write, or are gone; and not for ever.
+func TestOutage_ARequestIsNotRepeatedForEverWhenAQuorumStandsStill(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long)
+	one := c.daemon(timeout(impatient))
+	for i := range 2 {
+		c.servers[i].Stop()
+	}
+	_, err := one.lock("k", long)
+	noQuorum(t, err, "1 of 3 masters answered", "down (")
+	for i := range 2 {
+		c.servers[i].Cont()
+	}
+	one.settled(0, 1, 2)
+	eventually(t, "nothing is left", func() bool { return c.empty(0, 1, 2) })
+}
+
 // burst has 16 workers lock and unlock keys, no two the same one at a time;
 // something happens after a quarter of them. Any error fails the test.
 func burst(t *testing.T, d *daemon, pairs int, amid func()) {

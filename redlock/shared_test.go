@@ -177,13 +177,13 @@ func TestUndo_OfAnUpgradeReachesMastersThatDidNotAnswer(t *testing.T) {
 	for _, i := range []int{1, 2} {
 		two.relays[i].Pause(faulty.ToClient)
 	}
-	_, err := two.lockAs("k", tokenA, 10*time.Second)
-	noQuorum(t, err, "1 of 3")
+	upgrade := two.request(LockRequest{Key: "k", Token: tokenA, TTL: long})
+	free := two.request(LockRequest{Key: "free", Token: tokenA, TTL: long})
+	noQuorum(t, receive(t, upgrade).err, "1 of 3")
+	noQuorum(t, receive(t, free).err, "1 of 3")
 	if got := c.stands("k"); got[len(got)-len(tokenA):] != string(tokenA) {
 		t.Errorf("the silent masters were not asked: %s", got)
 	}
-	_, err = two.lockAs("free", tokenA, 10*time.Second)
-	noQuorum(t, err)
 	for _, i := range []int{1, 2} {
 		two.relays[i].Resume()
 	}

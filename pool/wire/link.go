@@ -57,14 +57,17 @@ type rueidisLink struct {
 
 var _ Link = (*rueidisLink)(nil)
 
-// DialRueidis opens connections for lanes; every step may take timeout.
-func DialRueidis(timeout time.Duration) Dialer {
+// DialRueidis opens connections; every step and every Exchange may take timeout.
+func DialRueidis(timeout time.Duration) Dialer { return DialLane(timeout, timeout) }
+
+// DialLane opens connections for lanes: an answer may take longer than a step of the dial.
+func DialLane(timeout, answer time.Duration) Dialer {
 	return func(ctx context.Context, m Master, db int) (Link, error) {
 		conn, err := DialMaster(ctx, m, timeout)
 		if err != nil {
 			return nil, err
 		}
-		return NewRueidisLink(conn, m, db, timeout)
+		return NewRueidisLink(conn, m, db, timeout, answer)
 	}
 }
 
@@ -72,10 +75,11 @@ func DialRueidis(timeout time.Duration) Dialer {
 // It stays in rueidis' synchronous mode (one caller, no context): the flush is written and
 // read on the lane's own goroutine, which saves the two wake-ups of rueidis' background
 // reader and writer.
-func NewRueidisLink(raw net.Conn, m Master, db int, timeout time.Duration) (Link, error) {
+func NewRueidisLink(raw net.Conn, m Master, db int, timeout, answer time.Duration) (Link, error) {
 	return newLink(raw, m, db, timeout, 0, rueidis.ClientOption{
 		ClientName:          "redlockd",
 		DisableCache:        true,
+		ConnWriteTimeout:    answer,
 		RingScaleEachConn:   4, // unused in synchronous mode
 		WriteBufferEachConn: 32 << 10,
 		Dialer:              net.Dialer{KeepAlive: -1}, // no background PING: the heartbeat is ours
@@ -137,7 +141,7 @@ func newLink(raw net.Conn, m Master, db int, timeout, exchange time.Duration, o 
 	o.ForceSingleClient, o.DisableRetry, o.PipelineMultiplex = true, true, -1
 	o.BlockingPipeline = -1 // never move a large flush to a second connection
 	o.ReadBufferEachConn = 16 << 10
-	o.ConnWriteTimeout, o.Dialer.Timeout = timeout, timeout
+	o.ConnWriteTimeout, o.Dialer.Timeout = cmp.Or(o.ConnWriteTimeout, timeout), timeout
 	var used atomic.Bool
 	o.DialCtxFn = func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
 		if used.Swap(true) {

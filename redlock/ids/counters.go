@@ -105,10 +105,11 @@ type idCounter struct {
 }
 
 type idCaller struct {
-	count   int64
-	arrived time.Duration
-	done    Done
-	trace   *engine.Trace
+	count      int64
+	arrived    time.Duration
+	done       Done
+	trace      *engine.Trace
+	unanswered time.Duration // end of the first round that no quorum answered, 0 = none
 }
 
 func (s *IDs) key(name engine.Key) string { return s.engine.MasterKey(stored.Counters + name) }

@@ -55,7 +55,7 @@ func (s *IDs) NextID(b *engine.Batch, r Request, done Done) {
 	}
 	c := s.get(counterID{r.DB, r.Name})
 	c.mu.Lock()
-	c.waiting = append(c.waiting, idCaller{r.Count, s.engine.Clock.Now(), done, r.Trace})
+	c.waiting = append(c.waiting, idCaller{r.Count, s.engine.Clock.Now(), done, r.Trace, 0})
 	start := !c.running
 	c.running = true
 	c.mu.Unlock()
@@ -292,6 +292,7 @@ func (r *idRound) fail(refusals int) {
 		c.finished(0)
 	case r.ballot.Moved():
 		r.refuse(r.ballot.NoQuorum(""))
+	case r.ballot.Repeat(&r.callers[0].unanswered, r.retry):
 	case refusals > 0 && now-r.callers[0].arrived < idTimeout:
 		r.retry()
 	default:

@@ -27,6 +27,7 @@ type acquireCall struct {
 	// reader. That command is never undone, so from then on the token holds at most a reader's
 	// lock.
 	downgrading atomic.Bool
+	unanswered  time.Duration // end of the first ballot that no quorum answered, 0 = none
 }
 
 // finish answers the caller, once, and starts the next operation that uses the same token.

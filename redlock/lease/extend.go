@@ -138,7 +138,9 @@ func (e *extension) Decided(v quorum.Result) {
 	case quorum.Refused:
 		e.finish(Grant{}, engine.ErrNotHeld)
 	default:
-		e.finish(Grant{}, e.ballot.NoQuorum(unchangedLease))
+		if r := &e.request; !r.repeats || !e.ballot.Repeat(&r.unanswered, func() { e.leases.extendInTurn(nil, *r, e.done) }) {
+			e.finish(Grant{}, e.ballot.NoQuorum(unchangedLease))
+		}
 	}
 }
 

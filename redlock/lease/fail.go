@@ -15,6 +15,9 @@ func (a *lockBallot) fail(v quorum.Result) {
 	a.takeBack()
 	l := a.call.leases
 	if v == quorum.Unknown {
+		if a.call.request.repeats() && !a.call.downgrading.Load() && a.ballot.Repeat(&a.call.unanswered, func() { a.call.startBallot(nil, nil) }) {
+			return
+		}
 		note := ""
 		if a.ballot.Tally.Yes >= a.ballot.Tally.Quorum {
 			note = "a quorum said yes, but no fence could be had in time"
@@ -42,13 +45,13 @@ func (a *lockBallot) fail(v quorum.Result) {
 	}
 }
 
-// refusalError is the error for a refusal. During a downgrade it is an unknown outcome instead:
-// to the former writer, a plain no would mean that it still is the writer.
+// refusalError is the error for a refusal. During a downgrade it is an unknown outcome instead: to the
+// former writer, a plain no would mean that it still is the writer. So it is with a value after another ballot.
 func (c *acquireCall) refusalError(a *lockBallot, no error) error {
-	if !c.downgrading.Load() {
+	if !c.downgrading.Load() && !(c.unanswered != 0 && c.request.Valued) {
 		return no
 	}
-	return c.undecided(a, "")
+	return c.undecided(a, "the masters were too slow at first, and copies of that attempt may refuse this one")
 }
 
 // undecided is the error for a ballot that the masters could not decide.

@@ -54,6 +54,12 @@ func (l *Leases) Extend(b *engine.Batch, r ExtendRequest, done ExtendDone) {
 		done(Grant{}, err)
 		return
 	}
+	r.repeats = true
+	l.extendInTurn(b, r, done)
+}
+
+// extendInTurn starts now, or when the acquire in flight with the same token ends.
+func (l *Leases) extendInTurn(b *engine.Batch, r ExtendRequest, done ExtendDone) {
 	id := engine.LeaseID{DB: r.DB, Key: r.Key, Token: r.Token}
 	if l.tokenQueue.idle() {
 		l.extend(b, r, done)

@@ -69,6 +69,10 @@ type LockRequest struct {
 	Script *Script // takes the lock with a library's own script, with Token as its token
 }
 
+// repeats reports whether a ballot that the masters were too slow for is repeated. A wait repeats
+// by itself, a part of a lock is repeated with the whole, and a library's script with its client.
+func (r *LockRequest) repeats() bool { return r.Wait == 0 && !r.Part && r.Script == nil }
+
 // Requester describes the client of a request, for people.
 type Requester struct {
 	ID         int64 // number of the connection in this daemon
@@ -155,6 +159,9 @@ type ExtendRequest struct {
 	TTL   time.Duration
 	Delay time.Duration // as of LockRequest; 0 = that of the grant, if this daemon made it
 	Trace *engine.Trace // receives the votes; nil = not traced
+
+	repeats    bool          // it is a client's, and repeated if the masters are too slow
+	unanswered time.Duration // as of acquireCall
 
 	// wrote is the latest end sent to each master, ms of its clock. It is for callers that must
 	// not delete what ends later; otherwise nil. A lane writes only its own entry.

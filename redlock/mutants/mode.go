@@ -15,7 +15,7 @@ func brokenReaders() []Mutant {
 		patched("reader-ends", "the key ends with the newest reader, not with the last one to expire",
 			Change{scripts + "reader.lua", "if not last or ends > last then redis.call", "if true then redis.call"}).in("readers-3"),
 		patched("told-no", "a writer that was downgraded on some masters is answered nil",
-			Change{"redlock/lease/fail.go", "\tif !c.downgrading.Load() {", "\tif !c.downgrading.Load() || pool.Broken(\"told-no\") {"}).in("eager-5"),
+			Change{"redlock/lease/fail.go", "\tif !c.downgrading.Load() && !(c.unanswered != 0 && c.request.Valued) {", "\tif !c.downgrading.Load() && !(c.unanswered != 0 && c.request.Valued) || pool.Broken(\"told-no\") {"}).in("eager-5"),
 		patched("reader-leaves", "a reader's release takes all readers",
 			Change{scripts + "forcerelease.lua", "it.gone[#it.gone + 1], it.scores[token] = token, -1", "redis.call('DEL', lock)"}).in("readers-3"),
 		patched("upgrade-ends", "the writer's copy ends before the copy of its former read lease",

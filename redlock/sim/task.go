@@ -86,7 +86,7 @@ func (t tasks) Submit(job func()) error {
 
 // Await polls; the context has another clock.
 func (t tasks) Await(_ context.Context, ready <-chan struct{}) bool {
-	for end := t.daemon.world.now + 4*t.daemon.exchangeTimeout(); ; t.Sleep(time.Millisecond) {
+	for end := t.daemon.world.now + 8*masterTimeout; ; t.Sleep(time.Millisecond) {
 		select {
 		case <-ready:
 			return true
