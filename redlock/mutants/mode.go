@@ -17,7 +17,7 @@ func brokenReaders() []Mutant {
 		patched("told-no", "a writer that was downgraded on some masters is answered nil",
 			Change{"redlock/lease/fail.go", "\tif !c.downgrading.Load() && !(c.unanswered != 0 && c.request.Valued) {", "\tif !c.downgrading.Load() && !(c.unanswered != 0 && c.request.Valued) || pool.Broken(\"told-no\") {"}).in("eager-5"),
 		patched("reader-leaves", "a reader's release takes all readers",
-			Change{scripts + "forcerelease.lua", "it.gone[#it.gone + 1], it.scores[token] = token, -1", "redis.call('DEL', lock)"}).in("readers-3"),
+			Change{scripts + "forcerelease.lua", "it.gone[#it.gone + 1] = token", "redis.call('DEL', lock)"}).in("readers-3"),
 		patched("upgrade-ends", "the writer's copy ends before the copy of its former read lease",
 			Change{scripts + "acquire.lua", "if score then ends = math.max(tonumber(score), ends) end\n", ""}).in("turning-3"),
 		patched("downgrade-any", "a late ballot downgrades a later writer",

@@ -7,7 +7,7 @@ local found = {}
 local function find(lock)
   if not found[lock] then
     local kind, last = kindOf(lock)
-    found[lock] = {kind = kind, last = last, now = clock(), gone = {}, scores = {}}
+    found[lock] = {kind = kind, last = last, now = clock(), gone = {}}
   end
   return found[lock]
 end
@@ -23,11 +23,20 @@ local function permitsOf(lock, it)
   end
   return it.all, it.at
 end
--- Reads the expiries of several readers at once.
-local function findReaders(lock, tokens)
-  if find(lock).kind ~= 'zset' then return end
+-- letGo for several readers, without what settle does: 1 or 0 of each.
+local function removeReaders(lock, tokens)
+  local it, released = find(lock), {}
+  local now, last, gone, left = it.now, it.last, it.gone, {}
   local scores = redis.call('ZMSCORE', lock, unpack(tokens))
-  for i, token in ipairs(tokens) do found[lock].scores[token] = tonumber(scores[i] or '-1') end
+  for i, token in ipairs(tokens) do
+    local score = tonumber(scores[i] or '-1')
+    released[i] = score >= now and not left[token] and '1' or '0'
+    if released[i] == '1' then
+      gone[#gone + 1], left[token] = token, true
+      if score == last then it.moved = true end
+    end
+  end
+  return released
 end
 -- letGo without what settle does.
 local function remove(lock, token, lo, hi, slot, at)
@@ -45,12 +54,12 @@ local function remove(lock, token, lo, hi, slot, at)
     return 1
   end
   if it.kind == 'zset' then -- it ends with its last reader
-    local score = it.scores[token] or tonumber(redis.call('ZSCORE', lock, token) or '-1')
+    local score = tonumber(redis.call('ZSCORE', lock, token) or '-1')
     if score < it.now or spared(score) then return 0 end
     if at then
       redis.call('ZADD', lock, 'XX', digits(math.min(score, at)), token)
     else
-      it.gone[#it.gone + 1], it.scores[token] = token, -1
+      it.gone[#it.gone + 1] = token
     end
     it.moved = it.moved or score == it.last
     return 1

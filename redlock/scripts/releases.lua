@@ -27,14 +27,26 @@ if #mine > 0 and redis.call('DEL', unpack(mine)) < #mine then -- a key stands th
 end
 if #others == 0 then return table.concat(said) end
 -- include forcerelease.lua
-local readers = {} -- tokens by lock
+local locks, which = {}, {}
 for _, i in ipairs(others) do
-  readers[KEYS[i]] = readers[KEYS[i]] or {}
-  table.insert(readers[KEYS[i]], ARGV[i])
+  local lock = KEYS[i]
+  local of = which[lock]
+  if not of then
+    of = {}
+    which[lock], locks[#locks + 1] = of, lock
+  end
+  of[#of + 1] = i
 end
-for lock, tokens in pairs(readers) do
-  if #tokens > 1 then findReaders(lock, tokens) end
+for _, lock in ipairs(locks) do
+  local of = which[lock]
+  if find(lock).kind == 'zset' then
+    local tokens = {}
+    for k, i in ipairs(of) do tokens[k] = ARGV[i] end
+    local released = removeReaders(lock, tokens)
+    for k, i in ipairs(of) do said[i] = released[k] end
+  else
+    for _, i in ipairs(of) do said[i] = remove(lock, ARGV[i]) == 1 and '1' or '0' end
+  end
+  settle(lock)
 end
-for _, i in ipairs(others) do said[i] = remove(KEYS[i], ARGV[i]) == 1 and '1' or '0' end
-for _, i in ipairs(others) do settle(KEYS[i]) end
 return table.concat(said)
