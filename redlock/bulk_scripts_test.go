@@ -136,7 +136,7 @@ func (b *bulkAcquire) compare(t *testing.T, m *pureMaster) {
 			for _, set := range sets {
 				m.do("DEL", set+name)
 				m.prepare(set+name, end, rand.New(rand.NewPCG(seed, 1)))
-				m.queue(set+name, end, rand.New(rand.NewPCG(seed, 2)))
+				m.enqueue(withQueue(set+name), end, rand.New(rand.NewPCG(seed, 2)))
 			}
 			n := 1 + r.IntN(8)
 			keys, args = append(keys, withQueue(sets[0]+name)...), append(args, n)
@@ -212,10 +212,9 @@ func (m *pureMaster) differs(text, set string, all []*ownAcquire) string {
 // withQueue are a lock and the keys of its queue.
 func withQueue(lock string) []string { return []string{lock, "q:" + lock, "qx:" + lock, "qw:" + lock} }
 
-// queue puts waiters into a lock's queue, of whom some have expired and some want to write, or none.
-func (m *pureMaster) queue(lock string, end int64, r *rand.Rand) {
+// enqueue puts waiters into a lock's queue, see withQueue, of whom some have expired and some want to write, or none.
+func (m *pureMaster) enqueue(keys []string, end int64, r *rand.Rand) {
 	m.t.Helper()
-	keys := withQueue(lock)
 	if r.IntN(3) > 0 {
 		return
 	}

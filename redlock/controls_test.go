@@ -40,6 +40,8 @@ func controls() []control {
 		{"gt", "TestFence_OfARefusedAttemptLowersNoRegister", order},
 		{"fence-vote", "TestFence_LiesInTheIntervalsOfMastersThatGaveTheLock", "was given and released"},
 		{"one-flush", "TestFence_AReaderBehindALockOfTheKeySharesNoFlush", "of one key in one flush"},
+		{"fresh-twice", "TestMulti_OfRequestsInOneFlushThatShareAKeyOneIsGranted", twoHolders},
+		{"fresh-queue", "TestFair_NoRequestWithItPassesAnEstablishedWaiter", "a FAIR try passed"},
 		{"one-taker", "TestFence_OfTwoLocksThatSucceedInOneFlushOneCounts", "are both granted"},
 		{"late", "TestVote_ThatIsExecutedAfterTheMasterTimeoutDoesNotCount", "by masters that executed it after"},
 		{"read-late", "TestVote_ThatIsExecutedAfterTheMasterTimeoutDoesNotCount", "by masters that executed it after"},

@@ -82,6 +82,7 @@ func TestFair_IsServedInOrderOfArrivalOverSeveralDaemons(t *testing.T) {
 
 // Rule: a request with FAIR does not pass an established waiter, with WAIT or without. A plain
 // try may.
+// Rule: fresh-queue.
 func TestFair_NoRequestWithItPassesAnEstablishedWaiter(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
@@ -105,6 +106,28 @@ func TestFair_NoRequestWithItPassesAnEstablishedWaiter(t *testing.T) {
 	one.free("k", g.Token)
 	_ = held
 	c.noQueues("k")
+}
+
+// The requests of a flush are one call of a script.
+func TestFair_ForeignDataAtAQueueKeepsNoOtherRequestOfItsFlush(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long)
+	d := c.daemon(blind)
+	for i := range c.servers {
+		c.do(i, "SET", "redlockd:q:foreign", "text")
+	}
+	var b Batch
+	answers := map[Key]chan lockAnswer{"a": make(chan lockAnswer, 1), "foreign": make(chan lockAnswer, 1), "z": make(chan lockAnswer, 1)}
+	for key, answer := range answers {
+		d.Lock(&b, LockRequest{Key: key, TTL: long, Fair: true}, func(g Grant, err error) { answer <- lockAnswer{g, err} })
+	}
+	b.Send()
+	for _, key := range []Key{"a", "z"} {
+		if a := receive(t, answers[key]); a.err != nil {
+			t.Errorf("%s: %v", key, a.err)
+		}
+	}
+	noQuorum(t, receive(t, answers["foreign"]).err, "WRONGTYPE")
 }
 
 func TestFair_AWaiterThatLeavesOrGivesUpBlocksNoOther(t *testing.T) {

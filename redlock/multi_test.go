@@ -89,6 +89,52 @@ func TestMulti_ARepeatIsTheSameLockAndTakesWhatIsMissing(t *testing.T) {
 	}
 }
 
+// Rule: fresh-twice. They are one call of a script, which takes all keys of a request or none.
+func TestMulti_OfRequestsInOneFlushThatShareAKeyOneIsGranted(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long)
+	p := new(tap)
+	d := c.daemon(blind, p.tapped)
+	var b Batch
+	var answers []chan lockAnswer
+	for _, r := range []LockRequest{{Key: "a", More: []Key{"b"}}, {Key: "b", More: []Key{"c"}}, {Key: "c", Fair: true}, {Key: "c", Fair: true}} {
+		answer := make(chan lockAnswer, 1)
+		answers, r.TTL = append(answers, answer), long
+		d.Lock(&b, r, func(g Grant, err error) { answer <- lockAnswer{g, err} })
+	}
+	b.Send()
+	var tokens []string
+	for i, answer := range answers {
+		a := receive(t, answer)
+		if granted := i == 0 || i == 2; granted && a.err != nil || !granted && a.err == nil {
+			t.Errorf("request %d of one flush: %v", i, a.err)
+		}
+		tokens = append(tokens, string(a.grant.Token))
+	}
+	for _, key := range []Key{"a", "b", "c"} {
+		d.refuse(key, long)
+	}
+	d.settled(0, 1, 2)
+	for key, token := range map[string]string{"a": tokens[0], "b": tokens[0], "c": tokens[2]} {
+		if stands := c.stands(key); strings.Count(stands, token) != 3 {
+			t.Errorf("%s: %s, want %s", key, stands, token)
+		}
+	}
+	for i := range c.servers {
+		calls := 0
+		for _, flush := range p.to(name(i)) {
+			for _, command := range flush {
+				if strings.HasPrefix(command, "EVALSHA") && strings.Contains(command, tokens[0]) && strings.Contains(command, tokens[2]) {
+					calls++
+				}
+			}
+		}
+		if calls != 1 {
+			t.Errorf("%d calls for the requests of one flush to %s: %q", calls, name(i), p.to(name(i)))
+		}
+	}
+}
+
 // What was the token's before is not undone with an attempt that took more.
 func TestUndo_OfSeveralKeysLeavesWhatWasHeldBefore(t *testing.T) {
 	t.Parallel()

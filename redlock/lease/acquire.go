@@ -71,17 +71,6 @@ type lockBallot struct {
 	won         bool
 }
 
-// copyState is what is known about this ballot's copy on one master.
-type copyState uint8
-
-const (
-	copyNone     copyState = iota // not sent, refused, or not answered yet
-	copyMade                      // this ballot made it
-	copyMaybe                     // sent, but no answer came
-	copyEarlier                   // the token had it before: never undone
-	copyUpgraded                  // the token was a reader before and is now the writer
-)
-
 var _ engine.Question = (*lockBallot)(nil)
 
 // start starts the call now, or when the acquire in flight with the same token ends.

@@ -43,7 +43,7 @@ func (l *Leases) QueueKeys(r *LockRequest) []string {
 // fairMode is a lockMode that checks the queue first.
 type fairMode struct {
 	lockMode
-	queues []string // see QueueKeys
+	queues []string // see QueueKeys; nil = the script of the lockMode checks them itself
 	behind int      // masters where another waiter is ahead
 }
 
@@ -51,6 +51,9 @@ var _ lockMode = (*fairMode)(nil)
 
 func (f *fairMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
 	f.lockMode.command(a, m, c, end)
+	if f.queues == nil {
+		return
+	}
 	r := &a.call.request
 	ticket, id := "", ""
 	if r.Ticket != nil {
@@ -65,22 +68,22 @@ func (f *fairMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, 
 // bulkMode is a lockMode of which several acquires in a flush can be one call of a script.
 type bulkMode interface {
 	bulkScript(s *scripts.Set) string
-	// addToBulk adds the arguments; fairMode has added the keys.
+	// addToBulk adds the arguments; fairMode has added the keys if it has queues.
 	addToBulk(a *lockBallot, m *pool.SendContext, c *pool.BulkCall, end int64)
 }
 
-// bulk is the SHA1 of that script for an acquire that no master can know yet: its token is of
-// the ballot alone, and it has no place in the queue.
+// bulk is the SHA1 of that script; "" = the acquire has a command of its own.
 func (f *fairMode) bulk(a *lockBallot) string {
-	r := &a.call.request
-	if mode, ok := f.lockMode.(bulkMode); ok && r.Token == "" && r.Reenters == "" && r.Ticket == nil {
+	if mode, ok := f.lockMode.(bulkMode); ok && a.call.request.isFresh() {
 		return mode.bulkScript(a.call.leases.engine.Scripts)
 	}
 	return ""
 }
 
 func (f *fairMode) addToBulk(a *lockBallot, m *pool.SendContext, c *pool.BulkCall, end int64) {
-	c.Group(a.key, f.queues)
+	if f.queues != nil {
+		c.Group(a.key, f.queues)
+	}
 	f.lockMode.(bulkMode).addToBulk(a, m, c, end)
 }
 

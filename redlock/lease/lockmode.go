@@ -27,13 +27,6 @@ type lockMode interface {
 	after(a *lockBallot, v quorum.Result) (lockMode, error)
 }
 
-// vote is a master's answer in the terms of the ballot.
-type vote struct {
-	yes, no, wrongType bool
-	hadCopy            bool // some of it was this token's before
-	copy               copyState
-}
-
 // lockModeOf is how the request is put to the masters. Whatever is a script of redlockd also
 // checks the queue of FAIR; a plain SET NX cannot.
 func (l *Leases) lockModeOf(r *LockRequest, token engine.Token) lockMode {
@@ -42,6 +35,8 @@ func (l *Leases) lockModeOf(r *LockRequest, token engine.Token) lockMode {
 		return &scriptMode{script: r.Script}
 	case r.Valued, r.Mode == Exclusive && len(r.More) == 0 && r.Token == "" && !r.Reads && !r.Fair:
 		return plainMode{}
+	case r.Mode == Exclusive && r.isFresh():
+		return &fairMode{lockMode: &freshMode{}}
 	}
 	return &fairMode{lockMode: scriptModeOf(r, token), queues: l.QueueKeys(r)}
 }
@@ -110,23 +105,4 @@ func (plainMode) takeBack(a *lockBallot, lane int, c copyState) {
 	case c == copyMade, c == copyMaybe:
 		a.undoWithin(lane, c, a.key, a.token, anyExpiry)
 	}
-}
-
-// readVote reads the answer of SET NX and of scripts that answer a number: 1 = this ballot made
-// a copy, above 1 = the token had one, 0 = another token has one, −1 = it is not a lock.
-func readVote(answer pool.Answer) vote {
-	r := answer.Reply
-	switch {
-	case r.Err != nil && answer.Sent:
-		return vote{copy: copyMaybe}
-	case !answer.Sent:
-		return vote{}
-	case r.Kind == pool.ReplyString, r.Kind == pool.ReplyInt && r.Int == 1:
-		return vote{yes: true, copy: copyMade}
-	case r.Kind == pool.ReplyInt && r.Int > 1:
-		return vote{yes: true, copy: copyEarlier}
-	case r.Kind == pool.ReplyInt && r.Int == -1:
-		return vote{no: true, wrongType: true}
-	}
-	return vote{no: true}
 }

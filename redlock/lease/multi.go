@@ -11,7 +11,6 @@ package lease
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
@@ -57,36 +56,6 @@ func (f *multiMode) takeBack(a *lockBallot, lane int, c copyState) {
 	for _, key := range a.rest {
 		a.undo(lane, c, key)
 	}
-}
-
-// SortedKeys are the keys of the request, in rising order.
-func (r *LockRequest) SortedKeys() []engine.Key {
-	keys := append([]engine.Key{r.Key}, r.More...)
-	slices.Sort(keys)
-	return keys
-}
-
-// tokenOf is the token of the i-th key, where 0 is Key. own is the token that all keys
-// share, if they share one.
-func (r *LockRequest) tokenOf(i int, own engine.Token) engine.Token {
-	if r.Script != nil && i < len(r.Script.Tokens) {
-		return r.Script.Tokens[i]
-	}
-	return own
-}
-
-// eachLease passes the leases of the request's keys to do, in the order of the request.
-func (r *LockRequest) eachLease(own engine.Token, do func(engine.LeaseID)) {
-	do(engine.LeaseID{DB: r.DB, Key: r.Key, Token: own})
-	for i, key := range r.More {
-		do(engine.LeaseID{DB: r.DB, Key: key, Token: r.tokenOf(i+1, own)})
-	}
-}
-
-func (r *LockRequest) sortedIDs() (ids []engine.LeaseID) {
-	r.eachLease(r.Token, func(id engine.LeaseID) { ids = append(ids, id) })
-	slices.SortFunc(ids, func(a, b engine.LeaseID) int { return strings.Compare(string(a.Key), string(b.Key)) })
-	return ids
 }
 
 // startInTurn starts the call once no other acquire with this token is under way for any

@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"redlockd/redlock/engine"
@@ -75,6 +77,40 @@ type Requester struct {
 	// Trace receives the votes on this one request; may be nil. It is here because a
 	// waiter costs what a LockRequest costs.
 	Trace *engine.Trace
+}
+
+// isFresh reports whether no master can know the request yet: each of its ballots has a token of
+// its own, and it has no place in the queue.
+func (r *LockRequest) isFresh() bool { return r.Token == "" && r.Reenters == "" && r.Ticket == nil }
+
+// SortedKeys are the keys of the request, in rising order.
+func (r *LockRequest) SortedKeys() []engine.Key {
+	keys := append([]engine.Key{r.Key}, r.More...)
+	slices.Sort(keys)
+	return keys
+}
+
+// tokenOf is the token of the i-th key, where 0 is Key. own is the token that all keys
+// share, if they share one.
+func (r *LockRequest) tokenOf(i int, own engine.Token) engine.Token {
+	if r.Script != nil && i < len(r.Script.Tokens) {
+		return r.Script.Tokens[i]
+	}
+	return own
+}
+
+// eachLease passes the leases of the request's keys to do, in the order of the request.
+func (r *LockRequest) eachLease(own engine.Token, do func(engine.LeaseID)) {
+	do(engine.LeaseID{DB: r.DB, Key: r.Key, Token: own})
+	for i, key := range r.More {
+		do(engine.LeaseID{DB: r.DB, Key: key, Token: r.tokenOf(i+1, own)})
+	}
+}
+
+func (r *LockRequest) sortedIDs() (ids []engine.LeaseID) {
+	r.eachLease(r.Token, func(id engine.LeaseID) { ids = append(ids, id) })
+	slices.SortFunc(ids, func(a, b engine.LeaseID) int { return strings.Compare(string(a.Key), string(b.Key)) })
+	return ids
 }
 
 // Writes reports whether the request waits in a queue as a writer does, for all before it.

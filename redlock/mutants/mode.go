@@ -47,7 +47,8 @@ func brokenPermits() []Mutant {
 				"  local every = {}\n  for i = 1, #all, 2 do every[#every + 1] = i end\n  for _, i in ipairs(slot and every or where[token] or {}) do\n    if all[i] ~= 'n' then\n"},
 			Change{scripts + "forcerelease.lua", "if holder == token and not spared(ends) then", "if holder then"}).in("permits-3"),
 		patched("multi-some", "of several keys only the first one is looked at",
-			Change{scripts + "multi.lua", "  elseif kind ~= 'none' then\n", "  elseif kind ~= 'none' and i == 1 then\n"}).in("blind-3"),
+			Change{scripts + "multi.lua", "  elseif kind ~= 'none' then\n", "  elseif kind ~= 'none' and i == 1 then\n"},
+			Change{scripts + "acquires.lua", "if kind ~= 'none' and (kind", "if kind ~= 'none' and i == from and (kind"}).in("blind-3"),
 		patched("multi-undo", "of several keys only the first one is given back by a failed attempt",
 			Change{"redlock/lease/multi.go", "\tfor _, key := range a.rest {\n\t\ta.undo(lane, c, key)\n", "\tfor _, key := range a.rest {\n\t\tif pool.Broken(\"multi-undo\") {\n\t\t\tbreak\n\t\t}\n\t\ta.undo(lane, c, key)\n"}).in("pairs-3"),
 		patched("multi-hold", "of several keys only the first one is given back when their holder goes",
@@ -63,7 +64,8 @@ func brokenOrder() []Mutant {
 	const look, behind = "  if precedes(", "ARGV[#ARGV - 2]) and not holds(lock, ARGV[1]) then"
 	return []Mutant{
 		patched("barging", "a request with FAIR does not look at the queue",
-			Change{scripts + "fair.lua", look, "  if false and precedes("}).in("fair-3"),
+			Change{scripts + "fair.lua", look, "  if false and precedes("},
+			Change{scripts + "acquires.lua", "    if precedes(", "    if false and precedes("}).in("fair-3"),
 		patched("barging-readers", "a writer waits for the writers before it, not for readers",
 			Change{scripts + "queue.lua", "writes == '1' and queue or writers", "writers"}).in("fair-3"),
 		patched("own-lease", "the holder's repeated request waits behind its own waiters",

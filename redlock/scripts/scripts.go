@@ -18,7 +18,8 @@ var files embed.FS
 // Set are the SHA1s of redlockd's scripts. Every connection loads the texts before it is used,
 // so EVALSHA is enough.
 type Set struct {
-	Acquire, Release, Releases, Extend, Unupgrade    string
+	Acquire, Acquires, Extend, Unupgrade             string
+	Release, Releases                                string
 	Share, Shares, Permit, Permits                   string
 	Multi, MultiExtend                               string
 	NextID, ReadID, Reseed, DeleteID                 string
@@ -50,7 +51,7 @@ func Load() (s *Set, texts []string, err error) {
 		file string
 		sha  *string
 	}{
-		{"acquire", &s.Acquire}, {"release", &s.Release}, {"releases", &s.Releases},
+		{"acquire", &s.Acquire}, {"acquires", &s.Acquires}, {"release", &s.Release}, {"releases", &s.Releases},
 		{"extend", &s.Extend}, {"unupgrade", &s.Unupgrade},
 		{"share", &s.Share}, {"shares", &s.Shares}, {"permit", &s.Permit}, {"permits", &s.Permits}, {"multi", &s.Multi}, {"multiextend", &s.MultiExtend},
 		{"enlist", &s.Enlist}, {"keep", &s.Keep}, {"dequeue", &s.Dequeue}, {"edges", &s.Edges},

@@ -176,6 +176,16 @@ func (tw *differential) lockScript(file string) []string {
 		return call(one, token, end, tw.pick("2", "2", "3"), tw.pick("1", "2", "3"), tw.pick("", "1"))
 	case "multi":
 		return call([]string{"k1", "k2", "k3"}[:1+tw.random.IntN(3)], token, end, tw.pick("", "1"))
+	case "acquires":
+		keys, args := []string{}, []string{"0"}
+		for range 1 + tw.random.IntN(3) {
+			n := 1 + tw.random.IntN(2)
+			keys, args = append(keys, []string{"k1", "k2", "k3"}[tw.random.IntN(2):][:n]...), append(args, strconv.Itoa(n), tw.token(), tw.end())
+		}
+		if len(args) == 4 && tw.random.IntN(2) == 0 {
+			args = append(args, "alone")
+		}
+		return call(keys, args...)
 	case "multiextend":
 		return call([]string{"k1", "k2", "k3"}[:1+tw.random.IntN(3)], token, end)
 	case "unupgrade":

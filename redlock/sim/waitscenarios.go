@@ -67,6 +67,11 @@ func waitScenarios() []*Scenario {
 			s.ClockSpread = 40 * time.Millisecond // so that daemons that reach different masters disagree about the time
 			s.Faults = []fault{{700 * time.Millisecond, cut}, {time.Second, stop}, {time.Second, sleep}, {2 * time.Second, partition}, {3 * time.Second, die}}
 		}),
+		waitBase("throng", func(s *Scenario) { // so many requests, that several leave a daemon in one flush
+			s.Keys, s.Several, s.Fair, s.Prompt, s.Named, s.Daemons = 12, 2, 2, true, 0, 2
+			s.Clients, s.Length, s.Slow, s.Asleep = []ClientGroup{{32, newWaiting}}, 5*time.Second, 10, 6*time.Second
+			s.Faults = []fault{{500 * time.Millisecond, cut}, {800 * time.Millisecond, partition}, {time.Second, stop}}
+		}),
 		waitBase("askew", func(s *Scenario) { // one daemon is behind with all clocks
 			s.Keys, s.Fair, s.Announcements, s.Named, s.Askew, s.Asleep = 1, 1, true, 0, 60*time.Millisecond, 2*time.Second
 			s.Clients, s.Daemons = []ClientGroup{{8, newWaiting}}, 2

@@ -1,0 +1,57 @@
+-- Acquire, each request with a token that only it has: all of its keys or none. What
+-- acquire.lua does with one key, and multi.lua with several, behind the check of the queue
+-- (fair.lua), for all such requests of a flush. KEYS the locks of all requests. ARGV 1 the
+-- length of the keys' prefix, then for each request: how many of KEYS are its, token, E;
+-- behind a request that is the only one, 'alone'. Returns for each request 1 the locks are
+-- its now, 0 one is another token's, or too late, {-2} another waiter precedes it, -1 one
+-- is not a lock, or an error: of one that is alone just that, else a string of digits, or
+-- an array if not all are digits.
+-- include shape.lua
+-- include queue.lua
+local now, prefix, said, plain = clock(), tonumber(ARGV[1]), {}, true
+local function queueOf(lock, kind) return string.sub(lock, 1, prefix) .. 'redlockd:' .. kind .. string.sub(lock, prefix + 1) end
+local names = {}
+for i, lock in ipairs(KEYS) do
+  names[2 * i - 1], names[2 * i] = lock, queueOf(lock, 'q:')
+end
+local free = redis.call('EXISTS', unpack(names)) == 0 -- usually
+local function refusal(from, to, E)
+  for i = from, to do
+    local lock = KEYS[i]
+    if precedes(queueOf(lock, 'q:'), queueOf(lock, 'qx:'), queueOf(lock, 'qw:'), '1', '', '') then return {-2} end
+  end
+  if E <= now then return 0 end
+  for i = from, to do
+    local lock = KEYS[i]
+    local kind = kindOf(lock)
+    if kind == 'odd' then return -1 end
+    if kind == 'zset' and from == to then purge(lock, now) end -- as acquire.lua does
+    if kind ~= 'none' and (kind ~= 'zset' or from < to or redis.call('ZCARD', lock) > 0) then return 0 end
+  end
+end
+local at, given = 1, {}
+for a = 2, #ARGV - 2, 3 do
+  local to, token, E = at + ARGV[a] - 1, ARGV[a + 1], ARGV[a + 2]
+  local no
+  if not free then
+    local ok
+    ok, no = pcall(refusal, at, to, tonumber(E)) -- foreign data at a queue is an error of one request, not of all
+    if not ok and type(no) ~= 'table' then no = {err = no} end -- before Redis 7.0
+  elseif tonumber(E) <= now then
+    no = 0
+  else
+    for i = at, to do no = given[KEYS[i]] or no end
+  end
+  if no then
+    plain = plain and no == 0
+  else
+    for i = at, to do
+      redis.call('SET', KEYS[i], token, 'PXAT', E)
+      given[KEYS[i]] = 0
+    end
+  end
+  said[#said + 1] = no or 1
+  at = to + 1
+end
+if #ARGV == 5 then return said[1] end -- alone
+return plain and table.concat(said) .. '' or said -- of one element gopher-lua's concat is a number
