@@ -12,6 +12,8 @@
 // keys at a time 13.7 instead of 18.2, 9.3 instead of 15.5 and 8.3 instead of 17.2. A plain SET
 // NX for each of the three keys costs 8.4, 5.5 and 4.7. The names of the queues are not among
 // KEYS: that would cost a tenth more, and this daemon would have to write them.
+// With five masters and 32 requests at a time, engine and masters together, µs of a pair: FAIR 58
+// instead of 93, three keys 101 instead of 190; a plain lock 47.
 
 package lease
 
