@@ -204,16 +204,35 @@ func (w *World) unserved() (text string, moving *redlock.Moving) {
 
 // forgetOne has a master forget, all or what came after its last snapshot, unless another one of its
 // group is empty: a change that has stopped half-way keeps empty masters from being used, and without
-// a quorum nothing goes on.
+// a quorum nothing goes on. So it is if another one has missed a switch: then too few have the counters.
 func forgetOne(w *World) {
 	at := w.random.IntN(len(w.servers))
 	first := at - at%w.Scenario.Masters
-	if slices.ContainsFunc(w.servers[first:first+w.Scenario.Masters], func(s *server) bool { return !s.up || s.Memory["redlockd:seal"] == nil }) || !w.overAge() {
+	group, s := w.servers[first:first+w.Scenario.Masters], w.servers[at]
+	if slices.ContainsFunc(group, func(s *server) bool { return !s.up || s.Memory["redlockd:seal"] == nil }) || !w.overAge() {
 		return
 	}
-	if s := w.servers[at]; w.chance(2) {
+	epochs := map[string]int{} // carried by how many
+	for _, one := range group {
+		epochs[one.epoch()]++
+	}
+	if quorum := pool.Quorum(len(group)); epochs[s.epoch()] == quorum && quorum < len(group) {
+		return
+	}
+	if w.chance(2) {
 		s.flushall()
 	} else {
 		s.crash(w.random.IntN(3))
 	}
+}
+
+// epoch is that of the configuration which a master carries; "" = none.
+func (s *server) epoch() string {
+	v := s.Memory["redlockd:configuration"]
+	if v == nil {
+		return ""
+	}
+	_, rest, _ := strings.Cut(v.Fields[0].Value, "epoch=")
+	number, _, _ := strings.Cut(rest, " ")
+	return number
 }
