@@ -71,7 +71,7 @@ func TestAbsence_AllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestAbsence_OnlyASlowMasterIsDelayed(t *testing.T) {
+func TestAbsence_OnlyASlowMasterAndAChangedOneAreDelayed(t *testing.T) {
 	p := &Pool{options: Options{MaxTTL: time.Minute}}
 	bad := func(err error) Answer { return Answer{Sent: true, Seal: Seal{Err: err}} }
 	cut := func(err error) Answer { return Answer{Reply: Reply{Kind: ReplyError, Err: err}, Seal: Seal{Err: err}} }
@@ -86,6 +86,8 @@ func TestAbsence_OnlyASlowMasterIsDelayed(t *testing.T) {
 		{bad(errEstimateBehind), true},
 		{bad(errSuspect), false},
 		{bad(errMemoryGone), false},
+		{cut(errMemoryGone), true}, // it is being dialled again
+		{cut(errOtherEpoch), true},
 		{bad(fmt.Errorf("cannot raise its register: %w", MasterError("OOM no room"))), false},
 		{cut(errors.New("connection refused")), false},
 		{cut(admission.Unfitf("is a slave")), false},
