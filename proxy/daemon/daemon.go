@@ -180,7 +180,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	}
 	defer onHangup(&reloader{config: config, users: users, server: server, endpoint: endpoint, logger: logger})()
 	nodes.AwaitOthers(ctx)
-	cli.Banner(stdout, config, server.Addrs(), pool.Quorum)
+	cli.Banner(stdout, groups.inUse(config), server.Addrs(), pool.Quorum)
 	endpoint.serve(ctx, stdout)
 	// The locker ends waits before the server closes connections: otherwise closing a
 	// connection with HOLD would release its lock while the client is still at work.
