@@ -4,6 +4,7 @@ package configs
 // has the locks of some slots. They exist in the file alone.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -95,14 +96,15 @@ func groupTables(native any) (tables []map[string]any, ok bool) {
 
 // readGroups reads the tables of a file. What they are together is checked if each of them is
 // readable.
-func (l *loader) readGroups(path string, line int, tables []map[string]any) {
+func (l *loader) readGroups(path string, lines map[string]int, tables []map[string]any) {
 	var groups []Group
 	before := len(l.problems)
 	for i, table := range tables {
 		name, _ := table["name"].(string)
 		g := Group{Name: name}
 		about := func(key string, e FieldError) {
-			e.Field, e.Source, e.Line = fmt.Sprintf("%s of [[group]] %d", key, i+1), path, line
+			table := fmt.Sprintf("group.%d.", i+1) // see keyLines
+			e.Field, e.Source, e.Line = fmt.Sprintf("%s of [[group]] %d", key, i+1), path, cmp.Or(lines[table+key], lines[table], lines["group"])
 			l.refuse(e)
 		}
 		for _, key := range slices.Sorted(maps.Keys(table)) {

@@ -188,7 +188,7 @@ func (l *loader) readFile() {
 			Allowed: tomlAllowed, Advice: "name a readable one, configs/redlockd.toml is an example"})
 	}
 	if tables, ok := groupTables(values["group"]); ok {
-		l.readGroups(path, lines["group"], tables)
+		l.readGroups(path, lines, tables)
 		delete(values, "group")
 	}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -246,9 +246,10 @@ func readTOML(path string) (values map[string]any, lines map[string]int, err err
 	return values, keyLines(content), nil
 }
 
-// keyLines is empty for keys of inline tables, which no option has.
+// keyLines is empty for keys of inline tables, which no option has. Those of the first table
+// [[group]] begin with "group.1.", and that is the key of the table itself.
 func keyLines(content []byte) map[string]int {
-	lines := make(map[string]int)
+	lines, arrays := make(map[string]int), make(map[string]int)
 	var parser unstable.Parser
 	parser.Reset(content)
 	table, line, counted := "", 1, 0
@@ -264,8 +265,13 @@ func keyLines(content []byte) map[string]int {
 				lines[key] = line
 			}
 		}
-		if expression.Kind != unstable.KeyValue {
+		switch expression.Kind {
+		case unstable.Table:
 			table = key
+		case unstable.ArrayTable:
+			arrays[key]++
+			table = key + strconv.Itoa(arrays[key]) + "."
+			lines[table] = line
 		}
 	}
 	return lines

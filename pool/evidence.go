@@ -4,6 +4,7 @@
 package pool
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -100,7 +101,7 @@ func (e *evidence) String() string {
 		}
 	}
 	text := fmt.Sprintf("%d of %d masters carry the configuration (%s), and %d must do so for %s before it is put on another one",
-		len(carry), len(e.masters), strings.Join(carry, ", "), Quorum(len(e.masters)), minEvidence)
+		len(carry), len(e.masters), cmp.Or(strings.Join(carry, ", "), "none"), Quorum(len(e.masters)), minEvidence)
 	switch {
 	case len(silent) > 0:
 		text += fmt.Sprintf("; no answer from %s: bring it back, or make sure that this daemon has the group's masters and run redlockd bootstrap --aged MASTER", strings.Join(silent, ", "))

@@ -300,7 +300,7 @@ func TestGuard_ClosesOnACommandThatNeverEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDispatcher()
 		_, dial := serveOnPipes(t, Options{CommandTimeout: time.Second}, d)
-		for _, part := range []string{"*1\r\n$4\r\nPI", "PIN", "*", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03PING\r\n"} {
+		for _, part := range []string{"*1\r\n$4\r\nPI", "PIN", "*", "\x17\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03PING\r\n"} {
 			c, began := dial(), time.Now()
 			c.send(part)
 			c.expectEnd("")

@@ -63,6 +63,7 @@ func hostiles() []hostile {
 	closed("an endless count", "too big mbulk count string", "*\x00"+letters, "*"+long)
 	closed("an endless line", "too big inline request", "\x00"+letters, "$\x00"+letters, letters+"x",
 		strings.Repeat("x", 70_000)+"\r\n", "PI\x00NG\r\n"+letters)
+	closed("a hello of TLS", "TLS was sent where a command is expected", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03PING\r\n")
 	closed("words that together exceed a command",
 		"too big command, at most 262144 bytes are allowed",
 		"*5\r\n"+strings.Repeat("$60000\r\n"+strings.Repeat("a", 60_000)+"\r\n", 4)+"$60000\r\n")

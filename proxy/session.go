@@ -28,6 +28,7 @@ import (
 
 	"redlockd/commands"
 	"redlockd/proxy/guard"
+	"redlockd/proxy/resp"
 	"redlockd/redlock"
 
 	"github.com/tidwall/redcon"
@@ -182,8 +183,12 @@ func (s *session) inputClosedLocked() bool { return s.closing || s.dropped }
 // commands were received. It sends text after their replies and closes; "" closes without
 // a reply.
 func (s *session) Refuse(text string) {
-	if text == "" {
+	switch text {
+	case "":
 		s.server.rareLog.Warn("possible attack: an HTTP request was sent to this port; the connection is closed", "client", s.client.Addr)
+	case resp.TLSFault:
+		s.server.rareLog.Warn("TLS handshake on a port without TLS; the connection is closed", "client", s.client.Addr,
+			"hint", "clients must connect without TLS here, or to an address with tls: in --listen")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -9,6 +10,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"io"
 	"log/slog"
 	"math/big"
@@ -235,20 +237,31 @@ func TestTLS_WarnsOfFailedHandshakesOnceAMinuteAndNotOfProbes(t *testing.T) {
 	}
 }
 
-// Row 34: a hello of TLS on the plain port is no command, and nothing of it is executed.
+// Row 34: a hello of TLS on the plain port is no command, and nothing of it is executed. The
+// connection is closed at once: no deadline ends it here.
 func TestTLS_OnThePlainPortIsNeverACommand(t *testing.T) {
 	d := newDispatcher()
-	s := serve(t, Options{CommandTimeout: 50 * time.Millisecond}, d)
-	raw, err := net.Dial("tcp", s.Addrs()[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer raw.Close()
-	_ = raw.SetDeadline(time.Now().Add(testTimeout))
-	if err := tls.Client(raw, &tls.Config{ServerName: "127.0.0.1"}).Handshake(); err == nil {
-		t.Error("the handshake was answered")
+	var log bytes.Buffer
+	s := serve(t, Options{CommandTimeout: time.Hour, LoginTimeout: time.Hour, Logger: slog.New(slog.NewTextHandler(&log, nil))}, d)
+	for range 3 {
+		raw, err := net.Dial("tcp", s.Addrs()[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer raw.Close()
+		_ = raw.SetDeadline(time.Now().Add(testTimeout))
+		var record tls.RecordHeaderError
+		if err := tls.Client(raw, &tls.Config{ServerName: "127.0.0.1"}).Handshake(); !errors.As(err, &record) || string(record.RecordHeader[:]) != "-ERR " {
+			t.Errorf("the handshake ended with %v, want an error of RESP", err)
+		}
 	}
 	forgotten(t, s)
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if text := log.String(); strings.Count(text, "TLS handshake on a port without TLS") != 1 || !strings.Contains(text, "hint=") {
+		t.Errorf("got %s", text)
+	}
 	if got := d.started(); len(got) != 0 {
 		t.Errorf("started %q", got)
 	}

@@ -7,7 +7,8 @@
 //
 // A master that flaps would fill the log. So changes are counted from an absence that begins
 // within a minute of the last change, and one line a minute has the counts, until a minute
-// passed without a change.
+// passed without a change. The first quarantine after a vote always has its line at once: a
+// quarantine lasts, and a group may have lost its quorum by it.
 //
 // Each database has its own connection, so an outage of a master ends the votes of all
 // databases. The line of the first one stands for the others, unless they stay behind.
@@ -65,6 +66,7 @@ type VoteLog struct {
 	due         time.Duration // when changes without a line have one; 0 = there are none
 
 	folding        bool // changes are counted
+	quarantined    bool // since it last voted
 	absences       int  // without a line
 	quarantines    int
 	longestAbsence time.Duration
@@ -138,13 +140,19 @@ func (s *VoteLog) note(now time.Duration, state loggedState, incarnation string)
 		s.absentAt = now
 	}
 	s.state, s.incarnation = state, incarnation
+	begins := state == loggedQuarantined && !s.quarantined
+	s.quarantined = state == loggedQuarantined || s.quarantined && state != loggedVoting
 	if s.folding {
 		s.count(now, falls)
 		s.dueAfter(now)
-	} else {
-		s.due = 0
-		s.write(now)
 	}
+	if s.folding && !begins {
+		return
+	}
+	if s.absences <= 1 { // the line has all of it
+		s.due, s.absences, s.quarantines, s.longestAbsence = 0, 0, 0, 0
+	}
+	s.write(now)
 }
 
 // dueAfter lets what has no line yet have one after a minute.

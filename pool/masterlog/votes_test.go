@@ -116,3 +116,43 @@ func TestVotes_DatabasesThatFailForDifferentReasonsHaveTheirOwnLines(t *testing.
 	expectLines(t, text, `WARN msg="master does not vote" master=a db=0 err=gone`,
 		`WARN msg="master does not vote" master=a db=1 err="its seal was overwritten by other data"`)
 }
+
+func TestVotes_AQuarantineHasItsLineWhileChangesAreFolded(t *testing.T) {
+	text, first, second := logsOf()
+	both := func(f func(s *VoteLog)) {
+		f(first)
+		f(second)
+	}
+	loses := func(now time.Duration, incarnation string) { // a FLUSHALL
+		both(func(s *VoteLog) { s.Absent(now, false, errors.New("its seal is gone")) })
+		both(func(s *VoteLog) { s.Quarantined(now, 9*time.Second, incarnation) })
+	}
+	now := time.Minute
+	for range 2 { // the second one is folded
+		both(func(s *VoteLog) { s.Absent(now, false, errors.New("gone")) })
+		now += time.Second
+		both(func(s *VoteLog) { s.Voted(now, "x") })
+	}
+	loses(now+time.Second, "y")
+	loses(now+2*time.Second, "z") // no new line: the master has not voted since
+	now += 11 * time.Second
+	both(func(s *VoteLog) { s.Voted(now, "z") })
+	loses(now+time.Second, "w")
+	both(func(s *VoteLog) { s.WriteDue(now + logPause) })
+	expectLines(t, text, `WARN msg="master does not vote" master=a db=0 err=gone`,
+		`INFO msg="master votes" master=a db=0 incarnation=x absent_ms=1000 reason_changes=0`,
+		`WARN msg="master admitted, but its memory is new, votes in 9.0s" master=a db=0 incarnation=y`,
+		`WARN msg="master admitted, but its memory is new, votes in 9.0s" master=a db=0 incarnation=w`,
+		`WARN msg="master flaps; its changes are folded" master=a db=0 votes=false absences=4 quarantines=3 longest_absence_ms=59000 err="its memory is new, votes in 9.0s"`)
+}
+
+func TestVotes_AQuarantineThatWasLoggedIsNotFoldedToo(t *testing.T) {
+	text, s, _ := logsOf()
+	s.Absent(time.Minute, false, errors.New("gone"))
+	s.Voted(time.Minute+time.Second, "x")
+	s.Quarantined(time.Minute+2*time.Second, time.Hour, "y")
+	text.Reset()
+	s.WriteDue(5 * time.Minute)
+	s.Close(5 * time.Minute)
+	expectLines(t, text)
+}

@@ -146,7 +146,7 @@ func TestAdmission_OnlyABlankGroupBeginsByItself(t *testing.T) {
 	servers := faulty.StartGroup(t, 3)
 	o := optionsOf(servers...)
 	servers[2].Kill()
-	seen(t, o, 0, "refused is empty, and 0 of 3 masters carry the configuration (), and 2 must do so for 1.5s before it is put on another one; no answer from c: bring it back")
+	seen(t, o, 0, "refused is empty, and 0 of 3 masters carry the configuration (none), and 2 must do so for 1.5s before it is put on another one; no answer from c: bring it back")
 	if got := identity(t, servers[0]); got != "" {
 		t.Errorf("it began with %q", got)
 	}
@@ -253,7 +253,7 @@ func TestAdmission_AnotherKeyPrefixClaimsNoMasterThatRestartsEmpty(t *testing.T)
 	other.KeyPrefix = "locks:"
 	for i, s := range servers {
 		s.RestartEmpty() // while no daemon of the group runs
-		seen(t, other, i, "refused is empty, and 0 of 3 masters carry the configuration ()")
+		seen(t, other, i, "refused is empty, and 0 of 3 masters carry the configuration (none)")
 		if keys := s.Keys(); len(keys) != 0 {
 			t.Errorf("master %d has %q", i, keys)
 		}

@@ -115,11 +115,25 @@ func newTable(deps commands.Deps) *commands.Table {
 	return commands.NewTable(deps, lock.Rows, counter.Rows, work.Rows, inspect.Rows, rediscompat.Rows, conn.Rows)
 }
 
+// lateTable is a table that is set before the first client is accepted.
+type lateTable struct{ *commands.Table }
+
 // serve builds the parts bottom-up and serves until ctx ends. Then it shuts down
 // top-down within --drain-timeout: clients, operations, masters.
 func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger *slog.Logger) error {
 	began := time.Now()
 	defer warn(config, logger)()
+	// After the last client received its reply, only copies of failed attempts remain
+	// to be given back: the flush in flight and one more.
+	last := min(2*config.MasterTimeout, config.DrainTimeout/2)
+	// The addresses and certificates come first: a mistake in them is reported before any
+	// master is dialled. Clients are accepted at the end.
+	var table lateTable
+	server, err := proxy.New(proxyOptions(config, config.DrainTimeout-last-spanTimeout(config), logger), &table)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = server.Shutdown(context.WithoutCancel(ctx)) }() // if it never serves
 	groups, err := newFleet(ctx, config, logger)
 	if err != nil {
 		return err
@@ -139,8 +153,6 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 		return err
 	}
 	defer closeTracer(tracer, config)
-	var server *proxy.Server // set before the first client can request its figures
-	clients := func() commands.ClientCounts { return server.Stats() }
 	endpoint := newAdminServer(config)
 	defer endpoint.close()
 	stats := new(dropin.Stats)
@@ -150,7 +162,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 		RedisCompat: operations.RedisCompat, Scripts: scripts, DropinStats: stats, CompatTest: config.CompatTest, MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
 		MaxTTL: config.MaxTTL, KeyPrefix: config.KeyPrefix, MaxKeep: config.MaxKeep, MaxWait: config.MaxWait, MaxSubscriptions: config.MaxSubscriptions, VolatileIDs: volatileIDs(config),
 		Version: cli.Version(), Start: began, Port: port(config), Warning: config.BootstrapWarning, Config: config.Settings, Logger: logger,
-		Clients: clients, Users: users, Connections: func() commands.Connections { return server },
+		Clients: server.Stats, Users: users, Connections: func() commands.Connections { return server },
 	}
 	if tracer != nil {
 		deps.Traces = tracer.Counts
@@ -162,20 +174,13 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	if groups.slots != nil {
 		deps.Slots = groups.slots.Served
 	}
-	table := newTable(deps)
-	if err := endpoint.listen(groups, users, table, stats, deps.Snapshot, logger); err != nil {
-		return err
-	}
-	// After the last client received its reply, only copies of failed attempts remain
-	// to be given back: the flush in flight and one more.
-	last := min(2*config.MasterTimeout, config.DrainTimeout/2)
-	server, err = proxy.New(proxyOptions(config, config.DrainTimeout-last-spanTimeout(config), logger), table)
-	if err != nil {
+	table.Table = newTable(deps)
+	if err := endpoint.listen(groups, users, table.Table, stats, deps.Snapshot, logger); err != nil {
 		return err
 	}
 	defer onHangup(&reloader{config: config, users: users, server: server, endpoint: endpoint, logger: logger})()
 	nodes.AwaitOthers(ctx)
-	cli.Banner(stdout, config, server.Addrs(), pool.Quorum)
+	cli.Banner(stdout, groups.inUse(config), server.Addrs(), pool.Quorum)
 	endpoint.serve(ctx, stdout)
 	// The locker ends waits before the server closes connections: otherwise closing a
 	// connection with HOLD would release its lock while the client is still at work.

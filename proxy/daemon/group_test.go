@@ -4,6 +4,7 @@ package daemon
 // this process, and its report of its masters.
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -144,4 +145,25 @@ func held(t *testing.T, servers []*faulty.Server, key string) []string {
 		tokens[i], _ = reply.(string)
 	}
 	return tokens
+}
+
+// A daemon with a former list of masters follows before it prints which of them it uses.
+func TestRun_PrintsTheMastersThatItUses(t *testing.T) {
+	servers := faulty.StartGroup(t, 5)
+	bootstrapGroup(t, servers)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	reader, writer := io.Pipe()
+	go func() {
+		args := []string{"--listen", "127.0.0.1:0", "--log-level=error", "--masters", listOf(servers[:3])}
+		writer.CloseWithError(run(ctx, args, []string{unhurried}, nil, writer, io.Discard))
+	}()
+	banner := bufio.NewReader(reader)
+	readAddress(t, banner)
+	line, err := banner.ReadString('\n')
+	cancel()
+	_, _ = io.Copy(io.Discard, banner) // until the daemon has ended
+	if want := "5 masters, 3 must agree: "; err != nil || !strings.HasPrefix(line, want) || !strings.Contains(line, "e="+servers[4].Addr()) {
+		t.Errorf("got %q, %v, want %q and master e", line, err, want)
+	}
 }

@@ -137,6 +137,23 @@ func inGroup(o pool.Options, err error) error {
 	return fmt.Errorf("group %s: %w", o.Group, err)
 }
 
+// inUse is the configuration with the masters and the slots that the daemon has followed.
+func (f *fleet) inUse(config configs.Config) configs.Config {
+	used := make([]configs.Group, len(f.pools))
+	for i, p := range f.pools {
+		o := p.Options()
+		used[i].Name = f.groups[i].Name
+		used[i].Slots, _ = slots.ParseOwned(o.Slots) // it was read before
+		for _, m := range o.Masters {
+			used[i].Masters = append(used[i].Masters, configs.Master{Name: m.Name, Network: m.Network, Address: m.Address})
+		}
+	}
+	if config.Masters = used[0].Masters; len(config.Groups) > 0 {
+		config.Masters, config.Groups = nil, used
+	}
+	return config
+}
+
 func (f *fleet) close() {
 	for _, p := range f.pools {
 		p.Close()

@@ -215,6 +215,21 @@ func TestRun_ReportsAnAddressInUse(t *testing.T) {
 	}
 }
 
+// The log names no master: the daemon ends before it dials one.
+func TestRun_ReportsAddressesAndFilesBeforeItDials(t *testing.T) {
+	masters := strings.Join([]string{listenHere(t), listenHere(t), listenHere(t)}, ",")
+	for _, args := range [][]string{
+		{"--listen", listenHere(t)},
+		{"--listen", "unix:/does/not/exist/s"},
+		{"--listen", "tls:127.0.0.1:0", "--tls-cert", "/does/not/exist", "--tls-key", "/does/not/exist"},
+	} {
+		log := &faulty.Log{}
+		if err := run(t.Context(), append(args, "--masters", masters), nil, nil, io.Discard, log); err == nil || strings.Contains(log.String(), "master=") {
+			t.Errorf("%q: got %v, and in the log\n%s", args, err, log)
+		}
+	}
+}
+
 func TestRun_NamesTheMasterWhoseCertificateCannotBeRead(t *testing.T) {
 	err := run(t.Context(), []string{"--masters", "a=rediss://h?ca=/does/not/exist,b,c"}, nil, nil, io.Discard, io.Discard)
 	if !errors.Is(err, configs.ErrInvalid) || !strings.Contains(err.Error(), "a=h:6379") || !strings.Contains(err.Error(), "/does/not/exist") {

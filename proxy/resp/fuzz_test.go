@@ -51,7 +51,7 @@ func valuesIn(v Value) (n, depth int) {
 // complete one stays within its limits and has the words that it was made of.
 func FuzzFrame(f *testing.F) {
 	for _, input := range []string{
-		"*1\r\n$4\r\nPING\r\n", "*1\r\n$9223372036854775807\r\n", "*300000000\r\n", "*0\r\n", "PING x\r\n", "*2\r\n$1\r\na\r\n$0\r\n\r\nx", "\r\n", "*1\r\n$1\r\nabc",
+		"*1\r\n$4\r\nPING\r\n", "*1\r\n$9223372036854775807\r\n", "*300000000\r\n", "*0\r\n", "PING x\r\n", "*2\r\n$1\r\na\r\n$0\r\n\r\nx", "\r\n", "*1\r\n$1\r\nabc", "\x16\x03\x01\n",
 	} {
 		f.Add([]byte(input))
 	}

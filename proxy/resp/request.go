@@ -38,6 +38,13 @@ const (
 	unauthBulkFault = "Protocol error: unauthenticated bulk length"
 )
 
+// tlsHello is how a handshake record of TLS begins, in all versions since SSL 3. TLSFault
+// is the fault of a connection that begins with one.
+const (
+	tlsHello = "\x16\x03"
+	TLSFault = "Protocol error: TLS was sent where a command is expected"
+)
+
 // UnauthFault returns why the words of an inline command exceed the limits before the
 // login, "" if they do not.
 func (l *Limits) UnauthFault(args []string) string {
@@ -181,10 +188,12 @@ func (f *Frame) crlf(b []byte, limits *Limits, tooLong, invalid string) (cr int,
 }
 
 // line classifies an inline command. A line with a NUL in it never ends, as in
-// Redis, whose search stops there. A TLS hello on this port starts with bytes
-// that are no array and has a NUL among the first. So nothing in it is ever
-// taken for a command; the limit or the deadline ends it.
+// Redis, whose search stops there. A TLS hello on this port would be such a line;
+// it is rejected at its first two bytes, so that its client need not await a deadline.
 func (f *Frame) line(b []byte, limits *Limits) (size int, v FrameKind) {
+	if bytes.HasPrefix(b, []byte(tlsHello)) {
+		return 0, f.breaksBy(TLSFault)
+	}
 	end := min(len(b), limits.MaxLine+1)
 	if !f.nul && f.scan < end {
 		part := b[f.scan:end]
