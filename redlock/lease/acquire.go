@@ -107,7 +107,7 @@ func (c *acquireCall) startBallot(b *engine.Batch, f lockMode) {
 		a.connectedAt = new([quorum.MaxMasters]time.Duration)
 	}
 	if f == nil {
-		f = c.leases.lockModeOf(&c.request, a.token)
+		f = c.leases.lockModeOf(&c.request)
 	}
 	a.call, a.mode, a.key = c, f, c.leases.engine.MasterKey(c.request.Key)
 	for _, key := range c.request.More {

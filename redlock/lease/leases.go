@@ -22,6 +22,7 @@ type Leases struct {
 	tokenQueue perTokenQueue
 	hot        *hotKeys
 	refusals   *refusals
+	slotTurns  slotTurns
 
 	daemon      string // the name of this daemon in notes
 	everyHolder bool   // has a note, also one that gives no text
@@ -53,7 +54,8 @@ func New(e *engine.Engine, v *events.Events, tokens func() engine.Token, lockInf
 	seed := fnv1a(fnvBasis, string(tokens()))
 	return &Leases{
 		engine: e, events: v, tokens: tokens, records: newLeaseRecords(e.MaxTTL), hot: newHotKeys(seed), refusals: newRefusals(e, seed),
-		daemon: pool.DaemonName(), everyHolder: lockInfo,
+		slotTurns: slotTurns{seed: seed},
+		daemon:    pool.DaemonName(), everyHolder: lockInfo,
 	}
 }
 

@@ -29,7 +29,7 @@ type lockMode interface {
 
 // lockModeOf is how the request is put to the masters. Whatever is a script of redlockd also
 // checks the queue of FAIR; a plain SET NX cannot.
-func (l *Leases) lockModeOf(r *LockRequest, token engine.Token) lockMode {
+func (l *Leases) lockModeOf(r *LockRequest) lockMode {
 	switch {
 	case r.Script != nil:
 		return &scriptMode{script: r.Script}
@@ -38,17 +38,17 @@ func (l *Leases) lockModeOf(r *LockRequest, token engine.Token) lockMode {
 	case r.Mode == Exclusive && r.isFresh():
 		return &fairMode{lockMode: &freshMode{}}
 	}
-	return &fairMode{lockMode: scriptModeOf(r, token), queues: l.QueueKeys(r)}
+	return &fairMode{lockMode: l.scriptModeOf(r), queues: l.QueueKeys(r)}
 }
 
-func scriptModeOf(r *LockRequest, token engine.Token) lockMode {
+func (l *Leases) scriptModeOf(r *LockRequest) lockMode {
 	switch {
 	case len(r.More) > 0:
 		return &multiMode{shared: r.Mode == Shared}
 	case r.Mode == Shared:
 		return &sharedMode{ends: new([quorum.MaxMasters]int64)}
 	case r.Mode == Permits:
-		return &permitMode{limit: int(r.Limit), slot: firstSlot(token, int(r.Limit)), named: r.Token != ""}
+		return &permitMode{limit: int(r.Limit), slot: l.slotTurns.first(r), named: r.Token != ""}
 	}
 	return &tokenMode{}
 }
@@ -80,7 +80,7 @@ func (p plainMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 	next, err := p.sameAgain.after(a, v)
 	if r, l := &a.call.request, a.call.leases; errors.Is(err, engine.ErrHeld) && !r.Valued && r.Wait == 0 && l.refusals.lastLong(r.DB, r.Key) {
 		r.Reads = true
-		return l.lockModeOf(r, a.token), nil
+		return l.lockModeOf(r), nil
 	}
 	return next, err
 }

@@ -76,17 +76,20 @@ func TestPermits_TheMastersAnswersChooseTheNextSlot(t *testing.T) {
 	}
 }
 
-func TestPermits_TheFirstSlotIsWithinTheLimitAndSpread(t *testing.T) {
-	seen := map[int]bool{}
-	for range 2000 {
-		slot := firstSlot(engine.NewToken(), 10)
-		if slot < 1 || slot > 10 {
-			t.Fatalf("slot %d of 10", slot)
+func TestPermits_TheFirstSlotsOfAKeyAreInTurn(t *testing.T) {
+	one, other := slotTurns{seed: 1}, slotTurns{seed: 7}
+	r, between := LockRequest{Key: "k", Limit: 10}, LockRequest{Key: "other", Limit: 10}
+	for seen, n := map[int]bool{}, 0; n < 10; n++ {
+		slot := one.first(&r)
+		if slot < 1 || slot > 10 || seen[slot] {
+			t.Errorf("slot %d after %v", slot, seen)
 		}
 		seen[slot] = true
+		one.first(&between)
 	}
-	if len(seen) != 10 {
-		t.Errorf("%d of 10 slots are ever chosen first", len(seen))
+	r.Token = "chosen by the caller"
+	if a, b := one.first(&r), other.first(&r); a != b || a != one.first(&r) || a < 1 || a > 10 {
+		t.Errorf("a repeat through another daemon begins with slot %d after %d", b, a)
 	}
 }
 
