@@ -38,17 +38,17 @@ func (l *Leases) lockModeOf(r *LockRequest) lockMode {
 	case r.Mode == Exclusive && r.isFresh():
 		return &fairMode{lockMode: &freshMode{}}
 	}
-	return &fairMode{lockMode: l.scriptModeOf(r), queues: l.QueueKeys(r)}
+	return &fairMode{lockMode: scriptModeOf(r, &l.slotTurns), queues: l.QueueKeys(r)}
 }
 
-func (l *Leases) scriptModeOf(r *LockRequest) lockMode {
+func scriptModeOf(r *LockRequest, turns *slotTurns) lockMode {
 	switch {
 	case len(r.More) > 0:
 		return &multiMode{shared: r.Mode == Shared}
 	case r.Mode == Shared:
 		return &sharedMode{ends: new([quorum.MaxMasters]int64)}
 	case r.Mode == Permits:
-		return &permitMode{limit: int(r.Limit), slot: l.slotTurns.first(r), named: r.Token != ""}
+		return &permitMode{limit: int(r.Limit), slot: turns.first(r), named: r.Token != ""}
 	}
 	return &tokenMode{}
 }
