@@ -103,3 +103,23 @@ func (j *jointStand) play() (far int64) {
 	}
 	return far
 }
+
+// A part with HOLD may have been renewed when another part is refused.
+func TestJoin_APartThatWasRenewedIsGivenBack(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	r := LockRequest{Key: "k", TTL: long, Token: "token-of-the-whole", Part: true, Hold: &HoldTerms{OnEnd: func(Grant, error) {}}}
+	part := receive(t, d.request(r))
+	if part.err != nil {
+		t.Fatal(part.err)
+	}
+	if _, err := d.extend(r.Key, r.Token, long); err != nil { // as its renewal does
+		t.Fatal(err)
+	}
+	GiveBackParts([]Part{{Leases: d.Leases, Grant: part.grant}})
+	eventually(t, "nothing is left", func() bool { return c.empty(0, 1, 2) })
+	if n := d.Holds(); n != 0 {
+		t.Errorf("%d renewals", n)
+	}
+}

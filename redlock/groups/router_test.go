@@ -84,7 +84,7 @@ func receive[T any](t *testing.T, from <-chan T) T {
 	select {
 	case got := <-from:
 		return got
-	case <-time.After(3 * time.Minute):
+	case <-time.After(time.Minute):
 		t.Fatal("no answer")
 		panic("unreachable")
 	}
@@ -288,13 +288,12 @@ func TestSeveral_FencesThatAreTooFarApartAreRefused(t *testing.T) {
 	s.eventuallyFree(s.key(0, 0), s.key(1, 0))
 }
 
-// eventuallyFree takes the keys once what was given back is gone. An undo by the token of several
-// parts is not repeated: if a slow machine loses it, the copies last for a minute.
+// eventuallyFree takes the keys once what was given back is gone.
 func (s *stand) eventuallyFree(keys ...redlock.Key) {
 	s.t.Helper()
 	for _, key := range keys {
 		answers := make(chan answer, 1)
-		s.Wait(nil, redlock.LockRequest{Key: key, TTL: time.Minute, Wait: 2 * time.Minute}, func(g redlock.Grant, err error) { answers <- answer{g, err} })
+		s.Wait(nil, redlock.LockRequest{Key: key, TTL: time.Minute, Wait: time.Minute}, func(g redlock.Grant, err error) { answers <- answer{g, err} })
 		a := receive(s.t, answers)
 		if a.err != nil {
 			s.t.Fatalf("%q is not free: %v", key, a.err)

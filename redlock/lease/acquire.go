@@ -340,6 +340,11 @@ func (l *Leases) announce(r *LockRequest, id engine.LeaseID, known leaseRecord, 
 	l.writeNote(id, known.note, known.until+known.delay, false)
 }
 
+// isHeldPart reports whether the grant is a part of a lock over several groups, with HOLD. Such a token
+// is generated. Its renewal may have moved the ends of the copies, which then no undo matches: only a
+// release is sure to delete them.
+func (a *lockBallot) isHeldPart() bool { return a.call.request.Part && a.call.request.Hold != nil }
+
 // tokenOf is the token of the i-th key.
 func (a *lockBallot) tokenOf(i int) engine.Token { return a.call.request.tokenOf(i, a.token) }
 

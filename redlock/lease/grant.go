@@ -32,6 +32,7 @@ type Grant struct {
 type grantor interface {
 	takeBack()
 	tokenOf(i int) engine.Token
+	isHeldPart() bool
 }
 
 // Keys are all keys of the grant, DB is their database.

@@ -109,6 +109,8 @@ func (j *joint) takeBack() {
 	}
 }
 
+func (j *joint) isHeldPart() bool { return false }
+
 func (j *joint) tokenOf(int) engine.Token { return j.parts[0].Grant.Token }
 
 // join announces a part, with the fence of the whole.

@@ -82,7 +82,7 @@ func (l *Leases) Undelivered(g Grant) {
 // GiveBack releases a grant that never reached its holder.
 func (l *Leases) GiveBack(g Grant) {
 	l.engine.Counts.GivenBack.Add(1)
-	if !g.Chosen() {
+	if !g.Chosen() || g.ballot.isHeldPart() {
 		for _, id := range g.Leases() {
 			l.ReleaseAlways(id)
 		}
