@@ -117,9 +117,15 @@ func TestJoin_APartThatWasRenewedIsGivenBack(t *testing.T) {
 	if _, err := d.extend(r.Key, r.Token, long); err != nil { // as its renewal does
 		t.Fatal(err)
 	}
+	happened := make(chan Event, 9)
+	defer d.Listen(0, func(e Event) { happened <- e })()
 	GiveBackParts([]Part{{Leases: d.Leases, Grant: part.grant}})
 	eventually(t, "nothing is left", func() bool { return c.empty(0, 1, 2) })
 	if n := d.Holds(); n != 0 {
 		t.Errorf("%d renewals", n)
+	}
+	d.take("last", long)
+	if e := receive(t, happened); e.Key != "last" {
+		t.Errorf("%+v is announced, and the part was not", e)
 	}
 }

@@ -32,6 +32,7 @@ type several struct {
 	router  *Router
 	request redlock.LockRequest   // with the token of all parts
 	parts   []redlock.LockRequest // in the order of the groups
+	named   bool                  // the caller chose the token
 	done    redlock.LockDone
 	end     time.Duration // of the wait; before now without one
 
@@ -65,10 +66,7 @@ func lockSeveral(r *Router, q redlock.LockRequest, done redlock.LockDone) (leave
 		done(redlock.Grant{}, errHeldToken)
 		return func() {}
 	}
-	if q.Token == "" {
-		q.Token = redlock.NewToken()
-	}
-	s := &several{router: r, request: q, done: done, end: r.clock.Now() + q.Wait}
+	s := &several{router: r, request: q, named: q.Token != "", done: done, end: r.clock.Now() + q.Wait}
 	for _, keys := range split(r, append([]redlock.Key{q.Key}, q.More...)) {
 		part := q
 		part.Part, part.Key, part.More = true, keys[0], keys[1:]
@@ -85,11 +83,11 @@ func (s *several) next() {
 		redlock.Join(&s.request, s.granted, s.joined)
 		return
 	}
+	if n == 0 {
+		s.begin()
+	}
 	part := s.parts[n]
-	if s.request.Hold != nil {
-		if n == 0 {
-			s.held = &heldParts{terms: s.request.Hold}
-		}
+	if s.held != nil {
 		part.Hold = s.held.ofPart()
 	}
 	locker := s.router.groups[s.router.indexOf(part.Key)].Locker
@@ -100,6 +98,21 @@ func (s *several) next() {
 	}
 	part.Wait, part.Owner = 0, nil
 	locker.Lock(nil, part, decided)
+}
+
+// begin begins an attempt. As each ballot, it has a token of its own unless the caller chose one: what
+// an earlier attempt is still giving back is not this one's.
+func (s *several) begin() {
+	if s.request.Hold != nil {
+		s.held = &heldParts{terms: s.request.Hold}
+	}
+	if s.named {
+		return
+	}
+	s.request.Token = redlock.NewToken()
+	for i := range s.parts {
+		s.parts[i].Token = s.request.Token
+	}
 }
 
 // joined takes the outcome of the whole.

@@ -340,9 +340,9 @@ func (l *Leases) announce(r *LockRequest, id engine.LeaseID, known leaseRecord, 
 	l.writeNote(id, known.note, known.until+known.delay, false)
 }
 
-// isHeldPart reports whether the grant is a part of a lock over several groups, with HOLD. Such a token
-// is generated. Its renewal may have moved the ends of the copies, which then no undo matches: only a
-// release is sure to delete them.
+// isHeldPart reports whether the grant is a part of a lock over several groups, with HOLD. Its renewal
+// may have moved the ends of the copies, which then no undo matches: only a release is sure to delete
+// them. The token is generated, and of one attempt only, so nothing later is released with it.
 func (a *lockBallot) isHeldPart() bool { return a.call.request.Part && a.call.request.Hold != nil }
 
 // tokenOf is the token of the i-th key.

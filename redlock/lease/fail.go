@@ -51,7 +51,7 @@ func (c *acquireCall) refusalError(a *lockBallot, no error) error {
 	if !c.downgrading.Load() && !(c.unanswered != 0 && c.request.Valued) {
 		return no
 	}
-	return c.undecided(a, "the masters were too slow at first, and copies of that attempt may refuse this one")
+	return c.undecided(a, "the masters were too slow at first, and copies of that attempt may refuse this one until they end; try again")
 }
 
 // undecided is the error for a ballot that the masters could not decide.

@@ -83,8 +83,12 @@ func (l *Leases) Undelivered(g Grant) {
 func (l *Leases) GiveBack(g Grant) {
 	l.engine.Counts.GivenBack.Add(1)
 	if !g.Chosen() || g.ballot.isHeldPart() {
+		event := events.Released
+		if g.Chosen() {
+			event = 0 // a part was not announced
+		}
 		for _, id := range g.Leases() {
-			l.ReleaseAlways(id)
+			l.releaseAlways(event, nil, id, func(bool, error) {})
 		}
 		return
 	}

@@ -17,8 +17,8 @@ type slotTurns struct {
 	last [1024]atomic.Uint32
 }
 
-// first is the slot that a request tries first: that behind the one before, because what was
-// taken last is held the longest. A slot that is held costs each master the list of all, and the
+// first is the slot that a request tries first: that behind the one before, which has had the
+// longest time to become free. A slot that is held costs each master the list of all, and the
 // request a second ballot: with 64 callers of 256 permits 220 µs of processor time for a pair
 // when slots were drawn, 126 to 163 in turn. A caller's token chooses the slot, so that a
 // repeat finds its own.

@@ -26,7 +26,7 @@ type release struct {
 	copies uint16        // bits: masters that may hold a copy
 	valid  bool          // this daemon's own record shows that the lease still runs
 	fence  engine.Fence  // of its grant; 0 = not known
-	event  events.Kind   // the event that is emitted
+	event  events.Kind   // the event that is emitted, 0 = none
 	keep   time.Duration // the copies end so much later, or when they were to; 0 = now
 	start  time.Duration
 	scope  *releaseScope // nil = every copy
@@ -147,7 +147,7 @@ func (r *release) Decide(t *quorum.Tally) quorum.Result {
 // DecidedLocked emits the event with the lock held: the next holder of the key needs answers
 // that come after this one, so its grant cannot be reported first.
 func (r *release) DecidedLocked(v quorum.Result) {
-	if v == quorum.Granted {
+	if v == quorum.Granted && r.event != 0 {
 		r.leases.events.Emit(r.event, r.id, r.fence, r.lasts())
 	}
 }
