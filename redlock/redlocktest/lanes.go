@@ -30,24 +30,27 @@ func Idle(t *testing.T, e *engine.Engine) {
 	t.Helper()
 	var answers []<-chan pool.Answer
 	for i := range e.Pool.N() {
-		answers = append(answers, barrier(e, i))
+		answers = append(answers, barrier(e, i, pool.Props{}))
 	}
 	for _, answer := range answers {
 		Receive(t, answer)
 	}
 }
 
-// IdleOn waits until a master has answered what it was sent.
+// IdleOn waits until a master's answers to what it was sent have been counted, also those
+// that wait for a seal.
 func IdleOn(t *testing.T, e *engine.Engine, i int) {
 	t.Helper()
-	Receive(t, barrier(e, i))
+	Receive(t, barrier(e, i, pool.Props{Sealed: true}))
 }
 
 // barrier sends an operation that only has its place in a queue: what was sent before it has
-// been answered when it is. No seal follows it, no register rises.
-func barrier(e *engine.Engine, i int) <-chan pool.Answer {
+// been executed when it is answered. Unless the plan is sealed no register rises, and
+// answers that wait for a seal may come later.
+func barrier(e *engine.Engine, i int, plan pool.Props) <-chan pool.Answer {
 	answered := make(chan pool.Answer, 1) // 1: its one answer
 	e.Pool.Group(0).Push(i, &engine.Message{
+		Plan:     plan,
 		Write:    func(_ *pool.SendContext, c *pool.Command) bool { c.Set("PING"); return true },
 		OnAnswer: func(a pool.Answer) { answered <- a },
 	})
