@@ -136,6 +136,19 @@ func (c *client) line(t *testing.T) string {
 	return strings.TrimRight(line, "\r\n")
 }
 
+// hasReply waits a moment for something to read.
+func (c *client) hasReply(t *testing.T) bool {
+	t.Helper()
+	if err := c.SetReadDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := c.replies.Peek(1)
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
 // lock requests a lock until the embedded masters have been admitted.
 func (c *client) lock(t *testing.T, key string) (token string) {
 	t.Helper()

@@ -371,7 +371,15 @@ func TestHold_TheHolderReceivesItsLossAtOnce(t *testing.T) {
 		for holder.line(t) != "holders-token" {
 		}
 		holder.lines(t, 2)
+		copies := func() string { return strings.Join(held(t, servers, "k"), " ") }
+		eventually(t, "all masters have the lock", func() bool { return strings.Count(copies(), "holders-token") == 3 }, copies)
 		c.take()
+		if strings.HasSuffix(name, ", masters") {
+			eventually(t, "the loss is announced", func() bool {
+				onMasters("DEL", "k")() // the daemon may have made the first copy again before the second was gone
+				return holder.hasReply(t)
+			}, copies)
+		}
 		if got := holder.lines(t, 9); got[0] != ">4" || got[2] != "dlock-lost" || got[6] != "holders-token" || got[8] != c.reason {
 			t.Errorf("%s: the holder read %q, want %q", name, got, c.reason)
 		}
