@@ -29,8 +29,8 @@ var (
 		{regexp.MustCompile(`\b(id|laddr|age|idle|qbuf|tot-mem)=\d+`), "$1=<n>"},
 		{regexp.MustCompile(`\b[0-9a-f]{40}\b`), "<sha1>"},
 		{regexp.MustCompile(`\d{12,}`), "<number>"},
+		{regexp.MustCompile(`over in [\w.]+\)`), "over in <time>)"}, // before the next, which leaves the hours
 		{regexp.MustCompile(`\d+\.\d+s\b|\b\d+ ms left`), "<time>"},
-		{regexp.MustCompile(`over in \w+\)`), "over in <time>)"},
 		{regexp.MustCompile(`first bring back b=127[^;]*`), "first bring back <masters>"},
 		{regexp.MustCompile(`( masters answered, \d needed): [^;]*`), "$1: <masters>"},
 		{regexp.MustCompile(`(read|write) tcp <address>->`), "$1 tcp "},
