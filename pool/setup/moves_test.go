@@ -355,8 +355,9 @@ func TestMoveSlots_WithADeadMasterOfEachGroup(t *testing.T) {
 		w.away = append(w.away, w.servers[i][1])
 	}
 	dial := wire.DialRueidis(200 * time.Millisecond)
-	if out, err := w.move(ranges, "g2", dial); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	out, err := w.move(ranges, "g2", dial)
+	if n := strings.Count(strings.ReplaceAll(out, "is not reached: the daemons", ""), "is not reached: "); err != nil || n != len(w.away) {
+		t.Fatalf("%v, and each dead master once in\n%s", err, out)
 	}
 	for i := range w.servers {
 		w.servers[i][1].Cont()
