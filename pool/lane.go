@@ -382,6 +382,7 @@ func (c *connection) stallLocked() {
 func (c *connection) resumeLocked() {
 	l := c.lane
 	c.stalled = false
+	c.timer.Reset(l.group.pool.options.MasterTimeout) // it was to fire at the end of the pause
 	l.state, l.cause, l.since = stateUp, nil, l.group.now()
 	l.queuePendingFirstLocked()
 	l.scheduleRepeatLocked()

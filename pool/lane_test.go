@@ -75,6 +75,31 @@ func TestLane_APauseShorterThanTheStallTimeoutKeepsItsConnection(t *testing.T) {
 	})
 }
 
+// A master that stands still again soon after a pause costs one timeout again.
+func TestLane_ASecondPauseAlsoCostsOneTimeout(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.vote(0)
+		limit := s.pool.options.MasterTimeout
+		for range 2 {
+			waits := make(chan struct{})
+			s.change(0, func(m *fakeMaster) { m.waits = waits })
+			op := acquiring("key")
+			s.send(op)
+			s.clock.advance(limit)
+			if op.unanswered(0) {
+				t.Error("unanswered after the master timeout")
+			}
+			s.clock.advance(limit)
+			s.change(0, func(m *fakeMaster) { m.waits = nil })
+			close(waits)
+			synctest.Wait()
+			if a := s.vote(0); !a.Seal.Good {
+				t.Fatalf("%+v after the pause, want a vote", a.Seal)
+			}
+		}
+	})
+}
+
 // A process that did not run has not lost the time of its masters.
 func TestLane_AnAnswerInTheSocketMovesTheDeadlineUntilItIsRead(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {

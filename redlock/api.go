@@ -64,6 +64,9 @@ type (
 func Join(r *LockRequest, parts []Part, done LockDone) { lease.Join(r, parts, done) }
 func GiveBackParts(parts []Part)                       { lease.GiveBackParts(parts) }
 
+// IsUndecided reports whether the masters could not decide now, and may decide later.
+func IsUndecided(err error) bool { return wait.IsUndecided(err) }
+
 // Words of locks, see package lease.
 const (
 	Exclusive              = lease.Exclusive

@@ -365,8 +365,9 @@ func TestMoveSlots_WithADeadMasterOfEachGroup(t *testing.T) {
 		w.servers[i][1].Stop()
 		w.away = append(w.away, w.servers[i][1])
 	}
-	if out, err := w.move(ranges, "g2", w.brief()); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	out, err := w.move(ranges, "g2", w.brief())
+	if n := strings.Count(strings.ReplaceAll(out, "is not reached: the daemons", ""), "is not reached: "); err != nil || n != len(w.away) {
+		t.Fatalf("%v, and each dead master once in\n%s", err, out)
 	}
 	for i := range w.servers {
 		w.servers[i][1].Cont()

@@ -33,15 +33,18 @@ func Quarantine(ctx context.Context, o pool.Options, master string, out io.Write
 	if err != nil {
 		return fmt.Errorf("quarantine: master %s: %w", m.Name, err)
 	}
-	if len(all) == 0 {
-		fmt.Fprintf(out, "master %s: it has no incarnation in any database; nothing was changed\n", m.Name)
-	}
-	for _, e := range all {
-		fmt.Fprintf(out, "master %s: ended its incarnation in database %s (%s)\n", m.Name, e.DB, e.Identity)
+	dbs := make([]string, len(all))
+	for i, e := range all {
+		dbs[i] = e.DB
 		// The daemons that admit it may run with other limits than this process.
 		if ttl, err := parseSettings(e.Identity).duration("max-ttl"); err == nil {
 			g.options.MaxTTL = max(g.options.MaxTTL, ttl)
 		}
+	}
+	if len(all) == 0 {
+		fmt.Fprintf(out, "master %s: it has no incarnation in any database; nothing was changed\n", m.Name)
+	} else {
+		fmt.Fprintf(out, "master %s: ended its incarnation in databases %s\n", m.Name, strings.Join(dbs, ", "))
 	}
 	fmt.Fprintf(out, "master %s: it does not vote for %s from its next admission; a daemon that runs admits it at once (DMASTERS: quarantined)\n", m.Name, humanDuration(g.options.Age()))
 	return nil

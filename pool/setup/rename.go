@@ -45,8 +45,9 @@ const minEvidence = 1500 * time.Millisecond
 type change struct {
 	group  *group
 	out    io.Writer
-	what   string       // the command, for errors; "" = reconfigure
-	all    []*candidate // that answer, of both lists
+	what   string            // the command, for errors; "" = reconfigure
+	all    []*candidate      // that answer, of both lists
+	absent map[string]string // of others, by name: how that was printed
 	former *admission.Configuration
 	next   *admission.Configuration
 
@@ -118,13 +119,26 @@ func (c *change) connect(ctx context.Context, masters []wire.Master) {
 		switch one, err := c.group.connect(ctx, m); {
 		case err == nil:
 			c.all = append(c.all, one)
+			delete(c.absent, m.Name)
 		case one == nil:
-			fmt.Fprintf(c.out, "%s is not reached: %v\n", m.Name, errors.Unwrap(err))
+			c.printAbsent(m.Name, "is not reached: ", err)
 		default:
-			fmt.Fprintf(c.out, "%s is left alone: it %v\n", m.Name, errors.Unwrap(err))
+			c.printAbsent(m.Name, "is left alone: it ", err)
 			one.link.Close()
 		}
 	}
+}
+
+// printAbsent reports a master that is left out, once: masters are looked for several times.
+func (c *change) printAbsent(name, what string, err error) {
+	if c.absent[name] == what {
+		return
+	}
+	if c.absent == nil {
+		c.absent = make(map[string]string)
+	}
+	c.absent[name] = what
+	fmt.Fprintf(c.out, "%s %s%v\n", name, what, errors.Unwrap(err))
 }
 
 func (c *change) read() error {

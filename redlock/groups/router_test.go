@@ -483,6 +483,53 @@ func TestSeveral_PausesBehindAQueueWhoseKeyIsFree(t *testing.T) {
 	}
 }
 
+// A quorum that is lost in any of the groups may come back during a wait.
+func TestSeveral_AWaitOutlastsALostQuorum(t *testing.T) {
+	t.Parallel()
+	for lost := range 2 {
+		s := newStand(t)
+		clock := paused{s.clock, make(chan func(), 8)}
+		s.clock = clock
+		near, far := s.key(0, 0), s.key(1, 0)
+		quorum := func(text string) {
+			for lane := range 2 {
+				s.pools[lost].Embedded().At(lane).SetError(text)
+			}
+		}
+		quorum("LOADING for as long as it takes")
+		request := redlock.LockRequest{Key: near, More: []redlock.Key{far}, TTL: time.Minute}
+		answers := make(chan answer, 1)
+		done := func(g redlock.Grant, err error) { answers <- answer{g, err} }
+		var unknown *redlock.NoQuorum
+		s.Lock(nil, request, done)
+		if a := receive(t, answers); !errors.As(a.err, &unknown) {
+			t.Errorf("without a wait: %v", a.err)
+		}
+		request.Wait = time.Hour
+		s.Wait(nil, request, done)
+		if lost == 1 { // the wait in the first group is its own
+			again := receive(t, clock.timers)
+			s.eventuallyFree(near)
+			again()
+		}
+		quorum("")
+		for {
+			select {
+			case again := <-clock.timers:
+				again()
+				continue
+			case a := <-answers:
+				if a.err != nil {
+					t.Errorf("group %d without a quorum: %v", lost, a.err)
+				}
+			case <-time.After(time.Minute):
+				t.Error("no answer")
+			}
+			break
+		}
+	}
+}
+
 // A daemon that has not seen the switch of a move takes the first group for the last one that had the slot:
 // the other one may hold its keys by now.
 func TestRouter_ThatAKeyIsFreeIsUndecidedOnceItHasLeftTheGroup(t *testing.T) {

@@ -27,6 +27,10 @@ var (
 // a waiter of FAIR may be ahead, whose daemon does not take them for seconds.
 const freePause = 10 * time.Millisecond
 
+// undecidedPause is the pause before a request that waits begins again because the masters of a
+// group could not decide.
+const undecidedPause = 100 * time.Millisecond
+
 // several is one request for keys of several groups.
 type several struct {
 	router  *Router
@@ -120,7 +124,22 @@ func (s *several) joined(g redlock.Grant, err error) {
 	if err == nil && s.held != nil {
 		g = s.held.granted(g, s.granted)
 	}
-	s.done(g, err)
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	s.done(g, nil)
+}
+
+// fail answers a request of which nothing is held. One that waits begins again if the masters could
+// not decide: a lost quorum may come back.
+func (s *several) fail(err error) {
+	s.granted = nil
+	if left := s.timeLeft(); left > 0 && redlock.IsUndecided(err) && !s.hasLeft() {
+		s.router.clock.AfterFunc(min(undecidedPause, left), s.next)
+		return
+	}
+	s.done(redlock.Grant{}, err)
 }
 
 // timeLeft is how long the request may wait still.
@@ -147,7 +166,11 @@ func (s *several) onPart(locker *redlock.Locker, g redlock.Grant, err error) {
 		s.awaitFree(locker, append([]redlock.Key{part.Key}, part.More...))
 		return
 	}
-	s.done(redlock.Grant{}, err)
+	if refused > 0 {
+		s.fail(err)
+		return
+	}
+	s.done(redlock.Grant{}, err) // of a wait for masters that could not decide, this is the end
 }
 
 // awaitFree begins again once none of these keys is held by another token.
@@ -163,7 +186,7 @@ func (s *several) awaitFree(locker *redlock.Locker, keys []redlock.Key) {
 	db := s.request.DB
 	locker.View(nil, db, keys[0], func(v redlock.View, err error) {
 		if err != nil {
-			s.done(redlock.Grant{}, err)
+			s.fail(err)
 			return
 		}
 		if v.Free || v.Kind == "string" && v.Value == s.request.Token {

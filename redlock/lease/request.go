@@ -70,8 +70,8 @@ type LockRequest struct {
 }
 
 // repeats reports whether a ballot that the masters were too slow for is repeated. A wait repeats
-// by itself, a part of a lock is repeated with the whole, and a library's script with its client.
-func (r *LockRequest) repeats() bool { return r.Wait == 0 && !r.Part && r.Script == nil }
+// by itself, and a library's script with its client.
+func (r *LockRequest) repeats() bool { return r.Wait == 0 && r.Script == nil }
 
 // Requester describes the client of a request, for people.
 type Requester struct {

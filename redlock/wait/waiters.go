@@ -104,7 +104,7 @@ func (l *Queues) Wait(b *engine.Batch, r lease.LockRequest, done lease.LockDone)
 	}
 	// Its token or owner may hold the key already: a repeat must not wait for its own lock.
 	l.leases.Lock(b, r, func(g lease.Grant, err error) {
-		if errors.Is(err, engine.ErrHeld) || isUndecided(err) {
+		if errors.Is(err, engine.ErrHeld) || IsUndecided(err) {
 			w.noteDowngrade(err)
 			w.everRefused = errors.Is(err, engine.ErrHeld)
 			enter(nil, w)
@@ -432,8 +432,8 @@ func (s *Queues) AwaitWork(db int, record engine.Key, wait, runs time.Duration, 
 // Waiters is how many requests wait.
 func (l *Queues) Waiters() int { return int(l.count.Load()) }
 
-// isUndecided reports whether the masters could not decide now, but may decide later, in this group.
-func isUndecided(err error) bool {
+// IsUndecided reports whether the masters could not decide now, but may decide later, in this group.
+func IsUndecided(err error) bool {
 	var quorum *engine.NoQuorum
 	var late *engine.Expired
 	var busy *engine.Busy

@@ -168,7 +168,7 @@ func (ln *waitQueue) decided(w *waiter, g lease.Grant, err error) {
 	ln.contender = nil
 	left := w.over
 	w.noteDowngrade(err)
-	stays := !left && (errors.Is(err, engine.ErrHeld) || isUndecided(err)) && s.engine.Clock.Now() < w.end && !s.closed
+	stays := !left && (errors.Is(err, engine.ErrHeld) || IsUndecided(err)) && s.engine.Clock.Now() < w.end && !s.closed
 	if stays {
 		w.firstErr = nil // from here on the wait queue has it
 		if errors.Is(err, engine.ErrHeld) {
@@ -206,7 +206,7 @@ func (ln *waitQueue) decided(w *waiter, g lease.Grant, err error) {
 // nextLocked is the waiter that contends after an answer; if nil, the timer is set instead.
 func (ln *waitQueue) nextLocked(g lease.Grant, err error) *waiter {
 	head := ln.head
-	undecided := isUndecided(err)
+	undecided := IsUndecided(err)
 	if undecided {
 		ln.lastErr = err
 	} else {
