@@ -27,6 +27,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // bulk is one command for the entries that share it.
@@ -40,6 +41,10 @@ type bulk struct {
 // maxBulkLocks bounds a bulk: a script's unpack has room for 8,000 words, and no script has
 // more than 16 for each lock.
 const maxBulkLocks = 500
+
+// maxAlone is for how long operations share no calls after one was denied. Requests for a key that
+// the master's user may not use are denied one by one then, and delay no others.
+const maxAlone = time.Minute
 
 // BulkCall is one call of a bulk's script, while it is written.
 type BulkCall struct {
@@ -63,14 +68,12 @@ func (c *BulkCall) Group(lock string, more []string) {
 
 var errUnexpectedBulk = errors.New("answered a script for several operations with something unexpected")
 
-// addJoint notes an acquire that shares its key. One without a token of its own lets no
-// release of such keys move.
-func (x *exchange) addJoint(op Operation) {
-	token := ""
+// tokenOf is the token that is acquired or released, "" for an operation that has none of its own.
+func tokenOf(op Operation) string {
 	if named, ok := op.(BulkOperation); ok {
-		token = named.BulkToken()
+		return named.BulkToken()
 	}
-	x.joint[token] = true
+	return ""
 }
 
 // mayMove reports whether a release may move forward. A key with one holder at a time is
@@ -79,7 +82,7 @@ func (x *exchange) mayMove(e *queueEntry) bool {
 	if x.keys[e.props.Key] != acquireJoint {
 		return true
 	}
-	return !x.joint[""] && !x.joint[e.op.(BulkOperation).BulkToken()]
+	return !x.joint[""] && !x.joint[tokenOf(e.op)] // one without a token of its own lets none move
 }
 
 // addToBulk adds entry i to the segment's bulk of its script.
@@ -185,6 +188,51 @@ func (x *exchange) reply(i int) Reply {
 		return r.Items[part]
 	}
 	return r
+}
+
+// takeDenied removes the operations of calls of which the master's user may not use a key, and
+// returns them: sent alone, only those of that key are denied. A master checks all keys before it
+// executes anything, and no error of a script begins with the word (Redis 6.2 to Valkey 9.1).
+// Otherwise one client that requests such a key made the requests of all others fail. An operation
+// is denied all the same if it would pass one of its own token.
+func (x *exchange) takeDenied() (denied []queueEntry) {
+	if !slices.ContainsFunc(x.bulks, func(b bulk) bool { return b.parts > 0 && isDenied(x.replies[b.at]) }) {
+		return nil
+	}
+	for i := range x.entries {
+		if x.part[i] >= 0 && isDenied(x.replies[x.index[i]]) && !x.isOvertaken(i) {
+			denied = append(denied, x.entries[i])
+			x.entries[i].op = nil // answered later
+		}
+	}
+	return denied
+}
+
+func isDenied(r Reply) bool {
+	err, ok := r.Err.(MasterError)
+	return ok && err.Begins("NOPERM")
+}
+
+// isOvertaken reports whether the master has executed a later operation that entry i must not follow.
+func (x *exchange) isOvertaken(i int) bool {
+	e := &x.entries[i]
+	token := tokenOf(e.op)
+	for j := i + 1; j < len(x.entries); j++ {
+		if at := x.index[j]; at < 0 || isDenied(x.replies[at]) {
+			continue
+		}
+		later := &x.entries[j]
+		if other := tokenOf(later.op); (token == "" || other == "" || token == other) && meet(&e.props, &later.props) {
+			return true
+		}
+	}
+	return false
+}
+
+// meet reports whether two operations are about one key. One that names none may be about any.
+func meet(p, q *Props) bool {
+	return p.Key == "" || q.Key == "" || p.Key == q.Key || slices.Contains(q.Rest, p.Key) || slices.Contains(p.Rest, q.Key) ||
+		slices.ContainsFunc(p.Rest, func(key string) bool { return slices.Contains(q.Rest, key) })
 }
 
 // inOrder calls do with each entry, in the order in which the master executes them: a release

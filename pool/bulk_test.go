@@ -115,33 +115,38 @@ func mayOvertake(e, earlier queueEntry) bool {
 	return e.props.Bulk != "" && by.word != "" && by.word != nameOf(e)
 }
 
+// mixedQueue has operations of every kind on few keys, each with a name of its own.
+func mixedQueue(r *rand.Rand) (queue []queueEntry) {
+	for i := range r.IntN(30) {
+		key, name := string(rune('a'+r.IntN(8))), fmt.Sprint(i)
+		var e queueEntry
+		switch r.IntN(13) {
+		case 9, 10:
+			e = takingTogether(key, name, fmt.Sprint(i+1+r.IntN(6)), true)
+		case 11, 12:
+			e = takingTogether(key, name, fmt.Sprint(i+1+r.IntN(6)), false)
+		case 0, 1:
+			e = entryOf(&asker{plan: Props{Key: key, Exclusive: true, SharesKey: r.IntN(40) == 0}, words: []string{"SET", key, name}})
+		case 2, 3: // perhaps with the token of an operation that follows
+			e = takingJointly(key, name, fmt.Sprint(i+1+r.IntN(6)))
+		case 4:
+			e = entryOf(&asker{plan: Props{Key: key, SharesKey: r.IntN(2) == 0}, words: []string{"PEXPIREAT", key, name}})
+		default:
+			e = sharing(key, name)
+			e.props.SharesKey = r.IntN(4) > 0
+		}
+		queue = append(queue, e)
+	}
+	return queue
+}
+
 func TestBulk_KeepsTheOrderOfEveryKey(t *testing.T) {
 	shared, overtaken, kept := 0, 0, 0
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		s := newFlushStage()
 		f := &s.conn.flush
-		var queue []queueEntry
-		for i := range r.IntN(30) {
-			key, name := string(rune('a'+r.IntN(8))), fmt.Sprint(i)
-			var e queueEntry
-			switch r.IntN(13) {
-			case 9, 10:
-				e = takingTogether(key, name, fmt.Sprint(i+1+r.IntN(6)), true)
-			case 11, 12:
-				e = takingTogether(key, name, fmt.Sprint(i+1+r.IntN(6)), false)
-			case 0, 1:
-				e = entryOf(&asker{plan: Props{Key: key, Exclusive: true, SharesKey: r.IntN(40) == 0}, words: []string{"SET", key, name}})
-			case 2, 3: // perhaps with the token of an operation that follows
-				e = takingJointly(key, name, fmt.Sprint(i+1+r.IntN(6)))
-			case 4:
-				e = entryOf(&asker{plan: Props{Key: key, SharesKey: r.IntN(2) == 0}, words: []string{"PEXPIREAT", key, name}})
-			default:
-				e = sharing(key, name)
-				e.props.SharesKey = r.IntN(4) > 0
-			}
-			queue = append(queue, e)
-		}
+		queue := mixedQueue(r)
 		n := f.fill(queue, 100)
 		f.write()
 		at := map[string]int{}
@@ -356,5 +361,69 @@ func TestBulk_AcquiresWaitForTheReleasesOfTheirSegment(t *testing.T) {
 	})
 	if want := "7:1 8:0 e:0 r2:2 r1:0 r3:1 1:0 r4:0 r5:-1 x:0 r6:1"; strings.Join(got, " ") != want {
 		t.Errorf("answered %q, want %q", got, want)
+	}
+}
+
+// What is denied is sent again behind what the flush has executed; see takeDenied.
+func TestBulk_WhatIsDeniedTogetherIsExecutedOnceAndPassesNothingOfItsToken(t *testing.T) {
+	again, passed, refused := 0, 0, 0
+	for seed := range uint64(4000) {
+		r := rand.New(rand.NewPCG(seed, 13))
+		s := newFlushStage()
+		f := &s.conn.flush
+		queue := mixedQueue(r)
+		n := f.fill(queue, 100)
+		f.write()
+		var kept []Command
+		for i := range f.commands {
+			f.replies = append(f.replies, Reply{Kind: ReplyInt, Int: 7})
+			if c := f.commands[i]; c.Args[0] == "EVALSHA" && c.Args[1] != "alone" && r.IntN(2) == 0 {
+				f.replies[i] = refusal("NOPERM No permissions to access a key")
+			} else {
+				kept = append(kept, c)
+			}
+		}
+		denied := f.takeDenied()
+		f.commands = kept
+		done := executed(f)
+		for len(denied) > 0 {
+			f := &newFlushStage().conn.flush
+			f.alone = true
+			m := f.fill(denied, 100)
+			f.write()
+			if f.takeDenied() != nil || len(f.bulks) > 0 {
+				t.Fatalf("seed %d: operations share commands again", seed)
+			}
+			done, denied, again = append(done, executed(f)[:m]...), denied[m:], again+m
+		}
+		at := map[string]int{}
+		for i, one := range done {
+			if _, twice := at[one]; twice {
+				t.Fatalf("seed %d: %s is executed twice: %q", seed, one, done)
+			}
+			at[one] = i
+		}
+		for j, e := range queue[:n] {
+			place, executed := at[e.props.Key+" "+nameOf(e)]
+			if !executed {
+				refused++
+				if f.entries[j].op == nil {
+					t.Fatalf("seed %d: %s of key %s is neither executed nor answered", seed, nameOf(e), e.props.Key)
+				}
+				continue
+			}
+			for _, earlier := range queue[:j] {
+				before, executed := at[earlier.props.Key+" "+nameOf(earlier)]
+				if !executed || earlier.props.Key != e.props.Key || before < place || mayOvertake(e, earlier) {
+					continue
+				}
+				if passed++; tokenOf(e.op) == "" || tokenOf(earlier.op) == "" || tokenOf(e.op) == tokenOf(earlier.op) {
+					t.Fatalf("seed %d: on key %s, %s is executed before %s: %q", seed, e.props.Key, nameOf(e), nameOf(earlier), done)
+				}
+			}
+		}
+	}
+	if again < 1000 || passed < 50 || refused < 50 {
+		t.Errorf("only %d operations were sent again, %d passed another token's, %d were refused", again, passed, refused)
 	}
 }

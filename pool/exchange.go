@@ -23,6 +23,7 @@ type exchange struct {
 	keys     map[string]acquireKind // that are acquired in this flush
 	joint    map[string]bool        // BulkToken of the acquires that share their key
 	repeats  bool                   // several operations acquire one key
+	alone    bool                   // no operations share a command
 	taken    Taken                  // made when repeats is first true
 
 	sealed  bool  // a seal with a raise stands at the end
@@ -96,7 +97,7 @@ func (x *exchange) fill(queue []queueEntry, limit int) int {
 				x.keys[key] = by
 			}
 			if by == acquireJoint {
-				x.addJoint(queue[n].op)
+				x.joint[tokenOf(queue[n].op)] = true
 			}
 		}
 		x.sealed = x.sealed || plan.Sealed
@@ -141,7 +142,7 @@ func (x *exchange) writeOperations() {
 	for i := range x.entries {
 		e := &x.entries[i]
 		x.index, x.part = append(x.index, -1), append(x.part, -1)
-		if e.props.Bulk != "" && (e.props.Exclusive || x.mayMove(e)) {
+		if e.props.Bulk != "" && !x.alone && (e.props.Exclusive || x.mayMove(e)) {
 			x.addToBulk(i)
 			continue
 		}

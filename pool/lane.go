@@ -105,6 +105,8 @@ type connection struct {
 
 	daemonsIn int              // readings of settings until the one of the master's daemons; -1 = never
 	unsealed  []unsealedAnswer // answers of 0 that need a good seal after them
+
+	aloneUntil time.Duration // operations share no commands, see takeDenied
 }
 
 // unsealedAnswer is an answer that waits for the seal of a later flush.
@@ -202,6 +204,7 @@ func (l *lane) nextFlush() *connection {
 		f.planRecordsLocked()
 	}
 	f.sent = g.now()
+	f.alone = f.sent < c.aloneUntil
 	f.context.Now, f.context.Time = f.sent, l.est.At(f.sent)
 	if f.raise = left - 1; left == 0 || f.bare {
 		f.raise = g.tickLocked(f.sent) + f.ahead

@@ -56,6 +56,10 @@ func (c *connection) finishFlush() {
 	if f.sealed {
 		sealed, c.unsealed = c.unsealed, nil
 	}
+	if denied := f.takeDenied(); len(denied) > 0 {
+		c.aloneUntil = now + maxAlone
+		l.queueFirstLocked(denied)
+	}
 	c.deferLocked(f, now)
 	steps := g.resolveAnomaliesLocked(now)
 	g.mu.Unlock()
