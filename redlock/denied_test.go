@@ -3,14 +3,13 @@ package redlock
 // denied_test.go: the masters' user may not use some keys. Requests for them fail, and no others.
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	"redlockd/pool"
+	"redlockd/pool/faulty"
 )
 
 // deniedKey is the one that the user of narrowed may not use.
@@ -18,12 +17,12 @@ const deniedKey = "other"
 
 // narrowed makes a user for the locks whose names begin with "lock", and returns the trait of its
 // daemons, with their tap and log.
-func (c *cluster) narrowed() (trait, *tap, *syncedText) {
+func (c *cluster) narrowed() (trait, *tap, *faulty.Log) {
 	c.t.Helper()
 	for i := range c.servers {
 		c.do(i, "ACL", "SETUSER", "narrow", "on", ">pw", "&*", "~redlockd:*", "~lock*", "+@all")
 	}
-	p, log := new(tap), new(syncedText)
+	p, log := new(tap), new(faulty.Log)
 	return func(d *daemon, o *pool.Options) {
 		for i := range o.Masters {
 			o.Masters[i].Username, o.Masters[i].Password = "narrow", "pw"
@@ -34,32 +33,9 @@ func (c *cluster) narrowed() (trait, *tap, *syncedText) {
 	}, p, log
 }
 
-// syncedText is a log that several goroutines write.
-type syncedText struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (s *syncedText) Write(line []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(line)
-}
-
-func (s *syncedText) lines(with string) (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for line := range strings.Lines(s.text.String()) {
-		if strings.Contains(line, with) {
-			n++
-		}
-	}
-	return n
-}
-
 // wasShared wants a call to every master with the denied key and another one, once each, and a line of
 // the log for each master.
-func (p *tap) wasShared(c *cluster, log *syncedText) {
+func (p *tap) wasShared(c *cluster, log *faulty.Log) {
 	c.t.Helper()
 	for i := range c.servers {
 		calls := 0
@@ -73,7 +49,7 @@ func (p *tap) wasShared(c *cluster, log *syncedText) {
 		if calls != 1 {
 			c.t.Errorf("master %s: %d calls have the denied key and another one, want 1", name(i), calls)
 		}
-		if n := log.lines("master=" + name(i) + " db=0 err=\"NOPERM"); n != 1 {
+		if n := strings.Count(log.String(), "master="+name(i)+" db=0 err=\"NOPERM"); n != 1 {
 			c.t.Errorf("master %s: %d lines about the denial, want 1", name(i), n)
 		}
 	}
