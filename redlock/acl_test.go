@@ -231,7 +231,7 @@ func TestACL_AllowsEverythingThatTheDaemonDoes(t *testing.T) {
 	d := c.daemon(restricted)
 
 	held := d.take("invoices", 20*time.Second)
-	isHeld(t, d.refuse("invoices", time.Second))
+	isHeld(t, d.refuse("invoices", long))
 	again := d.takeAs("invoices", held.Token, 20*time.Second)
 	if again.Fence <= held.Fence {
 		t.Errorf("fence %d after %d", again.Fence, held.Fence)

@@ -244,7 +244,7 @@ func TestAdmission_ASealThatIsOverwrittenWhileItServesIsNamed(t *testing.T) {
 		c.do(1, write, "data", "x")
 		c.do(1, "RENAME", "data", "redlockd:seal")
 		keptOut(t, one, 1, "the key redlockd:seal in database 0 holds a "+kind+" that redlockd did not write", "delete it on this master", "--key-prefix")
-		one.free("k", one.take("k", time.Second).Token)
+		one.free("k", one.take("k", long).Token)
 		c.do(1, "DEL", "redlockd:seal")
 		one.await(1, "voting")
 	}

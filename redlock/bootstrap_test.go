@@ -55,7 +55,7 @@ func TestBootstrap_TakesEffectOnceAndOnAllOrNone(t *testing.T) {
 			t.Errorf("master %s: incarnation %s, want %s: the second time has no effect", name(i), now, incarnation)
 		}
 	}
-	isHeld(t, one.refuse("k", time.Second))
+	isHeld(t, one.refuse("k", long))
 	one.free("k", held.Token)
 }
 

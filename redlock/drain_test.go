@@ -37,6 +37,7 @@ func TestDrain_WhatTheMasterHoldsIsExtendedRepairedElsewhereAndReleased(t *testi
 	if _, err := d.extend("k", held.Token, long); err != nil {
 		t.Fatal(err)
 	}
+	d.idle()
 	if after := c.ends(2, "k"); after <= before {
 		t.Errorf("the drained master's copy ends at %d, as before the extension", after)
 	}

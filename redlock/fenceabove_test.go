@@ -40,7 +40,7 @@ func TestBootstrap_StartsFencesAboveWhatTheResourcesHaveSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := c.startDaemon().admitted()
-	before := one.take("k", time.Second)
+	before := one.take("k", long)
 	one.engine.Pool.Close() // a daemon that remembers would raise the registers
 	for _, s := range c.servers {
 		s.RestartEmpty()
@@ -68,7 +68,7 @@ func TestBootstrap_StartsFencesAboveWhatTheResourcesHaveSeen(t *testing.T) {
 	}
 	after := c.startDaemon().admitted()
 	for _, db := range []int{0, redlocktest.Databases - 1} {
-		g := after.get(LockRequest{DB: db, Key: "k", TTL: time.Second})
+		g := after.get(LockRequest{DB: db, Key: "k", TTL: long})
 		if g.Fence <= before.Fence {
 			t.Errorf("database %d: fence %d after %d", db, g.Fence, before.Fence)
 		}
@@ -114,7 +114,7 @@ func TestBootstrap_RefusesAFenceThatLeavesNoRoom(t *testing.T) {
 	}
 	one := c.startDaemon().admitted()
 	for range 3 {
-		if g := one.take("k", time.Second); g.Fence <= setup.MaxFenceAbove {
+		if g := one.take("k", long); g.Fence <= setup.MaxFenceAbove {
 			t.Errorf("fence %d", g.Fence)
 		} else {
 			one.free("k", g.Token)

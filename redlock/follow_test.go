@@ -148,8 +148,8 @@ func TestFollow_ADeadMasterIsReplacedWhileAllDaemonsServe(t *testing.T) {
 	late.lists(0, 1, 3)
 	late.await(0, "voting")
 	late.await(1, "voting")
-	late.free("x", late.take("x", time.Second).Token)
-	isHeld(t, late.refuse("held", time.Second))
+	late.free("x", late.take("x", long).Token)
+	isHeld(t, late.refuse("held", long))
 	l.end()
 	t.Logf("%d locks and releases failed", l.failed.Load())
 	select {
@@ -181,7 +181,7 @@ func TestFollow_ADaemonThatWasAwayFollowsWhenItIsBack(t *testing.T) {
 	away.lists(0, 1, 3)
 	away.await(0, "voting")
 	away.await(1, "voting")
-	g := away.take("k", time.Second)
+	g := away.take("k", long)
 	t.Logf("a daemon that was away grants %v after it is back, without a command", time.Since(back).Round(time.Millisecond))
 	away.free("k", g.Token)
 }

@@ -71,7 +71,7 @@ func TestHold_OfAClientThatLeftIsNotRenewed(t *testing.T) {
 	if reason := receive(t, over); reason != nil {
 		t.Errorf("it ended with %v", reason)
 	}
-	if _, err := d.lock(LockRequest{Key: "k", TTL: time.Second}); !errors.Is(err, ErrHeld) {
+	if _, err := d.lock(LockRequest{Key: "k", TTL: long}); !errors.Is(err, ErrHeld) {
 		t.Errorf("what the token had before is gone: %v", err)
 	}
 }

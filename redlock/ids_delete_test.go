@@ -109,6 +109,7 @@ func TestDeleteCounter_OnAMasterThatStoodStillDeletesNothing(t *testing.T) {
 	c := newCluster(t, 3, long)
 	d := c.daemon(relayed, blind, patient).volatileIDs()
 	d.draw("n", 5)
+	d.idle()
 	for range 10 { // on a busy machine the others may be too late as well
 		executed := c.calls("evalsha")
 		d.relays[2].Pause(faulty.ToClient)
@@ -134,6 +135,7 @@ func TestDeleteCounter_OnTooFewMastersIsReported(t *testing.T) {
 	c := newCluster(t, 3, long)
 	d := c.daemon(relayed).volatileIDs()
 	d.draw("n", 5)
+	d.idle()
 	d.cutOff(0)
 	d.cutOff(1)
 	_, err := d.deleteCounter("n", 5)

@@ -35,7 +35,7 @@ func TestIncarnation_OfADurableMasterGoesOnAfterARestart(t *testing.T) {
 	if !one.Masters(0)[1].Durable {
 		t.Error("the master does not count as durable")
 	}
-	isHeld(t, one.refuse("k", time.Second))
+	isHeld(t, one.refuse("k", long))
 }
 
 func TestIncarnation_OfAVolatileMasterEndsWithItsProcess(t *testing.T) {
@@ -103,7 +103,7 @@ func TestIncarnation_ThatWasRolledBackIsInvalidated(t *testing.T) {
 	if n := one.engine.Pool.Counters().Invalidated; n != 1 {
 		t.Errorf("%d incarnations were invalidated, want 1", n)
 	}
-	isHeld(t, one.refuse("k", time.Second))
+	isHeld(t, one.refuse("k", long))
 	one.free("k", held.Token)
 }
 

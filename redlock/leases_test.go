@@ -95,7 +95,7 @@ func TestDaemons_ShareTheirLocks(t *testing.T) {
 	c := newCluster(t, 5, long)
 	one, two := c.daemon(), c.daemon()
 	held := one.take("k", 10*time.Second)
-	isHeld(t, two.refuse("k", time.Second))
+	isHeld(t, two.refuse("k", long))
 	g, err := two.extend("k", held.Token, 20*time.Second)
 	if err != nil || g.Validity() < 10*time.Second {
 		t.Fatalf("extended through the other daemon for %v, %v; want about 20s", g.Validity(), err)

@@ -16,7 +16,7 @@ func TestOutage_OfTwoMastersOfFiveFailsNoCall(t *testing.T) {
 	c.servers[0].Kill()
 	c.servers[4].Kill()
 	held := one.take("k", 10*time.Second)
-	isHeld(t, one.refuse("k", time.Second))
+	isHeld(t, one.refuse("k", long))
 	if _, err := one.extend("k", held.Token, 10*time.Second); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestOutage_OfThreeMastersOfFiveIsNoQuorumAndLeavesNothing(t *testing.T) {
 			one.await(i, "down")
 		}
 	}
-	_, err := one.extend("k", "never-granted", time.Second)
+	_, err := one.extend("k", "never-granted", long)
 	noQuorum(t, err, "2 of 5")
 	_, err = one.unlock("k", "never-granted")
 	noQuorum(t, err, "2 of 5")

@@ -247,7 +247,7 @@ func TestRecords_DurableMastersVoteAtOnceAfterARestart(t *testing.T) {
 			t.Errorf("%d incarnations were invalidated", n)
 		}
 		if away < 0 {
-			isHeld(t, two.refuse("k", time.Second))
+			isHeld(t, two.refuse("k", long))
 		} else {
 			two.free("k", held.Token)
 		}
@@ -296,7 +296,7 @@ func TestRecords_ThatAreDamagedCountAsAbsent(t *testing.T) {
 			for i := range c.servers {
 				two.await(i, "voting")
 			}
-			two.free("k", two.take("k", time.Second).Token)
+			two.free("k", two.take("k", long).Token)
 			c.awaitRecord(2, 0) // the others' records are written all the same
 			if n := two.engine.Pool.Counters().Invalidated; n != 0 {
 				t.Errorf("%d incarnations were invalidated", n)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 )
 
 // forbidding has what follows be said by a user that may do all but one command.
@@ -115,7 +114,7 @@ func TestUpgrade_ThatFailsWhileMastersRefuseToWriteReadersKeepsTheReadLease(t *t
 			t.Errorf("master %s: %v stands at the key, want the reader", name(i), kind)
 		}
 	}
-	other.held(LockRequest{Key: "k", TTL: time.Second})
+	other.held(LockRequest{Key: "k", TTL: long})
 	if _, err := d.extend("k", tokenA, long); err != nil {
 		t.Errorf("the read lease is extended: %v", err)
 	}

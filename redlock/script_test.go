@@ -117,7 +117,7 @@ func TestScript_TakesAndReleasesInItsOwnWords(t *testing.T) {
 			if _, said, err := d.takeBy(script(scriptTake, "another token", "20000", "k"), 20*time.Second); !errors.Is(err, ErrHeld) || said.No.Str != "busy" {
 				t.Errorf("%+v, %v; want the script's word for no", said, err)
 			}
-			isHeld(t, d.refuse("k", time.Second)) // and DLOCK is refused, too
+			isHeld(t, d.refuse("k", 20*time.Second)) // and DLOCK is refused, too
 			o, err := d.runScript(ScriptRequest{Script: script(scriptDrop, "another token", "", "k")})
 			if err != nil || o.Yes || o.Reply.Str != "not yours" {
 				t.Errorf("%+v, %v", o, err)
@@ -126,7 +126,7 @@ func TestScript_TakesAndReleasesInItsOwnWords(t *testing.T) {
 			if err != nil || !o.Yes || o.Reply.Str != "dropped" {
 				t.Errorf("%+v, %v", o, err)
 			}
-			d.take("k", time.Second)
+			d.take("k", 20*time.Second)
 		})
 	}
 }

@@ -55,7 +55,7 @@ func TestStory_EachDatabaseHasItsOwnLocks(t *testing.T) {
 	t.Parallel()
 	d := newCluster(t, 3, time.Minute).daemon()
 	for db := range 3 {
-		a := receive(t, d.request(LockRequest{DB: db, Key: "k", TTL: time.Second}))
+		a := receive(t, d.request(LockRequest{DB: db, Key: "k", TTL: time.Minute}))
 		if a.err != nil {
 			t.Errorf("database %d: %v", db, a.err)
 		}

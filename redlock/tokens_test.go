@@ -25,7 +25,7 @@ func TestToken_ARepeatIsTheSameLockWithANewFence(t *testing.T) {
 		}
 		last = again.Fence
 	}
-	isHeld(t, two.refuse("k", time.Second))
+	isHeld(t, two.refuse("k", long))
 	two.free("k", own)
 	eventually(t, "nothing is left", func() bool { return c.empty(0, 1, 2) })
 }
@@ -65,7 +65,7 @@ func TestToken_OfAnotherClientIsRefused(t *testing.T) {
 	c := newCluster(t, 3, long)
 	one := c.daemon()
 	held := one.take("k", long)
-	_, err := one.lockAs("k", own, time.Second)
+	_, err := one.lockAs("k", own, long)
 	isHeld(t, err)
 	if was, err := one.unlock("k", own); was || err != nil {
 		t.Errorf("released with a token that holds nothing: %v, %v", was, err)
@@ -82,13 +82,13 @@ func TestToken_ForeignDataIsNoLock(t *testing.T) {
 		c.do(i, "HSET", "k", "field", "data")
 		c.do(i, "SET", "j", string(own))
 	}
-	if _, err := one.lockAs("k", own, time.Second); err != ErrWrongType {
+	if _, err := one.lockAs("k", own, long); err != ErrWrongType {
 		t.Errorf("a hash: %v, want %v", err, ErrWrongType)
 	}
-	if _, err := one.extend("j", own, time.Second); err != ErrNotHeld {
+	if _, err := one.extend("j", own, long); err != ErrNotHeld {
 		t.Errorf("a string that does not expire was extended: %v", err)
 	}
-	_, err := one.lockAs("j", own, time.Second)
+	_, err := one.lockAs("j", own, long)
 	isHeld(t, err)
 	one.refuse("k", time.Second)
 	for i := range c.servers {

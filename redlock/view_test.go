@@ -104,7 +104,7 @@ func TestWrite_LeavesAloneWhatIsNoLock(t *testing.T) {
 	}
 	for _, key := range []Key{"hash", "text"} {
 		for _, effect := range []WriteEffect{WriteDeletes, WriteExpires, WriteReplaces} {
-			_, err := d.write(WriteRequest{Key: key, Effect: effect, Value: "a new value", TTL: time.Second})
+			_, err := d.write(WriteRequest{Key: key, Effect: effect, Value: "a new value", TTL: time.Minute})
 			if !errors.Is(err, ErrWrongType) {
 				t.Errorf("%s, %s: %v, want that it is no lock", []string{"delete", "expire", "set"}[effect], key, err)
 			}

@@ -35,7 +35,7 @@ func TestHold_IsRenewedUntilItsOwnerEndsIt(t *testing.T) {
 		d.renewNow()
 		redlocktest.Eventually(t, "it is renewed once more", func() bool { return d.extended() >= n })
 	}
-	if _, err := d.Acquire(lease.LockRequest{Key: "k", TTL: time.Second}); !errors.Is(err, engine.ErrHeld) {
+	if _, err := d.Acquire(lease.LockRequest{Key: "k", TTL: redlocktest.Long}); !errors.Is(err, engine.ErrHeld) {
 		t.Errorf("a second lock: %v, want ErrHeld", err)
 	}
 	h.End()
@@ -88,7 +88,7 @@ func TestHold_ALostLeaseIsReportedOnceAndNeverRevived(t *testing.T) {
 	if d.engine.Counts.HoldsLost.Load() != 1 || len(lost) > 0 {
 		t.Errorf("%d losses counted, %d more told", d.engine.Counts.HoldsLost.Load(), len(lost))
 	}
-	if _, err := d.Prolong(lease.ExtendRequest{Key: "k", Token: g.Token, TTL: time.Second}); !errors.Is(err, engine.ErrNotHeld) {
+	if _, err := d.Prolong(lease.ExtendRequest{Key: "k", Token: g.Token, TTL: redlocktest.Long}); !errors.Is(err, engine.ErrNotHeld) {
 		t.Errorf("an extension of a lost lease: %v, want ErrNotHeld", err)
 	}
 }
