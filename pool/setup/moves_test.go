@@ -104,6 +104,17 @@ func (w *twoGroups) move(ranges, to string, dial ...wire.Dialer) (string, error)
 	return out.String(), err
 }
 
+// brief dials with little patience for the masters that are away.
+func (w *twoGroups) brief() wire.Dialer {
+	soon, patient := wire.DialRueidis(200*time.Millisecond), wire.DialRueidis(stepTimeout)
+	return func(ctx context.Context, m wire.Master, db int) (wire.Link, error) {
+		if slices.ContainsFunc(w.away, func(s *faulty.Server) bool { return s.Addr() == m.Address }) {
+			return soon(ctx, m, db)
+		}
+		return patient(ctx, m, db)
+	}
+}
+
 func parsed(t *testing.T, ranges string) slots.Ranges {
 	t.Helper()
 	rs, err := slots.Parse(ranges)
@@ -354,8 +365,7 @@ func TestMoveSlots_WithADeadMasterOfEachGroup(t *testing.T) {
 		w.servers[i][1].Stop()
 		w.away = append(w.away, w.servers[i][1])
 	}
-	dial := wire.DialRueidis(200 * time.Millisecond)
-	if out, err := w.move(ranges, "g2", dial); err != nil {
+	if out, err := w.move(ranges, "g2", w.brief()); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for i := range w.servers {
@@ -571,7 +581,7 @@ func TestMoveSlots_AFormerCutIsNotTakenForTheOneThatWaits(t *testing.T) {
 	for _, s := range w.away {
 		s.Stop()
 	}
-	w.refusedSilent(ranges, "g2", "gave up "+ranges+", and a later move may be known to others alone", wire.DialRueidis(200*time.Millisecond))
+	w.refusedSilent(ranges, "g2", "gave up "+ranges+", and a later move may be known to others alone", w.brief())
 	for _, s := range w.away {
 		s.Cont()
 	}
