@@ -233,7 +233,7 @@ func TestHoldWatch_AnExtensionThroughAnotherDaemonLosesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	other.Idle()
-	redlocktest.Eventually(t, "the hold was renewed", func() bool { return d.extended() == 1 })
+	redlocktest.Eventually(t, "the hold was renewed", func() bool { return d.extended() >= 1 })
 	d.watched(g)
 	if len(lost) > 0 {
 		t.Errorf("it was lost: %v", <-lost)
