@@ -61,8 +61,8 @@ type (
 )
 
 // Join makes one lock of parts in several groups of masters, and GiveBackParts undoes such parts.
-func Join(r *LockRequest, parts []Part, done LockDone) { lease.Join(r, parts, done) }
-func GiveBackParts(parts []Part)                       { lease.GiveBackParts(parts) }
+func Join(r *LockRequest, parts []*Part, done LockDone) { lease.Join(r, parts, done) }
+func GiveBackParts(parts []*Part)                       { lease.GiveBackParts(parts) }
 
 // IsUndecided reports whether the masters could not decide now, and may decide later.
 func IsUndecided(err error) bool { return wait.IsUndecided(err) }

@@ -69,17 +69,15 @@ func (j *jointStand) play() (far int64) {
 	for i := range j.last {
 		j.last[i] = rises(t, j.daemons[i], j.last[i]) // they see the registers now
 	}
-	request := LockRequest{Key: "k", TTL: long, Token: "token-of-the-whole", Part: true}
-	parts := make([]Part, 2)
+	parts := []*Part{{}, {}}
 	for i, d := range j.daemons {
-		answer := receive(t, d.request(request))
-		if answer.err != nil {
+		parts[i].Token = parts[0].Grant.Token
+		if answer := receive(t, d.request(LockRequest{Key: "k", TTL: long, Part: parts[i]})); answer.err != nil {
 			t.Fatal(answer.err)
 		}
-		parts[i] = Part{Leases: d.Leases, Grant: answer.grant}
 	}
 	answers := make(chan lockAnswer, 1)
-	Join(&LockRequest{Key: "k", TTL: long, Token: request.Token}, parts, func(g Grant, err error) { answers <- lockAnswer{g, err} })
+	Join(&LockRequest{Key: "k", TTL: long}, parts, func(g Grant, err error) { answers <- lockAnswer{g, err} })
 	both := receive(t, answers)
 	if both.err != nil {
 		t.Fatal(both.err)
@@ -98,28 +96,27 @@ func (j *jointStand) play() (far int64) {
 		if both.grant.Fence <= j.last[i] {
 			t.Errorf("fence %d was given after %d in group %d", both.grant.Fence, j.last[i], i)
 		}
-		d.free("k", request.Token)
+		d.free("k", both.grant.Token)
 		j.last[i] = rises(t, d, both.grant.Fence)
 	}
 	return far
 }
 
-// A part with HOLD may have been renewed when another part is refused.
+// A part with HOLD may have been renewed when another part is refused: no undo would match its copies.
 func TestJoin_APartThatWasRenewedIsGivenBack(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
-	r := LockRequest{Key: "k", TTL: long, Token: "token-of-the-whole", Part: true, Hold: &HoldTerms{OnEnd: func(Grant, error) {}}}
-	part := receive(t, d.request(r))
-	if part.err != nil {
+	r := LockRequest{Key: "k", TTL: long, Part: &Part{Token: "token-of-the-whole"}, Hold: &HoldTerms{OnEnd: func(Grant, error) {}}}
+	if part := receive(t, d.request(r)); part.err != nil {
 		t.Fatal(part.err)
 	}
-	if _, err := d.extend(r.Key, r.Token, long); err != nil { // as its renewal does
+	if _, err := d.extend(r.Key, r.Part.Token, long); err != nil { // as its renewal does
 		t.Fatal(err)
 	}
 	happened := make(chan Event, 9)
 	defer d.Listen(0, func(e Event) { happened <- e })()
-	GiveBackParts([]Part{{Leases: d.Leases, Grant: part.grant}})
+	GiveBackParts([]*Part{r.Part})
 	eventually(t, "nothing is left", func() bool { return c.empty(0, 1, 2) })
 	if n := d.Holds(); n != 0 {
 		t.Errorf("%d renewals", n)

@@ -87,7 +87,8 @@ func TestOutage_ARequestIsRepeatedWhenAQuorumWasOnlyTooSlow(t *testing.T) {
 	for name, r := range map[string]LockRequest{
 		"plain": {}, "a caller's token": {Token: tokenA}, "a value": {Token: tokenA, Valued: true}, "a reader": {Mode: Shared},
 		"a permit": {Mode: Permits, Limit: 1}, "several keys": {More: []Key{"l"}}, "FAIR": {Fair: true},
-		"a part of a lock over several groups": {Token: tokenA, Part: true},
+		"the first part of a lock over several groups": {Part: &Part{}}, "a further part": {Part: &Part{Token: tokenA}},
+		"a part with a caller's token": {Token: tokenA, Part: &Part{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -32,7 +32,7 @@ func (h *heldParts) ofPart() *redlock.HoldTerms {
 }
 
 // granted makes it the renewal of the whole. A part may have ended before.
-func (h *heldParts) granted(g redlock.Grant, parts []redlock.Part) redlock.Grant {
+func (h *heldParts) granted(g redlock.Grant, parts []*redlock.Part) redlock.Grant {
 	g.Hold = h
 	h.mu.Lock()
 	h.grant, h.whole = g, true

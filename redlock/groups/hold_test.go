@@ -95,21 +95,3 @@ func TestSeveral_HoldOfAFailedAttemptIsNone(t *testing.T) {
 	s.eventuallyFree(s.key(0, 0))
 	s.release(held)
 }
-
-// A release of an attempt's part may be repeated while the next attempt has the keys.
-func TestSeveral_EachAttemptHasATokenOfItsOwn(t *testing.T) {
-	t.Parallel()
-	s := several{parts: make([]redlock.LockRequest, 2)}
-	for seen, n := map[redlock.Token]bool{}, 0; n < 3; n++ {
-		s.begin()
-		token := s.request.Token
-		if token == "" || seen[token] || s.parts[0].Token != token || s.parts[1].Token != token {
-			t.Errorf("attempt %d: %+v", n, s.parts)
-		}
-		seen[token] = true
-	}
-	named := several{request: redlock.LockRequest{Token: "the caller's"}, named: true}
-	if named.begin(); named.request.Token != "the caller's" {
-		t.Errorf("a caller's token became %q", named.request.Token)
-	}
-}

@@ -34,13 +34,12 @@ const undecidedPause = 100 * time.Millisecond
 // several is one request for keys of several groups.
 type several struct {
 	router  *Router
-	request redlock.LockRequest   // with the token of all parts
+	request redlock.LockRequest
 	parts   []redlock.LockRequest // in the order of the groups
-	named   bool                  // the caller chose the token
 	done    redlock.LockDone
 	end     time.Duration // of the wait; before now without one
 
-	granted []redlock.Part
+	granted []*redlock.Part
 	held    *heldParts // of this attempt; nil without HOLD
 
 	waitInTurn
@@ -70,10 +69,10 @@ func lockSeveral(r *Router, q redlock.LockRequest, done redlock.LockDone) (leave
 		done(redlock.Grant{}, errHeldToken)
 		return func() {}
 	}
-	s := &several{router: r, request: q, named: q.Token != "", done: done, end: r.clock.Now() + q.Wait}
+	s := &several{router: r, request: q, done: done, end: r.clock.Now() + q.Wait}
 	for _, keys := range split(r, append([]redlock.Key{q.Key}, q.More...)) {
 		part := q
-		part.Part, part.Key, part.More = true, keys[0], keys[1:]
+		part.Key, part.More = keys[0], keys[1:]
 		s.parts = append(s.parts, part)
 	}
 	s.next()
@@ -87,36 +86,25 @@ func (s *several) next() {
 		redlock.Join(&s.request, s.granted, s.joined)
 		return
 	}
-	if n == 0 {
-		s.begin()
-	}
 	part := s.parts[n]
+	part.Part = &redlock.Part{}
+	switch {
+	case n > 0:
+		part.Part.Token = s.granted[0].Grant.Token
+	case s.request.Hold != nil:
+		s.held = &heldParts{terms: s.request.Hold}
+	}
 	if s.held != nil {
 		part.Hold = s.held.ofPart()
 	}
 	locker := s.router.groups[s.router.indexOf(part.Key)].Locker
-	decided := func(g redlock.Grant, err error) { s.onPart(locker, g, err) }
+	decided := func(_ redlock.Grant, err error) { s.onPart(locker, part.Part, err) }
 	if part.Wait = s.timeLeft(); n == 0 && part.Wait > 0 {
 		s.wait(func() func() { return locker.Wait(nil, part, decided) })
 		return
 	}
 	part.Wait, part.Owner = 0, nil
 	locker.Lock(nil, part, decided)
-}
-
-// begin begins an attempt. As each ballot, it has a token of its own unless the caller chose one: what
-// an earlier attempt is still giving back is not this one's.
-func (s *several) begin() {
-	if s.request.Hold != nil {
-		s.held = &heldParts{terms: s.request.Hold}
-	}
-	if s.named {
-		return
-	}
-	s.request.Token = redlock.NewToken()
-	for i := range s.parts {
-		s.parts[i].Token = s.request.Token
-	}
 }
 
 // joined takes the outcome of the whole.
@@ -146,10 +134,10 @@ func (s *several) fail(err error) {
 func (s *several) timeLeft() time.Duration { return s.end - s.router.clock.Now() }
 
 // onPart takes the outcome of a part.
-func (s *several) onPart(locker *redlock.Locker, g redlock.Grant, err error) {
+func (s *several) onPart(locker *redlock.Locker, granted *redlock.Part, err error) {
 	refused := len(s.granted)
 	if err == nil {
-		s.granted = append(s.granted, redlock.Part{Leases: locker.Leases, Grant: g})
+		s.granted = append(s.granted, granted)
 		if !s.hasLeft() {
 			s.next()
 			return
@@ -189,7 +177,7 @@ func (s *several) awaitFree(locker *redlock.Locker, keys []redlock.Key) {
 			s.fail(err)
 			return
 		}
-		if v.Free || v.Kind == "string" && v.Value == s.request.Token {
+		if v.Free || s.request.Token != "" && v.Kind == "string" && v.Value == s.request.Token {
 			s.awaitFree(locker, keys[1:])
 			return
 		}

@@ -91,7 +91,8 @@ func (c *acquireCall) try(b *engine.Batch) { c.startBallot(b, nil) }
 
 // startBallot starts a ballot in the mode that follows from the last ballot, or else in that of the request.
 // Without a caller's token each ballot has a token of its own. So nothing that an earlier
-// ballot made can be mistaken for this one's.
+// ballot made can be mistaken for this one's. A part has the token of the parts before it: what an
+// earlier ballot left on a master refuses it there.
 func (c *acquireCall) startBallot(b *engine.Batch, f lockMode) {
 	a := &c.first
 	if c.tries > 0 {
@@ -99,12 +100,15 @@ func (c *acquireCall) startBallot(b *engine.Batch, f lockMode) {
 	}
 	c.tries++
 	a.token = c.request.Token
-	if a.token == "" {
+	switch part := c.request.Part; {
+	case a.token != "":
+		a.connectedAt = new([quorum.MaxMasters]time.Duration)
+	case part != nil && part.Token != "":
+		a.token = part.Token
+	default:
 		if a.token = c.leases.tokens(); c.request.Reenters != "" {
 			a.token = engine.LevelOf(c.request.Reenters, a.token)
 		}
-	} else {
-		a.connectedAt = new([quorum.MaxMasters]time.Duration)
 	}
 	if f == nil {
 		f = c.leases.lockModeOf(&c.request)
@@ -305,21 +309,20 @@ func (a *lockBallot) grant(fence int64) {
 		until: g.Until(), gone: l.goneAt(a.start, now, r.TTL+r.Delay),
 		copies: a.lanesWithCopy(), mode: r.Mode, delay: r.Delay, fence: g.Fence, granted: now,
 	}
-	if !r.Part {
+	if g.part = r.Part != nil; !g.part {
 		known.note = l.noteOf(r, g.Fence)
 	}
 	r.eachLease(a.token, func(id engine.LeaseID) {
 		l.records.note(id, known, now)
-		if !r.Part {
+		if !g.part {
 			l.announce(r, id, known, now)
 		}
 	})
 	if r.Hold != nil {
-		held := g
-		if r.Part { // the token was generated for the whole, so no other daemon has it
-			held.ballot = nil
-		}
-		g.Hold = l.changes.Granted(held, a, r.Hold)
+		g.Hold = l.changes.Granted(g, a, r.Hold)
+	}
+	if g.part {
+		r.Part.Leases, r.Part.Grant, r.Part.ballot = l, g, a
 	}
 	if r.Script != nil {
 		l.shorten(a.call.group, a.kept, known.until, a.ids()...)
@@ -339,14 +342,6 @@ func (l *Leases) announce(r *LockRequest, id engine.LeaseID, known leaseRecord, 
 	l.events.EmitAcquired(id, known.fence, known.gone-now, r.Meta)
 	l.writeNote(id, known.note, known.until+known.delay, false)
 }
-
-// isHeldPart reports whether the grant is a part of a lock over several groups, with HOLD. Its renewal
-// may have moved the ends of the copies, which then no undo matches: only a release is sure to delete
-// them. The token is generated, and of one attempt only, so nothing later is released with it.
-func (a *lockBallot) isHeldPart() bool { return a.call.request.Part && a.call.request.Hold != nil }
-
-// tokenOf is the token of the i-th key.
-func (a *lockBallot) tokenOf(i int) engine.Token { return a.call.request.tokenOf(i, a.token) }
 
 func (a *lockBallot) ids() (ids []engine.LeaseID) {
 	a.call.request.eachLease(a.token, func(id engine.LeaseID) { ids = append(ids, id) })

@@ -20,19 +20,14 @@ type Grant struct {
 
 	// ballot made the grant. It is set if the caller chose the token and may be using it
 	// through another daemon: only what the ballot made is ever given back without a request.
-	ballot grantor
+	ballot *lockBallot
+	joint  *joint // of a lock over several groups
 
 	engine.Term
 	db    int
 	mode  Mode
+	part  bool // of a lock over several groups, which is not announced yet
 	delay time.Duration
-}
-
-// grantor is the ballot that made a grant.
-type grantor interface {
-	takeBack()
-	tokenOf(i int) engine.Token
-	isHeldPart() bool
 }
 
 // Keys are all keys of the grant, DB is their database.
@@ -44,7 +39,7 @@ func (g *Grant) TokenOf(i int) engine.Token {
 	if g.ballot == nil {
 		return g.Token
 	}
-	return g.ballot.tokenOf(i)
+	return g.ballot.call.request.tokenOf(i, g.Token)
 }
 
 // Mode is how the key is held.

@@ -11,7 +11,6 @@ package lease
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -25,16 +24,21 @@ import (
 // master that lost its memory begins 500 ms ahead of its clock, which may be off by as much.
 const maxFenceDrag = time.Second
 
-// Part is a grant of a request with Part, and the leases that it belongs to.
+// Part is one of the locks that are to be one.
 type Part struct {
+	// Token is that of the parts before it, if it was generated: then no client knows it yet, and
+	// nothing but this attempt has it. "" = of the first part, or the caller chose it.
+	Token engine.Token
+
 	Leases *Leases
 	Grant  Grant
+	ballot *lockBallot // that made the grant
 }
 
-// joint is a lock of several parts, while its fence is being raised and as what made its grant.
+// joint is a lock of several parts.
 type joint struct {
 	request *LockRequest
-	parts   []Part
+	parts   []*Part
 	fence   engine.Fence
 	done    LockDone
 
@@ -43,17 +47,15 @@ type joint struct {
 	failed error
 }
 
-var _ grantor = (*joint)(nil)
-
 // Join calls done once: with one grant of all keys of the request, or with an error once all parts
 // are being given back.
-func Join(r *LockRequest, parts []Part, done LockDone) {
+func Join(r *LockRequest, parts []*Part, done LockDone) {
 	j := &joint{request: r, parts: parts, done: done, open: 1}
-	for i := range parts {
-		j.fence = max(j.fence, parts[i].Grant.Fence)
+	for _, p := range parts {
+		j.fence = max(j.fence, p.Grant.Fence)
 	}
-	for i := range parts {
-		if p := &parts[i]; p.Grant.Fence < j.fence {
+	for _, p := range parts {
+		if p.Grant.Fence < j.fence {
 			j.mu.Lock()
 			j.open++
 			j.mu.Unlock()
@@ -75,13 +77,12 @@ func (j *joint) onRaised(err error) {
 	}
 	r, g := j.request, j.parts[0].Grant
 	fresh := true
-	for i := range j.parts {
-		part := &j.parts[i].Grant
-		if fresh = fresh && part.Fresh; part.Until() < g.Until() {
-			g = *part
+	for _, p := range j.parts {
+		if fresh = fresh && p.Grant.Fresh; p.Grant.Until() < g.Until() {
+			g = p.Grant
 		}
 	}
-	g.Key, g.More, g.Fence, g.Fresh, g.Hold, g.ballot = r.Key, r.More, j.fence, fresh, nil, j
+	g.Key, g.More, g.Fence, g.Fresh, g.Hold, g.joint = r.Key, r.More, j.fence, fresh, nil, j
 	if failed == nil && g.Left() <= 0 {
 		failed = g.ExpiredError()
 	}
@@ -90,34 +91,24 @@ func (j *joint) onRaised(err error) {
 		j.done(Grant{}, failed)
 		return
 	}
-	for i := range j.parts {
-		j.parts[i].join(r, j.fence)
+	for _, p := range j.parts {
+		p.join(r, j.fence)
 	}
 	j.done(g, nil)
 }
 
-// GiveBackParts undoes parts of a lock that is not to be. What a token held before stays.
-func GiveBackParts(parts []Part) {
+// GiveBackParts gives back the parts of a lock that is not to be. What a token held before stays.
+func GiveBackParts(parts []*Part) {
 	for _, p := range parts {
 		p.Leases.Undelivered(p.Grant)
 	}
 }
 
-func (j *joint) takeBack() {
-	for _, p := range j.parts {
-		p.Leases.GiveBack(p.Grant)
-	}
-}
-
-func (j *joint) isHeldPart() bool { return false }
-
-func (j *joint) tokenOf(int) engine.Token { return j.parts[0].Grant.Token }
-
 // join announces a part, with the fence of the whole.
 func (p *Part) join(r *LockRequest, fence engine.Fence) {
 	l := p.Leases
 	now := l.engine.Recent()
-	p.Grant.Fence = fence
+	p.Grant.Fence, p.Grant.part = fence, false
 	for _, id := range p.Grant.Leases() {
 		known, ok := l.records.find(id)
 		if !ok {
@@ -131,12 +122,7 @@ func (p *Part) join(r *LockRequest, fence engine.Fence) {
 
 // raiseFence makes a fence that is above the grant's own one its fence; done is called once.
 func (p *Part) raiseFence(fence engine.Fence, done func(error)) {
-	l := p.Leases
-	a, ok := p.Grant.ballot.(*lockBallot)
-	if !ok {
-		done(errors.New("a part of a lock over several groups needs the token of the whole"))
-		return
-	}
+	l, a := p.Leases, p.ballot
 	ahead := int64(fence) - a.ballot.Group.Time()
 	if drag := time.Duration(ahead) * time.Microsecond; drag > maxFenceDrag {
 		done(fmt.Errorf("the fences of two groups are %d ms apart, %d are allowed: synchronise the clocks of their masters; what was taken is given back",

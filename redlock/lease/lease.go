@@ -81,11 +81,15 @@ func (l *Leases) Undelivered(g Grant) {
 
 // GiveBack releases a grant that never reached its holder.
 func (l *Leases) GiveBack(g Grant) {
+	if g.joint != nil {
+		GiveBackParts(g.joint.parts)
+		return
+	}
 	l.engine.Counts.GivenBack.Add(1)
-	if !g.Chosen() || g.ballot.isHeldPart() {
+	if !g.Chosen() {
 		event := events.Released
-		if g.Chosen() {
-			event = 0 // a part was not announced
+		if g.part {
+			event = 0 // it was not announced
 		}
 		for _, id := range g.Leases() {
 			l.releaseAlways(event, nil, id, func(bool, error) {})

@@ -52,9 +52,6 @@ type LockRequest struct {
 	// Reads: the masters look at what the key holds, and data that is no lock is ErrWrongType. Other
 	// modes than the exclusive one and callers' tokens do so anyway.
 	Reads bool
-	// Part: it is one of several requests for one lock over several groups of masters, which Join
-	// completes. Its grant is announced by that. With Hold, nobody but the caller knows Token yet.
-	Part  bool
 	Limit int16        // of Permits: 1 … 1024, the same for all users of the key
 	More  []engine.Key // further keys, different from Key and from one another: all of them or none
 
@@ -67,6 +64,10 @@ type LockRequest struct {
 	Hold *HoldTerms // renew the lease; nil = do not
 
 	Script *Script // takes the lock with a library's own script, with Token as its token
+
+	// Part receives the grant of a request that is one of several for one lock over several groups of
+	// masters, which Join completes and announces; else nil.
+	Part *Part
 }
 
 // repeats reports whether a ballot that the masters were too slow for is repeated. A wait repeats

@@ -40,6 +40,7 @@ type spanning struct {
 	baseClient
 	keys  []string
 	token redlock.Token // "" = holds nothing
+	owner *daemon       // that renews it; nil = none does
 }
 
 func newSpanning(w *World, index int) client {
@@ -53,16 +54,23 @@ func (c *spanning) lost(d *daemon) {
 	c.daemon = nil
 	c.pending++
 	for _, key := range c.keys {
-		t := c.world.checker().token(key, string(c.token))
-		t.unsure, t.acquiring, t.releases = c.world.checker().tick(), 0, 0
+		if c.token != "" {
+			t := c.world.checker().token(key, string(c.token))
+			t.unsure, t.acquiring, t.releases = c.world.checker().tick(), 0, 0
+		}
 	}
-	c.token = ""
+	c.token, c.owner = "", nil
 	c.world.soon(c, time.Millisecond, 20*time.Millisecond)
 }
 
 func (c *spanning) act() {
 	w := c.world
 	d := w.anyDaemon()
+	if c.owner != nil && !c.owner.dead { // another daemon's release would look like a loss to it
+		if d = c.owner; !d.serves() {
+			d = nil
+		}
+	}
 	switch {
 	case c.busy(), w.calm && c.token == "":
 	case d == nil:
@@ -74,19 +82,24 @@ func (c *spanning) act() {
 	}
 }
 
-// acquire requests one key or two; half of the requests wait.
+// acquire requests one key or two. Half of the requests wait, half have a token, and half of the others
+// have the lease renewed.
 func (c *spanning) acquire(d *daemon) {
 	w := c.world
 	c.keys = []string{w.anyKey()}
 	if other := w.anyKey(); other != c.keys[0] {
 		c.keys = append(c.keys, other)
 	}
-	c.token = d.token()
+	if w.chance(2) {
+		c.token = d.token()
+	}
 	before := make([]int64, len(c.keys))
 	for i, key := range c.keys {
 		before[i] = w.checker().beforeAcquire(key, redlock.Exclusive, "")
-		t := w.checker().token(key, string(c.token))
-		t.acquiring, t.acquires, t.chosenAt = 1, 1, w.now
+		if c.token != "" {
+			t := w.checker().token(key, string(c.token))
+			t.acquiring, t.acquires, t.chosenAt = 1, 1, w.now
+		}
 	}
 	r := redlock.LockRequest{Key: redlock.Key(c.keys[0]), TTL: w.between(w.Scenario.MinTTL, w.Scenario.MaxTTL).Truncate(time.Millisecond), Token: c.token}
 	for _, key := range c.keys[1:] {
@@ -98,11 +111,17 @@ func (c *spanning) acquire(d *daemon) {
 			w.checker().token(key, string(c.token)).acquires = 2 // a wait tries again and again
 		}
 	}
+	if r.Token == "" && w.chance(2) {
+		r.Hold = &redlock.HoldTerms{OnEnd: func(redlock.Grant, error) {}}
+	}
 	w.trace.note(c.keys[0], "client %d sends daemon %d an acquire of %q with %s, ttl %v, wait %v", c.index, d.index, c.keys, abbreviate(string(c.token)), r.TTL, r.Wait)
 	c.call(d, func(turn int) {
 		done := func(g redlock.Grant, err error) {
-			if c.answered(d, turn) {
+			switch {
+			case c.answered(d, turn):
 				c.onAnswer(d, g, err, before)
+			case err == nil && g.Hold != nil && !d.dead:
+				g.Hold.End()
 			}
 		}
 		if r.Wait > 0 {
@@ -122,13 +141,16 @@ func (c *spanning) onAnswer(d *daemon, g redlock.Grant, err error, before []int6
 		w.refused(err, c.keys...)
 		w.trace.note(c.keys[0], "client %d receives from daemon %d: %v", c.index, d.index, err)
 		for _, key := range c.keys {
-			if !errors.Is(err, redlock.ErrHeld) {
+			if !errors.Is(err, redlock.ErrHeld) && c.token != "" {
 				w.checker().token(key, string(c.token)).unsure = w.checker().tick()
 			}
 		}
 		c.token = ""
 		w.soon(c, 0, w.Scenario.think())
 		return
+	}
+	if c.token = g.Token; g.Hold != nil {
+		c.owner = d
 	}
 	until := d.clock.world(d.clock.Now() + g.Validity())
 	for i, key := range c.keys {
@@ -165,7 +187,7 @@ func (c *spanning) release(d *daemon) {
 				w.refused(err, key)
 				w.checker().released(key, string(token), released, err != nil, all[i].sole, all[i].until, all[i].since)
 				if open--; open == 0 && c.answered(d, turn) {
-					c.token = ""
+					c.token, c.owner = "", nil
 					w.soon(c, 0, w.Scenario.think())
 				}
 			})
