@@ -88,7 +88,7 @@ func (d *attempt) identify() error {
 			l.replaceLocked(l.incarnation)
 		}
 	}
-	if reset := l.statsResetLocked(f.Commands); reset != nil && l.incarnation != nil && l.lastRun == f.RunID {
+	if reset := statsReset(&l.commands, f.Commands); reset != nil && l.incarnation != nil && l.lastRun == f.RunID {
 		l.group.pool.options.Logger.Warn("incarnation invalidated", "master", l.master.Name, "db", l.group.db, "err", reset.Error())
 		l.replaceLocked(l.incarnation)
 	}

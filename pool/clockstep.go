@@ -21,11 +21,10 @@ import (
 
 // noteAnomalyLocked stores a measurement of a clock that does not fit, or did not. At the first
 // one all clocks are measured.
-func (f *flush) noteAnomalyLocked(now time.Duration, us int64) {
-	l := f.conn.lane
+func (g *Group) noteAnomalyLocked(l *lane, sent, now time.Duration, us int64) {
 	first := l.anomaly == nil
-	closer := l.note(f.sent, now, us)
-	for _, other := range l.group.lanes {
+	closer := l.note(sent, now, us)
+	for _, other := range g.lanes {
 		if first || closer && other == l {
 			other.requestClockLocked()
 		}

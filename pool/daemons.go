@@ -10,42 +10,25 @@ import "redlockd/pool/admission"
 // more daemons it is their number: all together read a master's list once a second at most.
 const minDaemonsEvery = 10
 
-// appendDaemons appends the command that reads the list, if it is time for it. Database 0 stands
-// for all.
-func (f *flush) appendDaemons() {
-	f.daemonsAt = -1
-	if c := f.conn; c.daemonsIn == 0 && c.lane.group.db == 0 {
-		f.daemonsAt = len(f.commands)
-		f.next().Set("CLIENT", "LIST", "TYPE", "normal")
-	} else if c.daemonsIn > 0 {
-		c.daemonsIn--
+// daemonsDue is how many readings of settings come before the next one of a master's list; -1 = there
+// is none.
+type daemonsDue int
+
+// next reports whether a reading of settings reads the list, too.
+func (d *daemonsDue) next() bool {
+	if *d > 0 {
+		*d--
+		return false
 	}
+	return *d == 0
 }
 
-// noteDaemons stores the list. After an error, as without the right, this connection does not read it again.
-func (f *flush) noteDaemons() {
-	if f.daemonsAt < 0 {
-		return
+// read returns the daemons of a group in the list. After an error, as without the right, the list is not read again.
+func (d *daemonsDue) read(list Reply, group string) (all []Daemon, ok bool) {
+	if *d = -1; list.Err != nil {
+		return nil, false
 	}
-	c, reply := f.conn, f.replies[f.daemonsAt]
-	if c.daemonsIn = -1; reply.Err == nil {
-		p := c.lane.group.pool
-		all := admission.DaemonsOf(reply.Str, p.options.Group)
-		c.daemonsIn = max(minDaemonsEvery, len(all))
-		p.daemons.Store(c.lane.master.Name, all)
-	}
-}
-
-// keepRefused keeps the link of a refused dial until the next one, and closes the former one.
-func keepRefused(l *lane, link Link) {
-	l.group.mu.Lock()
-	former := l.refused
-	l.refused = link
-	if l.group.closed || l.left {
-		former, l.refused = link, nil // its lane was closed, and the former one with it
-	}
-	l.group.mu.Unlock()
-	if former != nil {
-		former.Close()
-	}
+	all = admission.DaemonsOf(list.Str, group)
+	*d = daemonsDue(max(minDaemonsEvery, len(all)))
+	return all, true
 }

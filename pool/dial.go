@@ -129,3 +129,17 @@ func (c *connection) activate() {
 	l.wakeLocked()
 	g.mu.Unlock()
 }
+
+// keepRefused keeps the link of a refused dial until the next one, and closes the former one.
+func keepRefused(l *lane, link Link) {
+	l.group.mu.Lock()
+	former := l.refused
+	l.refused = link
+	if l.group.closed || l.left {
+		former, l.refused = link, nil // its lane was closed, and the former one with it
+	}
+	l.group.mu.Unlock()
+	if former != nil {
+		former.Close()
+	}
+}

@@ -2,41 +2,35 @@
 
 package pool
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"redlockd/pool/clock"
+)
 
 // flush is reused by its connection; its buffers keep their size.
 type flush struct {
-	conn *connection
 	exchange
 
+	sealKey  string
 	beat     bool // the flush also verifies which process the master is
+	embedded bool // … unless that is this one
 	raise    int64
 	sent     time.Duration
 	sealAt   int // index of the seal's first reply, −1 = not sent …
 	timeAt   int // … and of its last
 	serverAt int // index of INFO server's reply, −1 = not sent
-	// settingsAt is the index of the first reply about settings, −1 = not sent.
-	settingsAt   int
-	daemonsAt    int // likewise about the connections of daemons
-	readSettings bool
-	// newRecords is what the flush stores on the master about the others, readRecords that
-	// it reads the master's records, minRegister what the master's own register cannot be
-	// below: see records.go.
-	newRecords                      []record
-	recordLanes                     []*lane // that the records read are about
-	readRecords                     bool
-	recordsWrittenAt, recordsReadAt int // −1 = not sent
-	minRegister                     int64
-	// listenersAt is the index of the reply that counts listeners to events, −1 = not sent.
-	listenersAt int
+	// minRegister is what the master's own register cannot be below.
+	minRegister int64
+	readings
 }
 
-func (f *flush) reset(c *connection) {
-	f.conn = c
+// reset empties the flush. The context names the master's memory.
+func (f *flush) reset() {
 	f.exchange.reset()
-	f.beat, f.sealAt = false, -1
-	f.newRecords, f.readRecords, f.minRegister = f.newRecords[:0], false, 0
-	f.context.Lane, f.context.Incarnation, f.context.ConnectedAt = c.lane.index, c.incarnation, c.connectedAt
+	f.beat, f.sealAt, f.minRegister = false, -1, 0
+	f.readings.reset()
 }
 
 // leftBehind is the proposal of the first operation that this flush leaves in
@@ -55,14 +49,12 @@ func (f *flush) leftBehind(queue []queueEntry) int64 {
 // write turns entries into commands, outside of the lock.
 func (f *flush) write() {
 	f.writeOperations()
-	f.serverAt, f.settingsAt, f.daemonsAt, f.recordsWrittenAt, f.recordsReadAt = -1, -1, -1, -1, -1
-	if f.beat && !f.conn.lane.group.pool.embedded() {
+	f.serverAt = -1
+	if f.beat && !f.embedded {
 		f.serverAt = len(f.commands)
 		f.next().Set("INFO", "server")
 		if f.readSettings {
-			f.appendSettings()
-			f.appendDaemons()
-			f.appendRecords()
+			f.appendReadings()
 		}
 	}
 	if f.sealed || f.beat {
@@ -76,11 +68,52 @@ func (f *flush) write() {
 // for, and a durable master would pay for a write.
 func (f *flush) seal() {
 	f.sealAt = len(f.commands)
-	key, identity := f.conn.lane.group.sealKey, f.conn.incarnation.Identity
+	key, identity := f.sealKey, f.context.Incarnation.Identity
 	f.next().Set("ZSCORE", key, identity)
 	if f.sealed {
 		f.next().Set("ZADD", key, "XX", "GT", f.context.Decimal(f.raise), identity)
 	}
 	f.timeAt = len(f.commands)
 	f.next().Set("TIME")
+}
+
+// brokenLink is the error of a connection that ended during the flush.
+func (f *flush) brokenLink() error {
+	for i := range f.replies {
+		if err := f.replies[i].Err; err != nil {
+			if _, fromMaster := err.(MasterError); !fromMaster {
+				return err
+			}
+		}
+	}
+	if len(f.commands) != 0 && len(f.replies) != len(f.commands) {
+		return errUnexpectedSeal
+	}
+	return f.unexpectedBulk()
+}
+
+// endingReply is an error reply that ends the connection: the scripts are lost, or
+// the master has become a replica. A new admission settles both.
+func (f *flush) endingReply() error {
+	ending := func(r Reply) bool {
+		err, ok := r.Err.(MasterError)
+		return ok && (err.Begins("NOSCRIPT") || err.Begins("READONLY"))
+	}
+	for _, r := range f.replies {
+		if ending(r) {
+			return r.Err
+		}
+		if i := slices.IndexFunc(r.Items, ending); i >= 0 { // of one operation of a bulk
+			return r.Items[i].Err
+		}
+	}
+	return nil
+}
+
+// estimateBehind reports that a flush was late only because the estimate of the master's
+// clock was behind when it was sent, by more than a quarter of the timeout. It would stay
+// so: late flushes do not update the estimate, and it may be off within its own error
+// after this process was suspended. Admission measures the clock anew.
+func (f *flush) estimateBehind(limit, now time.Duration, us int64) bool {
+	return now-f.sent <= limit && us-clock.Micros(now-f.sent) > f.context.Time+clock.Micros(limit)/4
 }

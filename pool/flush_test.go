@@ -27,7 +27,7 @@ func newFlushStage() *flushStage {
 	}}
 	p.masters.Store(&p.options.Masters)
 	g := &Group{pool: p, sealKey: "redlockd:seal", clocked: true, ready: make(chan struct{}), closed: true,
-		Events: notify.Events{Config: notify.Config{Masters: p.options.Masters, Clock: hand, Logger: p.options.Logger}, Carried: true}}
+		Events: notify.Events{Config: notify.Config{Masters: p.options.Masters, Clock: hand, Logger: p.options.Logger}, Channel: "events", Carried: true}}
 	l := &lane{group: g}
 	l.voteLog.Close(0)
 	g.lanes = []*lane{l}
@@ -37,7 +37,7 @@ func newFlushStage() *flushStage {
 	l.conn, l.state, l.running = c, stateUp, true // the test is the task
 	l.est = clock.Estimate{Known: true, Taken: hand.Now(), Err: 10}
 	l.gain.restart(hand.Now(), l.est.Err, l.budget())
-	c.flush.reset(c)
+	c.emptyFlush()
 	c.flush.sent = hand.Now()
 	c.flush.context.Now, c.flush.context.Time = c.flush.sent, l.est.At(c.flush.sent)
 	return &flushStage{hand, l, c}
@@ -161,8 +161,9 @@ func TestFlush_AHeartbeatReadsTheRegisterAndDoesNotRaiseIt(t *testing.T) {
 	if got := written(f); !slices.Equal(got, []string{"INFO", "ZSCORE", "TIME"}) {
 		t.Errorf("written %q", got)
 	}
-	f.reset(s.conn)
+	s.conn.emptyFlush()
 	f.beat, f.readSettings = true, true
+	s.conn.planReadings(f)
 	f.write()
 	if got := written(f); !slices.Equal(got, []string{"INFO", "CONFIG", "INFO", "CONFIG", "INFO", "PUBSUB", "CLIENT", "ZSCORE", "TIME"}) {
 		t.Errorf("written %q", got)
@@ -174,7 +175,7 @@ func TestFlush_AFlushOfReleasesAloneHasNoSeal(t *testing.T) {
 	f := &s.conn.flush
 	f.fill(queueOf(acquiring("key")), 10)
 	f.write()
-	f.reset(s.conn)
+	s.conn.emptyFlush()
 	f.fill(queueOf(releasing("a")), 10)
 	f.write()
 	if got := written(f); !slices.Equal(got, []string{"DEL"}) {
@@ -207,7 +208,7 @@ func TestFlush_BuffersOfAnEarlierFlushDoNotShineThrough(t *testing.T) {
 	long.words = []string{"EVALSHA", "sha", "1", "key", "token", "12345"}
 	f.fill(queueOf(long, long, long), 1)
 	f.write()
-	f.reset(s.conn)
+	s.conn.emptyFlush()
 	f.fill(queueOf(acquiring("a")), 1)
 	f.write()
 	if got := f.commands[0].Args; !slices.Equal(got, []string{"SET", "a"}) {

@@ -29,8 +29,7 @@ func (p *Pool) ownEstimate() clock.Estimate {
 
 // checkOwnClockLocked stands for checkClockLocked: a clock that is this daemon's own cannot
 // step, gain or be misjudged, but an answer can be late.
-func (f *flush) checkOwnClockLocked(now time.Duration) error {
-	l := f.conn.lane
+func (l *lane) checkOwnClockLocked(f *flush, now time.Duration) error {
 	l.est = l.group.pool.ownEstimate()
 	if now-f.sent > l.group.pool.options.MasterTimeout {
 		l.group.counters.LateFlushes++

@@ -44,7 +44,7 @@ func TestEmbedded_TheClockOfTheMastersIsTheDaemonsOwn(t *testing.T) {
 		c.mu.Lock()
 		c.now += took
 		c.mu.Unlock()
-		err := (&flush{conn: &connection{lane: l}, sent: sent}).checkOwnClockLocked(c.Now())
+		err := l.checkOwnClockLocked(&flush{sent: sent}, c.Now())
 		if late := took > p.options.MasterTimeout; late != (err == errLate) {
 			t.Errorf("an answer after %v: %v", took, err)
 		}

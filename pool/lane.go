@@ -63,6 +63,7 @@ type lane struct {
 	carriedAt   time.Duration // when the last seal was sent that found the identity, good or not
 
 	peerRecords
+	recordLanes []*lane // that the records are about which a flush reads
 
 	base    int64   // of the last incarnation with this daemon's settings
 	carries carried // configuration that stood on it at the last look
@@ -103,8 +104,8 @@ type connection struct {
 	stalled  bool          // its operations were answered "unknown", its replies are read all the same
 	flush    flush
 
-	daemonsIn int              // readings of settings until the one of the master's daemons; -1 = never
-	unsealed  []unsealedAnswer // answers of 0 that need a good seal after them
+	daemons  daemonsDue
+	unsealed []unsealedAnswer // answers of 0 that need a good seal after them
 
 	aloneUntil time.Duration // operations share no commands, see takeDenied
 }
@@ -142,6 +143,9 @@ func (l *lane) run() {
 			return
 		}
 		f := &c.flush
+		if f.readSettings {
+			c.planReadings(f)
+		}
 		f.write()
 		if !c.startFlush() {
 			continue
@@ -186,8 +190,7 @@ func (l *lane) nextFlush() *connection {
 		l.running = false
 		return nil
 	}
-	f := &c.flush
-	f.reset(c)
+	f := c.emptyFlush()
 	n := f.fill(l.queue, g.pool.options.MaxFlush)
 	left := f.leftBehind(l.queue[n:])
 	l.dequeueLocked(n)
@@ -201,7 +204,7 @@ func (l *lane) nextFlush() *connection {
 	f.readSettings = f.beat && l.beats%settingsEvery == 0
 	f.minRegister = l.minRegisterLocked() // before it is sent: a record that is read later may be of a later register
 	if f.readSettings {
-		f.planRecordsLocked()
+		l.planRecordsLocked(f)
 	}
 	f.sent = g.now()
 	f.alone = f.sent < c.aloneUntil
@@ -219,6 +222,37 @@ func (l *lane) nextFlush() *connection {
 	}
 	c.building = true
 	return c
+}
+
+// emptyFlush returns the connection's flush without operations.
+func (c *connection) emptyFlush() *flush {
+	f, g := &c.flush, c.lane.group
+	f.reset()
+	f.sealKey, f.embedded = g.sealKey, g.pool.embedded()
+	f.context.Lane, f.context.Incarnation, f.context.ConnectedAt = c.lane.index, c.incarnation, c.connectedAt
+	return f
+}
+
+// planReadings plans what has no need of the group's lock.
+func (c *connection) planReadings(f *flush) {
+	g := c.lane.group
+	if g.Events.Counts() {
+		f.channel = g.Events.Channel
+	}
+	f.readDaemons = g.db == 0 && c.daemons.next() // database 0 stands for all
+}
+
+// noteReadings stores what planReadings has planned.
+func (c *connection) noteReadings(f *flush) {
+	l := c.lane
+	if f.listenersAt >= 0 {
+		l.group.Events.Count(l.index, f.replies[f.listenersAt], f.sent)
+	}
+	if f.daemonsAt >= 0 {
+		if all, ok := c.daemons.read(f.replies[f.daemonsAt], l.group.pool.options.Group); ok {
+			l.group.pool.daemons.Store(l.master.Name, all)
+		}
+	}
 }
 
 // startFlush sets the timer for the written flush. If the connection was ended

@@ -72,6 +72,13 @@ type peerRecords struct {
 	recordsUnreadable bool          // it is logged that they are unreadable
 }
 
+// record is the register of one other master that a flush writes.
+type record struct {
+	lane   int
+	member string
+	score  int64
+}
+
 // GlobEscape escapes a prefix so that MATCH takes it literally.
 func GlobEscape(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s)

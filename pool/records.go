@@ -19,8 +19,6 @@
 
 package pool
 
-import "strconv"
-
 // maxAdmissions of one connection are tried: each after the first begins a new incarnation.
 const maxAdmissions = 10
 
@@ -85,63 +83,41 @@ func (l *lane) logUnreadableLocked(err error) {
 		"err", err.Error(), "hint", "WRONGTYPE: other data has the key, set --key-prefix or delete it; NOPERM: the user lacks zscore or zadd")
 }
 
-// record is the register of one other master that the flush writes.
-type record struct {
-	lane  *lane
-	score int64
-}
-
-// planRecordsLocked decides what the flush writes and whether it reads. Masters are
+// planRecordsLocked decides what a flush writes and whether it reads. Masters are
 // connected as a rule, and then their own registers tell more than records do.
-func (f *flush) planRecordsLocked() {
-	l := f.conn.lane
+func (l *lane) planRecordsLocked(f *flush) {
 	if l.recordsWritten == nil {
 		return // embedded masters end with this process
 	}
-	f.recordLanes = l.group.lanes
-	for _, other := range f.recordLanes {
+	g, away := l.group, false
+	f.recordsKey, l.recordLanes = RecordsKey(&g.pool.options), g.lanes
+	for _, other := range g.lanes {
 		if other == l {
 			continue
 		}
 		if other.acked > l.recordsWritten[other.index] {
-			f.newRecords = append(f.newRecords, record{other, other.acked})
+			f.newRecords = append(f.newRecords, record{other.index, recordOf(&g.pool.options, g.db, other.master.Name), other.acked})
 		}
-		f.readRecords = f.readRecords || other.conn == nil || other.conn.connectedAt >= l.recordsReadAt
+		away = away || other.conn == nil || other.conn.connectedAt >= l.recordsReadAt
 	}
-}
-
-// appendRecords appends the commands that planRecordsLocked has chosen.
-func (f *flush) appendRecords() {
-	g := f.conn.lane.group
-	o := &g.pool.options
-	if len(f.newRecords) > 0 {
-		f.recordsWrittenAt = len(f.commands)
-		c := f.next()
-		c.Set("ZADD", RecordsKey(o), "GT")
-		for _, r := range f.newRecords {
-			c.Args = append(c.Args, strconv.FormatInt(r.score, 10), recordOf(o, g.db, r.lane.master.Name))
-		}
-	}
-	if f.readRecords {
-		f.recordsReadAt = len(f.commands)
-		f.commands = appendRecordQueries(f.recordLanes, f.commands)
+	if away {
+		f.records = appendRecordQueries(g.lanes, nil)
 	}
 }
 
 // noteRecordsLocked stores what the flush has written and read. What a master refuses for
 // a while, as without memory, is written again a second later.
-func (f *flush) noteRecordsLocked() {
-	l := f.conn.lane
+func (l *lane) noteRecordsLocked(f *flush) {
 	if f.recordsWrittenAt >= 0 {
 		if err := f.replies[f.recordsWrittenAt].Err; err == nil {
 			for _, r := range f.newRecords {
-				l.recordsWritten[r.lane.index] = max(l.recordsWritten[r.lane.index], r.score)
+				l.recordsWritten[r.lane] = max(l.recordsWritten[r.lane], r.score)
 			}
 		} else if lasts(err) {
 			l.logUnreadableLocked(err)
 		}
 	}
 	if f.recordsReadAt >= 0 {
-		l.mergeRecordsLocked(f.recordLanes, f.replies[f.recordsReadAt:])
+		l.mergeRecordsLocked(l.recordLanes, f.replies[f.recordsReadAt:])
 	}
 }

@@ -36,7 +36,7 @@ func TestFlush_RaisesTheRegisterAheadForWhoWantsIt(t *testing.T) {
 	if got := stage.conn.flush.ahead; got != 500 {
 		t.Errorf("raised by %d µs ahead of the clock, want 500", got)
 	}
-	stage.conn.flush.reset(stage.conn)
+	stage.conn.emptyFlush()
 	if got := stage.conn.flush.ahead; got != 0 {
 		t.Errorf("the next flush is still %d µs ahead", got)
 	}

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"redlockd/pool/clock"
@@ -30,7 +29,7 @@ func (c *connection) finishFlush() {
 		return
 	}
 	if c.stalled { // likewise, but the master answers again
-		evicted := f.evictedLocked() // the next reading comes after the next votes
+		evicted := f.evicted(&l.commands) // the next reading comes after the next votes
 		if evicted != nil {
 			c.invalidateLocked()
 		} else {
@@ -47,7 +46,7 @@ func (c *connection) finishFlush() {
 	var seal Seal
 	var ending error
 	if f.readSettings {
-		f.noteRecordsLocked()
+		l.noteRecordsLocked(f)
 	}
 	if f.sealed || f.beat {
 		seal, ending = c.verifySealLocked(f, now)
@@ -65,9 +64,9 @@ func (c *connection) finishFlush() {
 	g.mu.Unlock()
 
 	c.deliver(f, seal, sealed)
-	f.logErrors(now)
+	c.logErrors(f, now)
 	if ending = cmp.Or(ending, f.endingReply()); ending == nil {
-		f.noteDaemons()
+		c.noteReadings(f)
 		ending = f.settingsChanged()
 	}
 	if ending != nil {
@@ -76,25 +75,10 @@ func (c *connection) finishFlush() {
 	steps.disconnect()
 }
 
-// brokenLink is the error of a connection that ended during the flush.
-func (f *flush) brokenLink() error {
-	for i := range f.replies {
-		if err := f.replies[i].Err; err != nil {
-			if _, fromMaster := err.(MasterError); !fromMaster {
-				return err
-			}
-		}
-	}
-	if len(f.commands) != 0 && len(f.replies) != len(f.commands) {
-		return errUnexpectedSeal
-	}
-	return f.unexpectedBulk()
-}
-
 // logErrors logs the operations that the server refused in a flush. The errors of the
 // readings of its settings, and of the seal, are reported elsewhere.
-func (f *flush) logErrors(now time.Duration) {
-	l := f.conn.lane
+func (c *connection) logErrors(f *flush, now time.Duration) {
+	l := c.lane
 	for i, at := range f.index {
 		if at < 0 {
 			continue
@@ -104,24 +88,6 @@ func (f *flush) logErrors(now time.Duration) {
 			l.group.pool.options.Logger.Warn("master returned an error", "master", l.master.Name, "db", l.group.db, "err", err.Error())
 		}
 	}
-}
-
-// endingReply is an error reply that ends the connection: the scripts are lost, or
-// the master has become a replica. A new admission settles both.
-func (f *flush) endingReply() error {
-	ending := func(r Reply) bool {
-		err, ok := r.Err.(MasterError)
-		return ok && (err.Begins("NOSCRIPT") || err.Begins("READONLY"))
-	}
-	for _, r := range f.replies {
-		if ending(r) {
-			return r.Err
-		}
-		if i := slices.IndexFunc(r.Items, ending); i >= 0 { // of one operation of a bulk
-			return r.Items[i].Err
-		}
-	}
-	return nil
 }
 
 // verifySealLocked checks the seal and counts a void one. The second result ends the connection.
@@ -173,12 +139,12 @@ func (c *connection) checkSealLocked(f *flush, now time.Duration) (Seal, error) 
 		}
 		top = max(old, f.raise)
 	}
-	if err := f.evictedLocked(); err != nil {
+	if err := f.evicted(&l.commands); err != nil {
 		c.invalidateLocked()
 		return bad(err), err
 	}
-	switch err := f.checkClockLocked(now, us); {
-	case errors.Is(err, errLate) && f.estimateBehind(now, us):
+	switch err := l.checkClockLocked(f, now, us); {
+	case errors.Is(err, errLate) && f.estimateBehind(l.group.pool.options.MasterTimeout, now, us):
 		return bad(err), errEstimateBehind
 	case err == errCrept:
 		c.invalidateLocked()
@@ -204,14 +170,13 @@ func (c *connection) checkSealLocked(f *flush, now time.Duration) (Seal, error) 
 // time of an answer is, the longer a step of the clock can hide in it, but never longer
 // than until the answer was read. So a grant that counts such a vote comes that much later
 // than the copy that ended early, and that copy's lease is over by then.
-func (f *flush) checkClockLocked(now time.Duration, us int64) error {
-	l := f.conn.lane
+func (l *lane) checkClockLocked(f *flush, now time.Duration, us int64) error {
 	if l.group.pool.embedded() {
-		return f.checkOwnClockLocked(now)
+		return l.checkOwnClockLocked(f, now)
 	}
 	limit := l.group.pool.options.MasterTimeout
 	if off := l.est.Deviation(f.sent, now, us); off != 0 || l.anomaly != nil {
-		f.noteAnomalyLocked(now, us)
+		l.group.noteAnomalyLocked(l, f.sent, now, us)
 	}
 	readLate := now-f.sent > limit
 	switch {
@@ -246,15 +211,6 @@ func (f *flush) checkClockLocked(now time.Duration, us int64) error {
 	}
 	l.gain.observe(f.sent, now, us)
 	return nil
-}
-
-// estimateBehind reports that a flush was late only because the estimate of the master's
-// clock was behind when it was sent, by more than a quarter of the timeout. It would stay
-// so: late flushes do not update the estimate, and it may be off within its own error
-// after this process was suspended. Admission measures the clock anew.
-func (f *flush) estimateBehind(now time.Duration, us int64) bool {
-	limit := f.conn.lane.group.pool.options.MasterTimeout
-	return now-f.sent <= limit && us-clock.Micros(now-f.sent) > f.context.Time+clock.Micros(limit)/4
 }
 
 func (c *connection) goodSealLocked(f *flush, old, top, us int64) Seal {

@@ -2,7 +2,7 @@
 //
 // A daemon whose clients subscribe to events subscribes to one channel on every master, on
 // a connection of its own (subscriber.go). The other daemons detect that when they read the
-// settings once a second (pool/settings.go), and only then publish, on their lanes.
+// settings once a second (pool/readings.go), and only then publish, on their lanes.
 // Every master carries every message, so N copies arrive unless some are lost:
 // the caller removes the duplicates. No decision depends on events.
 

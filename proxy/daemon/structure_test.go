@@ -34,7 +34,7 @@ const (
 // only ever shrink.
 var (
 	knotLimits = map[string]int{
-		"pool": 2750, // the state machine of the lanes: lane, flush, verify, group, dial; epoch, follow
+		"pool": 2500, // the state machine of the lanes: lane, flush, verify, group, dial; epoch, follow
 	}
 	methodLimits = map[string]int{"commands.Table": 29, "redlock.Locker": 29}
 )

@@ -16,8 +16,8 @@ func brokenSeals() []Mutant {
 	return []Mutant{
 		patched("seal", "votes count without a good seal",
 			Change{"pool/verify.go", absent, absent + "\tif score.Kind == ReplyNil && Broken(\"seal\") {\n\t\tscore = Reply{Kind: ReplyInt}\n\t}\n"},
-			Change{"pool/verify.go", "\tif err := f.evictedLocked(); err != nil {\n",
-				"\tif Broken(\"seal\") {\n\t\treturn c.goodSealLocked(f, old, top, us), nil\n\t}\n\tif err := f.evictedLocked(); err != nil {\n"}),
+			Change{"pool/verify.go", "\tif err := f.evicted(&l.commands); err != nil {\n",
+				"\tif Broken(\"seal\") {\n\t\treturn c.goodSealLocked(f, old, top, us), nil\n\t}\n\tif err := f.evicted(&l.commands); err != nil {\n"}),
 		patched("seal-last", "the seal stands in front",
 			Change{"pool/flush.go", "\tf.writeOperations()\n", "\tif (f.sealed || f.beat) && Broken(\"seal-last\") {\n\t\tf.seal()\n\t}\n\tf.writeOperations()\n"},
 			Change{"pool/flush.go", "\tif f.sealed || f.beat {\n\t\tf.seal()\n", "\tif (f.sealed || f.beat) && !Broken(\"seal-last\") {\n\t\tf.seal()\n"}),

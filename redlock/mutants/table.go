@@ -41,7 +41,7 @@ func brokenLanes() []Mutant {
 		patched("evicted-late", "an eviction that a late flush has read is not noticed",
 			Change{"pool/verify.go", "if evicted != nil {\n\t\t\tc.inv", "if evicted != nil && Broken(\"evicted-late\") {\n\t\t\tevicted = nil\n\t\t}\n\t\tif evicted != nil {\n\t\t\tc.inv"}).in("evicting-3"),
 		patched("evicted-look", "a master that has evicted keys goes on in its incarnation",
-			Change{"pool/settings.go", "if f.settingsAt < 0 {\n\t\treturn nil\n\t}\n\tpolicy,", "if f.settingsAt < 0 || Broken(\"evicted-look\") {\n\t\treturn nil\n\t}\n\tpolicy,"}).in("evicting-3"),
+			Change{"pool/readings.go", "if f.settingsAt < 0 {\n\t\treturn nil\n\t}\n\tpolicy,", "if f.settingsAt < 0 || Broken(\"evicted-look\") {\n\t\treturn nil\n\t}\n\tpolicy,"}).in("evicting-3"),
 		patched("no-records", "masters remember nothing of each other's registers",
 			Change{"pool/records.go", "if other != l {", "if other != l && !Broken(\"no-records\") {"}).in("backups-3"),
 	}
