@@ -6,7 +6,8 @@
 // A flush consists of segments. A segment ends before any command that is neither an acquire
 // nor a release with a bulk script. Within one, releases move forward to the first of them,
 // and acquires wait for its end: a permit that is released in the flush is free for the
-// acquires of it. Answers come in the order of execution.
+// acquires of it. Answers come in the order of execution. Extensions are segments of their
+// own: those that stand together share a call and pass nothing, and renewals come together.
 //
 // What changes its place passes operations of other keys, and of its own key only what has
 // another token: acquires that share the key, acquires of which at most one counts, and in
@@ -103,7 +104,7 @@ func (x *exchange) addToBulk(i int) {
 		x.bulks = append(x.bulks, bulk{})
 	}
 	x.bulks[n] = bulk{at: -1, entries: append(x.bulks[n].entries[:0], i), locks: locks}
-	if !props.Exclusive {
+	if !props.Exclusive && !x.stays {
 		x.place(n)
 	}
 }

@@ -13,6 +13,7 @@ import (
 const (
 	bulkScript    = "0123456789012345678901234567890123456789"
 	acquireScript = "abcdabcdabcdabcdabcdabcdabcdabcdabcdabcd"
+	extendScript  = "ababababababababababababababababababababab"
 )
 
 // sharer is an operation that may share its command.
@@ -24,12 +25,12 @@ type sharer struct {
 func (s *sharer) BulkToken() string { return s.word }
 
 func (s *sharer) AddToBulk(_ *SendContext, c *BulkCall) bool {
+	if s.skip {
+		return false
+	}
 	if !s.plan.Exclusive {
 		c.Keys, c.Args = append(c.Keys, s.plan.Key), append(c.Args, s.word)
 		return true
-	}
-	if s.skip {
-		return false
 	}
 	c.Group(s.plan.Key, []string{"q" + s.plan.Key})
 	c.Args = append(c.Args, s.words[len(s.words)-1])
@@ -39,6 +40,12 @@ func (s *sharer) AddToBulk(_ *SendContext, c *BulkCall) bool {
 func sharing(key, word string) queueEntry {
 	one := &asker{plan: Props{Key: key, SealZero: true, Bulk: bulkScript}, words: []string{"EVALSHA", "alone", "1", key, word}}
 	return queueEntry{op: &sharer{asker: one, word: word}, props: one.plan}
+}
+
+// prolonging is an extension, which may share its command.
+func prolonging(key, name string) queueEntry {
+	one := &asker{plan: Props{Key: key, SharesKey: true, Sealed: true, Bulk: extendScript}, words: []string{"EVALSHA", "alone", "1", key, name}}
+	return queueEntry{op: &sharer{asker: one, word: name}, props: one.plan}
 }
 
 func entryOf(op *asker) queueEntry { return queueEntry{op: op, props: op.plan} }
@@ -112,7 +119,7 @@ func mayOvertake(e, earlier queueEntry) bool {
 	case e.props.Exclusive:
 		return earlier.props.Bulk != "" && e.props.Bulk == ""
 	}
-	return e.props.Bulk != "" && by.word != "" && by.word != nameOf(e)
+	return e.props.Bulk == bulkScript && by.word != "" && by.word != nameOf(e)
 }
 
 // mixedQueue has operations of every kind on few keys, each with a name of its own.
@@ -120,7 +127,9 @@ func mixedQueue(r *rand.Rand) (queue []queueEntry) {
 	for i := range r.IntN(30) {
 		key, name := string(rune('a'+r.IntN(8))), fmt.Sprint(i)
 		var e queueEntry
-		switch r.IntN(13) {
+		switch r.IntN(16) {
+		case 13, 14, 15:
+			e = prolonging(key, name)
 		case 9, 10:
 			e = takingTogether(key, name, fmt.Sprint(i+1+r.IntN(6)), true)
 		case 11, 12:
@@ -203,6 +212,24 @@ func TestBulk_ReleasesBetweenAcquiresOfOtherKeysAreOneCommand(t *testing.T) {
 		"SET e", "GET x", "EVALSHA alone 1 f 4", // f did not pass x, and shares with no other
 	}
 	if !slices.Equal(got[:len(want)], want) {
+		t.Errorf("written\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestBulk_ExtensionsShareACommandOnlyWithNeighbours(t *testing.T) {
+	f := &newFlushStage().conn.flush
+	over := prolonging("d", "0")
+	over.op.(*sharer).skip = true
+	f.fill([]queueEntry{
+		over, sharing("a", "1"), prolonging("a", "1"), prolonging("b", "2"), over, prolonging("c", "3"), sharing("b", "2"),
+		prolonging("c", "4"), entryOf(acquiring("e")), prolonging("b", "5"), over,
+	}, 20)
+	f.write()
+	want := []string{
+		"EVALSHA alone 1 a 1", "EVALSHA " + extendScript + " 3 a b c 1 2 3", "EVALSHA alone 1 b 2",
+		"EVALSHA alone 1 c 4", "SET e", "EVALSHA " + extendScript + " 1 b 5",
+	}
+	if got := commandLines(f); !slices.Equal(got[:len(got)-3], want) { // the seal is three
 		t.Errorf("written\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -19,6 +19,7 @@ type exchange struct {
 	order    []int                  // of execution: an entry, or below 0 a bulk, as ^ of its index
 	bulks    []bulk                 // commands shared by several operations
 	segment  int                    // the first of the bulks that may still grow
+	stays    bool                   // the segment is extensions, which keep their place
 	call     BulkCall               // of the bulk that is being written
 	keys     map[string]acquireKind // that are acquired in this flush
 	joint    map[string]bool        // BulkToken of the acquires that share their key
@@ -56,7 +57,7 @@ func (x *exchange) reset() {
 	clear(x.entries)
 	x.entries, x.commands, x.replies = x.entries[:0], x.commands[:0], x.replies[:0]
 	x.index, x.part, x.order = x.index[:0], x.part[:0], x.order[:0]
-	x.bulks, x.segment = x.bulks[:0], 0
+	x.bulks, x.segment, x.stays = x.bulks[:0], 0, false
 	x.sealed, x.bare, x.ahead, x.least = false, false, 0, 0
 	if x.keys == nil {
 		x.keys, x.joint = make(map[string]acquireKind), make(map[string]bool)
@@ -142,7 +143,11 @@ func (x *exchange) writeOperations() {
 	for i := range x.entries {
 		e := &x.entries[i]
 		x.index, x.part = append(x.index, -1), append(x.part, -1)
-		if e.props.Bulk != "" && !x.alone && (e.props.Exclusive || x.mayMove(e)) {
+		if stays := e.props.keepsPlace(); stays != x.stays {
+			x.endSegment()
+			x.stays = stays
+		}
+		if e.props.Bulk != "" && !x.alone && (e.props.Exclusive || x.stays || x.mayMove(e)) {
 			x.addToBulk(i)
 			continue
 		}

@@ -78,6 +78,10 @@ type BulkOperation interface {
 // startsNew reports whether the operation starts something that does not exist yet.
 func (p *Props) startsNew() bool { return p.Exclusive || p.StartsNew }
 
+// keepsPlace reports that the operation shares its bulk script only with neighbours: it neither
+// acquires nor releases, and what it answers depends on the operations before it.
+func (p *Props) keepsPlace() bool { return p.Bulk != "" && p.Sealed && !p.Exclusive }
+
 // SendContext is what an operation may use when its command for one master is written.
 type SendContext struct {
 	Lane        int           // index of the master

@@ -111,6 +111,9 @@ func (m *pureMaster) now() int64 {
 // reply evaluates a lock script on the key "lock".
 func (m *pureMaster) reply(file string, args ...any) any {
 	m.t.Helper()
+	if file == "extend" {
+		args = append(args, "alone")
+	}
 	return m.replyOn(file, []string{"lock"}, args...)
 }
 

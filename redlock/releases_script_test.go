@@ -54,6 +54,45 @@ func TestReleasesScript_DoesWhatReleaseDoesForEachKey(t *testing.T) {
 	})
 }
 
+// TestExtendScript_TogetherDoesWhatItDoesForEachKey is the same for extensions.
+func TestExtendScript_TogetherDoesWhatItDoesForEachKey(t *testing.T) {
+	t.Parallel()
+	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
+		r := rand.New(rand.NewPCG(5, 23))
+		heard := map[string]int{}
+		for round := range 60 {
+			end := m.pureEnd()
+			var many []string
+			var args, want []any
+			digits := ""
+			for i := range 1 + r.IntN(7) {
+				name, seed, token := fmt.Sprintf("%d:%d", round, i), r.Uint64(), []any{"mine", "mine", "yours", "theirs"}[r.IntN(4)]
+				asked := end + []int64{-1000, 0, 4, 1000}[r.IntN(4)]
+				m.prepare("many:"+name, end, rand.New(rand.NewPCG(seed, 1)))
+				m.prepare("one:"+name, end, rand.New(rand.NewPCG(seed, 1)))
+				many, args = append(many, "many:"+name), append(args, token, asked)
+				answer := m.replyOn("extend", []string{"one:" + name}, token, asked, "alone")
+				want, digits = append(want, answer), digits+fmt.Sprint(answer)
+				heard[fmt.Sprint(answer)]++
+			}
+			got := m.replyOn("extend", many, args...)
+			if got != digits && fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Fatalf("round %d: together %v, one by one %v", round, got, want)
+			}
+			for i, key := range many {
+				if a, b := m.content(key), m.content(strings.Replace(key, "many", "one", 1)); a != b {
+					t.Fatalf("round %d, key %d: together leaves %s, one by one %s", round, i, a, b)
+				}
+			}
+		}
+		for _, answer := range []string{"0", "1", "[1]", "[1 1 4]"} {
+			if heard[answer] < 5 {
+				t.Errorf("answers %v: hardly any %s was compared", heard, answer)
+			}
+		}
+	})
+}
+
 // prepare puts one of everything at a key, or nothing.
 func (m *pureMaster) prepare(key string, end int64, r *rand.Rand) {
 	m.t.Helper()

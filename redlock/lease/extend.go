@@ -77,27 +77,49 @@ func (e *extension) enter(l *Leases, r ExtendRequest) (left time.Duration, lapse
 
 // Props: an extension prolongs what excludes others, so it is sealed like an acquire.
 func (e *extension) Props() pool.Props {
-	return pool.Props{Key: e.keys[0], Rest: e.keys[1:], SharesKey: true, Sealed: true}
+	p := pool.Props{Key: e.keys[0], Rest: e.keys[1:], SharesKey: true, Sealed: true}
+	if len(e.keys) == 1 {
+		p.Bulk = e.leases.engine.Scripts.Extend
+	}
+	return p
 }
 
 // Command moves the copies' end to at least ttl from now.
 func (e *extension) Command(m *pool.SendContext, c *pool.Command) bool {
-	r, s := &e.request, e.leases.engine.Scripts
+	end, usable := e.expiry(m)
+	if usable {
+		s, token := e.leases.engine.Scripts, string(e.request.Token)
+		if len(e.keys) == 1 {
+			c.Set("EVALSHA", s.Extend, "1", e.keys[0], token, end, "alone")
+			return true
+		}
+		c.Set("EVALSHA", s.MultiExtend, strconv.Itoa(len(e.keys)))
+		c.Args = append(append(c.Args, e.keys...), token, end)
+	}
+	return usable
+}
+
+// AddToBulk is Command for a bulk.
+func (e *extension) AddToBulk(m *pool.SendContext, c *pool.BulkCall) bool {
+	end, usable := e.expiry(m)
+	if usable {
+		c.Keys, c.Args = append(c.Keys, e.keys[0]), append(c.Args, string(e.request.Token), end)
+	}
+	return usable
+}
+
+// expiry chooses when the copies on one master end, unless the extension could not be used any
+// more.
+func (e *extension) expiry(m *pool.SendContext) (end string, usable bool) {
+	r := &e.request
 	if m.Now >= quorum.Deadline(e.start, r.TTL) {
-		return false
+		return "", false
 	}
 	ends := quorum.Expiry(m.Time, r.TTL+e.delay, e.leases.engine.Late)
 	if r.wrote != nil {
 		r.wrote[m.Lane] = max(r.wrote[m.Lane], ends)
 	}
-	end := m.Decimal(ends)
-	if len(e.keys) == 1 {
-		c.Set("EVALSHA", s.Extend, "1", e.keys[0], string(r.Token), end)
-		return true
-	}
-	c.Set("EVALSHA", s.MultiExtend, strconv.Itoa(len(e.keys)))
-	c.Args = append(append(c.Args, e.keys...), string(r.Token), end)
-	return true
+	return m.Decimal(ends), true
 }
 
 // Read: a master that holds the key in another way than most has answered and proves nothing,

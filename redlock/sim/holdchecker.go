@@ -103,16 +103,16 @@ func (j *checker) ended(token string) {
 // renewing is called when a master receives a renewal of a lease; what was sent
 // within a second of its end may have been written before it.
 func (j *checker) renewing(d *daemon, words []string, sent time.Duration) {
-	n, _ := strconv.Atoi(words[2])
-	h := j.waiting.holds[words[3+n]]
-	if h == nil || h.daemon != d {
-		return
-	}
 	const slack = time.Second
-	switch {
-	case h.ended && sent > h.endedAt+slack:
-		j.world.violate("holds", h.keys[0], fmt.Sprintf("daemon %d renews %s, whose end it reported %.3f ms ago", d.index, abbreviate(h.token), ms(sent-h.endedAt)))
-	case h.maxTime > 0 && sent > max(h.began+h.maxTime, d.resumed)+slack+masterTimeout:
-		j.world.violate("holds", h.keys[0], fmt.Sprintf("daemon %d renews %s past its maximum time", d.index, abbreviate(h.token)))
+	n, _ := strconv.Atoi(words[2])
+	for i := 3 + n; i+1 < len(words); i += 2 { // token and end, of each extension of the call
+		h := j.waiting.holds[words[i]]
+		switch {
+		case h == nil || h.daemon != d:
+		case h.ended && sent > h.endedAt+slack:
+			j.world.violate("holds", h.keys[0], fmt.Sprintf("daemon %d renews %s, whose end it reported %.3f ms ago", d.index, abbreviate(h.token), ms(sent-h.endedAt)))
+		case h.maxTime > 0 && sent > max(h.began+h.maxTime, d.resumed)+slack+masterTimeout:
+			j.world.violate("holds", h.keys[0], fmt.Sprintf("daemon %d renews %s past its maximum time", d.index, abbreviate(h.token)))
+		}
 	}
 }

@@ -29,7 +29,7 @@ const (
 var scriptHeads = map[string]scriptKind{
 	"-- Enter a queue at its end": scriptEnlist,
 	"-- Leave a queue":            scriptDequeue,
-	"-- Make a held lock last":    scriptExtend,
+	"-- Make held locks last":     scriptExtend,
 	"-- Make several held locks":  scriptExtend,
 }
 

@@ -143,8 +143,17 @@ func (tw *differential) lockScript(file string) []string {
 	call := func(keys []string, args ...string) []string { return tw.call(file, keys, args...) }
 	one := []string{key}
 	switch file {
-	case "acquire", "extend":
+	case "acquire":
 		return call(one, token, end)
+	case "extend":
+		if tw.random.IntN(3) == 0 {
+			return call(one, token, end, "alone")
+		}
+		keys, args := []string{"k1", tw.pick("k1", "k2"), "k3"}[:1+tw.random.IntN(3)], []string{}
+		for range keys {
+			args = append(args, tw.token(), tw.end())
+		}
+		return call(keys, args...)
 	case "share":
 		if tw.random.IntN(2) == 0 {
 			return call(one, token, end, "")
