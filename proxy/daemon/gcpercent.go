@@ -15,6 +15,11 @@ package daemon
 // Measured, medians of three interleaved runs, 64 callers of one client: pairs
 // from 38 900 to 41 800 a second, acquire p99 from 2.11 to 1.68 ms; with a floor
 // of 32 MB 7 kB more for each of a thousand hostile connections, and no faster.
+//
+// A floor of one second's allocations, at most 64 MB, took 5 to 9 % less processor time of
+// a pair (256 callers, and 50 connections at depth 1 and 16; medians of nine interleaved
+// rounds). But a thousand connections that send GET and read nothing then took 41 kB each in
+// place of 30 (one run each), and 40 are allowed.
 
 import (
 	"os"
