@@ -119,7 +119,7 @@ func brokenCopies() []Mutant {
 		patched("fresh-twice", "two requests of one flush get a key that was free before it",
 			Change{scripts + "acquires.lua", "no = given[KEYS[i]] or no", "no = no"}).in("throng-3"),
 		patched("fresh-queue", "a request whose keys are free does not look at the queue",
-			Change{scripts + "acquires.lua", "names[2 * i - 1], names[2 * i] = lock, queueOf(lock, 'q:')", "names[2 * i - 1], names[2 * i] = lock, lock"}).in("fair-3"),
+			Change{scripts + "acquires.lua", "names[i], names[n + i] = lock, queue .. string.sub(lock, prefix + 1)", "names[i], names[n + i] = lock, lock"}).in("fair-3"),
 		patched("bulk-own", "a release may be executed before an acquire with its own token that was queued first",
 			Change{"pool/bulk.go", "if x.keys[e.props.Key] != acquireJoint {", "if x.keys[e.props.Key] != acquireJoint || Broken(\"bulk-own\") {"}).in("readers-3"),
 		patched("bulk-stay", "an acquire that waits for others waits also behind the release of its own token",

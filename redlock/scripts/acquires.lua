@@ -6,13 +6,17 @@
 -- its now, 0 one is another token's, or too late, {-2} another waiter precedes it, -1 one
 -- is not a lock, or an error: of one that is alone just that, else a string of digits, or
 -- an array if not all are digits.
+-- Measured on an isolated Redis 7.0, µs of the master for an acquire of three keys: 5.9 with
+-- 16 in a call, 5.4 with 32, of which EXISTS is 0.3. With a name of three parts for each
+-- queue and digits by table.concat always, 6.3 and 5.7.
 -- include shape.lua
 -- include queue.lua
-local now, prefix, said, plain = clock(), tonumber(ARGV[1]), {}, true
-local function queueOf(lock, kind) return string.sub(lock, 1, prefix) .. 'redlockd:' .. kind .. string.sub(lock, prefix + 1) end
-local names = {}
+local now, prefix, said, plain, all = clock(), tonumber(ARGV[1]), {}, true, true
+local before = string.sub(KEYS[1], 1, prefix) .. 'redlockd:'
+local function queueOf(lock, kind) return before .. kind .. string.sub(lock, prefix + 1) end
+local names, queue, n = {}, before .. 'q:', #KEYS
 for i, lock in ipairs(KEYS) do
-  names[2 * i - 1], names[2 * i] = lock, queueOf(lock, 'q:')
+  names[i], names[n + i] = lock, queue .. string.sub(lock, prefix + 1)
 end
 local free = redis.call('EXISTS', unpack(names)) == 0 -- usually
 local function refusal(from, to, E)
@@ -43,7 +47,7 @@ for a = 2, #ARGV - 2, 3 do
     for i = at, to do no = given[KEYS[i]] or no end
   end
   if no then
-    plain = plain and no == 0
+    plain, all = plain and no == 0, false
   else
     for i = at, to do
       redis.call('SET', KEYS[i], token, 'PXAT', E)
@@ -54,4 +58,5 @@ for a = 2, #ARGV - 2, 3 do
   at = to + 1
 end
 if #ARGV == 5 then return said[1] end -- alone
+if all then return string.rep('1', #said) end
 return plain and table.concat(said) .. '' or said -- of one element gopher-lua's concat is a number
