@@ -18,7 +18,7 @@ type acquireCall struct {
 	leases  *Leases
 	group   *pool.Group
 	request LockRequest
-	began   time.Duration
+	began   time.Duration // of this try
 	tries   int
 	done    LockDone
 	others  []*acquireCall // calls that wait for this call's outcome, see hotkey.go
@@ -87,7 +87,11 @@ func (c *acquireCall) start(b *engine.Batch) {
 	}
 }
 
-func (c *acquireCall) try(b *engine.Batch) { c.startBallot(b, nil) }
+// try requests the lock, also once more when the masters were too slow.
+func (c *acquireCall) try(b *engine.Batch) {
+	c.began = c.leases.engine.Recent()
+	c.startBallot(b, nil)
+}
 
 // startBallot starts a ballot in the mode that follows from the last ballot, or else in that of the request.
 // Without a caller's token each ballot has a token of its own. So nothing that an earlier

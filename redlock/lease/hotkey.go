@@ -99,7 +99,6 @@ func (h *hotKeys) next(i uint32) {
 	h.waiting.Add(-int32(1 + len(first.others)))
 	h.mu.Unlock()
 	h.tries[i].Add(1)
-	first.began = first.leases.engine.Recent()
 	first.start(nil)
 }
 

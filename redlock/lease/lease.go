@@ -25,7 +25,7 @@ func (l *Leases) Lock(b *engine.Batch, r LockRequest, done LockDone) {
 		done(Grant{}, err)
 		return
 	}
-	call := &acquireCall{leases: l, group: l.engine.Pool.Group(r.DB), request: r, began: l.engine.Recent(), done: done}
+	call := &acquireCall{leases: l, group: l.engine.Pool.Group(r.DB), request: r, done: done}
 	if r.bounded() {
 		l.hot.enter(b, call)
 		return
