@@ -81,8 +81,8 @@ func (l *Leases) Undelivered(g Grant) {
 
 // GiveBack releases a grant that never reached its holder.
 func (l *Leases) GiveBack(g Grant) {
-	if g.joint != nil {
-		GiveBackParts(g.joint.parts)
+	if _, whole := g.ballot.(*joint); whole {
+		g.ballot.takeBack()
 		return
 	}
 	l.engine.Counts.GivenBack.Add(1)

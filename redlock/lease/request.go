@@ -65,14 +65,16 @@ type LockRequest struct {
 
 	Script *Script // takes the lock with a library's own script, with Token as its token
 
-	// Part receives the grant of a request that is one of several for one lock over several groups of
-	// masters, which Join completes and announces; else nil.
-	Part *Part
+	// Part: it is one of several requests for one lock over several groups of masters, which Join
+	// completes and announces. PartToken is the token of the parts before it, if that was generated:
+	// then no client knows it yet, and nothing but this attempt has it.
+	Part      bool
+	PartToken engine.Token
 }
 
 // repeats reports whether a ballot that the masters were too slow for is repeated. A wait repeats
 // by itself, a part of a lock is repeated with the whole, and a library's script with its client.
-func (r *LockRequest) repeats() bool { return r.Wait == 0 && r.Part == nil && r.Script == nil }
+func (r *LockRequest) repeats() bool { return r.Wait == 0 && !r.Part && r.Script == nil }
 
 // Requester describes the client of a request, for people.
 type Requester struct {
