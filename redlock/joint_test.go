@@ -69,12 +69,15 @@ func (j *jointStand) play() (far int64) {
 	for i := range j.last {
 		j.last[i] = rises(t, j.daemons[i], j.last[i]) // they see the registers now
 	}
-	parts := []*Part{{}, {}}
-	for i, d := range j.daemons {
-		parts[i].Token = parts[0].Grant.Token
-		if answer := receive(t, d.request(LockRequest{Key: "k", TTL: long, Part: parts[i]})); answer.err != nil {
+	var parts []*Part
+	request := LockRequest{Key: "k", TTL: long, Part: true}
+	for _, d := range j.daemons {
+		answer := receive(t, d.request(request))
+		if answer.err != nil {
 			t.Fatal(answer.err)
 		}
+		request.PartToken = answer.grant.Token
+		parts = append(parts, &Part{Leases: d.Leases, Grant: answer.grant})
 	}
 	answers := make(chan lockAnswer, 1)
 	Join(&LockRequest{Key: "k", TTL: long}, parts, func(g Grant, err error) { answers <- lockAnswer{g, err} })
@@ -107,16 +110,17 @@ func TestJoin_APartThatWasRenewedIsGivenBack(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
-	r := LockRequest{Key: "k", TTL: long, Part: &Part{Token: "token-of-the-whole"}, Hold: &HoldTerms{OnEnd: func(Grant, error) {}}}
-	if part := receive(t, d.request(r)); part.err != nil {
+	r := LockRequest{Key: "k", TTL: long, Part: true, PartToken: "token-of-the-whole", Hold: &HoldTerms{OnEnd: func(Grant, error) {}}}
+	part := receive(t, d.request(r))
+	if part.err != nil {
 		t.Fatal(part.err)
 	}
-	if _, err := d.extend(r.Key, r.Part.Token, long); err != nil { // as its renewal does
+	if _, err := d.extend(r.Key, r.PartToken, long); err != nil { // as its renewal does
 		t.Fatal(err)
 	}
 	happened := make(chan Event, 9)
 	defer d.Listen(0, func(e Event) { happened <- e })()
-	GiveBackParts([]*Part{r.Part})
+	GiveBackParts([]*Part{{Leases: d.Leases, Grant: part.grant}})
 	eventually(t, "nothing is left", func() bool { return c.empty(0, 1, 2) })
 	if n := d.Holds(); n != 0 {
 		t.Errorf("%d renewals", n)

@@ -87,8 +87,8 @@ func TestOutage_ARequestIsRepeatedWhenAQuorumWasOnlyTooSlow(t *testing.T) {
 	for name, r := range map[string]LockRequest{
 		"plain": {}, "a caller's token": {Token: tokenA}, "a value": {Token: tokenA, Valued: true}, "a reader": {Mode: Shared},
 		"a permit": {Mode: Permits, Limit: 1}, "several keys": {More: []Key{"l"}}, "FAIR": {Fair: true},
-		"the first part of a lock over several groups": {Part: &Part{}}, "a further part": {Part: &Part{Token: tokenA}},
-		"a part with a caller's token": {Token: tokenA, Part: &Part{}},
+		"the first part of a lock over several groups": {Part: true}, "a further part": {Part: true, PartToken: tokenA},
+		"a part with a caller's token": {Token: tokenA, Part: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -87,10 +87,10 @@ func (s *several) next() {
 		return
 	}
 	part := s.parts[n]
-	part.Part = &redlock.Part{}
+	part.Part = true
 	switch {
 	case n > 0:
-		part.Part.Token = s.granted[0].Grant.Token
+		part.PartToken = s.granted[0].Grant.Token
 	case s.request.Hold != nil:
 		s.held = &heldParts{terms: s.request.Hold}
 	}
@@ -98,7 +98,7 @@ func (s *several) next() {
 		part.Hold = s.held.ofPart()
 	}
 	locker := s.router.groups[s.router.indexOf(part.Key)].Locker
-	decided := func(_ redlock.Grant, err error) { s.onPart(locker, part.Part, err) }
+	decided := func(g redlock.Grant, err error) { s.onPart(locker, g, err) }
 	if part.Wait = s.timeLeft(); n == 0 && part.Wait > 0 {
 		s.wait(func() func() { return locker.Wait(nil, part, decided) })
 		return
@@ -134,10 +134,10 @@ func (s *several) fail(err error) {
 func (s *several) timeLeft() time.Duration { return s.end - s.router.clock.Now() }
 
 // onPart takes the outcome of a part.
-func (s *several) onPart(locker *redlock.Locker, granted *redlock.Part, err error) {
+func (s *several) onPart(locker *redlock.Locker, g redlock.Grant, err error) {
 	refused := len(s.granted)
 	if err == nil {
-		s.granted = append(s.granted, granted)
+		s.granted = append(s.granted, &redlock.Part{Leases: locker.Leases, Grant: g})
 		if !s.hasLeft() {
 			s.next()
 			return

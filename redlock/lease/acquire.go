@@ -18,7 +18,7 @@ type acquireCall struct {
 	leases  *Leases
 	group   *pool.Group
 	request LockRequest
-	began   time.Duration
+	began   time.Duration // of this try
 	tries   int
 	done    LockDone
 	others  []*acquireCall // calls that wait for this call's outcome, see hotkey.go
@@ -87,7 +87,11 @@ func (c *acquireCall) start(b *engine.Batch) {
 	}
 }
 
-func (c *acquireCall) try(b *engine.Batch) { c.startBallot(b, nil) }
+// try requests the lock, also once more when the masters were too slow.
+func (c *acquireCall) try(b *engine.Batch) {
+	c.began = c.leases.engine.Recent()
+	c.startBallot(b, nil)
+}
 
 // startBallot starts a ballot in the mode that follows from the last ballot, or else in that of the request.
 // Without a caller's token each ballot has a token of its own. So nothing that an earlier
@@ -100,11 +104,11 @@ func (c *acquireCall) startBallot(b *engine.Batch, f lockMode) {
 	}
 	c.tries++
 	a.token = c.request.Token
-	switch part := c.request.Part; {
+	switch {
 	case a.token != "":
 		a.connectedAt = new([quorum.MaxMasters]time.Duration)
-	case part != nil && part.Token != "":
-		a.token = part.Token
+	case c.request.PartToken != "":
+		a.token = c.request.PartToken
 	default:
 		if a.token = c.leases.tokens(); c.request.Reenters != "" {
 			a.token = engine.LevelOf(c.request.Reenters, a.token)
@@ -302,27 +306,24 @@ func (a *lockBallot) grant(fence int64) {
 		a.call.finish(Grant{}, &engine.Expired{Elapsed: now - a.start, TTL: r.TTL})
 		return
 	}
-	if r.Token != "" {
+	if g.chosen, g.part = r.Token != "", r.Part; g.chosen || g.part {
 		g.ballot = a
 	}
 	known := leaseRecord{
 		until: g.Until(), gone: l.goneAt(a.start, now, r.TTL+r.Delay),
 		copies: a.lanesWithCopy(), mode: r.Mode, delay: r.Delay, fence: g.Fence, granted: now,
 	}
-	if g.part = r.Part != nil; !g.part {
+	if !r.Part {
 		known.note = l.noteOf(r, g.Fence)
 	}
 	r.eachLease(a.token, func(id engine.LeaseID) {
 		l.records.note(id, known, now)
-		if !g.part {
+		if !r.Part {
 			l.announce(r, id, known, now)
 		}
 	})
 	if r.Hold != nil {
 		g.Hold = l.changes.Granted(g, a, r.Hold)
-	}
-	if g.part {
-		r.Part.Leases, r.Part.Grant, r.Part.ballot = l, g, a
 	}
 	if r.Script != nil {
 		l.shorten(a.call.group, a.kept, known.until, a.ids()...)
@@ -342,6 +343,9 @@ func (l *Leases) announce(r *LockRequest, id engine.LeaseID, known leaseRecord, 
 	l.events.EmitAcquired(id, known.fence, known.gone-now, r.Meta)
 	l.writeNote(id, known.note, known.until+known.delay, false)
 }
+
+// tokenOf is the token of the i-th key.
+func (a *lockBallot) tokenOf(i int) engine.Token { return a.call.request.tokenOf(i, a.token) }
 
 func (a *lockBallot) ids() (ids []engine.LeaseID) {
 	a.call.request.eachLease(a.token, func(id engine.LeaseID) { ids = append(ids, id) })

@@ -15,7 +15,7 @@ func (a *lockBallot) fail(v quorum.Result) {
 	a.takeBack()
 	l := a.call.leases
 	if v == quorum.Unknown {
-		if a.call.request.repeats() && !a.call.downgrading.Load() && a.ballot.Repeat(&a.call.unanswered, func() { a.call.startBallot(nil, nil) }) {
+		if a.call.request.repeats() && !a.call.downgrading.Load() && a.ballot.Repeat(&a.call.unanswered, func() { a.call.try(nil) }) {
 			return
 		}
 		note := ""
@@ -66,8 +66,8 @@ func (c *acquireCall) undecided(a *lockBallot, note string) error {
 }
 
 // again starts another ballot after a split vote: contenders that each hold a minority must not
-// give up together. Delays are random and double; the time for all ballots is one master
-// timeout.
+// give up together. Delays are random and double; the time for all ballots of a try is
+// one master timeout.
 func (c *acquireCall) again(a *lockBallot, next lockMode) {
 	delay := time.Millisecond << min(c.tries, 6)
 	delay = delay/2 + c.leases.engine.Pool.Jitter(delay)

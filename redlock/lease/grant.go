@@ -20,14 +20,22 @@ type Grant struct {
 
 	// ballot made the grant. It is set if the caller chose the token and may be using it
 	// through another daemon: only what the ballot made is ever given back without a request.
-	ballot *lockBallot
-	joint  *joint // of a lock over several groups
+	// It is also set for a lock over several groups and its parts.
+	ballot grantor
 
 	engine.Term
 	db    int
 	mode  Mode
 	part  bool // of a lock over several groups, which is not announced yet
 	delay time.Duration
+
+	chosen bool // the token, by the caller
+}
+
+// grantor is the ballot that made a grant, or the parts that are one.
+type grantor interface {
+	takeBack()
+	tokenOf(i int) engine.Token
 }
 
 // Keys are all keys of the grant, DB is their database.
@@ -39,7 +47,7 @@ func (g *Grant) TokenOf(i int) engine.Token {
 	if g.ballot == nil {
 		return g.Token
 	}
-	return g.ballot.call.request.tokenOf(i, g.Token)
+	return g.ballot.tokenOf(i)
 }
 
 // Mode is how the key is held.
@@ -49,7 +57,7 @@ func (g *Grant) Mode() Mode { return g.mode }
 func (g *Grant) Delay() time.Duration { return g.delay }
 
 // Chosen reports whether the caller chose the token, and may be using it through another daemon.
-func (g *Grant) Chosen() bool { return g.ballot != nil }
+func (g *Grant) Chosen() bool { return g.chosen }
 
 // Lease is the lease of the first key, and Leases are those of all keys.
 func (g *Grant) Lease() engine.LeaseID { return engine.LeaseID{DB: g.db, Key: g.Key, Token: g.Token} }

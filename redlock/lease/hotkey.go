@@ -44,7 +44,7 @@ func newHotKeys(seed uint32) *hotKeys {
 
 // bounded reports whether a request counts.
 func (r *LockRequest) bounded() bool {
-	return r.Mode == Exclusive && !r.Fair && r.Wait == 0 && r.Script == nil && len(r.More) == 0 && r.Part == nil && (r.Token == "" || r.Valued)
+	return r.Mode == Exclusive && !r.Fair && r.Wait == 0 && r.Script == nil && len(r.More) == 0 && !r.Part && (r.Token == "" || r.Valued)
 }
 
 func (h *hotKeys) counter(c *acquireCall) uint32 {
@@ -99,7 +99,6 @@ func (h *hotKeys) next(i uint32) {
 	h.waiting.Add(-int32(1 + len(first.others)))
 	h.mu.Unlock()
 	h.tries[i].Add(1)
-	first.began = first.leases.engine.Recent()
 	first.start(nil)
 }
 

@@ -26,13 +26,8 @@ const maxFenceDrag = time.Second
 
 // Part is one of the locks that are to be one.
 type Part struct {
-	// Token is that of the parts before it, if it was generated: then no client knows it yet, and
-	// nothing but this attempt has it. "" = of the first part, or the caller chose it.
-	Token engine.Token
-
 	Leases *Leases
 	Grant  Grant
-	ballot *lockBallot // that made the grant
 }
 
 // joint is a lock of several parts.
@@ -82,7 +77,7 @@ func (j *joint) onRaised(err error) {
 			g = p.Grant
 		}
 	}
-	g.Key, g.More, g.Fence, g.Fresh, g.Hold, g.joint = r.Key, r.More, j.fence, fresh, nil, j
+	g.Key, g.More, g.Fence, g.Fresh, g.Hold, g.ballot = r.Key, r.More, j.fence, fresh, nil, j
 	if failed == nil && g.Left() <= 0 {
 		failed = g.ExpiredError()
 	}
@@ -104,6 +99,9 @@ func GiveBackParts(parts []*Part) {
 	}
 }
 
+func (j *joint) takeBack()                { GiveBackParts(j.parts) }
+func (j *joint) tokenOf(int) engine.Token { return j.parts[0].Grant.Token }
+
 // join announces a part, with the fence of the whole.
 func (p *Part) join(r *LockRequest, fence engine.Fence) {
 	l := p.Leases
@@ -122,7 +120,7 @@ func (p *Part) join(r *LockRequest, fence engine.Fence) {
 
 // raiseFence makes a fence that is above the grant's own one its fence; done is called once.
 func (p *Part) raiseFence(fence engine.Fence, done func(error)) {
-	l, a := p.Leases, p.ballot
+	l, a := p.Leases, p.Grant.ballot.(*lockBallot)
 	ahead := int64(fence) - a.ballot.Group.Time()
 	if drag := time.Duration(ahead) * time.Microsecond; drag > maxFenceDrag {
 		done(fmt.Errorf("the fences of two groups are %d ms apart, %d are allowed: synchronise the clocks of their masters; what was taken is given back",

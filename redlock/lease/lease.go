@@ -25,7 +25,7 @@ func (l *Leases) Lock(b *engine.Batch, r LockRequest, done LockDone) {
 		done(Grant{}, err)
 		return
 	}
-	call := &acquireCall{leases: l, group: l.engine.Pool.Group(r.DB), request: r, began: l.engine.Recent(), done: done}
+	call := &acquireCall{leases: l, group: l.engine.Pool.Group(r.DB), request: r, done: done}
 	if r.bounded() {
 		l.hot.enter(b, call)
 		return
@@ -81,8 +81,8 @@ func (l *Leases) Undelivered(g Grant) {
 
 // GiveBack releases a grant that never reached its holder.
 func (l *Leases) GiveBack(g Grant) {
-	if g.joint != nil {
-		GiveBackParts(g.joint.parts)
+	if _, whole := g.ballot.(*joint); whole {
+		g.ballot.takeBack()
 		return
 	}
 	l.engine.Counts.GivenBack.Add(1)

@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/pool"
 	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
 )
 
 // A client of plain SET NX takes nil for the lock of another client, and a copy of a ballot that was
@@ -23,5 +25,51 @@ func TestRepeat_ARefusalAfterItIsUnknownToAClientWithAValue(t *testing.T) {
 				t.Errorf("unanswered %v, valued %v: %v", unanswered, valued, err)
 			}
 		}
+	}
+}
+
+// movedClock is ahead of the pool's clock by what a test moves it, and keeps what was to be called.
+type movedClock struct {
+	pool.Clock
+	by    time.Duration
+	after []func()
+}
+
+func (c *movedClock) Now() time.Duration { return c.Clock.Now() + c.by }
+
+func (c *movedClock) AfterFunc(_ time.Duration, f func()) pool.Timer {
+	c.after = append(c.after, f)
+	return nil
+}
+
+// The masters were too slow for the first try, for longer than split votes are repeated.
+func TestRepeat_TheNextTryHasItsOwnTimeForSplitVotes(t *testing.T) {
+	t.Parallel()
+	d := newPureDaemon(t)
+	clock := &movedClock{Clock: d.engine.Clock}
+	d.engine.Clock, d.engine.Recent = clock, clock.Now
+	answers := make(chan error, 2) // 2: so that a second answer would be seen
+	d.engine.EnterAlways()
+	c := &acquireCall{
+		leases: d.Leases, group: d.engine.Pool.Group(0), request: LockRequest{Key: "k", TTL: time.Minute}, tries: 1,
+		began: clock.Now(), done: func(_ Grant, err error) { answers <- err },
+	}
+	ballot := func() *lockBallot {
+		a := &lockBallot{call: c, mode: plainMode{}, key: "k", ballot: engine.Ballot{Engine: d.engine, Tally: quorum.Tally{N: 5, Quorum: 3}}}
+		for lane := range 5 {
+			a.ballot.Missing.MarkMissing(lane, d.engine.Pool.Absence(&pool.Answer{Sent: true}))
+		}
+		return a
+	}
+	clock.by = 2 * d.engine.MasterTimeout
+	if ballot().fail(quorum.Unknown); len(clock.after) != 1 {
+		t.Fatalf("%d repeats", len(clock.after))
+	}
+	clock.after[0]()
+	if err := <-answers; err != nil {
+		t.Fatal(err)
+	}
+	if ballot().fail(quorum.Split); len(clock.after) != 2 || len(answers) > 0 {
+		t.Errorf("%d calls later, %d answers: a split vote of the second try is not repeated", len(clock.after), len(answers))
 	}
 }

@@ -65,9 +65,11 @@ type LockRequest struct {
 
 	Script *Script // takes the lock with a library's own script, with Token as its token
 
-	// Part receives the grant of a request that is one of several for one lock over several groups of
-	// masters, which Join completes and announces; else nil.
-	Part *Part
+	// Part: it is one of several requests for one lock over several groups of masters, which Join
+	// completes and announces. PartToken is the token of the parts before it, if that was generated:
+	// then no client knows it yet, and nothing but this attempt has it.
+	Part      bool
+	PartToken engine.Token
 }
 
 // repeats reports whether a ballot that the masters were too slow for is repeated. A wait repeats
