@@ -116,6 +116,8 @@ func TestAdmission_AReplicaIsRefused(t *testing.T) {
 	replicate(c, 2, 0)
 	one := c.startDaemon(unbound)
 	keptOut(t, one, 2, "is a slave", "they do not replicate", "REPLICAOF NO ONE")
+	one.await(0, "voting")
+	one.await(1, "voting")
 	one.free("k", one.take("k", 10*time.Second).Token)
 }
 
@@ -216,6 +218,8 @@ func TestAdmission_AWrongPasswordIsNamed(t *testing.T) {
 	if _, why := one.state(2); strings.Contains(why, "wrong") && !strings.Contains(why, "WRONGPASS") {
 		t.Errorf("the reason shows the password: %q", why)
 	}
+	one.await(0, "voting")
+	one.await(1, "voting")
 	one.free("k", one.take("k", 10*time.Second).Token)
 }
 

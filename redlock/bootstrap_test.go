@@ -44,7 +44,7 @@ func TestBootstrap_TakesEffectOnceAndOnAllOrNone(t *testing.T) {
 	if err := bootstrap(c, false); err != nil {
 		t.Fatal(err)
 	}
-	one := c.startDaemon()
+	one := c.startDaemon().admitted()
 	held := one.take("k", long)
 	incarnations := []string{c.incarnation(0), c.incarnation(1), c.incarnation(2)}
 	if err := bootstrap(c, false); err == nil {

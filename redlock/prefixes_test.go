@@ -42,8 +42,8 @@ func TestPrefixes_OneGroupServesSeveral(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	c.bootstrapAs(serving("orders:", "orders:", "jobs:"))
-	orders, jobs := c.startDaemon(serving("orders:", "orders:", "jobs:")), c.startDaemon(serving("jobs:", "orders:", "jobs:"))
-	again := c.startDaemon(serving("jobs:", "orders:", "jobs:"))
+	orders, jobs := c.startDaemon(serving("orders:", "orders:", "jobs:")).admitted(), c.startDaemon(serving("jobs:", "orders:", "jobs:")).admitted()
+	again := c.startDaemon(serving("jobs:", "orders:", "jobs:")).admitted()
 	first := orders.take("k", long)
 	var last Grant
 	for _, d := range []*daemon{jobs, again, jobs, again} { // each prefix has its own lock, and fences rise over all
@@ -68,8 +68,7 @@ func TestPrefixes_OneJoinsAndLeavesWhileTheDaemonsServe(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	c.bootstrapAs(serving("orders:"))
-	old := c.startDaemon(serving("orders:"))
-	old.await(2, "voting")
+	old := c.startDaemon(serving("orders:")).admitted()
 	l := startLoad([]*daemon{old})
 	defer l.end()
 	l.goesOn(t, 10)
@@ -81,11 +80,9 @@ func TestPrefixes_OneJoinsAndLeavesWhileTheDaemonsServe(t *testing.T) {
 	}
 	c.reconfigureAs(serving("orders:", "orders:", "jobs:"))
 	l.goesOn(t, 50)
-	jobs := c.startDaemon(serving("jobs:", "orders:", "jobs:"))
-	jobs.await(2, "voting")
+	jobs := c.startDaemon(serving("jobs:", "orders:", "jobs:")).admitted()
 	jobs.take("k", long)
-	restarted := c.startDaemon(serving("orders:")) // its file is older than the list
-	restarted.await(2, "voting")
+	restarted := c.startDaemon(serving("orders:")).admitted() // its file is older than the list
 	isHeld(t, restarted.refuse("k", long))
 	for i := range c.servers {
 		keptOut(t, c.startDaemon(serving("jobs:")), i, "give this daemon all of them: --key-prefixes orders:,jobs:")
@@ -93,5 +90,5 @@ func TestPrefixes_OneJoinsAndLeavesWhileTheDaemonsServe(t *testing.T) {
 	}
 	c.reconfigureAs(serving("orders:")) // it says nothing of the list
 	jobs.await(2, "voting")
-	restarted.free("k", held.Token)
+	restarted.admitted().free("k", held.Token)
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -137,16 +138,16 @@ func (o *operated) get(t *testing.T, path, login string) (status int, body strin
 	return response.StatusCode, string(text)
 }
 
-// await sends requests until the admin endpoint answers with the status.
-func (o *operated) await(t *testing.T, path string, want int) (body string) {
+// await sends requests until the admin endpoint answers with the status and these words.
+func (o *operated) await(t *testing.T, path string, want int, words ...string) (body string) {
 	t.Helper()
 	for end := time.Now().Add(testTimeout); ; time.Sleep(10 * time.Millisecond) {
 		status, body := o.get(t, path, "")
-		if status == want {
+		if status == want && !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(body, word) }) {
 			return body
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%s is %d, want %d: %s", path, status, want, body)
+			t.Fatalf("%s is %d, want %d and %q: %s", path, status, want, words, body)
 		}
 	}
 }
@@ -163,7 +164,7 @@ func (o *operated) stop(t *testing.T) {
 
 func TestAdmin_ShowsWhatTheDaemonDoes(t *testing.T) {
 	o := operate(t, "--embedded", "3", "--pprof", "--metrics-prefixes", "orders:,inv")
-	o.await(t, "/readyz", http.StatusOK)
+	o.await(t, "/readyz", http.StatusOK, "3 of 3")
 	c := dial(t, o.port)
 	c.lock(t, "invoices")
 	if got := c.ask(t, "DLOCK invoices 30000"); got != "$-1" {
@@ -267,7 +268,7 @@ func TestAdmin_IsNotReadyWhileNoQuorumVotes(t *testing.T) {
 	o.await(t, "/readyz", http.StatusOK)
 	servers[0].Kill()
 	servers[1].Kill()
-	if body := o.await(t, "/readyz", http.StatusServiceUnavailable); body != "1 of 3 masters may vote, 2 needed\n" {
+	if body := o.await(t, "/readyz", http.StatusServiceUnavailable, "1 of 3"); body != "1 of 3 masters may vote, 2 needed\n" {
 		t.Errorf("it says %q", body)
 	}
 	c := dial(t, o.port)
@@ -294,11 +295,11 @@ func TestAdmin_IsNotReadyWhileMastersThatAnswerRefuseWrites(t *testing.T) {
 	if got := c.ask(t, "DLOCK invoices 30000"); !strings.HasPrefix(got, "-NOQUORUM ") {
 		t.Fatalf("DLOCK on masters that are full: %s", got)
 	}
-	if body := o.await(t, "/readyz", http.StatusServiceUnavailable); body != "1 of 3 masters may vote, 2 needed\n" {
+	if body := o.await(t, "/readyz", http.StatusServiceUnavailable, "1 of 3"); body != "1 of 3 masters may vote, 2 needed\n" {
 		t.Errorf("it says %q", body)
 	}
 	tell(t, servers[0], "CONFIG", "SET", "maxmemory", 0)
-	if body := o.await(t, "/readyz", http.StatusOK); body != "2 of 3 masters may vote, 2 needed\n" {
+	if body := o.await(t, "/readyz", http.StatusOK, "2 of 3"); body != "2 of 3 masters may vote, 2 needed\n" {
 		t.Errorf("it says %q once a quorum can be written to", body)
 	}
 	c.lock(t, "orders")

@@ -62,7 +62,7 @@ func TestAdmin_ShowsThatBootstrapIsSet(t *testing.T) {
 	servers := faulty.StartGroup(t, 3)
 	o := operate(t, "--masters", listOf(servers), "--bootstrap")
 	const note = "; note: bootstrap = true stays in force, take it out (the log names its source)\n"
-	if body := o.await(t, "/readyz", http.StatusOK); body != "3 of 3 masters may vote, 2 needed"+note {
+	if body := o.await(t, "/readyz", http.StatusOK, "3 of 3"); body != "3 of 3 masters may vote, 2 needed"+note {
 		t.Errorf("/readyz: %q", body)
 	}
 	for _, text := range []string{`"level":"warn"`, "All 3 masters vote.", "bootstrap = true (from --bootstrap) stays in force"} {
