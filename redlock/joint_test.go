@@ -70,13 +70,13 @@ func (j *jointStand) play() (far int64) {
 		j.last[i] = rises(t, j.daemons[i], j.last[i]) // they see the registers now
 	}
 	var parts []*Part
-	request := LockRequest{Key: "k", TTL: long, Part: true}
+	request := LockRequest{Key: "k", TTL: long, PartOf: new(Token)}
 	for _, d := range j.daemons {
 		answer := receive(t, d.request(request))
 		if answer.err != nil {
 			t.Fatal(answer.err)
 		}
-		request.PartToken = answer.grant.Token
+		request.PartOf = &answer.grant.Token
 		parts = append(parts, &Part{Leases: d.Leases, Grant: answer.grant})
 	}
 	answers := make(chan lockAnswer, 1)
@@ -110,12 +110,13 @@ func TestJoin_APartThatWasRenewedIsGivenBack(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
-	r := LockRequest{Key: "k", TTL: long, Part: true, PartToken: "token-of-the-whole", Hold: &HoldTerms{OnEnd: func(Grant, error) {}}}
+	whole := Token("token-of-the-whole")
+	r := LockRequest{Key: "k", TTL: long, PartOf: &whole, Hold: &HoldTerms{OnEnd: func(Grant, error) {}}}
 	part := receive(t, d.request(r))
 	if part.err != nil {
 		t.Fatal(part.err)
 	}
-	if _, err := d.extend(r.Key, r.PartToken, long); err != nil { // as its renewal does
+	if _, err := d.extend(r.Key, whole, long); err != nil { // as its renewal does
 		t.Fatal(err)
 	}
 	happened := make(chan Event, 9)

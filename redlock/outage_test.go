@@ -84,11 +84,12 @@ func TestOutage_AStoppedMasterOpensItsBreakerOnceAndFailsNothing(t *testing.T) {
 // Masters that stand still together fail no request that they can answer soon after.
 func TestOutage_ARequestIsRepeatedWhenAQuorumWasOnlyTooSlow(t *testing.T) {
 	t.Parallel()
+	token := tokenA
 	for name, r := range map[string]LockRequest{
 		"plain": {}, "a caller's token": {Token: tokenA}, "a value": {Token: tokenA, Valued: true}, "a reader": {Mode: Shared},
 		"a permit": {Mode: Permits, Limit: 1}, "several keys": {More: []Key{"l"}}, "FAIR": {Fair: true},
-		"the first part of a lock over several groups": {Part: true}, "a further part": {Part: true, PartToken: tokenA},
-		"a part with a caller's token": {Token: tokenA, Part: true},
+		"the first part of a lock over several groups": {PartOf: new(Token)}, "a further part": {PartOf: &token},
+		"a part with a caller's token": {Token: tokenA, PartOf: new(Token)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -87,10 +87,10 @@ func (s *several) next() {
 		return
 	}
 	part := s.parts[n]
-	part.Part = true
+	part.PartOf = new(redlock.Token)
 	switch {
 	case n > 0:
-		part.PartToken = s.granted[0].Grant.Token
+		*part.PartOf = s.granted[0].Grant.Token
 	case s.request.Hold != nil:
 		s.held = &heldParts{terms: s.request.Hold}
 	}

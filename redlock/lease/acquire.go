@@ -107,8 +107,8 @@ func (c *acquireCall) startBallot(b *engine.Batch, f lockMode) {
 	switch {
 	case a.token != "":
 		a.connectedAt = new([quorum.MaxMasters]time.Duration)
-	case c.request.PartToken != "":
-		a.token = c.request.PartToken
+	case c.request.PartOf != nil && *c.request.PartOf != "":
+		a.token = *c.request.PartOf
 	default:
 		if a.token = c.leases.tokens(); c.request.Reenters != "" {
 			a.token = engine.LevelOf(c.request.Reenters, a.token)
@@ -306,19 +306,19 @@ func (a *lockBallot) grant(fence int64) {
 		a.call.finish(Grant{}, &engine.Expired{Elapsed: now - a.start, TTL: r.TTL})
 		return
 	}
-	if g.chosen, g.part = r.Token != "", r.Part; g.chosen || g.part {
+	if g.chosen, g.part = r.Token != "", r.PartOf != nil; g.chosen || g.part {
 		g.ballot = a
 	}
 	known := leaseRecord{
 		until: g.Until(), gone: l.goneAt(a.start, now, r.TTL+r.Delay),
 		copies: a.lanesWithCopy(), mode: r.Mode, delay: r.Delay, fence: g.Fence, granted: now,
 	}
-	if !r.Part {
+	if !g.part {
 		known.note = l.noteOf(r, g.Fence)
 	}
 	r.eachLease(a.token, func(id engine.LeaseID) {
 		l.records.note(id, known, now)
-		if !r.Part {
+		if !g.part {
 			l.announce(r, id, known, now)
 		}
 	})

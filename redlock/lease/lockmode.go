@@ -33,7 +33,7 @@ func (l *Leases) lockModeOf(r *LockRequest) lockMode {
 	switch {
 	case r.Script != nil:
 		return &scriptMode{script: r.Script}
-	case r.Valued, r.Mode == Exclusive && len(r.More) == 0 && r.Token == "" && !r.Reads && !r.Fair && !r.Part:
+	case r.Valued, r.Mode == Exclusive && len(r.More) == 0 && r.Token == "" && !r.Reads && !r.Fair && r.PartOf == nil:
 		return plainMode{}
 	case r.Mode == Exclusive && r.isFresh():
 		return &fairMode{lockMode: &freshMode{}}

@@ -65,11 +65,10 @@ type LockRequest struct {
 
 	Script *Script // takes the lock with a library's own script, with Token as its token
 
-	// Part: it is one of several requests for one lock over several groups of masters, which Join
-	// completes and announces. PartToken is the token of the parts before it, if that was generated:
-	// then no client knows it yet, and nothing but this attempt has it.
-	Part      bool
-	PartToken engine.Token
+	// PartOf is set if it is one of several requests for one lock over several groups of masters, which
+	// Join completes and announces: to the token of the parts before it, "" = it is the first. If that
+	// was generated, no client knows it yet, and nothing but this attempt has it.
+	PartOf *engine.Token
 }
 
 // repeats reports whether a ballot that the masters were too slow for is repeated. A wait repeats

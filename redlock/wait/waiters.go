@@ -50,12 +50,12 @@ type waiter struct {
 	done        lease.LockDone
 	end         time.Duration // of the wait, on the pool's clock
 	timer       pool.Timer
-	firstErr    error // why the masters could not decide before the waiter was in a queue
-	downgrading error // one of its ballots has begun to downgrade the writer
-	peekOnly    bool  // it does not take the lock, see AwaitFree
-	everRefused bool  // another request precedes this one: its ballot was refused, or others were faster in the queue
-	over        bool  // out of the queue, answered or about to be
-	pending     bool  // its answer waits for the deletion of its edges
+	firstErr    error            // why the masters could not decide before the waiter was in a queue
+	downgrading *engine.NoQuorum // one of its ballots has begun to downgrade the writer
+	peekOnly    bool             // it does not take the lock, see AwaitFree
+	everRefused bool             // another request precedes this one: its ballot was refused, or others were faster in the queue
+	over        bool             // out of the queue, answered or about to be
+	pending     bool             // its answer waits for the deletion of its edges
 }
 
 // workWaiter requests work. The attempt before it lasts until runsUntil.
