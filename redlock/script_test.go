@@ -4,6 +4,7 @@ package redlock
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -60,6 +61,39 @@ func (d *daemon) runScript(r ScriptRequest) (o ScriptOutcome, err error) {
 	d.RunScript(nil, r, func(outcome ScriptOutcome, e error) { o, err = outcome, e; close(answered) })
 	receive(d.t, answered)
 	return o, err
+}
+
+// Extensions that stand together in a flush share a call, scripts do not.
+func TestScript_OneThatExtendsStandsBesideOtherExtensions(t *testing.T) {
+	t.Parallel()
+	d := newCluster(t, 3, time.Minute).daemon()
+	keys := []Key{"k", "l", "m", "n"}
+	for _, key := range keys {
+		if answer := receive(t, d.request(LockRequest{Key: key, Token: tokenA, TTL: long})); answer.err != nil {
+			t.Fatal(answer.err)
+		}
+	}
+	var b Batch
+	answers := make(chan error, len(keys)) // each has its one answer
+	for i, key := range keys {
+		if i%2 == 1 {
+			d.Extend(&b, ExtendRequest{Key: key, Token: tokenA, TTL: long}, func(_ Grant, err error) { answers <- err })
+			continue
+		}
+		r := ScriptRequest{Script: script(scriptRenew, string(tokenA), "40000", key), Effect: ScriptExtends, TTL: 40 * time.Second, Keys: []Key{key}, Token: tokenA}
+		d.RunScript(&b, r, func(o ScriptOutcome, err error) {
+			if err == nil && (!o.Yes || o.Reply.Str != "renewed") {
+				err = fmt.Errorf("%+v", o)
+			}
+			answers <- err
+		})
+	}
+	b.Send()
+	for range keys {
+		if err := receive(t, answers); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func TestValued_AnEqualValueBelongsToAnotherClient(t *testing.T) {

@@ -46,6 +46,13 @@ func (l *Leases) scriptExtend(b *engine.Batch, r ScriptRequest, done ScriptDone)
 	s.ballot.Ask(l.engine, b, s.group, r.Trace, s)
 }
 
+// Props: a text of its own shares no call.
+func (s *scriptExtension) Props() pool.Props {
+	p := s.extension.Props()
+	p.Bulk = ""
+	return p
+}
+
 func (s *scriptExtension) Command(m *pool.SendContext, c *pool.Command) bool {
 	if m.Now >= quorum.Deadline(s.start, s.run.TTL) {
 		return false
