@@ -69,14 +69,6 @@ func (c *BulkCall) Group(lock string, more []string) {
 
 var errUnexpectedBulk = errors.New("answered a script for several operations with something unexpected")
 
-// tokenOf is the token that is acquired or released, "" for an operation that has none of its own.
-func tokenOf(op Operation) string {
-	if named, ok := op.(BulkOperation); ok {
-		return named.BulkToken()
-	}
-	return ""
-}
-
 // mayMove reports whether a release may move forward. A key with one holder at a time is
 // acquired behind it, or the flush would have ended.
 func (x *exchange) mayMove(e *queueEntry) bool {
@@ -223,17 +215,11 @@ func (x *exchange) isOvertaken(i int) bool {
 			continue
 		}
 		later := &x.entries[j]
-		if other := tokenOf(later.op); (token == "" || other == "" || token == other) && meet(&e.props, &later.props) {
+		if other := tokenOf(later.op); (token == "" || other == "" || token == other) && e.props.meets(&later.props) {
 			return true
 		}
 	}
 	return false
-}
-
-// meet reports whether two operations are about one key. One that names none may be about any.
-func meet(p, q *Props) bool {
-	return p.Key == "" || q.Key == "" || p.Key == q.Key || slices.Contains(q.Rest, p.Key) || slices.Contains(p.Rest, q.Key) ||
-		slices.ContainsFunc(p.Rest, func(key string) bool { return slices.Contains(q.Rest, key) })
 }
 
 // inOrder calls do with each entry, in the order in which the master executes them: a release

@@ -4,6 +4,7 @@ package pool
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -81,6 +82,20 @@ func (p *Props) startsNew() bool { return p.Exclusive || p.StartsNew }
 // keepsPlace reports that the operation shares its bulk script only with neighbours: it neither
 // acquires nor releases, and what it answers depends on the operations before it.
 func (p *Props) keepsPlace() bool { return p.Bulk != "" && p.Sealed && !p.Exclusive }
+
+// meets reports whether two operations are about one key. One that names none may be about any.
+func (p *Props) meets(q *Props) bool {
+	return p.Key == "" || q.Key == "" || p.Key == q.Key || slices.Contains(q.Rest, p.Key) || slices.Contains(p.Rest, q.Key) ||
+		slices.ContainsFunc(p.Rest, func(key string) bool { return slices.Contains(q.Rest, key) })
+}
+
+// tokenOf is the token that is acquired or released, "" for an operation that has none of its own.
+func tokenOf(op Operation) string {
+	if named, ok := op.(BulkOperation); ok {
+		return named.BulkToken()
+	}
+	return ""
+}
 
 // SendContext is what an operation may use when its command for one master is written.
 type SendContext struct {

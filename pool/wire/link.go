@@ -35,6 +35,12 @@ type Link interface {
 	Close()
 }
 
+// UnreadLink is a Link on a socket.
+type UnreadLink interface {
+	// Unread reports whether the master has sent bytes that this process has not read.
+	Unread() bool
+}
+
 // Dialer opens one connection to a master in database db: authenticated,
 // selected, and not yet admitted.
 type Dialer func(ctx context.Context, m Master, db int) (Link, error)

@@ -7,9 +7,9 @@
 -- KEYS the locks. ARGV for each: token, E, ms of the master's clock; behind an extension
 -- that shares no call, 'alone'. Returns for each 1 this token holds it now, {1} as a reader,
 -- {1, slot, n} with one of n permits, 0 it does not, or an error: of one that is alone just
--- that, else a string of digits, or an array if not all are digits. The new expiry is a value = 4 or 5 (mod 8), which no
--- undo matches. That of an exclusive lock is always moved: a command that ends it earlier
--- names the expiry, trim.lua.
+-- that, else a string of digits, or an array if not all are digits. The new expiry is a
+-- value = 4 or 5 (mod 8), which no undo matches. That of an exclusive lock is always moved:
+-- a command that ends it earlier names the expiry, trim.lua.
 -- include shape.lua
 local function extendJoint(lock, token, E)
   local kind, ends, n = kindOf(lock)
