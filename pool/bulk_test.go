@@ -289,55 +289,6 @@ func TestBulk_AnOddReplyEndsTheConnection(t *testing.T) {
 	}
 }
 
-func TestLane_TheQueueIsAQueueAndKeepsItsMemory(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 5))
-	l := &lane{}
-	var model []int64
-	next := int64(0)
-	turn := func(in, out int) {
-		for range in {
-			next++
-			l.appendLocked(queueEntry{fence: next})
-			model = append(model, next)
-		}
-		out = min(out, len(model))
-		for i := range out {
-			if l.queue[i].fence != model[i] {
-				t.Fatalf("place %d is %d, want %d", i, l.queue[i].fence, model[i])
-			}
-		}
-		l.dequeueLocked(out)
-		model = model[out:]
-		if len(l.queue) != len(model) {
-			t.Fatalf("%d queued, want %d", len(l.queue), len(model))
-		}
-	}
-	for range 20_000 {
-		turn(r.IntN(40), r.IntN(41))
-		if r.IntN(500) == 0 { // as when a connection ends
-			l.swapQueueLocked(nil)
-			model = nil
-		}
-	}
-	model = nil
-	l.swapQueueLocked(nil)
-	queue := func() {
-		for range 256 {
-			l.appendLocked(queueEntry{})
-		}
-		l.dequeueLocked(256)
-	}
-	for range 600 {
-		l.appendLocked(queueEntry{})
-	}
-	for range 20 {
-		queue()
-	}
-	if n := testing.AllocsPerRun(200, queue); n != 0 {
-		t.Errorf("%.2f allocations for 256 operations through a queue of 600", n)
-	}
-}
-
 // commandLines are the flush's commands, each in one line.
 func commandLines(f *flush) (out []string) {
 	for _, c := range f.commands {

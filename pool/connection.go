@@ -118,7 +118,7 @@ func (c *connection) fail(cause error) {
 		c.invalidateLocked() // whose clock it was can no longer be found out: assume the worst
 	}
 	unanswered := c.unansweredLocked()
-	unsent := l.swapQueueLocked(nil)
+	unsent := l.queue.take()
 	l.conn, l.beat, l.anomaly = nil, false, nil
 	l.claimedRunID = ""
 	if g.now()-c.connectedAt < time.Second {
@@ -190,7 +190,7 @@ func (c *connection) stallLocked() {
 	l := c.lane
 	g := l.group
 	g.counters.BreakerOpened++
-	unanswered, unsent := c.unansweredLocked(), l.swapQueueLocked(nil)
+	unanswered, unsent := c.unansweredLocked(), l.queue.take()
 	c.stalled = true
 	c.timer.Reset(g.pool.options.MasterTimeout)
 	l.downLocked(stateDown, errStalled)
@@ -205,7 +205,7 @@ func (c *connection) resumeLocked() {
 	c.stalled = false
 	c.timer.Reset(l.group.pool.options.MasterTimeout) // it was to fire at the end of the pause
 	l.state, l.cause, l.since = stateUp, nil, l.group.now()
-	l.queuePendingFirstLocked()
+	l.queue.pushFirst(l.pending.take())
 	l.scheduleRepeatLocked()
 	l.beat = true
 }

@@ -87,7 +87,7 @@ func (l *lane) dialFailed(err error) {
 	l.claimedRunID = ""
 	l.attempts++
 	g.checkRecordsReadLocked()
-	queued := l.swapQueueLocked(nil)
+	queued := l.queue.take()
 	l.voteLog.Absent(g.now(), state == stateRefused, err)
 	g.mu.Unlock()
 	l.answerLost(nil, queued, err)
@@ -120,8 +120,8 @@ func (c *connection) activate() {
 	g.counters.Admissions++
 	l.conn, l.state, l.cause, l.since = c, stateUp, nil, g.now()
 	l.attempts, l.provedAt, l.carriedAt, l.failing = 0, 0, 0, nil
-	l.queueFirstLocked(again)
-	l.queuePendingFirstLocked()
+	l.queue.pushFirst(again)
+	l.queue.pushFirst(l.pending.take())
 	l.beat = true
 	if wait := l.quarantineLocked(); wait > 0 { // before the lane wakes: the log has it in front of the first vote
 		l.voteLog.Quarantined(g.now(), wait, c.incarnation.ID)

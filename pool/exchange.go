@@ -2,13 +2,6 @@
 
 package pool
 
-// queueEntry is an operation in a queue.
-type queueEntry struct {
-	op    Operation
-	props Props
-	fence int64 // its proposal, 0 without one
-}
-
 // exchange is reused by its flush; its buffers keep their size.
 type exchange struct {
 	entries  []queueEntry

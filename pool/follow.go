@@ -134,6 +134,7 @@ func newLane(g *Group, index int, m Master) *lane {
 	}
 	return &lane{
 		group: g, index: index, master: m, state: stateDialing, since: g.now(),
+		pending: pendingReleases{mu: &g.mu, options: &p.options, master: m.Name},
 		voteLog: masterlog.New(p.options.Logger, m.Name, g.db, p.lastLines[m.Name]),
 	}
 }
@@ -153,5 +154,5 @@ func (l *lane) succeedLocked(before *lane) {
 	l.anomaly = nil
 	l.invalidated, l.incarnation = before.invalidated, before.incarnation
 	l.lastID, l.lastRun, l.commands = before.lastID, before.lastRun, before.commands
-	l.pending, before.pending = before.pending, nil
+	l.pending.list, before.pending.list = before.pending.list, nil
 }

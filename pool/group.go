@@ -124,43 +124,6 @@ func (g *Group) updateClockLocked() {
 	}
 }
 
-// Batch collects operations so that one lock and one wake-up per master serve
-// all of them. The zero value is ready; a Batch belongs to one goroutine.
-type Batch struct {
-	group  *Group
-	ops    []Operation
-	others []Batch // for further groups; usually there are none
-}
-
-// Add appends an operation. Those for one group keep their order.
-func (b *Batch) Add(g *Group, op Operation) {
-	if b.group != g && len(b.ops) > 0 {
-		i := slices.IndexFunc(b.others, func(other Batch) bool { return other.group == g })
-		if i < 0 {
-			i, b.others = len(b.others), append(b.others, Batch{group: g})
-		}
-		b.others[i].ops = append(b.others[i].ops, op)
-		return
-	}
-	b.group = g
-	b.ops = append(b.ops, op)
-}
-
-// Send queues everything added so far on the masters and empties the batch.
-func (b *Batch) Send() {
-	if len(b.ops) == 0 {
-		return
-	}
-	others := b.others
-	b.others = nil
-	b.group.send(b.ops)
-	clear(b.ops)
-	b.ops = b.ops[:0]
-	for i := range others {
-		others[i].Send()
-	}
-}
-
 func (g *Group) send(ops []Operation) {
 	type rejected struct {
 		op   Operation
@@ -231,9 +194,16 @@ func (g *Group) Push(index int, op Operation) {
 func (g *Group) RetryRelease(index int, d PendingRelease) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if index < len(g.lanes) {
-		g.lanes[index].retryLocked(d)
+	if index >= len(g.lanes) {
+		return
 	}
+	l := g.lanes[index]
+	if l.conn == nil {
+		l.pending.keep(d)
+		return
+	}
+	l.queue.push(l.pending.entry(d))
+	l.wakeLocked()
 }
 
 // onTimer makes every lane verify its master again, with or without traffic.
@@ -253,8 +223,8 @@ func (g *Group) onTimer() {
 		}
 		if l.conn != nil && !l.conn.stalled {
 			// A release that a master refused (BUSY, LOADING, NOPERM) it may accept by now.
-			for _, e := range l.takePendingLocked() {
-				l.appendLocked(e)
+			for _, e := range l.pending.take() {
+				l.queue.push(e)
 			}
 		}
 		if l.conn != nil {

@@ -36,11 +36,10 @@ type lane struct {
 	since time.Duration
 
 	conn      *connection // nil unless up
-	queue     []queueEntry
-	buffer    []queueEntry // the memory that the queue is a part of, from its front
-	running   bool         // a task drains the queue
-	repeating bool         // a task repeats operations, see reconnect.go
-	beat      bool         // the next flush also verifies which process the master is
+	queue     queue
+	running   bool // a task drains the queue
+	repeating bool // a task repeats operations, see reconnect.go
+	beat      bool // the next flush also verifies which process the master is
 	beats     uint64
 
 	masterClock
@@ -67,13 +66,37 @@ type lane struct {
 	attempts     int    // failed dials in a row
 	redial       Timer
 
-	pending []PendingRelease
+	pending pendingReleases
 
 	rtt   Histogram // of flushes that were settled
 	votes votes
 
 	voteLog  masterlog.VoteLog  // what is logged about its votes
 	errorLog masterlog.ErrorLog // the errors of it that the log has
+}
+
+// queueLocked queues an operation, or returns why this master does not receive it.
+func (l *lane) queueLocked(e queueEntry) error {
+	switch {
+	case l.group.closed:
+		return errClosed
+	case len(l.queue.entries) >= l.group.pool.options.MaxQueue:
+		return errQueueFull
+	case e.props.startsNew() && l.drained() != 0:
+		return errDrained
+	case l.state == stateUp, l.state == stateDialing && l.group.clocked:
+		l.queue.push(e)
+		return nil
+	}
+	if l.cause == nil {
+		return errNoClocks
+	}
+	return l.cause
+}
+
+// drained is since when the lane's master is being drained, 0 = it is not.
+func (l *lane) drained() time.Duration {
+	return time.Duration(l.group.pool.drained[l.index].Load())
 }
 
 // wakeLocked starts a task unless one runs or there is nothing to do.
@@ -88,7 +111,7 @@ func (l *lane) wakeLocked() {
 }
 
 func (l *lane) hasWorkLocked() bool {
-	return len(l.queue) > 0 || l.beat || l.conn != nil && len(l.conn.unsealed) > 0
+	return len(l.queue.entries) > 0 || l.beat || l.conn != nil && len(l.conn.unsealed) > 0
 }
 
 // run drains the queue; it is the only caller of Exchange.
@@ -151,9 +174,9 @@ func (l *lane) nextFlush() *connection {
 		return nil
 	}
 	f := c.emptyFlush()
-	n := f.fill(l.queue, g.pool.options.MaxFlush)
-	left := f.leftBehind(l.queue[n:])
-	l.dequeueLocked(n)
+	n := f.fill(l.queue.entries, g.pool.options.MaxFlush)
+	left := f.leftBehind(l.queue.entries[n:])
+	l.queue.drop(n)
 	// For a master that could not raise its register, the heartbeat tries again to raise it:
 	// reading it would not show whether that works by now.
 	f.sealed = f.sealed || len(c.unsealed) > 0 || l.beat && l.failing != nil
@@ -204,7 +227,7 @@ func (l *lane) close(cause error) {
 	}
 	c, queued := l.conn, []queueEntry(nil)
 	if c == nil {
-		queued = l.swapQueueLocked(nil)
+		queued = l.queue.take()
 	}
 	l.group.mu.Unlock()
 	keepRefused(l, nil)

@@ -6,7 +6,11 @@
 
 package pool
 
-import "time"
+import (
+	"slices"
+	"sync"
+	"time"
+)
 
 // PendingRelease is a command that a master still has to receive although it did not
 // answer: it is sent again, usually on the next connection, until it is answered.
@@ -50,4 +54,65 @@ func (d *PendingRelease) Write(m *SendContext, c *Command) bool {
 	}
 	c.Set(d.CommandArgs(m)...)
 	return true
+}
+
+// pendingReleases are those of one lane, guarded like it.
+type pendingReleases struct {
+	mu      *sync.Mutex // the group's
+	options *Options
+	master  string
+	list    []PendingRelease
+}
+
+// keep bounds their number: expired ones go first, then the oldest.
+func (p *pendingReleases) keep(d PendingRelease) {
+	if len(p.list) >= p.options.MaxPendingReleases {
+		now := p.options.Clock.Now()
+		p.list = slices.DeleteFunc(p.list, func(d PendingRelease) bool { return d.Until < now })
+	}
+	if len(p.list) >= p.options.MaxPendingReleases {
+		p.list = slices.Delete(p.list, 0, len(p.list)/4+1) // in one go: a copy per release would be quadratic
+		p.options.Logger.Warn("too many pending releases for a master; the oldest are left to expire",
+			"master", p.master, "limit", p.options.MaxPendingReleases)
+	}
+	p.list = append(p.list, d)
+}
+
+// take removes them and returns those that still matter, as operations.
+func (p *pendingReleases) take() (out []queueEntry) {
+	now := p.options.Clock.Now()
+	for _, d := range p.list {
+		if d.Until > now {
+			out = append(out, p.entry(d))
+		}
+	}
+	p.list = nil
+	return out
+}
+
+func (p *pendingReleases) entry(d PendingRelease) queueEntry {
+	return queueEntry{op: &releaseRetry{p, d}}
+}
+
+// releaseRetry sends one pending release; see PendingRelease.SettledBy.
+type releaseRetry struct {
+	pending *pendingReleases
+	release PendingRelease
+}
+
+var _ Operation = (*releaseRetry)(nil)
+
+func (d *releaseRetry) Props() Props       { return Props{} }
+func (d *releaseRetry) Propose(int64, int) {}
+
+func (d *releaseRetry) Command(m *SendContext, c *Command) bool { return d.release.Write(m, c) }
+
+// Answer settles the release, or keeps it for the next heartbeat or connection.
+func (d *releaseRetry) Answer(a Answer) {
+	if d.release.SettledBy(a) {
+		return
+	}
+	d.pending.mu.Lock()
+	defer d.pending.mu.Unlock()
+	d.pending.keep(d.release)
 }

@@ -2,86 +2,63 @@
 
 package pool
 
-import "time"
-
 // maxIdleQueue is for how many entries an idle queue keeps memory.
 const maxIdleQueue = 4096
 
-// queueLocked queues an operation, or returns why this master does not receive it.
-func (l *lane) queueLocked(e queueEntry) error {
-	switch {
-	case l.group.closed:
-		return errClosed
-	case len(l.queue) >= l.group.pool.options.MaxQueue:
-		return errQueueFull
-	case e.props.startsNew() && l.drained() != 0:
-		return errDrained
-	case l.state == stateUp, l.state == stateDialing && l.group.clocked:
-		l.appendLocked(e)
-		return nil
-	}
-	if l.cause == nil {
-		return errNoClocks
-	}
-	return l.cause
+// queueEntry is an operation in a queue.
+type queueEntry struct {
+	op    Operation
+	props Props
+	fence int64 // its proposal, 0 without one
 }
 
-// drained is since when the lane's master is being drained, 0 = it is not.
-func (l *lane) drained() time.Duration {
-	return time.Duration(l.group.pool.drained[l.index].Load())
+// queue is guarded like its lane. The zero value is empty.
+type queue struct {
+	entries []queueEntry
+	buffer  []queueEntry // the memory that the entries are a part of, from its front
 }
 
-// appendLocked queues at the end of the buffer. When that is reached and half of
-// the buffer is free at its front, the queue moves there: with more queued than a
+// push adds an entry at the end of the buffer. When that is reached and half of
+// the buffer is free at its front, the entries move there: with more queued than a
 // flush holds, a third of all memory was spent on new buffers.
-func (l *lane) appendLocked(e queueEntry) {
-	n, full := len(l.queue), cap(l.queue)
-	if n == full && 2*n <= cap(l.buffer) {
-		moved := l.buffer[:n]
-		copy(moved, l.queue)
-		clear(l.queue)
-		l.queue, full = moved, cap(moved)
+func (q *queue) push(e queueEntry) {
+	n, full := len(q.entries), cap(q.entries)
+	if n == full && 2*n <= cap(q.buffer) {
+		moved := q.buffer[:n]
+		copy(moved, q.entries)
+		clear(q.entries)
+		q.entries, full = moved, cap(moved)
 	}
-	l.queue = append(l.queue, e)
-	if cap(l.queue) != full {
-		l.buffer = l.queue[:0]
+	q.entries = append(q.entries, e)
+	if cap(q.entries) != full {
+		q.buffer = q.entries[:0]
 	}
 }
 
-// queuePendingFirstLocked queues the pending releases in front of everything else.
-func (l *lane) queuePendingFirstLocked() {
-	l.swapQueueLocked(append(l.takePendingLocked(), l.queue...))
+// pushFirst adds entries in front of all others.
+func (q *queue) pushFirst(entries []queueEntry) {
+	if len(entries) > 0 {
+		*q = queue{entries: append(entries[:len(entries):len(entries)], q.entries...)}
+	}
 }
 
-// swapQueueLocked returns the queue, with its memory, and replaces it by
-// another one.
-func (l *lane) swapQueueLocked(next []queueEntry) []queueEntry {
-	queued := l.queue
-	l.queue, l.buffer = next, nil
-	return queued
+// take removes all entries and returns them, with their memory.
+func (q *queue) take() []queueEntry {
+	taken := q.entries
+	*q = queue{}
+	return taken
 }
 
-// dequeueLocked drops the first n entries. A queue that has been emptied starts
-// again at the front of its buffer; one that has not is only resliced.
-func (l *lane) dequeueLocked(n int) {
-	clear(l.queue[:n])
-	if n < len(l.queue) {
-		l.queue = l.queue[n:]
+// drop removes the first n entries. A queue that has been emptied starts again at the
+// front of its buffer; one that has not is only resliced.
+func (q *queue) drop(n int) {
+	clear(q.entries[:n])
+	if n < len(q.entries) {
+		q.entries = q.entries[n:]
 		return
 	}
-	if cap(l.buffer) > maxIdleQueue { // a storm is over: its memory may be freed
-		l.buffer = nil
+	if cap(q.buffer) > maxIdleQueue { // a storm is over: its memory may be freed
+		q.buffer = nil
 	}
-	l.queue = l.buffer[:0]
-}
-
-// addUncounted adds operations whose outcome is unknown, or that were not sent.
-func (v *votes) addUncounted(entries []queueEntry) {
-	var n Votes
-	for i := range entries {
-		if entries[i].props.Exclusive {
-			n.Uncounted++
-		}
-	}
-	v.add(n)
+	q.entries = q.buffer[:0]
 }

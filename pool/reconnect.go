@@ -8,8 +8,6 @@
 
 package pool
 
-import "slices"
-
 // maxHeartbeatGap is the time between two heartbeats above which this process stood still:
 // less than repeated data lasts, and more than a busy machine takes.
 const maxHeartbeatGap = 10 * heartbeat
@@ -39,13 +37,6 @@ func (g *Group) reconnectEntries() (out []queueEntry) {
 	return out
 }
 
-// queueFirstLocked queues entries in front of everything else.
-func (l *lane) queueFirstLocked(entries []queueEntry) {
-	if len(entries) > 0 {
-		l.swapQueueLocked(append(slices.Clip(entries), l.queue...))
-	}
-}
-
 // scheduleRepeatLocked submits a task that repeats the operations: this method must not,
 // because their source has locks of its own.
 func (l *lane) scheduleRepeatLocked() {
@@ -65,6 +56,6 @@ func (l *lane) repeat() {
 	if l.state != stateUp { // it has stopped again, and will be back
 		return
 	}
-	l.queueFirstLocked(entries)
+	l.queue.pushFirst(entries)
 	l.wakeLocked()
 }

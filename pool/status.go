@@ -31,7 +31,7 @@ func (g *Group) Reports() []MasterReport {
 		r.RTT, r.Votes = l.rtt, l.votes.load()
 		r.Status = Status{
 			Name: l.master.Name, Address: l.master.Address, Since: g.now() - l.since, Version: l.version,
-			Queued: len(l.queue), PendingReleases: len(l.pending),
+			Queued: len(l.queue.entries), PendingReleases: len(l.pending.list),
 		}
 		r.Epoch, r.Configuration = l.carries.compare(g.epoch.Mark, g.pool.options.Group, l.master.Name)
 		if l.incarnation != nil {

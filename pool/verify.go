@@ -57,7 +57,7 @@ func (c *connection) finishFlush() {
 	}
 	if denied := f.takeDenied(); len(denied) > 0 {
 		c.aloneUntil = now + maxAlone
-		l.queueFirstLocked(denied)
+		l.queue.pushFirst(denied)
 	}
 	c.deferLocked(f, now)
 	steps := g.resolveAnomaliesLocked(now)

@@ -58,7 +58,7 @@ func (p *Pool) Busy() (n int) {
 	for _, g := range p.groups {
 		g.mu.Lock()
 		for _, l := range g.lanes {
-			n += len(l.queue)
+			n += len(l.queue.entries)
 			if l.running {
 				n++
 			}

@@ -27,6 +27,17 @@ func (v *votes) add(n Votes) {
 	}
 }
 
+// addUncounted adds operations whose outcome is unknown, or that were not sent.
+func (v *votes) addUncounted(entries []queueEntry) {
+	var n Votes
+	for i := range entries {
+		if entries[i].props.Exclusive {
+			n.Uncounted++
+		}
+	}
+	v.add(n)
+}
+
 func (v *votes) load() Votes {
 	return Votes{Yes: v.yes.Load(), No: v.no.Load(), Uncounted: v.uncounted.Load()}
 }

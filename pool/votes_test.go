@@ -51,7 +51,7 @@ func TestReports_CountWhatWaitedForAConnectionThatDidNotCome(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
 		op, l := acquiring("key"), s.group.lanes[0]
 		s.group.mu.Lock()
-		l.queue = append(l.queue, queueEntry{op: op, props: op.Props()})
+		l.queue.push(queueEntry{op: op, props: op.Props()})
 		s.group.mu.Unlock()
 		l.dialFailed(errCut)
 		if got := s.report(0).Votes; got != (Votes{Uncounted: 1}) || op.only(t, 0).Sent {

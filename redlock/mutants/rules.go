@@ -132,7 +132,7 @@ func brokenCopies() []Mutant {
 			Change{scripts + "permits.lua", "    if not holder and not given[slot] then", "    if not holder then"},
 			Change{scripts + "permits.lua", "given[slot] == k and 1", "given[slot] and 1"}).in("permits-3"),
 		patched("pending-release", "an unanswered release is not repeated",
-			Change{"pool/releaseretry.go", "func (l *lane) retryLocked(d PendingRelease) {\n", "func (l *lane) retryLocked(d PendingRelease) {\n\tif Broken(\"pending-release\") {\n\t\treturn\n\t}\n"}),
+			Change{"pool/group.go", "func (g *Group) RetryRelease(index int, d PendingRelease) {\n", "func (g *Group) RetryRelease(index int, d PendingRelease) {\n\tif Broken(\"pending-release\") {\n\t\treturn\n\t}\n"}),
 	}
 }
 
