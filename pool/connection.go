@@ -35,8 +35,6 @@ type connection struct {
 
 	daemons  daemonsDue
 	unsealed []unsealedAnswer // answers of 0 that need a good seal after them
-
-	aloneUntil time.Duration // operations share no commands, see takeDenied
 }
 
 // unsealedAnswer is an answer that waits for the seal of a later flush.
@@ -49,7 +47,7 @@ type unsealedAnswer struct {
 func (c *connection) emptyFlush() *flush {
 	f, g := &c.flush, c.lane.group
 	f.reset()
-	f.sealKey, f.embedded = g.sealKey, g.pool.embedded()
+	f.sealKey, f.embedded, f.scripts = g.sealKey, g.pool.embedded(), g.pool.scripts
 	f.context.Lane, f.context.Incarnation, f.context.ConnectedAt = c.lane.index, c.incarnation, c.connectedAt
 	return f
 }

@@ -130,7 +130,7 @@ func TestPendingRelease_ThatMayBeExecutedOnceIsRepeatedOnlyIfItWasNot(t *testing
 		want          []string
 	}{
 		"not sent":       {func(m *fakeMaster) { m.cut, m.executed = true, nil }, func(m *fakeMaster) { m.cut = false }, []string{"D0"}},
-		"refused":        {falsify("D0", refusal("NOSCRIPT No matching script.")), func(m *fakeMaster) { m.tamper = nil }, []string{"D0", "D0"}},
+		"refused":        {falsify("D0", refusal("READONLY You can't write against a read only replica.")), func(m *fakeMaster) { m.tamper = nil }, []string{"D0", "D0"}},
 		"without answer": {func(m *fakeMaster) { m.cutAfter = true }, func(m *fakeMaster) { m.cutAfter = false }, []string{"D0"}},
 	} {
 		onStage(t, 3, Options{}, func(s *stage) {
@@ -153,7 +153,7 @@ func TestPendingRelease_ThatMayBeExecutedOnceIsRepeatedOnlyIfItWasNot(t *testing
 
 func TestPendingRelease_ThatIsRefusedWaitsForTheNextConnection(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
-		s.change(0, falsify("D0", refusal("NOSCRIPT No matching script.")))
+		s.change(0, falsify("D0", refusal("READONLY You can't write against a read only replica.")))
 		s.retryReleases(0, 1, time.Minute)
 		s.change(0, func(m *fakeMaster) { m.tamper = nil })
 		s.restore()
