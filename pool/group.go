@@ -253,7 +253,7 @@ func (g *Group) onTimer() {
 		}
 		if l.conn != nil && !l.conn.stalled {
 			// A release that a master refused (BUSY, LOADING, NOPERM) it may accept by now.
-			for _, e := range l.takePendingLocked() {
+			for _, e := range l.takePendingLocked(maxRefusedRetries) {
 				l.appendLocked(e)
 			}
 		}

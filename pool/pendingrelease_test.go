@@ -163,6 +163,32 @@ func TestPendingRelease_ThatIsRefusedWaitsForTheNextConnection(t *testing.T) {
 	})
 }
 
+func TestPendingRelease_ThatAreRefusedAreFewAHeartbeatAndTakeTurns(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.change(0, func(m *fakeMaster) {
+			m.tamper = func(args []string, r *Reply) {
+				if args[0][0] == 'D' {
+					*r = refusal("NOPERM No permissions to access a key")
+				}
+			}
+		})
+		s.retryReleases(0, 2*maxRefusedRetries+1, time.Minute)
+		for beat, want := range []int{0, maxRefusedRetries, 2 * maxRefusedRetries} {
+			s.change(0, func(m *fakeMaster) { m.executed = nil })
+			s.clock.advance(heartbeat)
+			got := s.heard()
+			if len(got) != maxRefusedRetries || got[0] != "D"+strconv.Itoa(want) {
+				t.Errorf("heartbeat %d: %d releases from %s on, want %d from D%d on", beat, len(got), got[0], maxRefusedRetries, want)
+			}
+		}
+		s.change(0, func(m *fakeMaster) { m.tamper = nil })
+		s.clock.advance(3 * heartbeat)
+		if got := s.group.Statuses()[0].PendingReleases; got != 0 {
+			t.Errorf("%d still pending", got)
+		}
+	})
+}
+
 func TestOwed_WhatHasExpiredIsForgotten(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
 		s.cutOff()

@@ -50,7 +50,7 @@ func (l *lane) appendLocked(e queueEntry) {
 
 // queuePendingFirstLocked queues the pending releases in front of everything else.
 func (l *lane) queuePendingFirstLocked() {
-	l.swapQueueLocked(append(l.takePendingLocked(), l.queue...))
+	l.swapQueueLocked(append(l.takePendingLocked(len(l.pending)), l.queue...))
 }
 
 // swapQueueLocked returns the queue, with its memory, and replaces it by

@@ -4,6 +4,10 @@ package pool
 
 import "slices"
 
+// maxRefusedRetries is how many pending releases a heartbeat sends again. A master's user that may no
+// longer release has all of them refused for as long as leases last: up to 650,000 a second.
+const maxRefusedRetries = 256
+
 // releaseRetry sends one pending release; see PendingRelease.SettledBy.
 type releaseRetry struct {
 	lane    *lane
@@ -50,15 +54,16 @@ func (l *lane) keepPendingLocked(d PendingRelease) {
 	l.pending = append(l.pending, d)
 }
 
-// takePendingLocked removes the pending releases and returns those that still matter, as operations.
-func (l *lane) takePendingLocked() []queueEntry {
-	now := l.group.now()
+// takePendingLocked removes the first pending releases and returns those that still matter, as operations.
+func (l *lane) takePendingLocked(most int) []queueEntry {
+	now, n := l.group.now(), min(most, len(l.pending))
 	var out []queueEntry
-	for _, d := range l.pending {
+	for _, d := range l.pending[:n] {
 		if d.Until > now {
 			out = append(out, queueEntry{op: &releaseRetry{l, d}})
 		}
 	}
-	l.pending = nil
+	clear(l.pending[:n])
+	l.pending = l.pending[n:]
 	return out
 }
