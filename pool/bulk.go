@@ -183,27 +183,43 @@ func (x *exchange) reply(i int) Reply {
 	return r
 }
 
-// takeDenied removes the operations of calls of which the master's user may not use a key, and
-// returns them: sent alone, only those of that key are denied. A master checks all keys before it
-// executes anything, and no error of a script begins with the word (Redis 6.2 to Valkey 9.1).
-// Otherwise one client that requests such a key made the requests of all others fail. An operation
-// is denied all the same if it would pass one of its own token.
-func (x *exchange) takeDenied() (denied []queueEntry) {
-	if !slices.ContainsFunc(x.bulks, func(b bulk) bool { return b.parts > 0 && isDenied(x.replies[b.at]) }) {
+// takeUnexecuted removes operations of which the master has executed nothing, and returns them:
+// sent again, they are executed. An operation gets the error all the same if it would pass one of
+// its own token.
+//
+// Lost scripts are loaded again in front of them.
+//
+// Sent alone, of a call that was denied only the operations of the key are denied that the master's
+// user may not use. A master checks all keys before it executes anything, and no error of a script
+// begins with the word (Redis 6.2 to Valkey 9.1). Otherwise one client that requests such a key made
+// the requests of all others fail.
+func (f *flush) takeUnexecuted(now time.Duration) (again []queueEntry) {
+	denied := slices.ContainsFunc(f.bulks, func(b bulk) bool { return b.parts > 0 && begins(f.replies[b.at], "NOPERM") })
+	if denied {
+		f.aloneUntil = now + maxAlone
+	}
+	if !denied && !f.lost {
 		return nil
 	}
-	for i := range x.entries {
-		if x.part[i] >= 0 && isDenied(x.replies[x.index[i]]) && !x.isOvertaken(i) {
-			denied = append(denied, x.entries[i])
-			x.entries[i].op = nil // answered later
+	for i, at := range f.index {
+		if at >= 0 && (f.lost || f.part[i] >= 0) && f.unexecuted(at) && !f.isOvertaken(i) {
+			again = append(again, f.entries[i])
+			f.entries[i].op = nil // answered later
 		}
 	}
-	return denied
+	return again
 }
 
-func isDenied(r Reply) bool {
+// unexecuted reports whether the master has refused a command before it executed anything. Texts of
+// clients, which may return any error, are not sent by EVALSHA.
+func (x *exchange) unexecuted(at int) bool {
+	return begins(x.replies[at], "NOPERM") || begins(x.replies[at], "NOSCRIPT") && x.commands[at].Args[0] == "EVALSHA"
+}
+
+// begins reports whether a reply is an error that begins with the word.
+func begins(r Reply, word string) bool {
 	err, ok := r.Err.(MasterError)
-	return ok && err.Begins("NOPERM")
+	return ok && err.Begins(word)
 }
 
 // isOvertaken reports whether the master has executed a later operation that entry i must not follow.
@@ -211,7 +227,7 @@ func (x *exchange) isOvertaken(i int) bool {
 	e := &x.entries[i]
 	token := tokenOf(e.op)
 	for j := i + 1; j < len(x.entries); j++ {
-		if at := x.index[j]; at < 0 || isDenied(x.replies[at]) {
+		if at := x.index[j]; at < 0 || x.unexecuted(at) {
 			continue
 		}
 		later := &x.entries[j]

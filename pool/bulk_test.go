@@ -342,8 +342,18 @@ func TestBulk_AcquiresWaitForTheReleasesOfTheirSegment(t *testing.T) {
 	}
 }
 
-// What is denied is sent again behind what the flush has executed; see takeDenied.
+// What the master has not executed is sent again behind what it has; see takeUnexecuted.
 func TestBulk_WhatIsDeniedTogetherIsExecutedOnceAndPassesNothingOfItsToken(t *testing.T) {
+	isExecutedOnce(t, "NOPERM No permissions to access a key", func(c Command) bool { return c.Args[1] != "alone" })
+}
+
+func TestBulk_WhatHasLostItsScriptIsExecutedOnceAndPassesNothingOfItsToken(t *testing.T) {
+	isExecutedOnce(t, "NOSCRIPT No matching script. Please use EVAL.", func(Command) bool { return true })
+}
+
+// isExecutedOnce plays flushes of which the master refuses half of the scripts' calls, of those that
+// are eligible.
+func isExecutedOnce(t *testing.T, with string, eligible func(Command) bool) {
 	again, passed, refused := 0, 0, 0
 	for seed := range uint64(4000) {
 		r := rand.New(rand.NewPCG(seed, 13))
@@ -355,21 +365,22 @@ func TestBulk_WhatIsDeniedTogetherIsExecutedOnceAndPassesNothingOfItsToken(t *te
 		var kept []Command
 		for i := range f.commands {
 			f.replies = append(f.replies, Reply{Kind: ReplyInt, Int: 7})
-			if c := f.commands[i]; c.Args[0] == "EVALSHA" && c.Args[1] != "alone" && r.IntN(2) == 0 {
-				f.replies[i] = refusal("NOPERM No permissions to access a key")
+			if c := f.commands[i]; c.Args[0] == "EVALSHA" && eligible(c) && r.IntN(2) == 0 {
+				f.replies[i] = refusal(with)
 			} else {
 				kept = append(kept, c)
 			}
 		}
-		denied := f.takeDenied()
+		f.lost = strings.HasPrefix(with, "NOSCRIPT")
+		denied, alone := f.takeUnexecuted(0), f.aloneUntil
 		f.commands = kept
 		done := executed(f)
 		for len(denied) > 0 {
 			f := &newFlushStage().conn.flush
-			f.alone = true
+			f.context.Now, f.aloneUntil = 0, alone
 			m := f.fill(denied, 100)
 			f.write()
-			if f.takeDenied() != nil || len(f.bulks) > 0 {
+			if alone > 0 && len(f.bulks) > 0 {
 				t.Fatalf("seed %d: operations share commands again", seed)
 			}
 			done, denied, again = append(done, executed(f)[:m]...), denied[m:], again+m

@@ -12,6 +12,7 @@
 package pool
 
 import (
+	"math"
 	"time"
 
 	"redlockd/pool/wire"
@@ -35,8 +36,6 @@ type connection struct {
 
 	daemons  daemonsDue
 	unsealed []unsealedAnswer // answers of 0 that need a good seal after them
-
-	aloneUntil time.Duration // operations share no commands, see takeDenied
 }
 
 // unsealedAnswer is an answer that waits for the seal of a later flush.
@@ -49,7 +48,7 @@ type unsealedAnswer struct {
 func (c *connection) emptyFlush() *flush {
 	f, g := &c.flush, c.lane.group
 	f.reset()
-	f.sealKey, f.embedded = g.sealKey, g.pool.embedded()
+	f.sealKey, f.embedded, f.scripts = g.sealKey, g.pool.embedded(), g.pool.scripts
 	f.context.Lane, f.context.Incarnation, f.context.ConnectedAt = c.lane.index, c.incarnation, c.connectedAt
 	return f
 }
@@ -205,7 +204,7 @@ func (c *connection) resumeLocked() {
 	c.stalled = false
 	c.timer.Reset(l.group.pool.options.MasterTimeout) // it was to fire at the end of the pause
 	l.state, l.cause, l.since = stateUp, nil, l.group.now()
-	l.queue.pushFirst(l.pending.take())
+	l.queue.pushFirst(l.pending.take(math.MaxInt))
 	l.scheduleRepeatLocked()
 	l.beat = true
 }

@@ -5,6 +5,7 @@ package pool
 import (
 	"context"
 	"errors"
+	"math"
 
 	"redlockd/pool/admission"
 )
@@ -121,7 +122,7 @@ func (c *connection) activate() {
 	l.conn, l.state, l.cause, l.since = c, stateUp, nil, g.now()
 	l.attempts, l.provedAt, l.carriedAt, l.failing = 0, 0, 0, nil
 	l.queue.pushFirst(again)
-	l.queue.pushFirst(l.pending.take())
+	l.queue.pushFirst(l.pending.take(math.MaxInt))
 	l.beat = true
 	if wait := l.quarantineLocked(); wait > 0 { // before the lane wakes: the log has it in front of the first vote
 		l.voteLog.Quarantined(g.now(), wait, c.incarnation.ID)

@@ -2,6 +2,8 @@
 
 package pool
 
+import "time"
+
 // exchange is reused by its flush; its buffers keep their size.
 type exchange struct {
 	entries  []queueEntry
@@ -17,8 +19,9 @@ type exchange struct {
 	keys     map[string]acquireKind // that are acquired in this flush
 	joint    map[string]bool        // BulkToken of the acquires that share their key
 	repeats  bool                   // several operations acquire one key
-	alone    bool                   // no operations share a command
 	taken    Taken                  // made when repeats is first true
+
+	aloneUntil time.Duration // operations share no commands, see takeUnexecuted
 
 	sealed  bool  // a seal with a raise stands at the end
 	bare    bool  // an operation needs the raise itself
@@ -140,7 +143,7 @@ func (x *exchange) writeOperations() {
 			x.endSegment()
 			x.stays = stays
 		}
-		if e.props.Bulk != "" && !x.alone && (e.props.Exclusive || x.stays || x.mayMove(e)) {
+		if e.props.Bulk != "" && x.context.Now >= x.aloneUntil && (e.props.Exclusive || x.stays || x.mayMove(e)) {
 			x.addToBulk(i)
 			continue
 		}

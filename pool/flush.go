@@ -24,12 +24,17 @@ type flush struct {
 	// minRegister is what the master's own register cannot be below.
 	minRegister int64
 	readings
+
+	scripts []string
+	lost    bool // the master no longer has the scripts: the next flush …
+	loads   bool // … loads them first
 }
 
 // reset empties the flush. The context names the master's memory.
 func (f *flush) reset() {
 	f.exchange.reset()
 	f.beat, f.sealAt, f.minRegister = false, -1, 0
+	f.lost, f.loads = false, f.lost
 	f.readings.reset()
 }
 
@@ -48,6 +53,11 @@ func (f *flush) leftBehind(queue []queueEntry) int64 {
 
 // write turns entries into commands, outside of the lock.
 func (f *flush) write() {
+	if f.loads {
+		for _, text := range f.scripts {
+			f.next().Set("SCRIPT", "LOAD", text)
+		}
+	}
 	f.writeOperations()
 	f.serverAt = -1
 	if f.beat && !f.embedded {
@@ -77,13 +87,17 @@ func (f *flush) seal() {
 	f.next().Set("TIME")
 }
 
-// brokenLink is the error of a connection that ended during the flush.
+// brokenLink is the error of a connection that ended during the flush. It notes whether the
+// master has lost its scripts, by SCRIPT FLUSH. If they are lost once more behind their loading,
+// the connection ends.
 func (f *flush) brokenLink() error {
 	for i := range f.replies {
 		if err := f.replies[i].Err; err != nil {
-			if _, fromMaster := err.(MasterError); !fromMaster {
+			refusal, fromMaster := err.(MasterError)
+			if !fromMaster {
 				return err
 			}
+			f.lost = f.lost || !f.loads && refusal.Begins("NOSCRIPT")
 		}
 	}
 	if len(f.commands) != 0 && len(f.replies) != len(f.commands) {
@@ -92,12 +106,12 @@ func (f *flush) brokenLink() error {
 	return f.unexpectedBulk()
 }
 
-// endingReply is an error reply that ends the connection: the scripts are lost, or
+// endingReply is an error reply that ends the connection: the scripts are lost again, or
 // the master has become a replica. A new admission settles both.
 func (f *flush) endingReply() error {
 	ending := func(r Reply) bool {
 		err, ok := r.Err.(MasterError)
-		return ok && (err.Begins("NOSCRIPT") || err.Begins("READONLY"))
+		return ok && (!f.lost && err.Begins("NOSCRIPT") || err.Begins("READONLY"))
 	}
 	for _, r := range f.replies {
 		if ending(r) {

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"errors"
 	"io"
 	"log/slog"
 	"math/rand/v2"
@@ -217,4 +218,81 @@ func TestFlush_BuffersOfAnEarlierFlushDoNotShineThrough(t *testing.T) {
 	if len(f.entries) != 1 || f.beat || f.bare {
 		t.Errorf("left from the earlier flush: %+v", f)
 	}
+}
+
+// losesScripts makes a master have no scripts until they are loaded.
+func losesScripts(m *fakeMaster) {
+	lost := true
+	m.tamper = func(args []string, r *Reply) {
+		switch args[0] {
+		case "SCRIPT":
+			lost = false
+		case "EVALSHA":
+			if lost {
+				*r = refusal("NOSCRIPT No matching script. Please use EVAL.")
+			}
+		}
+	}
+}
+
+func TestFlush_LostScriptsAreLoadedAndWhatNeedsThemIsSentAgain(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.pool.scripts = []string{"one", "two"} // of a pool that is not started
+		s.vote(0)
+		for lane := range s.masters {
+			s.change(lane, func(m *fakeMaster) { losesScripts(m); m.executed = nil })
+		}
+		first := &asker{plan: Props{Key: "a", Exclusive: true, Sealed: true}, words: []string{"EVALSHA", "one", "1", "a"}}
+		plain, second := acquiring("b"), &asker{plan: Props{Key: "c", SealZero: true}, words: []string{"EVALSHA", "two", "1", "c"}}
+		s.send(first, plain, second)
+		const seal, raise = "ZSCORE", "ZADD"
+		want := []string{"EVALSHA one", "SET b", "EVALSHA two", seal, raise, "TIME", "SCRIPT LOAD", "SCRIPT LOAD", "EVALSHA one", "EVALSHA two", "INFO server", seal, raise, "TIME"}
+		for lane, m := range s.masters {
+			for _, op := range []*asker{first, plain, second} {
+				if a := op.only(t, lane); a.Reply.Err != nil || !a.Seal.Good {
+					t.Errorf("lane %d: %q is answered %+v", lane, op.words, a)
+				}
+			}
+			var got []string
+			for _, args := range m.executed {
+				line := strings.Join(args[:min(2, len(args))], " ")
+				if args[0] == seal || args[0] == raise {
+					line = args[0]
+				}
+				got = append(got, line)
+			}
+			if !slices.Equal(got, want) || m.dials != 1 {
+				t.Errorf("lane %d: executed %q on %d connections, want %q on one", lane, got, m.dials, want)
+			}
+		}
+	})
+}
+
+func TestFlush_ScriptsThatAreLostAgainEndTheConnection(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.vote(0)
+		s.change(0, falsify("EVALSHA", refusal("NOSCRIPT No matching script. Please use EVAL.")))
+		op := &asker{plan: Props{Key: "a", SealZero: true}, words: []string{"EVALSHA", "one", "1", "a"}}
+		s.send(op)
+		if a := op.only(t, 0); a.Reply.Err == nil || !a.Sent {
+			t.Errorf("answered %+v, want the error", a)
+		}
+		s.clock.advance(2 * s.pool.options.MasterTimeout)
+		if n := s.masters[0].dials; n != 2 {
+			t.Errorf("%d connections, want 2", n)
+		}
+	})
+}
+
+func TestFlush_AnotherProcessThatHasNoScriptsDoesNotVote(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.pool.scripts = []string{"one"}
+		s.vote(0)
+		s.change(0, func(m *fakeMaster) { losesScripts(m); m.runID += "0" }) // behind a balancer, with the memory of the other one
+		op := &asker{plan: Props{Key: "a", Exclusive: true, Sealed: true}, words: []string{"EVALSHA", "one", "1", "a"}}
+		s.send(op)
+		if a := op.only(t, 0); a.Reply.Err != nil || a.Seal.Good || !errors.Is(a.Seal.Err, errBalanced) {
+			t.Errorf("answered %+v, want a bad seal", a)
+		}
+	})
 }

@@ -223,7 +223,7 @@ func (g *Group) onTimer() {
 		}
 		if l.conn != nil && !l.conn.stalled {
 			// A release that a master refused (BUSY, LOADING, NOPERM) it may accept by now.
-			for _, e := range l.pending.take() {
+			for _, e := range l.pending.take(maxRefusedRetries) {
 				l.queue.push(e)
 			}
 		}

@@ -190,7 +190,6 @@ func (l *lane) nextFlush() *connection {
 		l.planRecordsLocked(f)
 	}
 	f.sent = g.now()
-	f.alone = f.sent < c.aloneUntil
 	f.context.Now, f.context.Time = f.sent, l.est.At(f.sent)
 	if f.raise = left - 1; left == 0 || f.bare {
 		f.raise = g.tickLocked(f.sent) + f.ahead

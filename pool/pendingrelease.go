@@ -12,6 +12,10 @@ import (
 	"time"
 )
 
+// maxRefusedRetries is how many pending releases a heartbeat sends again. A master's user that may no
+// longer release has all of them refused for as long as leases last: up to 650,000 a second.
+const maxRefusedRetries = 256
+
 // PendingRelease is a command that a master still has to receive although it did not
 // answer: it is sent again, usually on the next connection, until it is answered.
 type PendingRelease struct {
@@ -78,15 +82,16 @@ func (p *pendingReleases) keep(d PendingRelease) {
 	p.list = append(p.list, d)
 }
 
-// take removes them and returns those that still matter, as operations.
-func (p *pendingReleases) take() (out []queueEntry) {
-	now := p.options.Clock.Now()
-	for _, d := range p.list {
+// take removes the first ones and returns those that still matter, as operations.
+func (p *pendingReleases) take(most int) (out []queueEntry) {
+	now, n := p.options.Clock.Now(), min(most, len(p.list))
+	for _, d := range p.list[:n] {
 		if d.Until > now {
 			out = append(out, p.entry(d))
 		}
 	}
-	p.list = nil
+	clear(p.list[:n])
+	p.list = p.list[n:]
 	return out
 }
 

@@ -130,7 +130,7 @@ func TestPendingRelease_ThatMayBeExecutedOnceIsRepeatedOnlyIfItWasNot(t *testing
 		want          []string
 	}{
 		"not sent":       {func(m *fakeMaster) { m.cut, m.executed = true, nil }, func(m *fakeMaster) { m.cut = false }, []string{"D0"}},
-		"refused":        {falsify("D0", refusal("NOSCRIPT No matching script.")), func(m *fakeMaster) { m.tamper = nil }, []string{"D0", "D0"}},
+		"refused":        {falsify("D0", refusal("READONLY You can't write against a read only replica.")), func(m *fakeMaster) { m.tamper = nil }, []string{"D0", "D0"}},
 		"without answer": {func(m *fakeMaster) { m.cutAfter = true }, func(m *fakeMaster) { m.cutAfter = false }, []string{"D0"}},
 	} {
 		onStage(t, 3, Options{}, func(s *stage) {
@@ -153,12 +153,38 @@ func TestPendingRelease_ThatMayBeExecutedOnceIsRepeatedOnlyIfItWasNot(t *testing
 
 func TestPendingRelease_ThatIsRefusedWaitsForTheNextConnection(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
-		s.change(0, falsify("D0", refusal("NOSCRIPT No matching script.")))
+		s.change(0, falsify("D0", refusal("READONLY You can't write against a read only replica.")))
 		s.retryReleases(0, 1, time.Minute)
 		s.change(0, func(m *fakeMaster) { m.tamper = nil })
 		s.restore()
 		if got := s.heard(); !slices.Equal(got, []string{"D0", "D0"}) {
 			t.Errorf("heard %q, want it again after the new admission", got)
+		}
+	})
+}
+
+func TestPendingRelease_ThatAreRefusedAreFewAHeartbeatAndTakeTurns(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.change(0, func(m *fakeMaster) {
+			m.tamper = func(args []string, r *Reply) {
+				if args[0][0] == 'D' {
+					*r = refusal("NOPERM No permissions to access a key")
+				}
+			}
+		})
+		s.retryReleases(0, 2*maxRefusedRetries+1, time.Minute)
+		for beat, want := range []int{0, maxRefusedRetries, 2 * maxRefusedRetries} {
+			s.change(0, func(m *fakeMaster) { m.executed = nil })
+			s.clock.advance(heartbeat)
+			got := s.heard()
+			if len(got) != maxRefusedRetries || got[0] != "D"+strconv.Itoa(want) {
+				t.Errorf("heartbeat %d: %d releases from %s on, want %d from D%d on", beat, len(got), got[0], maxRefusedRetries, want)
+			}
+		}
+		s.change(0, func(m *fakeMaster) { m.tamper = nil })
+		s.clock.advance(3 * heartbeat)
+		if got := s.group.Statuses()[0].PendingReleases; got != 0 {
+			t.Errorf("%d still pending", got)
 		}
 	})
 }

@@ -71,8 +71,8 @@ func New(o Options) (*Pool, error) {
 }
 
 // Start dials the masters for database 0 and waits, briefly, until each of them
-// has been tried once. The scripts are loaded on every
-// connection before it may vote, so that EVALSHA never needs a fallback.
+// has been tried once. The scripts are loaded on every connection before it may vote,
+// and by the flush after one that found them lost.
 func (p *Pool) Start(scripts ...string) *Group {
 	p.scripts = scripts
 	g := p.Group(0)

@@ -55,10 +55,8 @@ func (c *connection) finishFlush() {
 	if f.sealed {
 		sealed, c.unsealed = c.unsealed, nil
 	}
-	if denied := f.takeDenied(); len(denied) > 0 {
-		c.aloneUntil = now + maxAlone
-		l.queue.pushFirst(denied)
-	}
+	l.queue.pushFirst(f.takeUnexecuted(now))
+	l.beat = l.beat || f.lost // another process may have answered, which has no scripts
 	c.deferLocked(f, now)
 	steps := g.resolveAnomaliesLocked(now)
 	g.mu.Unlock()

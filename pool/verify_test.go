@@ -56,7 +56,6 @@ var badSeals = []struct {
 	{"the clock steps back", func(m *fakeMaster) { m.ahead = -time.Second }, "suspicion", false, true},
 	{"the raise finds no memory", falsify("ZADD", refusal("OOM command not allowed when used memory > 'maxmemory'.")), "OOM", false, false},
 	{"the raise is refused", falsify("ZADD", refusal("READONLY You can't write against a read only replica.")), "READONLY", true, false},
-	{"the scripts are gone", falsify("SET", refusal("NOSCRIPT No matching script.")), "", true, false},
 	{"the score is an error", falsify("ZSCORE", refusal("ERR something")), "ERR something", false, false},
 	{"the seal is no zset", falsify("ZSCORE", refusal("WRONGTYPE Operation against a key")), "overwritten by other data: WRONGTYPE", true, false},
 	{"the score is a word", falsify("ZSCORE", text("many")), "unexpected", false, false},

@@ -193,7 +193,7 @@ func ClockOff(us int64) string {
 	return fmt.Sprintf("its clock is %+d ms off the other masters' median, %d ms allowed: synchronise it", us/1000, MaxSkew.Milliseconds())
 }
 
-// LoadScripts loads every script into the master, so that EVALSHA never fails.
+// LoadScripts loads every script into the master.
 func LoadScripts(link wire.Link, scripts []string) error {
 	commands := make([]wire.Command, len(scripts))
 	for i, text := range scripts {

@@ -15,8 +15,8 @@ import (
 //go:embed *.lua
 var files embed.FS
 
-// Set are the SHA1s of redlockd's scripts. Every connection loads the texts before it is used,
-// so EVALSHA is enough.
+// Set are the SHA1s of redlockd's scripts. Every connection loads the texts before it is used, and
+// again when the master has lost them.
 type Set struct {
 	Acquire, Acquires, Extend, Unupgrade             string
 	Release, Releases                                string
