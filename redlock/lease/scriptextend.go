@@ -36,12 +36,12 @@ func (l *Leases) scriptExtend(b *engine.Batch, r ScriptRequest, done ScriptDone)
 	}
 	left, lapsed := s.enter(l, ExtendRequest{DB: r.DB, Key: r.Keys[0], More: r.Keys[1:], Token: r.Token, TTL: r.TTL})
 	s.delay = 0 // the script says when the copies end
-	switch {
-	case r.Effect == ScriptAdds:
-		s.request.TTL += left
-	case lapsed:
+	if lapsed {
 		s.finish(Grant{}, engine.ErrNotHeld)
 		return
+	}
+	if r.Effect == ScriptAdds {
+		s.request.TTL += left
 	}
 	s.ballot.Ask(l.engine, b, s.group, r.Trace, s)
 }
