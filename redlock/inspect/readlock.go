@@ -184,7 +184,7 @@ func (l *Inspector) readLock(db int, key engine.Key, done func(LockView, error))
 		view.Waiters, view.Wanted = l.local.Waiters(db, key), l.local.Wanted(db, key)
 		for i := range view.Holders {
 			h := &view.Holders[i]
-			h.Fence = l.leases.FenceOf(engine.LeaseID{DB: db, Key: key, Token: h.Token})
+			h.Fence = l.leases.Known(engine.LeaseID{DB: db, Key: key, Token: h.Token}).Fence
 			if h.Note != nil {
 				h.Fence = max(h.Fence, h.Note.Fence)
 			}

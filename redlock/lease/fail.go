@@ -27,7 +27,7 @@ func (a *lockBallot) fail(v quorum.Result) {
 	}
 	next, err := a.mode.after(a, v)
 	if errors.Is(err, engine.ErrHeld) {
-		err = a.call.refusalError(a, err)
+		err = a.call.refusalError(a, a.refusal())
 	}
 	if v == quorum.Split {
 		l.engine.Counts.Split.Add(1)
@@ -43,6 +43,16 @@ func (a *lockBallot) fail(v quorum.Result) {
 	default:
 		a.call.startBallot(nil, next)
 	}
+}
+
+// refusal is ErrHeld or, if that may be why, ErrBehind.
+func (a *lockBallot) refusal() error {
+	a.ballot.Lock()
+	defer a.ballot.Unlock()
+	if a.queue != nil && a.queue.behind > 0 {
+		return ErrBehind
+	}
+	return engine.ErrHeld
 }
 
 // refusalError is the error for a refusal. During a downgrade it is an unknown outcome instead: to the

@@ -176,7 +176,7 @@ func (s *scriptExtension) dropRemnants(lanes ...int) {
 	}
 	for _, lane := range lanes {
 		for _, key := range s.keys {
-			engine.RetryUntilAnswered(s.group, lane, key, s.leases.pendingRelease(key, s.run.Token, s.start))
+			engine.RetryUntilAnswered(s.group, lane, key, pendingRelease(s.leases.engine, key, s.run.Token, s.start))
 		}
 	}
 }

@@ -161,7 +161,7 @@ func (l *Leases) runScript(b *engine.Batch, r ScriptRequest, done ScriptDone) {
 		}
 		known, ok := l.records.release(id, s.start)
 		l.changes.Released(id)
-		l.dropNote(b, id, known.note)
+		l.notes.drop(b, id, known.note)
 		s.valid, s.fence = s.valid && ok && known.until > s.start, known.fence
 	}
 	s.ballot.Ask(l.engine, b, l.engine.Pool.Group(r.DB), r.Trace, s)
@@ -190,7 +190,7 @@ func (s *scriptCall) Failed(answer pool.Answer) {
 	}
 	if !engine.FromMaster(answer.Reply) {
 		for _, key := range s.keys {
-			s.ballot.Group.RetryRelease(answer.Lane, s.leases.pendingRelease(key, r.Token, s.start))
+			s.ballot.Group.RetryRelease(answer.Lane, pendingRelease(s.leases.engine, key, r.Token, s.start))
 		}
 	}
 }

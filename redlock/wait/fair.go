@@ -5,7 +5,7 @@
 // order. A master accepts a ticket only above the last one it has. A waiter is established once
 // a quorum has accepted its ticket. A lock script of FAIR refuses every request but that of the
 // first live waiter in the queue. A quorum for another request would need one of the masters
-// where an established waiter is ahead of it. See lease/fairmode.go for requests without FAIR.
+// where an established waiter is ahead of it. See lease/queuecheck.go for requests without FAIR.
 //
 // A daemon refreshes the tickets of its waiters every refreshInterval. It also refreshes them
 // at once on a master that is back, before any other command, and on all masters when the
