@@ -4,7 +4,6 @@ package lease
 
 import (
 	"errors"
-	"time"
 
 	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
@@ -79,8 +78,7 @@ func (c *acquireCall) undecided(a *lockBallot, note string) error {
 // give up together. Delays are random and double; the time for all ballots of a try is
 // one master timeout.
 func (c *acquireCall) again(a *lockBallot, next lockMode) {
-	delay := time.Millisecond << min(c.tries, 6)
-	delay = delay/2 + c.leases.engine.Pool.Jitter(delay)
+	delay := c.leases.engine.SplitPause(c.tries)
 	if c.leases.engine.Clock.Now()+delay > c.began+c.leases.engine.MasterTimeout {
 		err := c.refusalError(a, engine.ErrHeld)
 		if errors.Is(err, engine.ErrHeld) {

@@ -111,7 +111,7 @@ func brokenEnds() []Mutant {
 		patched("drain-join", "a daemon that ends lets further clients wait",
 			Change{"redlock/wait/waiters.go", "\tcase s.closed:\n\t\treturn engine.ErrShutdown\n", "\tcase s.closed && !pool.Broken(\"drain-join\"):\n\t\treturn engine.ErrShutdown\n"}).in("drain-3"),
 		patched("drain-way", "a waiter that is just joining the wait queue does not receive SHUTDOWN",
-			Change{"redlock/wait/fair.go", "\tif s.closed { // while it was on its way into the wait queue\n", "\tif s.closed && !pool.Broken(\"drain-way\") { // while it was on its way into the wait queue\n"}).in("drain-3"),
+			Change{"redlock/wait/fair.go", "w.over || s.closed { // while", "w.over || s.closed && !pool.Broken(\"drain-way\") { // while"}).in("drain-3"),
 		patched("drain-queue", "waiters whose wait a daemon ends stay in the FAIR queue",
 			Change{"redlock/wait/waiters.go", "\tfor _, w := range all {\n\t\tw.leaveQueue()\n", "\tfor _, w := range all {\n\t\tif !pool.Broken(\"drain-queue\") {\n\t\t\tw.leaveQueue()\n\t\t}\n"}).in("drain-3"),
 	}

@@ -255,10 +255,7 @@ func (c *cycleSearch) closed(at int) {
 		s.mu.Unlock()
 		return
 	}
-	s.removeLocked(w)
-	s.mu.Unlock()
-	w.leaveQueue()
-	w.answer(lease.Grant{}, deadlock)
+	w.endLocked(deadlock)
 }
 
 // answer answers a waiter that was in a queue, once its edges are gone.
