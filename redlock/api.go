@@ -47,7 +47,7 @@ type (
 	Script         = lease.Script
 	ScriptTime     = lease.ScriptTime
 	ScriptUnit     = lease.ScriptUnit
-	ScriptVote     = lease.ScriptVote
+	ScriptVote     = engine.Reading
 	ScriptAnswers  = lease.ScriptAnswers
 	ScriptEffect   = lease.ScriptEffect
 	ScriptRequest  = lease.ScriptRequest
@@ -73,9 +73,9 @@ const (
 	Shared                 = lease.Shared
 	Permits                = lease.Permits
 	Endless                = lease.Endless
-	ScriptUnclear          = lease.ScriptUnclear
-	ScriptNo               = lease.ScriptNo
-	ScriptYes              = lease.ScriptYes
+	ScriptUnclear          = engine.Uncounted
+	ScriptNo               = engine.No
+	ScriptYes              = engine.Yes
 	ScriptMilliseconds     = lease.ScriptMilliseconds
 	ScriptSeconds          = lease.ScriptSeconds
 	ScriptUnixMilliseconds = lease.ScriptUnixMilliseconds

@@ -68,17 +68,6 @@ func TestIDScript_AcceptsExactlyWhatLiesAboveTheCounter(t *testing.T) {
 	})
 }
 
-func TestReadIDScript_ReturnsWhatIsKnownAndChangesNothing(t *testing.T) {
-	runCounterCases(t, "readid", []counterCase{
-		{"never seen in a first incarnation", nil, []any{"aa", 1}, "[1 0 1]", nil},
-		{"never seen in a later incarnation", nil, []any{"aa", 0}, "[1 0 0]", nil},
-		{"own memory", "9007199254740993@aa", []any{"aa", 0}, "[1 9007199254740993 1]", "9007199254740993@aa"},
-		{"another memory", "3@bb", []any{"aa", 1}, "[1 3 0]", "3@bb"},
-		{"untrusted since it was first written", "3@-", []any{"aa", 0}, "[1 3 0]", "3@-"},
-		{"somebody's text", "hello", []any{"aa", 1}, "[-1 0 0]", "hello"},
-	})
-}
-
 func TestReseedScript_NeverGoesBelowWhatIsKnown(t *testing.T) {
 	runCounterCases(t, "reseed", []counterCase{
 		{"never seen", nil, []any{7, "aa"}, "[1 7 1]", "7@aa"},
@@ -105,6 +94,9 @@ func TestDeleteIDScript_DeletesOnlyWhatWasShownAndOnlyInTime(t *testing.T) {
 		{"shown, another memory's", "7@bb", []any{"aa", 1, "", ""}, "[1 7 0 7@bb", "7@bb"},
 		{"shown, not there in a first incarnation", nil, []any{"aa", 1, "", ""}, "[1 0 1 ", nil},
 		{"shown, not there in a later incarnation", nil, []any{"aa", 0, "", ""}, "[1 0 0 ", nil},
+		{"shown, exact above 2^53", "9007199254740993@aa", []any{"aa", 0, "", ""}, "[1 9007199254740993 1 ", "9007199254740993@aa"},
+		{"shown, untrusted since it was first written", "3@-", []any{"aa", 0, "", ""}, "[1 3 0 ", "3@-"},
+		{"shown, somebody's text", "hello", []any{"aa", 1, "", ""}, "[-1 0 0 ", "hello"},
 		{"deleted", "7@aa", []any{"aa", 1, never, "7@aa"}, "[1 7 1 7@aa", nil},
 		{"not there, as shown", nil, []any{"aa", 1, never, ""}, "[1 0 1 ", nil},
 		{"voted since", "8@aa", []any{"aa", 1, never, "7@aa"}, "[0 8 1 8@aa", "8@aa"},

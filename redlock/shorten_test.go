@@ -394,12 +394,14 @@ func TestScript_AShorterLeaseIsOverForTheReleaseToo(t *testing.T) {
 	}
 }
 
+// scriptAdd adds to what is left.
+const scriptAdd = "local left = redis.call('PTTL', KEYS[1]) if redis.call('GET', KEYS[1]) ~= ARGV[1] or left < 0 then return 'not yours' end redis.call('PEXPIRE', KEYS[1], left + ARGV[2]) return 'renewed'"
+
 // Found by the simulation (libraries-3, seed 3007), which looks whether a lease rests on
 // a quorum of copies: each master adds to what it has itself, and the lease had been
 // prolonged with others for its quorum.
 func TestScript_AddsToWhatTheClientWasPromised(t *testing.T) {
 	t.Parallel()
-	const adds = "local left = redis.call('PTTL', KEYS[1]) if redis.call('GET', KEYS[1]) ~= ARGV[1] or left < 0 then return 'not yours' end redis.call('PEXPIRE', KEYS[1], left + ARGV[2]) return 'renewed'"
 	c := newCluster(t, 3, 10*time.Minute)
 	one, two, three := c.daemon(), c.daemon(relayed), c.daemon(relayed)
 	one.takeAs("k", "token-of-mine", 50*time.Second)
@@ -413,7 +415,7 @@ func TestScript_AddsToWhatTheClientWasPromised(t *testing.T) {
 		t.Fatal(err)
 	}
 	two.settled(1, 2)
-	more := ScriptRequest{Script: script(adds, "token-of-mine", "50000", "k"), Effect: ScriptAdds, TTL: 50 * time.Second}
+	more := ScriptRequest{Script: script(scriptAdd, "token-of-mine", "50000", "k"), Effect: ScriptAdds, TTL: 50 * time.Second}
 	more.Script.Time = ScriptTime{}
 	o, err := three.runScript(more)
 	if err != nil || !o.Yes || o.Reply.Str != "renewed" || o.Grant.Validity() < 330*time.Second {
@@ -427,7 +429,7 @@ func TestScript_AddsToWhatTheClientWasPromised(t *testing.T) {
 	d.takeAs("l", "token-of-mine", 50*time.Second)
 	d.settled(0, 1, 2)
 	before := d.Counters().Extended
-	more.Script = script(adds, "token-of-mine", "50000", "l")
+	more.Script = script(scriptAdd, "token-of-mine", "50000", "l")
 	more.Script.Time = ScriptTime{}
 	if o, err := d.runScript(more); err != nil || !o.Yes {
 		t.Fatalf("%+v, %v", o, err)

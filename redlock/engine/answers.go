@@ -9,6 +9,7 @@ import (
 type collection struct {
 	Plain
 	ballot  Ballot
+	props   pool.Props
 	command func(m *pool.SendContext, c *pool.Command)
 	done    func([]pool.Answer)
 	answers []pool.Answer
@@ -16,13 +17,14 @@ type collection struct {
 
 var _ Question = (*collection)(nil)
 
-// Collect sends one sealed command to every master and hands over all answers, by lane.
-func (e *Engine) Collect(g *pool.Group, command func(*pool.SendContext, *pool.Command), done func([]pool.Answer)) {
-	q := &collection{command: command, done: done, answers: make([]pool.Answer, quorum.MaxMasters)}
-	q.ballot.Ask(e, nil, g, nil, q)
+// Collect sends one command to every master, at once or with its read batch, and hands over all
+// answers, by lane.
+func (e *Engine) Collect(b *Batch, g *pool.Group, p pool.Props, command func(*pool.SendContext, *pool.Command), done func([]pool.Answer)) {
+	q := &collection{props: p, command: command, done: done, answers: make([]pool.Answer, quorum.MaxMasters)}
+	q.ballot.Ask(e, b, g, nil, q)
 }
 
-func (q *collection) Props() pool.Props { return pool.Props{Sealed: true} }
+func (q *collection) Props() pool.Props { return q.props }
 
 func (q *collection) Command(m *pool.SendContext, c *pool.Command) bool {
 	q.command(m, c)

@@ -2,7 +2,7 @@
 // Operations are questions; the engine queues them, counts, traces and names what is missing.
 //
 // Files in reading order:
-//   - engine.go, names.go, errors.go, counters.go: what every operation needs;
+//   - engine.go, names.go, term.go, errors.go, counters.go: what every operation needs;
 //   - ballot.go, missing.go, ownership.go: one question to all masters, counted, while the group has its keys;
 //   - message.go, answers.go: commands whose answers are not counted as votes;
 //   - reply.go: what the answers of the masters' scripts mean;

@@ -73,9 +73,7 @@ func readShown(a pool.Answer) shownCounter {
 	if a.Reply.Kind != pool.ReplyArray || len(a.Reply.Items) != 5 || !a.Seal.Good || a.Seal.Quarantined {
 		return shownCounter{code: -2}
 	}
-	head := a.Reply
-	head.Items = head.Items[:3]
-	value := readID(head)
+	value := readID(a.Reply)
 	at, err := strconv.ParseInt(a.Reply.Items[4].Str, 10, 64)
 	if err != nil {
 		return shownCounter{code: -2}
@@ -97,7 +95,7 @@ func (s *IDs) DeleteCounter(db int, name engine.Key, confirm int64, done func([]
 // query sends the script to every master; with an end the script deletes the counter there.
 func (d *deletion) query(with func(lane int) (until, text string), done func([]pool.Answer)) {
 	key := d.ids.key(d.id.name)
-	d.ids.engine.Collect(d.group, func(m *pool.SendContext, c *pool.Command) {
+	d.ids.engine.Collect(nil, d.group, pool.Props{Sealed: true}, func(m *pool.SendContext, c *pool.Command) {
 		until, text := with(m.Lane)
 		c.Set("EVALSHA", d.ids.engine.Scripts.DeleteID, "1", key, m.Incarnation.ID, blankIsZero(m.Incarnation), until, text)
 	}, done)

@@ -241,7 +241,7 @@ type idValue struct {
 }
 
 func readID(r pool.Reply) idValue {
-	if r.Kind != pool.ReplyArray || len(r.Items) != 3 {
+	if r.Kind != pool.ReplyArray || len(r.Items) < 3 {
 		return idValue{code: -2}
 	}
 	code, ok1 := r.Items[0].Number()
@@ -310,8 +310,8 @@ func (r *idRound) retry() {
 		c.round(nil, 1) // most likely X was only out of date
 		return
 	}
-	delay := time.Millisecond << min(r.tries, 5)
-	c.ids.engine.Clock.AfterFunc(c.ids.engine.Pool.Jitter(delay), func() { c.round(nil, r.tries+1) })
+	e := c.ids.engine
+	e.Clock.AfterFunc(e.SplitPause(min(r.tries, 5)-1), func() { c.round(nil, r.tries+1) })
 }
 
 // refuseTooLarge answers the callers for which too few ids are left.

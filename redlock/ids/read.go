@@ -48,8 +48,8 @@ func (s *IDs) ReadCounter(db int, name engine.Key, done func(Counter, error)) {
 
 func (s *IDs) readCounter(db int, name engine.Key, done func(Counter, *engine.Missing)) {
 	g := s.engine.Pool.Group(db)
-	s.engine.Collect(g, func(m *pool.SendContext, c *pool.Command) {
-		c.Set("EVALSHA", s.engine.Scripts.ReadID, "1", s.key(name), m.Incarnation.ID, blankIsZero(m.Incarnation))
+	s.engine.Collect(nil, g, pool.Props{Sealed: true}, func(m *pool.SendContext, c *pool.Command) {
+		c.Set("EVALSHA", s.engine.Scripts.DeleteID, "1", s.key(name), m.Incarnation.ID, blankIsZero(m.Incarnation), "", "") // it shows only
 	}, func(answers []pool.Answer) {
 		counter, m := Counter{Name: name}, new(engine.Missing)
 		for i, status := range g.Statuses() {
@@ -88,7 +88,7 @@ func (s *IDs) Reseed(db int, name engine.Key, value int64, done func(error)) {
 
 func (s *IDs) install(db int, name engine.Key, value int64, done func(error)) {
 	g := s.engine.Pool.Group(db)
-	s.engine.Collect(g, func(m *pool.SendContext, c *pool.Command) {
+	s.engine.Collect(nil, g, pool.Props{Sealed: true}, func(m *pool.SendContext, c *pool.Command) {
 		c.Set("EVALSHA", s.engine.Scripts.Reseed, "1", s.key(name), strconv.FormatInt(value, 10), m.Incarnation.ID)
 	}, func(answers []pool.Answer) {
 		var m engine.Missing

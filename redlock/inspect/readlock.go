@@ -167,7 +167,7 @@ func (l *Inspector) ReadLock(db int, key engine.Key, done func(LockView, error))
 
 func (l *Inspector) readLock(db int, key engine.Key, done func(LockView, error)) {
 	g := l.engine.Pool.Group(db)
-	l.engine.Collect(g, func(_ *pool.SendContext, c *pool.Command) {
+	l.engine.Collect(nil, g, pool.Props{Sealed: true}, func(_ *pool.SendContext, c *pool.Command) {
 		c.Set("EVALSHA", l.engine.Scripts.Inspect, "3", l.engine.MasterKey(key), lease.NotesKey(l.engine, key), l.queueEndsKey(key),
 			strconv.Itoa(maxHolders), "1")
 	}, func(answers []pool.Answer) {
@@ -184,7 +184,7 @@ func (l *Inspector) readLock(db int, key engine.Key, done func(LockView, error))
 		view.Waiters, view.Wanted = l.local.Waiters(db, key), l.local.Wanted(db, key)
 		for i := range view.Holders {
 			h := &view.Holders[i]
-			h.Fence = l.leases.FenceOf(engine.LeaseID{DB: db, Key: key, Token: h.Token})
+			h.Fence = l.leases.Known(engine.LeaseID{DB: db, Key: key, Token: h.Token}).Fence
 			if h.Note != nil {
 				h.Fence = max(h.Fence, h.Note.Fence)
 			}

@@ -55,6 +55,7 @@ type lockBallot struct {
 	fencing quorum.Fencing
 	call    *acquireCall
 	mode    lockMode
+	queue   *queueCheck // nil: a plain command, or a library's script
 	key     string
 	rest    []string // further keys, of a request for several
 	token   engine.Token
@@ -115,9 +116,9 @@ func (c *acquireCall) startBallot(b *engine.Batch, f lockMode) {
 		}
 	}
 	if f == nil {
-		f = c.leases.lockModeOf(&c.request)
+		f = lockModeOf(&c.request, &c.leases.slotTurns)
 	}
-	a.call, a.mode, a.key = c, f, c.leases.engine.MasterKey(c.request.Key)
+	a.call, a.mode, a.queue, a.key = c, f, c.leases.queueCheckOf(&c.request, f), c.leases.engine.MasterKey(c.request.Key)
 	for _, key := range c.request.More {
 		a.rest = append(a.rest, c.leases.engine.MasterKey(key))
 	}
@@ -135,8 +136,8 @@ func (c *acquireCall) startBallot(b *engine.Batch, f lockMode) {
 func (a *lockBallot) Props() pool.Props {
 	alone := a.call.request.Mode == Exclusive
 	p := pool.Props{Key: a.key, Rest: a.rest, Exclusive: true, SharesKey: !alone, SharesFlush: alone, Sealed: true}
-	if f, ok := a.mode.(*fairMode); ok {
-		p.Bulk = f.bulk(a)
+	if mode, ok := a.mode.(bulkMode); ok && a.queue != nil && a.call.request.isFresh() {
+		p.Bulk = mode.bulkScript(a.call.leases.engine.Scripts)
 	}
 	return p
 }
@@ -153,19 +154,27 @@ func (a *lockBallot) BulkToken() string {
 // Command writes the command for one master, unless the lease could not be used any more.
 func (a *lockBallot) Command(m *pool.SendContext, c *pool.Command) bool {
 	end, usable := a.expiry(m)
-	if usable {
-		a.mode.command(a, m, c, end)
+	if !usable {
+		return false
 	}
-	return usable
+	a.mode.command(a, m, c, end)
+	if q := a.queue; q != nil && q.keys != nil {
+		q.precede(a, c)
+	}
+	return true
 }
 
 // AddToBulk is Command for a bulk.
 func (a *lockBallot) AddToBulk(m *pool.SendContext, c *pool.BulkCall) bool {
 	end, usable := a.expiry(m)
-	if usable {
-		a.mode.(*fairMode).addToBulk(a, m, c, end)
+	if !usable {
+		return false
 	}
-	return usable
+	if a.queue.keys != nil {
+		c.Group(a.key, a.queue.keys)
+	}
+	a.mode.(bulkMode).addToBulk(a, m, c, end)
+	return true
 }
 
 // expiry chooses when the copy on one master ends, unless the lease could not be used any more.
@@ -188,6 +197,9 @@ func (a *lockBallot) expiry(m *pool.SendContext) (end int64, usable bool) {
 // read turns one master's answer into a vote, with the ballot's lock held. A second lock of a key
 // in one flush does not count.
 func (a *lockBallot) read(answer *pool.Answer) vote {
+	if a.queue.refuses(answer.Reply) {
+		return vote{no: true}
+	}
 	v := a.mode.read(a, *answer)
 	if v.yes && answer.Taken.Void(a.key, a.rest) {
 		answer.Seal = pool.Seal{IncarnationID: answer.Seal.IncarnationID, Err: pool.ErrSecondTaker}
@@ -243,11 +255,7 @@ func (a *lockBallot) Late(answer pool.Answer, _ quorum.Result) {
 
 func (a *lockBallot) Decide(t *quorum.Tally) quorum.Result {
 	v := t.Result()
-	mode := a.mode
-	if f, ok := mode.(*fairMode); ok {
-		mode = f.lockMode
-	}
-	if r, ok := mode.(*sharedMode); ok && v == quorum.Undecided && r.downgradesNext(a) {
+	if r, ok := a.mode.(*sharedMode); ok && v == quorum.Undecided && r.downgradesNext(a) {
 		v = quorum.Split
 	}
 	if v == quorum.Granted && a.call.request.Mode != Exclusive {
@@ -314,7 +322,7 @@ func (a *lockBallot) grant(fence int64) {
 		copies: a.lanesWithCopy(), mode: r.Mode, delay: r.Delay, fence: g.Fence, granted: now,
 	}
 	if !g.part {
-		known.note = l.noteOf(r, g.Fence)
+		known.note = l.notes.of(r, g.Fence)
 	}
 	r.eachLease(a.token, func(id engine.LeaseID) {
 		l.records.note(id, known, now)
@@ -341,7 +349,7 @@ func (a *lockBallot) grant(fence int64) {
 // announce reports a grant to listeners, and to people.
 func (l *Leases) announce(r *LockRequest, id engine.LeaseID, known leaseRecord, now time.Duration) {
 	l.events.EmitAcquired(id, known.fence, known.gone-now, r.Meta)
-	l.writeNote(id, known.note, known.until+known.delay, false)
+	l.notes.write(id, known.note, known.until+known.delay, false)
 }
 
 // tokenOf is the token of the i-th key.

@@ -218,7 +218,7 @@ func (e *extension) grant(lost [quorum.MaxMasters]bool) {
 		before := l.records.prolong(id, longer, e.records[i], now)
 		l.events.Emit(events.Extended, id, before.fence, longer.gone-now)
 		if before.until < until {
-			l.writeNote(id, before.note, until+e.delay, true)
+			l.notes.write(id, before.note, until+e.delay, true)
 		}
 	}
 	if e.exact {

@@ -4,7 +4,6 @@ package lease
 
 import (
 	"errors"
-	"time"
 
 	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
@@ -27,7 +26,7 @@ func (a *lockBallot) fail(v quorum.Result) {
 	}
 	next, err := a.mode.after(a, v)
 	if errors.Is(err, engine.ErrHeld) {
-		err = a.call.refusalError(a, err)
+		err = a.call.refusalError(a, a.refusal())
 	}
 	if v == quorum.Split {
 		l.engine.Counts.Split.Add(1)
@@ -43,6 +42,16 @@ func (a *lockBallot) fail(v quorum.Result) {
 	default:
 		a.call.startBallot(nil, next)
 	}
+}
+
+// refusal is ErrHeld or, if that may be why, ErrBehind.
+func (a *lockBallot) refusal() error {
+	a.ballot.Lock()
+	defer a.ballot.Unlock()
+	if a.queue != nil && a.queue.behind > 0 {
+		return ErrBehind
+	}
+	return engine.ErrHeld
 }
 
 // refusalError is the error for a refusal. During a downgrade it is an unknown outcome instead: to the
@@ -69,8 +78,7 @@ func (c *acquireCall) undecided(a *lockBallot, note string) error {
 // give up together. Delays are random and double; the time for all ballots of a try is
 // one master timeout.
 func (c *acquireCall) again(a *lockBallot, next lockMode) {
-	delay := time.Millisecond << min(c.tries, 6)
-	delay = delay/2 + c.leases.engine.Pool.Jitter(delay)
+	delay := c.leases.engine.SplitPause(c.tries)
 	if c.leases.engine.Clock.Now()+delay > c.began+c.leases.engine.MasterTimeout {
 		err := c.refusalError(a, engine.ErrHeld)
 		if errors.Is(err, engine.ErrHeld) {

@@ -6,6 +6,9 @@
 package lease
 
 import (
+	"cmp"
+	"slices"
+
 	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
@@ -29,65 +32,35 @@ func (l *Leases) Forward(b *engine.Batch, r ForwardRequest, done ForwardDone) {
 		done(pool.Reply{}, err)
 		return
 	}
-	f := &forward{words: append([]string(nil), r.Words...), done: done}
+	words, p := slices.Clone(r.Words), pool.Props{SharesKey: true}
 	for _, i := range r.Names {
-		f.words[i] = l.engine.MasterKey(engine.Key(f.words[i]))
+		words[i] = l.engine.MasterKey(engine.Key(words[i]))
+		p.Key = cmp.Or(p.Key, words[i])
 	}
-	if len(r.Names) > 0 {
-		f.key = f.words[r.Names[0]]
-	}
-	f.ballot.Ask(l.engine, b, l.engine.Pool.Group(r.DB), nil, f)
+	l.engine.Collect(b, l.engine.Pool.Group(r.DB), p, func(_ *pool.SendContext, c *pool.Command) { c.Set(words...) }, func(answers []pool.Answer) {
+		l.engine.Leave()
+		done(l.forwarded(answers))
+	})
 	for _, i := range r.Names {
 		l.freed(b, r.DB, engine.Key(r.Words[i])) // it may be free now
 	}
 }
 
-type forward struct {
-	engine.Plain
-	ballot engine.Ballot
-	words  []string
-	key    string
-	done   ForwardDone
-
-	replies []pool.Reply // of masters that answered
-	most    pool.Reply   // the one that most of them gave
-}
-
-var _ engine.Question = (*forward)(nil)
-
-func (f *forward) Props() pool.Props { return pool.Props{Key: f.key, SharesKey: true} }
-
-func (f *forward) Command(_ *pool.SendContext, c *pool.Command) bool {
-	c.Set(f.words...)
-	return true
-}
-
-func (f *forward) Read(answer pool.Answer) engine.Reading {
-	if !answer.Sent || !engine.FromMaster(answer.Reply) {
-		return engine.Uncounted
+// forwarded is the answer that a quorum gives alike.
+func (l *Leases) forwarded(answers []pool.Answer) (pool.Reply, error) {
+	var replies []pool.Reply
+	var m engine.Missing
+	for lane := range answers {
+		if a := &answers[lane]; a.Sent && engine.FromMaster(a.Reply) {
+			m.MarkCounted(lane)
+			replies = append(replies, a.Reply)
+		} else {
+			m.MarkMissing(lane, l.engine.Pool.Absence(a))
+		}
 	}
-	f.replies = append(f.replies, answer.Reply)
-	return engine.Neither
-}
-
-// Decide: the answer that a quorum gives alike is the result.
-func (f *forward) Decide(t *quorum.Tally) quorum.Result {
-	var alike int
-	f.most, alike = quorum.MostAlike(f.replies, sameReply)
-	switch {
-	case alike >= t.Quorum:
-		return quorum.Granted
-	case t.Pending() == 0:
-		return quorum.Unknown
+	reply, alike := quorum.MostAlike(replies, sameReply)
+	if alike < l.engine.Pool.Quorum() {
+		return pool.Reply{}, l.engine.NoQuorum(&m, "no quorum answered alike; each master that answered has run the command")
 	}
-	return quorum.Undecided
-}
-
-func (f *forward) Decided(r quorum.Result) {
-	f.ballot.Engine.Leave()
-	if r == quorum.Granted {
-		f.done(f.most, nil)
-		return
-	}
-	f.done(pool.Reply{}, f.ballot.NoQuorum("no quorum answered alike; each master that answered has run the command"))
+	return reply, nil
 }

@@ -4,7 +4,7 @@
 // FAIR. So a master only has to find out whether anything stands in the way. Usually nothing
 // does, for all such requests of a flush: one script finds that out once, and then writes the
 // copies. Like multi.lua it takes all keys of a request or none, see multi.go. It checks the
-// queues as well, see fairmode.go.
+// queues as well, see queuecheck.go.
 //
 // Measured on an isolated Redis 7.0, µs of the master for acquire and release together, with the
 // seals of their flushes, instead of a call of acquire.lua or multi.lua for each: FAIR 9.5

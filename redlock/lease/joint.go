@@ -105,16 +105,12 @@ func (j *joint) tokenOf(int) engine.Token { return j.parts[0].Grant.Token }
 // join announces a part, with the fence of the whole.
 func (p *Part) join(r *LockRequest, fence engine.Fence) {
 	l := p.Leases
-	now := l.engine.Recent()
+	now, note := l.engine.Recent(), l.notes.of(r, fence)
 	p.Grant.Fence, p.Grant.part = fence, false
 	for _, id := range p.Grant.Leases() {
-		known, ok := l.records.find(id)
-		if !ok {
-			continue // released by now
+		if known, ok := l.records.update(id, func(known *leaseRecord) { known.fence, known.note = fence, note }); ok {
+			l.announce(r, id, known, now)
 		}
-		known.fence, known.note = fence, l.noteOf(r, fence)
-		l.records.note(id, known, now)
-		l.announce(r, id, known, now)
 	}
 }
 

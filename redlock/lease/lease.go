@@ -158,30 +158,26 @@ func (l *Leases) Renew(b *engine.Batch, g *Grant, terms *HoldTerms, done ExtendD
 // chosen by the caller: a renewal would move the expiry, and that acquire's undo would miss the copy.
 func (l *Leases) IsBusy(g *Grant) bool { return g.Chosen() && l.tokenQueue.busy(g.Leases()) }
 
-// Runs reports whether this daemon knows that the lease is running now, and Until until when.
+// Runs reports whether this daemon knows that the lease is running now.
 func (l *Leases) Runs(id engine.LeaseID) bool {
 	known, ok := l.records.find(id)
 	return ok && known.until > l.engine.Recent()
 }
 
-func (l *Leases) Until(id engine.LeaseID) time.Duration {
+// Known is what this daemon knows of a lease that it granted; empty of another one.
+func (l *Leases) Known(id engine.LeaseID) Known {
 	known, _ := l.records.find(id)
-	return known.until
+	return Known{known.until, known.fence, known.mode}
+}
+
+// Known is a lease as its daemon knows it.
+type Known struct {
+	Until time.Duration // end of the validity
+	Fence engine.Fence
+	Mode  Mode
 }
 
 // Held is how many leases that this daemon granted run, as far as it knows, and HeldFor is how
 // long those were held that it released.
 func (l *Leases) Held() int          { return l.records.held(l.engine.Clock.Now()) }
 func (l *Leases) HeldFor() HoldTimes { return l.records.heldFor.load() }
-
-// FenceOf is the fence of a lease that this daemon has granted; otherwise 0. ModeOf is how it holds
-// its key; Exclusive if that is not known.
-func (l *Leases) FenceOf(id engine.LeaseID) engine.Fence {
-	known, _ := l.records.find(id)
-	return known.fence
-}
-
-func (l *Leases) ModeOf(id engine.LeaseID) Mode {
-	known, _ := l.records.find(id)
-	return known.mode
-}

@@ -24,8 +24,7 @@ type Leases struct {
 	refusals   *refusals
 	slotTurns  slotTurns
 
-	daemon      string // the name of this daemon in notes
-	everyHolder bool   // has a note, also one that gives no text
+	notes notes
 
 	freed   func(b *engine.Batch, db int, key engine.Key)
 	changes Changes
@@ -55,7 +54,7 @@ func New(e *engine.Engine, v *events.Events, tokens func() engine.Token, lockInf
 	return &Leases{
 		engine: e, events: v, tokens: tokens, records: newLeaseRecords(e.MaxTTL), hot: newHotKeys(seed), refusals: newRefusals(e, seed),
 		slotTurns: slotTurns{seed: seed},
-		daemon:    pool.DaemonName(), everyHolder: lockInfo,
+		notes:     notes{e, pool.DaemonName(), lockInfo},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
+	"redlockd/redlock/scripts"
 )
 
 // lockMode is one way to hold a key: exclusive, as a reader, with one of several permits, over
@@ -27,22 +28,23 @@ type lockMode interface {
 	after(a *lockBallot, v quorum.Result) (lockMode, error)
 }
 
+// bulkMode is a lockMode of which several acquires in a flush can be one call of a script.
+type bulkMode interface {
+	bulkScript(s *scripts.Set) string // its SHA1
+	// addToBulk adds the arguments, and the keys unless the ballot has those of a queue.
+	addToBulk(a *lockBallot, m *pool.SendContext, c *pool.BulkCall, end int64)
+}
+
 // lockModeOf is how the request is put to the masters. Whatever is a script of redlockd also
 // checks the queue of FAIR; a plain SET NX cannot.
-func (l *Leases) lockModeOf(r *LockRequest) lockMode {
+func lockModeOf(r *LockRequest, turns *slotTurns) lockMode {
 	switch {
 	case r.Script != nil:
 		return &scriptMode{script: r.Script}
 	case r.Valued, r.Mode == Exclusive && len(r.More) == 0 && r.Token == "" && !r.Reads && !r.Fair && r.PartOf == nil:
 		return plainMode{}
 	case r.Mode == Exclusive && r.isFresh():
-		return &fairMode{lockMode: &freshMode{}}
-	}
-	return &fairMode{lockMode: scriptModeOf(r, &l.slotTurns), queues: l.QueueKeys(r)}
-}
-
-func scriptModeOf(r *LockRequest, turns *slotTurns) lockMode {
-	switch {
+		return &freshMode{}
 	case len(r.More) > 0:
 		return &multiMode{shared: r.Mode == Shared}
 	case r.Mode == Shared:
@@ -80,7 +82,7 @@ func (p plainMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 	next, err := p.sameAgain.after(a, v)
 	if r, l := &a.call.request, a.call.leases; errors.Is(err, engine.ErrHeld) && !r.Valued && r.Wait == 0 && l.refusals.lastLong(r.DB, r.Key) {
 		r.Reads = true
-		return l.lockModeOf(r), nil
+		return lockModeOf(r, &l.slotTurns), nil
 	}
 	return next, err
 }

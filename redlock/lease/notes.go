@@ -1,4 +1,4 @@
-// This file keeps notes about lock holders for people: the text that a holder gave, the
+// Notes about lock holders, for people: the text that a holder gave, the
 // daemon that it came through, and its client.
 //
 // Notes carry no guarantee. They are kept on the masters, so that every daemon can show
@@ -11,6 +11,9 @@
 package lease
 
 import (
+	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
 	"redlockd/pool"
@@ -18,47 +21,91 @@ import (
 	"redlockd/redlock/quorum"
 )
 
-// noteOf is the note of a new grant if its request gives a text or LockInfo is set. A lock
+// Note describes one holder.
+type Note struct {
+	Meta   string // the text that the holder gave
+	Daemon string // the daemon that the holder came through
+	Client string // the client's address at that daemon
+	Name   string // the connection's name
+	Fence  engine.Fence
+}
+
+// encode writes a note as words. The text comes last, because it may hold any byte.
+func (n *Note) encode() string {
+	return strings.Join([]string{
+		strconv.FormatInt(int64(n.Fence), 10), url.QueryEscape(n.Daemon), url.QueryEscape(n.Client), url.QueryEscape(n.Name), n.Meta,
+	}, " ")
+}
+
+// ParseNote reads a note; nil if there is none.
+func ParseNote(text string) *Note {
+	words := strings.SplitN(text, " ", 5)
+	if len(words) != 5 {
+		return nil
+	}
+	fence, err := strconv.ParseInt(words[0], 10, 64)
+	if err != nil {
+		return nil
+	}
+	for i := range words[1:4] {
+		if words[i+1], err = url.QueryUnescape(words[i+1]); err != nil {
+			return nil
+		}
+	}
+	return &Note{Fence: engine.Fence(fence), Daemon: words[1], Client: words[2], Name: words[3], Meta: words[4]}
+}
+
+// NotesKey is where the masters keep the notes of a key's holders.
+func NotesKey(e *engine.Engine, k engine.Key) string { return e.KeyOf("meta:", k) }
+
+// notes writes notes on the masters.
+type notes struct {
+	engine      *engine.Engine
+	daemon      string // the name of this daemon
+	everyHolder bool   // has a note, also one that gives no text
+}
+
+// of is the note of a new grant if its request gives a text or LockInfo is set. A lock
 // without an expiry gets no note. Such a note would not end by itself: DEL, which names no
 // token, or a release through another daemon would leave it behind.
-func (l *Leases) noteOf(r *LockRequest, fence engine.Fence) string {
-	if r.Meta == "" && !l.everyHolder || r.TTL >= Endless {
+func (n *notes) of(r *LockRequest, fence engine.Fence) string {
+	if r.Meta == "" && !n.everyHolder || r.TTL >= Endless {
 		return ""
 	}
-	note := Note{Meta: r.Meta, Daemon: l.daemon, Fence: fence}
+	note := Note{Meta: r.Meta, Daemon: n.daemon, Fence: fence}
 	if r.Requester != nil {
 		note.Client, note.Name = r.Requester.Addr, r.Requester.Name
 	}
 	return note.encode()
 }
 
-// writeNote keeps a note on every master until the lease lapses; "" is no note. With prolongs, a
-// note that is there stays as it is: it may have been replaced through another daemon.
-func (l *Leases) writeNote(id engine.LeaseID, text string, until time.Duration, prolongs bool) {
-	if text != "" {
-		l.sendNote(nil, id, text, until, prolongs)
-	}
-}
-
 // ReplaceNote replaces the note of a holder whose lease lasts for left.
 func (l *Leases) ReplaceNote(id engine.LeaseID, n Note, left time.Duration) {
 	text := n.encode()
-	l.records.describe(id, text)
-	l.writeNote(id, text, l.engine.Clock.Now()+left, false)
+	l.records.update(id, func(known *leaseRecord) { known.note = text })
+	l.notes.write(id, text, l.engine.Clock.Now()+left, false)
 }
 
-// dropNote drops the note of a lease that is being released; "" is no note.
-func (l *Leases) dropNote(b *engine.Batch, id engine.LeaseID, text string) {
+// write keeps a note on every master until the lease lapses; "" is no note. With prolongs, a
+// note that is there stays as it is: it may have been replaced through another daemon.
+func (n *notes) write(id engine.LeaseID, text string, until time.Duration, prolongs bool) {
 	if text != "" {
-		l.sendNote(b, id, "", 0, false)
+		n.send(nil, id, text, until, prolongs)
 	}
 }
 
-// sendNote writes or drops a note on every master. It is not repeated on a master that does
+// drop drops the note of a lease that is being released; "" is no note.
+func (n *notes) drop(b *engine.Batch, id engine.LeaseID, text string) {
+	if text != "" {
+		n.send(b, id, "", 0, false)
+	}
+}
+
+// send writes or drops a note on every master. It is not repeated on a master that does
 // not answer: the note expires. It follows the acquire of its lock and precedes the release.
-func (l *Leases) sendNote(b *engine.Batch, id engine.LeaseID, text string, until time.Duration, prolongs bool) {
-	l.engine.Submit(b, l.engine.Pool.Group(id.DB), &engine.Message{
-		Plan: pool.Props{Key: l.engine.MasterKey(id.Key), SharesKey: true},
+func (n *notes) send(b *engine.Batch, id engine.LeaseID, text string, until time.Duration, prolongs bool) {
+	n.engine.Submit(b, n.engine.Pool.Group(id.DB), &engine.Message{
+		Plan: pool.Props{Key: n.engine.MasterKey(id.Key), SharesKey: true},
 		Write: func(m *pool.SendContext, c *pool.Command) bool {
 			end := "0"
 			if text != "" {
@@ -66,9 +113,9 @@ func (l *Leases) sendNote(b *engine.Batch, id engine.LeaseID, text string, until
 				if left <= 0 {
 					return false
 				}
-				end = m.Decimal(quorum.Expiry(m.Time, left, l.engine.Late))
+				end = m.Decimal(quorum.Expiry(m.Time, left, n.engine.Late))
 			}
-			c.Set("EVALSHA", l.engine.Scripts.Note, "1", NotesKey(l.engine, id.Key), string(id.Token), text, end, engine.Flag(prolongs))
+			c.Set("EVALSHA", n.engine.Scripts.Note, "1", NotesKey(n.engine, id.Key), string(id.Token), text, end, engine.Flag(prolongs))
 			return true
 		},
 	})

@@ -103,29 +103,16 @@ func (l *leaseRecords) prolong(id engine.LeaseID, n leaseRecord, number uint64, 
 	return known
 }
 
-// shorten records that a lease ends at until, if it was to last longer: a client whose script
-// sets an end is promised no more.
-func (l *leaseRecords) shorten(id engine.LeaseID, until time.Duration) {
+// update changes the record of a lease, unless the lease has been released, and returns it.
+func (l *leaseRecords) update(id engine.LeaseID, change func(*leaseRecord)) (known leaseRecord, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, generation := range []map[engine.LeaseID]leaseRecord{l.current, l.previous} {
-		if known, ok := generation[id]; ok {
-			known.until = min(known.until, until)
-			generation[id] = known
-		}
+	if known, ok = l.findLocked(id); ok {
+		change(&known)
+		delete(l.previous, id)
+		l.current[id] = known
 	}
-}
-
-// describe records the note of a lease that this daemon granted.
-func (l *leaseRecords) describe(id engine.LeaseID, note string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, generation := range []map[engine.LeaseID]leaseRecord{l.current, l.previous} {
-		if known, ok := generation[id]; ok {
-			known.note = note
-			generation[id] = known
-		}
-	}
+	return known, ok
 }
 
 func (l *leaseRecords) dropIfEmpty(id engine.LeaseID) {
@@ -135,10 +122,6 @@ func (l *leaseRecords) dropIfEmpty(id engine.LeaseID) {
 // dropGrant forgets a lease that was given back, unless it has been granted again since.
 func (l *leaseRecords) dropGrant(id engine.LeaseID, fence engine.Fence) {
 	l.dropIf(id, func(known leaseRecord) bool { return known.fence == fence })
-}
-
-func (l *leaseRecords) drop(id engine.LeaseID) (leaseRecord, bool) {
-	return l.dropIf(id, func(leaseRecord) bool { return true })
 }
 
 func (l *leaseRecords) dropIf(id engine.LeaseID, drops func(leaseRecord) bool) (known leaseRecord, ok bool) {
@@ -151,9 +134,9 @@ func (l *leaseRecords) dropIf(id engine.LeaseID, drops func(leaseRecord) bool) (
 	return known, ok
 }
 
-// release is drop for a lease that ends now.
+// release forgets a lease that ends now.
 func (l *leaseRecords) release(id engine.LeaseID, now time.Duration) (leaseRecord, bool) {
-	was, ok := l.drop(id)
+	was, ok := l.dropIf(id, func(leaseRecord) bool { return true })
 	if was.granted > 0 && was.until > now {
 		l.heldFor.note(now - was.granted)
 	}

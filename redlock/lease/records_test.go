@@ -34,10 +34,10 @@ func TestLeases_WhatIsDroppedIsGoneFromBothGenerations(t *testing.T) {
 	l := newLeaseRecords(time.Minute)
 	l.note(pureID("a"), leaseRecord{until: 10}, 0)
 	l.note(pureID("b"), leaseRecord{until: 1}, l.period+1) // a is old now
-	if got, ok := l.drop(pureID("a")); !ok || got.until != 10 {
+	if got, ok := l.release(pureID("a"), 0); !ok || got.until != 10 {
 		t.Errorf("dropped %+v, %v", got, ok)
 	}
-	if _, ok := l.drop(pureID("a")); ok {
+	if _, ok := l.release(pureID("a"), 0); ok {
 		t.Error("dropped twice")
 	}
 	if _, ok := l.find(pureID("a")); ok {
@@ -203,5 +203,22 @@ func TestHoldTimes_EveryDurationIsBelowTheBoundOfItsBucket(t *testing.T) {
 		if above := i < holdBuckets-1 && held >= (HoldTimes{}).Bound(i); above || i > 0 && held < (HoldTimes{}).Bound(i-1) {
 			t.Errorf("%v is in bucket %d, which ends at %v", held, i, (HoldTimes{}).Bound(i))
 		}
+	}
+}
+
+// A part of a joint lock may have been released before the lock is complete.
+func TestRecords_AnUpdateBringsNoReleasedLeaseBack(t *testing.T) {
+	l := newLeaseRecords(time.Minute)
+	l.note(pureID("a"), leaseRecord{until: time.Second, fence: 1}, 0)
+	rise := func(known *leaseRecord) { known.fence++ }
+	if known, ok := l.update(pureID("a"), rise); !ok || known.fence != 2 {
+		t.Errorf("%+v, %v", known, ok)
+	}
+	l.release(pureID("a"), 0)
+	if known, ok := l.update(pureID("a"), rise); ok {
+		t.Errorf("%+v is back", known)
+	}
+	if known, ok := l.find(pureID("a")); ok {
+		t.Errorf("%+v is known", known)
 	}
 }

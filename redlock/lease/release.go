@@ -65,7 +65,7 @@ func (l *Leases) startRelease(b *engine.Batch, r *release, t *engine.Trace) {
 	if r.keep > 0 {
 		r.event = events.Shortened
 	} else {
-		l.dropNote(b, id, known.note)
+		l.notes.drop(b, id, known.note)
 	}
 	r.leases, r.key, r.copies, r.start = l, l.engine.MasterKey(id.Key), known.copies, now
 	r.valid, r.fence = ok && known.until > now, known.fence
@@ -95,7 +95,7 @@ func (r *release) AddToBulk(_ *pool.SendContext, c *pool.BulkCall) bool {
 // once and nothing overtakes it.
 func (r *release) Command(m *pool.SendContext, c *pool.Command) bool {
 	if r.keep > 0 {
-		c.Set(append(r.leases.releaseWords(r.key, r.id.Token, anyExpiry), "", m.Decimal(r.keptExpiry(m.Time)))...)
+		c.Set(append(releaseWords(r.leases.engine, r.key, r.id.Token, anyExpiry), "", m.Decimal(r.keptExpiry(m.Time)))...)
 		return true
 	}
 	if r.scope != nil {
@@ -180,35 +180,35 @@ func (r *release) Decided(v quorum.Result) {
 }
 
 func (r *release) pendingRelease(lane int) pool.PendingRelease {
-	l := r.leases
+	e := r.leases.engine
 	switch {
 	case r.keep > 0:
-		pending := l.pendingRelease(r.key, r.id.Token, r.start)
+		pending := pendingRelease(e, r.key, r.id.Token, r.start)
 		words := pending.ArgsAt
 		pending.ArgsAt = func(then int64) []string {
 			return append(words(then), "", strconv.FormatInt(r.keptExpiry(then), 10))
 		}
 		return pending
 	case r.scope == nil:
-		return l.pendingRelease(r.key, r.id.Token, r.start)
+		return pendingRelease(e, r.key, r.id.Token, r.start)
 	}
-	return l.pendingReleaseUpTo(r.key, r.id.Token, r.start, r.scope.upTo, r.scope.wrote[lane]+2*quorum.ExpiryGrain)
+	return pendingReleaseUpTo(e, r.key, r.id.Token, r.start, r.scope.upTo, r.scope.wrote[lane]+2*quorum.ExpiryGrain)
 }
 
 // pendingRelease releases whatever the token may have held when the release was requested, on a
 // master that did not answer.
-func (l *Leases) pendingRelease(key string, token engine.Token, requested time.Duration) pool.PendingRelease {
-	return l.pendingReleaseUpTo(key, token, requested, l.engine.MaxTTL+l.engine.MasterTimeout+time.Second, 0)
+func pendingRelease(e *engine.Engine, key string, token engine.Token, requested time.Duration) pool.PendingRelease {
+	return pendingReleaseUpTo(e, key, token, requested, e.MaxTTL+e.MasterTimeout+time.Second, 0)
 }
 
 // pendingReleaseUpTo spares copies that end later than upTo after the release was
 // requested, and later than wrote, ms of the master's clock.
-func (l *Leases) pendingReleaseUpTo(key string, token engine.Token, requested, upTo time.Duration, wrote int64) pool.PendingRelease {
+func pendingReleaseUpTo(e *engine.Engine, key string, token engine.Token, requested, upTo time.Duration, wrote int64) pool.PendingRelease {
 	return pool.PendingRelease{
 		ArgsAt: func(then int64) []string {
-			return l.releaseWords(key, token, expiryRange{0, max(then/1000+upTo.Milliseconds(), wrote)})
+			return releaseWords(e, key, token, expiryRange{0, max(then/1000+upTo.Milliseconds(), wrote)})
 		},
 		Since: requested,
-		Until: requested + l.engine.MaxTTL + 4*l.engine.MasterTimeout,
+		Until: requested + e.MaxTTL + 4*e.MasterTimeout,
 	}
 }

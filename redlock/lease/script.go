@@ -31,8 +31,9 @@ type Script struct {
 	// ballot did not make such a copy and does not take it back. The copy ends earlier
 	// only where a quorum has agreed, see shorten.go.
 	Prolongs bool
-	// Vote reads one master's answer. It is called from the lanes.
-	Vote func(pool.Reply) ScriptVote
+	// Vote reads one master's answer: Yes = the script did what it is for, No = it did not,
+	// Uncounted = nothing that counts. It is called from the lanes.
+	Vote func(pool.Reply) engine.Reading
 	// Answers are the script's own answers to an acquire; nil: they are not noted.
 	Answers *ScriptAnswers
 }
@@ -52,15 +53,6 @@ const (
 	ScriptSeconds                            // from now
 	ScriptUnixMilliseconds                   // a point in time
 	ScriptUnixSeconds                        // a point in time
-)
-
-// ScriptVote is the meaning of a master's answer.
-type ScriptVote = engine.Reading
-
-const (
-	ScriptUnclear = engine.Uncounted // nothing that counts
-	ScriptNo      = engine.No        // the script did not do what it is for
-	ScriptYes     = engine.Yes       // the script did it
 )
 
 // A token shorter than shortToken is so easily chosen twice that its copies belong to no
@@ -125,7 +117,7 @@ func (s *Script) splitAnswer(r pool.Reply) (own pool.Reply, more wrapperAnswer) 
 // isYes reports whether a trace shows a master's reply as a yes.
 func (s *Script) isYes(r pool.Reply) bool {
 	own, _ := s.splitAnswer(r)
-	return s.Vote(own) == ScriptYes
+	return s.Vote(own) == engine.Yes
 }
 
 const errUnexpectedAnswer = pool.MasterError("ERR a script answered something unexpected")
@@ -153,11 +145,11 @@ type ScriptAnswers struct {
 	HasYes, HasNo bool
 }
 
-func (s *ScriptAnswers) note(vote ScriptVote, r pool.Reply) {
+func (s *ScriptAnswers) note(vote engine.Reading, r pool.Reply) {
 	switch vote {
-	case ScriptYes:
+	case engine.Yes:
 		s.Yes, s.HasYes = r, true
-	case ScriptNo:
+	case engine.No:
 		s.No, s.HasNo = r, true
 	}
 }

@@ -36,12 +36,12 @@ func (l *Leases) scriptExtend(b *engine.Batch, r ScriptRequest, done ScriptDone)
 	}
 	left, lapsed := s.enter(l, ExtendRequest{DB: r.DB, Key: r.Keys[0], More: r.Keys[1:], Token: r.Token, TTL: r.TTL})
 	s.delay = 0 // the script says when the copies end
-	switch {
-	case r.Effect == ScriptAdds:
-		s.request.TTL += left
-	case lapsed:
+	if lapsed {
 		s.finish(Grant{}, engine.ErrNotHeld)
 		return
+	}
+	if r.Effect == ScriptAdds {
+		s.request.TTL += left
 	}
 	s.ballot.Ask(l.engine, b, s.group, r.Trace, s)
 }
@@ -78,17 +78,17 @@ func (s *scriptExtension) Decide(t *quorum.Tally) quorum.Result { return t.Resul
 func (s *scriptExtension) Decided(v quorum.Result) {
 	switch v {
 	case quorum.Granted:
-		s.answer, s.kept, s.exact = s.outcome(ScriptYes), s.reported, true
+		s.answer, s.kept, s.exact = s.outcome(engine.Yes), s.reported, true
 		// Copies outlast their lease by the time for late answers.
 		late := s.leases.engine.Late
-		if lease := s.left.longestIfUneven(s.voters(ScriptYes), late/2) - late; lease > 0 {
+		if lease := s.left.longestIfUneven(s.voters(engine.Yes), late/2) - late; lease > 0 {
 			s.equalize(lease)
 			return
 		}
 		s.grant(s.lostCopies())
 	case quorum.Refused:
-		s.answer = s.outcome(ScriptNo)
-		s.dropRemnants(s.voters(ScriptYes)...)
+		s.answer = s.outcome(engine.No)
+		s.dropRemnants(s.voters(engine.Yes)...)
 		s.finish(Grant{}, engine.ErrNotHeld)
 	default:
 		note := unchangedLease
@@ -102,9 +102,9 @@ func (s *scriptExtension) Decided(v quorum.Result) {
 func (s *scriptExtension) Late(answer pool.Answer, v quorum.Result) {
 	vote, _ := s.run.vote(&answer, s.leases.engine)
 	switch {
-	case v == quorum.Granted && vote == ScriptNo && !s.run.Partly:
+	case v == quorum.Granted && vote == engine.No && !s.run.Partly:
 		s.repair(answer.Lane)
-	case v == quorum.Refused && vote == ScriptYes:
+	case v == quorum.Refused && vote == engine.Yes:
 		s.dropRemnants(answer.Lane)
 	}
 }
@@ -162,7 +162,7 @@ func (s *scriptExtension) lostCopies() (lost [quorum.MaxMasters]bool) {
 	if s.run.Partly {
 		return lost
 	}
-	for _, lane := range s.voters(ScriptNo) {
+	for _, lane := range s.voters(engine.No) {
 		lost[lane] = true
 	}
 	return lost
@@ -176,7 +176,7 @@ func (s *scriptExtension) dropRemnants(lanes ...int) {
 	}
 	for _, lane := range lanes {
 		for _, key := range s.keys {
-			engine.RetryUntilAnswered(s.group, lane, key, s.leases.pendingRelease(key, s.run.Token, s.start))
+			engine.RetryUntilAnswered(s.group, lane, key, pendingRelease(s.leases.engine, key, s.run.Token, s.start))
 		}
 	}
 }

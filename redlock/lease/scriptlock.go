@@ -73,11 +73,11 @@ func (f *scriptMode) read(a *lockBallot, answer pool.Answer) vote {
 		answers.note(scriptVote, own)
 	}
 	switch {
-	case scriptVote == ScriptYes && before != "" && !strings.Contains(before, "0"):
+	case scriptVote == engine.Yes && before != "" && !strings.Contains(before, "0"):
 		return vote{yes: true, copy: copyEarlier}
-	case scriptVote == ScriptYes:
+	case scriptVote == engine.Yes:
 		return vote{yes: true, hadCopy: strings.Contains(before, "1"), copy: copyMade}
-	case scriptVote == ScriptNo:
+	case scriptVote == engine.No:
 		return vote{no: true}
 	case isWrongType(own):
 		return vote{no: true, wrongType: true}

@@ -68,17 +68,17 @@ func (l *Leases) RunScript(b *engine.Batch, r ScriptRequest, done ScriptDone) {
 
 // vote reads one master's answer, and replaces it by the script's own part. The yes of a
 // release needs no seal.
-func (r *ScriptRequest) vote(answer *pool.Answer, e *engine.Engine) (vote ScriptVote, kept []keptExpiry) {
+func (r *ScriptRequest) vote(answer *pool.Answer, e *engine.Engine) (vote engine.Reading, kept []keptExpiry) {
 	kept = r.Script.unwrap(answer, e)
 	if !answer.Sent || !engine.FromMaster(answer.Reply) {
-		return ScriptUnclear, kept
+		return engine.Uncounted, kept
 	}
 	vote = r.Script.Vote(answer.Reply)
-	if vote == ScriptUnclear && isWrongType(answer.Reply) {
-		vote = ScriptNo
+	if vote == engine.Uncounted && isWrongType(answer.Reply) {
+		vote = engine.No
 	}
-	if !engine.CountsAsVote(*answer) && (vote == ScriptNo || r.Effect != ScriptReleases) {
-		vote = ScriptUnclear
+	if !engine.CountsAsVote(*answer) && (vote == engine.No || r.Effect != ScriptReleases) {
+		vote = engine.Uncounted
 	}
 	return vote, kept
 }
@@ -93,22 +93,22 @@ func (r *ScriptRequest) leases() (ids []engine.LeaseID) {
 // scriptVotes are the answers to a script up to the decision. The ballot's lock guards them until
 // then.
 type scriptVotes struct {
-	votes    [quorum.MaxMasters]ScriptVote
+	votes    [quorum.MaxMasters]engine.Reading
 	replies  [quorum.MaxMasters]pool.Reply
 	reported []keptExpiry
 	unclear  bool // some master's answer counts neither as yes nor as no
 }
 
-func (s *scriptVotes) note(answer pool.Answer, vote ScriptVote, kept []keptExpiry) {
+func (s *scriptVotes) note(answer pool.Answer, vote engine.Reading, kept []keptExpiry) {
 	s.votes[answer.Lane], s.replies[answer.Lane] = vote, answer.Reply
 	s.reported = append(s.reported, kept...)
-	if vote == ScriptUnclear {
+	if vote == engine.Uncounted {
 		s.unclear = s.unclear || answer.Sent && answer.Reply.Err == nil && engine.CountsAsVote(answer)
 	}
 }
 
 // voters are the lanes that have voted v.
-func (s *scriptVotes) voters(v ScriptVote) (lanes []int) {
+func (s *scriptVotes) voters(v engine.Reading) (lanes []int) {
 	for lane, vote := range s.votes {
 		if vote == v {
 			lanes = append(lanes, lane)
@@ -118,13 +118,13 @@ func (s *scriptVotes) voters(v ScriptVote) (lanes []int) {
 }
 
 // outcome is what the client receives: the reply that most masters with this vote gave.
-func (s *scriptVotes) outcome(v ScriptVote) ScriptOutcome {
+func (s *scriptVotes) outcome(v engine.Reading) ScriptOutcome {
 	var replies []pool.Reply
 	for _, lane := range s.voters(v) {
 		replies = append(replies, s.replies[lane])
 	}
 	reply, n := quorum.MostAlike(replies, sameReply)
-	return ScriptOutcome{Reply: reply, Replied: n > 0, Yes: v == ScriptYes}
+	return ScriptOutcome{Reply: reply, Replied: n > 0, Yes: v == engine.Yes}
 }
 
 func sameReply(a, b pool.Reply) bool { return reflect.DeepEqual(a, b) }
@@ -161,7 +161,7 @@ func (l *Leases) runScript(b *engine.Batch, r ScriptRequest, done ScriptDone) {
 		}
 		known, ok := l.records.release(id, s.start)
 		l.changes.Released(id)
-		l.dropNote(b, id, known.note)
+		l.notes.drop(b, id, known.note)
 		s.valid, s.fence = s.valid && ok && known.until > s.start, known.fence
 	}
 	s.ballot.Ask(l.engine, b, l.engine.Pool.Group(r.DB), r.Trace, s)
@@ -190,7 +190,7 @@ func (s *scriptCall) Failed(answer pool.Answer) {
 	}
 	if !engine.FromMaster(answer.Reply) {
 		for _, key := range s.keys {
-			s.ballot.Group.RetryRelease(answer.Lane, s.leases.pendingRelease(key, r.Token, s.start))
+			s.ballot.Group.RetryRelease(answer.Lane, pendingRelease(s.leases.engine, key, r.Token, s.start))
 		}
 	}
 }
@@ -224,9 +224,9 @@ func (s *scriptCall) Decided(v quorum.Result) {
 		if releases {
 			e.Counts.Released.Add(1)
 		}
-		s.done(s.outcome(ScriptYes), nil)
+		s.done(s.outcome(engine.Yes), nil)
 	case v == quorum.Refused:
-		s.done(s.outcome(ScriptNo), nil)
+		s.done(s.outcome(engine.No), nil)
 	case releases:
 		s.done(ScriptOutcome{}, s.ballot.NoQuorum(unknownRelease))
 	default:

@@ -188,7 +188,7 @@ func (w *writeCall) takeBack(lanes ...int) {
 		l.engine.Counts.Undone.Add(1)
 		end := w.ends[lane]
 		engine.RetryUntilAnswered(w.ballot.Group, lane, w.key, pool.PendingRelease{
-			Args:  l.releaseWords(w.key, r.Value, expiryRange{end - 1, end + 1}),
+			Args:  releaseWords(l.engine, w.key, r.Value, expiryRange{end - 1, end + 1}),
 			Until: w.start + r.TTL + 4*l.engine.MasterTimeout,
 			Once:  true, // the value is the caller's, see sendUndo
 		})

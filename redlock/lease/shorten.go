@@ -56,8 +56,8 @@ func (s *Script) keptExpiries(reported []pool.Reply, lane int, e *engine.Engine)
 // shorten makes copies of these leases end earlier. A quorum has agreed to the script
 // that ends them at until.
 func (l *Leases) shorten(g *pool.Group, kept []keptExpiry, until time.Duration, ids ...engine.LeaseID) {
-	for _, id := range ids {
-		l.records.shorten(id, until)
+	for _, id := range ids { // a client whose script sets an end is promised no more
+		l.records.update(id, func(known *leaseRecord) { known.until = min(known.until, until) })
 	}
 	for _, k := range kept {
 		engine.RetryUntilAnswered(g, k.lane, k.key, pool.PendingRelease{

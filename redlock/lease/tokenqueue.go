@@ -13,7 +13,13 @@ import (
 // first one is about to take back.
 type perTokenQueue struct {
 	mu      sync.Mutex
-	waiting map[engine.LeaseID][]queuedOperation
+	waiting map[engine.LeaseID]tokenTurn
+}
+
+// tokenTurn is an acquire in flight.
+type tokenTurn struct {
+	queue    []queuedOperation // that wait for it
+	starting bool              // leave is starting it now, and goes on if it ends meanwhile
 }
 
 // idle reports whether no acquire with a caller's token is in flight. This is the usual
@@ -47,38 +53,42 @@ type queuedOperation struct {
 // over.
 func (t *perTokenQueue) enter(id engine.LeaseID, b *engine.Batch, next queuedOperation) {
 	t.mu.Lock()
-	queue, busy := t.waiting[id]
+	turn, busy := t.waiting[id]
 	switch {
 	case busy:
-		t.waiting[id] = append(queue, next)
+		turn.queue = append(turn.queue, next)
+		t.waiting[id] = turn
 		t.mu.Unlock()
 		return
 	case next.holds:
 		if t.waiting == nil {
-			t.waiting = map[engine.LeaseID][]queuedOperation{}
+			t.waiting = map[engine.LeaseID]tokenTurn{}
 		}
-		t.waiting[id] = nil
+		t.waiting[id] = tokenTurn{}
 	}
 	t.mu.Unlock()
 	next.run(b)
 }
 
-// leave ends an acquire and starts the operations that waited, up to the next acquire.
+// leave ends an acquire and starts the operations that waited, up to the next acquire that is in
+// flight then. Without a master an acquire ends while it starts: the loop goes on with the next one,
+// so that a long queue takes no deep stack.
 func (t *perTokenQueue) leave(id engine.LeaseID) {
-	for {
-		t.mu.Lock()
-		queue := t.waiting[id]
-		if len(queue) == 0 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	turn := t.waiting[id]
+	for again := !turn.starting; again; again = !turn.starting {
+		if len(turn.queue) == 0 {
 			delete(t.waiting, id)
-			t.mu.Unlock()
 			return
 		}
-		next := queue[0]
-		t.waiting[id] = queue[1:]
+		next := turn.queue[0]
+		t.waiting[id] = tokenTurn{queue: turn.queue[1:], starting: next.holds}
 		t.mu.Unlock()
 		next.run(nil)
-		if next.holds {
-			return
-		}
+		t.mu.Lock()
+		turn = t.waiting[id]
 	}
+	turn.starting = false
+	t.waiting[id] = turn
 }

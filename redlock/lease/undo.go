@@ -51,7 +51,7 @@ func (a *lockBallot) undoWithin(lane int, c copyState, key string, token engine.
 	if a.call.request.Reenters != "" {
 		lasts = l.engine.MaxTTL // as long as any other level
 	}
-	a.sendUndo(lane, c, key, token, lasts+a.call.request.Delay, append(l.releaseWords(key, token, ends), slot...)...)
+	a.sendUndo(lane, c, key, token, lasts+a.call.request.Delay, append(releaseWords(l.engine, key, token, ends), slot...)...)
 }
 
 // sendUndo sends a command that matters until the copy has ended, at the latest lasts after the
@@ -89,10 +89,10 @@ type expiryRange struct{ low, high int64 }
 var anyExpiry expiryRange
 
 // releaseWords is the command that deletes a copy if it ends within the range.
-func (l *Leases) releaseWords(key string, token engine.Token, ends expiryRange) []string {
+func releaseWords(e *engine.Engine, key string, token engine.Token, ends expiryRange) []string {
 	low, high := "", ""
 	if ends != anyExpiry {
 		low, high = strconv.FormatInt(ends.low, 10), strconv.FormatInt(ends.high, 10)
 	}
-	return []string{"EVALSHA", l.engine.Scripts.Release, "1", key, string(token), low, high}
+	return []string{"EVALSHA", e.Scripts.Release, "1", key, string(token), low, high}
 }

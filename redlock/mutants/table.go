@@ -51,7 +51,7 @@ func brokenLanes() []Mutant {
 func brokenLocks() []Mutant {
 	return []Mutant{
 		patched("elapsed", "validity ignores what was spent",
-			Change{"redlock/engine/lease.go", "until: quorum.Deadline(start, ttl)", "until: quorum.Deadline(quorum.Spent(start, e.Recent()), ttl)"},
+			Change{"redlock/engine/term.go", "until: quorum.Deadline(start, ttl)", "until: quorum.Deadline(quorum.Spent(start, e.Recent()), ttl)"},
 			Change{"redlock/quorum/validity.go", "// Expiries are in", "func Spent(start, now time.Duration) time.Duration {\n\tif pool.Broken(\"elapsed\") {\n\t\treturn now\n\t}\n\treturn start\n}\n\n// Expiries are in"}),
 		patched("rest", "an early decision cancels commands that were not sent yet",
 			Change{"redlock/lease/acquire.go", "if m.Now >= quorum.Deadline(a.start, request.TTL) {",

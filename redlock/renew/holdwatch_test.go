@@ -59,11 +59,11 @@ func (d *daemon) watched(g lease.Grant) {
 
 // script is a library's script that changes the lock k.
 func script(text string) *lease.Script {
-	return &lease.Script{Text: text, Keys: []engine.Key{"k"}, Args: []string{""}, Vote: func(r pool.Reply) lease.ScriptVote {
+	return &lease.Script{Text: text, Keys: []engine.Key{"k"}, Args: []string{""}, Vote: func(r pool.Reply) engine.Reading {
 		if r.Str == "dropped" {
-			return lease.ScriptYes
+			return engine.Yes
 		}
-		return lease.ScriptUnclear
+		return engine.Uncounted
 	}}
 }
 

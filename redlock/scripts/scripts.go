@@ -22,7 +22,7 @@ type Set struct {
 	Release, Releases                                string
 	Share, Shares, Permit, Permits                   string
 	Multi, MultiExtend                               string
-	NextID, ReadID, Reseed, DeleteID                 string
+	NextID, Reseed, DeleteID                         string
 	Enlist, Keep, Dequeue, Edges                     string
 	Fair                                             map[string]string // by the SHA1 of the script that does not check the queue
 	WorkTry, WorkUndo, WorkEnd, WorkExtend, WorkRead string
@@ -46,7 +46,11 @@ func (w Wrapper) Wrap(script string) string {
 
 // Load returns the SHA1s and the texts.
 func Load() (s *Set, texts []string, err error) {
-	s = &Set{}
+	s = &Set{Fair: map[string]string{}}
+	queueCheck, err := Text("fair")
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, one := range []struct {
 		file string
 		sha  *string
@@ -55,7 +59,7 @@ func Load() (s *Set, texts []string, err error) {
 		{"extend", &s.Extend}, {"unupgrade", &s.Unupgrade},
 		{"share", &s.Share}, {"shares", &s.Shares}, {"permit", &s.Permit}, {"permits", &s.Permits}, {"multi", &s.Multi}, {"multiextend", &s.MultiExtend},
 		{"enlist", &s.Enlist}, {"keep", &s.Keep}, {"dequeue", &s.Dequeue}, {"edges", &s.Edges},
-		{"nextid", &s.NextID}, {"readid", &s.ReadID}, {"reseed", &s.Reseed}, {"deleteid", &s.DeleteID},
+		{"nextid", &s.NextID}, {"reseed", &s.Reseed}, {"deleteid", &s.DeleteID},
 		{"worktry", &s.WorkTry}, {"workundo", &s.WorkUndo}, {"workend", &s.WorkEnd},
 		{"workextend", &s.WorkExtend}, {"workread", &s.WorkRead},
 		{"inspect", &s.Inspect}, {"note", &s.Note},
@@ -67,6 +71,11 @@ func Load() (s *Set, texts []string, err error) {
 		}
 		*one.sha = sha1Of(text)
 		texts = append(texts, string(text))
+		if slices.Contains([]string{"acquire", "share", "permit", "multi"}, one.file) {
+			checked := slices.Concat(queueCheck, text)
+			s.Fair[*one.sha] = sha1Of(checked)
+			texts = append(texts, string(checked))
+		}
 	}
 	wrapper, err := Text("noshorten")
 	if err != nil {
@@ -74,8 +83,7 @@ func Load() (s *Set, texts []string, err error) {
 	}
 	before, after, _ := strings.Cut(withoutComments(string(wrapper)), libraryMarker)
 	s.NoShorten = Wrapper{before, "\n" + after}
-	texts, err = s.loadFair(texts)
-	return s, texts, err
+	return s, texts, nil
 }
 
 func sha1Of(text []byte) string {
@@ -95,26 +103,6 @@ func withoutComments(text string) string {
 		}
 	}
 	return b.String()
-}
-
-// loadFair adds the lock scripts that check the queue first.
-func (s *Set) loadFair(texts []string) ([]string, error) {
-	s.Fair = map[string]string{}
-	queueCheck, err := Text("fair")
-	if err != nil {
-		return nil, err
-	}
-	for file, sha := range map[string]string{"acquire": s.Acquire, "share": s.Share, "permit": s.Permit, "multi": s.Multi} {
-		text, err := Text(file)
-		if err != nil {
-			return nil, err
-		}
-		text = slices.Concat(queueCheck, text)
-		s.Fair[sha] = sha1Of(text)
-		texts = append(texts, string(text))
-	}
-	slices.Sort(texts)
-	return texts, nil
 }
 
 // Text is a script as the masters receive it.

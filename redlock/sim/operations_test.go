@@ -294,8 +294,6 @@ func (tw *differential) otherScript(file string) []string {
 		lo := tw.pick("1", "5", "9", "10", "9007199254740993", "9223372036854775800")
 		n, _ := strconv.ParseInt(lo, 10, 64)
 		return call(one, lo, strconv.FormatInt(n+tw.random.Int64N(7), 10), tw.pick("aa", "bb"), tw.pick("0", "0", "7", "9007199254740992"), tw.number(2))
-	case "readid":
-		return call(one, tw.pick("aa", "bb"), tw.number(2))
 	case "deleteid":
 		text := "7@aa"
 		if v := tw.server.Lookup(one[0]); v != nil && v.Kind == fake.String {

@@ -164,7 +164,7 @@ func (e *entry) armLocked(decided bool, now time.Duration) {
 	}
 	switch {
 	case !decided || bits.OnesCount16(e.tracked) < needed:
-		delay = min(delay, pollUnwatched/2+e.tracks.engine.Pool.Jitter(pollUnwatched))
+		delay = min(delay, e.tracks.engine.Spread(pollUnwatched))
 	case e.early != 0:
 		delay = min(delay, e.settleLocked())
 	}

@@ -110,6 +110,6 @@ func cycleKeys(goal engine.Key, queue []visitedOwner, at int) []engine.Key {
 // own token does not. A reader that requests the write lock waits for the other readers;
 // if one of them requests it, too, neither will ever release.
 func (s *Queues) blockedBy(w *waiter, l engine.LeaseID) bool {
-	together := w.request.Mode != lease.Exclusive && w.request.Mode == s.leases.ModeOf(l) && w.request.Reenters == engine.OwnerOf(l.Token)
+	together := w.request.Mode != lease.Exclusive && w.request.Mode == s.leases.Known(l).Mode && w.request.Reenters == engine.OwnerOf(l.Token)
 	return l.Token != w.request.Token && !together
 }

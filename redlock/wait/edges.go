@@ -176,7 +176,7 @@ func (r *searchRound) Command(m *pool.SendContext, c *pool.Command) bool {
 	c.Set("EVALSHA", s.engine.Scripts.Edges, strconv.Itoa(1+len(held)), r.asked.key)
 	c.Args = append(append(c.Args, s.keysOf(held)...), engine.Flag(r.asked.writes), s.engine.KeyOf(edgeKind, ""), r.asked.String())
 	for _, one := range held {
-		left := min(edgeLife, s.leases.Until(one)-m.Now)
+		left := min(edgeLife, s.leases.Known(one).Until-m.Now)
 		c.Args = append(c.Args, strconv.FormatInt(m.Time/1000+left.Milliseconds(), 10))
 	}
 	return true
@@ -255,10 +255,7 @@ func (c *cycleSearch) closed(at int) {
 		s.mu.Unlock()
 		return
 	}
-	s.removeLocked(w)
-	s.mu.Unlock()
-	w.leaveQueue()
-	w.answer(lease.Grant{}, deadlock)
+	w.endLocked(deadlock)
 }
 
 // answer answers a waiter that was in a queue, once its edges are gone.

@@ -5,7 +5,7 @@
 // order. A master accepts a ticket only above the last one it has. A waiter is established once
 // a quorum has accepted its ticket. A lock script of FAIR refuses every request but that of the
 // first live waiter in the queue. A quorum for another request would need one of the masters
-// where an established waiter is ahead of it. See lease/fairmode.go for requests without FAIR.
+// where an established waiter is ahead of it. See lease/queuecheck.go for requests without FAIR.
 //
 // A daemon refreshes the tickets of its waiters every refreshInterval. It also refreshes them
 // at once on a master that is back, before any other command, and on all masters when the
@@ -46,6 +46,8 @@ const (
 	// overtakenPause is how long a daemon waits that was refused a free key: the waiter that is
 	// ahead of it is about to take the key, or dead.
 	overtakenPause = 30 * time.Millisecond
+	// fasterPause is how long a waiter waits whose ticket came too late on most masters.
+	fasterPause = 2 * time.Millisecond
 )
 
 // enqueueCall proposes one ticket to all masters.
@@ -118,71 +120,56 @@ func (e *enqueueCall) Decided(r quorum.Result) {
 	l, t := e.w.waits, &e.ballot.Tally
 	switch {
 	case r == quorum.Granted:
-		e.w.waits.established(e.w, e.ballot.Proposal)
+		l.established(e.w, e.ballot.Proposal)
 	case e.full > t.N-t.Quorum:
 		e.w.rejectEnqueue(&engine.Busy{What: "waiters for this key in all daemons", Limit: l.maxPerKey, Option: "--max-waiters-per-key"})
 	default:
-		delay := 2 * time.Millisecond // another waiter was faster
-		var trouble error
-		if t.Answered() < t.Quorum {
-			delay = 50 * time.Millisecond
-			trouble = e.ballot.NoQuorum("it waits for its place in the queue")
-		}
-		e.w.waits.noteEnqueueFailed(e.w, trouble)
-		l.engine.Clock.AfterFunc(delay/2+l.engine.Pool.Options().Jitter(delay), func() { e.w.waits.proposeAgain(e.w) })
+		l.engine.Clock.AfterFunc(l.engine.Spread(e.pause()), func() { l.proposeAgain(e.w) })
 	}
 }
 
-// noteEnqueueFailed notes the result of a proposal: the end of the wait may have to report it.
-func (s *Queues) noteEnqueueFailed(w *waiter, trouble error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if trouble != nil {
-		w.firstErr = trouble
-		return
+// pause is how long the daemon waits before the next proposal. The end of the wait may have to report
+// why this one failed.
+func (e *enqueueCall) pause() time.Duration {
+	w, t := e.w, &e.ballot.Tally
+	w.waits.mu.Lock()
+	defer w.waits.mu.Unlock()
+	if t.Answered() >= t.Quorum {
+		w.failures, w.everRefused = 0, true
+		return fasterPause
 	}
-	w.everRefused = true
+	w.firstErr = e.ballot.NoQuorum("it waits for its place in the queue")
+	w.failures++
+	return retryDelay(w.failures)
 }
 
 // proposeAgain proposes the next ticket, unless the wait is over.
 func (s *Queues) proposeAgain(w *waiter) {
 	s.mu.Lock()
-	over, ended := w.over, s.closed
+	over := w.over || s.closed
 	s.mu.Unlock()
-	switch {
-	case over:
-		w.leaveQueue()
-	case ended:
+	if over {
 		w.rejectEnqueue(engine.ErrShutdown)
-	default:
-		s.propose(nil, w)
+		return
 	}
+	s.propose(nil, w)
 }
 
-// rejectEnqueue ends a wait that got no ticket.
+// rejectEnqueue ends a wait that got no ticket, unless it is over.
 func (w *waiter) rejectEnqueue(err error) {
-	s := w.waits
-	s.mu.Lock()
-	over := w.over
-	if !over {
-		s.removeLocked(w)
+	w.waits.mu.Lock()
+	if !w.over {
+		w.endLocked(err)
+		return
 	}
-	s.mu.Unlock()
+	w.waits.mu.Unlock()
 	w.leaveQueue()
-	if !over {
-		w.done(lease.Grant{}, err)
-	}
 }
 
 // established puts a waiter into its wait queue, by the number of its ticket.
 func (s *Queues) established(w *waiter, ticket int64) {
 	s.mu.Lock()
-	if w.over {
-		s.mu.Unlock()
-		w.leaveQueue()
-		return
-	}
-	if s.closed { // while it was on its way into the wait queue
+	if w.over || s.closed { // while it was on its way into the wait queue
 		s.mu.Unlock()
 		w.rejectEnqueue(engine.ErrShutdown)
 		return

@@ -128,7 +128,7 @@ func (ln *waitQueue) noteCopyLocked(index, lane int, end time.Duration, changed 
 		return
 	}
 	if n.behind && !changed { // the key is free, but an earlier ticket may take it first
-		ln.setTimerLocked(ln.spread(overtakenPause))
+		ln.setTimerLocked(ln.waits.engine.Spread(overtakenPause))
 		s.mu.Unlock()
 		return
 	}
@@ -143,7 +143,7 @@ func (ln *waitQueue) pollLocked(free time.Duration) {
 	if ln.watch.tracked >= ln.waits.engine.Pool.Quorum() && !ln.watch.unseen {
 		poll = pollWatched
 	}
-	ln.setTimerLocked(max(min(free-ln.waits.engine.Clock.Now(), ln.spread(poll)), time.Millisecond))
+	ln.setTimerLocked(max(min(free-ln.waits.engine.Clock.Now(), ln.waits.engine.Spread(poll)), time.Millisecond))
 }
 
 // freeAtLocked is when the head contends unless the masters report a change before. For work that
@@ -202,9 +202,4 @@ func (n *queueWatch) quorumEnds(masters, needed int) time.Duration {
 	}
 	slices.Sort(ends[:masters])
 	return ends[needed-1]
-}
-
-// spread is a duration of about d: waiters of several daemons must not poll in step.
-func (ln *waitQueue) spread(d time.Duration) time.Duration {
-	return d/2 + ln.waits.engine.Pool.Options().Jitter(d)
 }

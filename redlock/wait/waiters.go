@@ -56,6 +56,7 @@ type waiter struct {
 	everRefused bool             // another request precedes this one: its ballot was refused, or others were faster in the queue
 	over        bool             // out of the queue, answered or about to be
 	pending     bool             // its answer waits for the deletion of its edges
+	failures    int32            // proposals of its ticket in a row that the masters could not decide
 }
 
 // workWaiter requests work. The attempt before it lasts until runsUntil.
@@ -297,9 +298,13 @@ func (w *waiter) onTimeout() {
 		s.mu.Unlock()
 		return
 	}
-	s.removeLocked(w)
-	err := w.finalError()
-	s.mu.Unlock()
+	w.endLocked(w.finalError())
+}
+
+// endLocked ends a wait without a grant. It unlocks the mutex.
+func (w *waiter) endLocked(err error) {
+	w.waits.removeLocked(w)
+	w.waits.mu.Unlock()
 	w.leaveQueue()
 	w.answer(lease.Grant{}, err)
 }

@@ -43,6 +43,11 @@ const (
 	maxRetryDelay = time.Second
 )
 
+// retryDelay is the pause after some requests in a row that the masters could not decide.
+func retryDelay(failures int32) time.Duration {
+	return min(maxRetryDelay, minRetryDelay<<min(failures-1, 8))
+}
+
 // waitQueue holds the waiters of one key. The mutex of Queues guards all of it.
 type waitQueue struct {
 	waits *Queues
@@ -55,7 +60,7 @@ type waitQueue struct {
 	contender   *waiter // whose request is in flight
 	hinted      bool    // the key may have become free since the request
 	streak      int     // hand-overs in a row
-	failures    int     // undecided requests in a row …
+	failures    int32   // undecided requests in a row …
 	lastErr     error   // … and why the last of them was not decided, nil if it was
 	everDecided bool    // a request has been decided
 	reads       bool    // the head's requests are scripts: of foreignLocked, or after maxStreak
@@ -219,9 +224,8 @@ func (ln *waitQueue) nextLocked(g lease.Grant, err error) *waiter {
 	case head == nil:
 		return nil
 	case undecided:
-		delay := min(maxRetryDelay, minRetryDelay<<min(ln.failures, 8))
 		ln.failures++
-		ln.setTimerLocked(ln.spread(delay))
+		ln.setTimerLocked(ln.waits.engine.Spread(retryDelay(ln.failures)))
 		return nil
 	case err == nil && g.Mode() == lease.Exclusive && !ln.hinted:
 		// Held by a client that this daemon has just served; if it has left, its release

@@ -251,8 +251,7 @@ func (w *workBallot) again() {
 	number := min(max(w.attempt, w.taken+1), c.request.Max)
 	delay := time.Duration(0)
 	if c.tries > 1 || w.taken < w.attempt {
-		delay = time.Millisecond << min(c.tries, 6)
-		delay = delay/2 + c.works.engine.Pool.Jitter(delay)
+		delay = c.works.engine.SplitPause(c.tries)
 	}
 	switch now := c.works.engine.Clock.Now(); {
 	case now+delay <= c.round+2*c.works.engine.MasterTimeout:

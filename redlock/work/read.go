@@ -30,7 +30,7 @@ func (s *Works) ReadWork(db int, key engine.Key, done func(View, error)) {
 		return
 	}
 	g := s.engine.Pool.Group(db)
-	s.engine.Collect(g, func(m *pool.SendContext, c *pool.Command) {
+	s.engine.Collect(nil, g, pool.Props{Sealed: true}, func(m *pool.SendContext, c *pool.Command) {
 		c.Set("EVALSHA", s.engine.Scripts.WorkRead, "1", s.workKey(key), m.Incarnation.ID)
 	}, func(answers []pool.Answer) {
 		s.engine.Leave()
