@@ -253,7 +253,9 @@ func TestEpoch_AChangeThatHasAQuorumIsNotReplaced(t *testing.T) {
 	c.servers[5].Kill()
 	one := c.startDaemon(listing(0, 1, 2, 3), relayed)
 	one.await(3, "voting")
-	rival := func() error { return setup.Reconfigure(t.Context(), c.optionsFor(2, 3, 5), setup.ChangeTerms{Absent: true}, t.Output()) }
+	rival := func() error {
+		return setup.Reconfigure(t.Context(), c.optionsFor(2, 3, 5), setup.ChangeTerms{Absent: true}, t.Output())
+	}
 	o, renames := c.optionsFor(0, 1, 4), 0
 	aroundScripts(&o, func(_ string, send func()) {
 		if renames++; renames == 1 {
