@@ -83,7 +83,7 @@ func TestAdmission_ADaemonThatMissedAChangeGetsNoQuorum(t *testing.T) {
 	unbound(nil, &o)
 	listing(0, 1, 3)(nil, &o)
 	c.servers[2].Stop() // what leaves the list, and is not reached, keeps what it carries
-	if err := setup.Reconfigure(t.Context(), o, false, t.Output()); err != nil {
+	if err := setup.Reconfigure(t.Context(), o, setup.ChangeTerms{Absent: true}, t.Output()); err != nil {
 		t.Fatal(err)
 	}
 	c.servers[2].Cont()

@@ -68,7 +68,7 @@ func (p *operator) bootstrap(masters ...int) {
 
 func (p *operator) reconfigure(masters ...int) {
 	p.t.Helper()
-	if err := setup.Reconfigure(p.t.Context(), p.optionsFor(masters...), false, p.t.Output()); err != nil {
+	if err := setup.Reconfigure(p.t.Context(), p.optionsFor(masters...), setup.ChangeTerms{Absent: true}, p.t.Output()); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -79,7 +79,7 @@ func (c *cluster) reconfigureAround(work func(), masters ...int) error {
 	o := c.optionsFor(masters...)
 	var first sync.Once
 	aroundScripts(&o, func(_ string, send func()) { first.Do(work); send() })
-	return setup.Reconfigure(c.t.Context(), o, false, c.t.Output())
+	return setup.Reconfigure(c.t.Context(), o, setup.ChangeTerms{Absent: true}, c.t.Output())
 }
 
 // readOnly has masters refuse every write, or accept them again.
@@ -169,7 +169,7 @@ func TestEpoch_AChangeThatIsInterruptedBeginsWithNoNewMaster(t *testing.T) {
 	c := newCluster(t, 4, 10*time.Second)
 	c.bootstrapOf(0, 1, 2)
 	c.readOnly(true, 0, 1, 2)
-	if err := setup.Reconfigure(t.Context(), c.optionsFor(0, 1, 3), false, t.Output()); err == nil {
+	if err := setup.Reconfigure(t.Context(), c.optionsFor(0, 1, 3), setup.ChangeTerms{Absent: true}, t.Output()); err == nil {
 		t.Fatal("a change is in force on masters that refuse writes")
 	}
 	c.readOnly(false, 0, 1, 2)
@@ -219,7 +219,7 @@ func TestEpoch_OfTwoChangesThatStopHalfwayNoneIsUsed(t *testing.T) {
 	c.bootstrapOf(0, 1, 2, 3)
 	err := c.reconfigureAround(func() { // of the two, this one would take the place of the other
 		c.readOnly(true, 0, 1)
-		if err := setup.Reconfigure(t.Context(), c.optionsFor(2, 3, 5), false, t.Output()); err == nil {
+		if err := setup.Reconfigure(t.Context(), c.optionsFor(2, 3, 5), setup.ChangeTerms{Absent: true}, t.Output()); err == nil {
 			t.Error("a change is in force on two masters of four")
 		}
 		c.readOnly(false, 0, 1)
@@ -253,7 +253,9 @@ func TestEpoch_AChangeThatHasAQuorumIsNotReplaced(t *testing.T) {
 	c.servers[5].Kill()
 	one := c.startDaemon(listing(0, 1, 2, 3), relayed)
 	one.await(3, "voting")
-	rival := func() error { return setup.Reconfigure(t.Context(), c.optionsFor(2, 3, 5), false, t.Output()) }
+	rival := func() error {
+		return setup.Reconfigure(t.Context(), c.optionsFor(2, 3, 5), setup.ChangeTerms{Absent: true}, t.Output())
+	}
 	o, renames := c.optionsFor(0, 1, 4), 0
 	aroundScripts(&o, func(_ string, send func()) {
 		if renames++; renames == 1 {
@@ -267,7 +269,7 @@ func TestEpoch_AChangeThatHasAQuorumIsNotReplaced(t *testing.T) {
 			c.readOnly(true, 0, 1, 2, 3)
 		}
 	})
-	_ = setup.Reconfigure(t.Context(), o, false, t.Output())
+	_ = setup.Reconfigure(t.Context(), o, setup.ChangeTerms{Absent: true}, t.Output())
 	c.readOnly(false, 0, 1, 2, 3)
 	one.lists(0, 1, 4)
 	one.countsVotesOf(0)

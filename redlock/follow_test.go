@@ -25,7 +25,7 @@ func (c *cluster) optionsFor(masters ...int) pool.Options {
 
 func (c *cluster) reconfigure(masters ...int) {
 	c.t.Helper()
-	if err := setup.Reconfigure(c.t.Context(), c.optionsFor(masters...), false, c.t.Output()); err != nil {
+	if err := setup.Reconfigure(c.t.Context(), c.optionsFor(masters...), setup.ChangeTerms{Absent: true}, c.t.Output()); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -259,7 +259,7 @@ func TestFollow_AChangeWhoseQuorumsNeedNotMeetIsRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 5, long)
 	first := bareQuorum(c, long)
-	if err := setup.Reconfigure(t.Context(), c.optionsFor(2, 3, 4), false, t.Output()); err == nil {
+	if err := setup.Reconfigure(t.Context(), c.optionsFor(2, 3, 4), setup.ChangeTerms{Absent: true}, t.Output()); err == nil {
 		grantedTwice(c, first, 2, 3, 4)
 		t.Fatal("from five masters to three at once")
 	}
@@ -273,7 +273,7 @@ func TestFollow_AChangeAfterAnotherWaitsForTheLeases(t *testing.T) {
 	first := bareQuorum(c, 10*time.Second)
 	c.reconfigure(1, 2, 3, 4)
 	var out strings.Builder
-	if err := setup.Reconfigure(t.Context(), c.optionsFor(2, 3, 4), false, &out); err != nil || !strings.Contains(out.String(), "epoch 2 is too young: waiting") {
+	if err := setup.Reconfigure(t.Context(), c.optionsFor(2, 3, 4), setup.ChangeTerms{Absent: true}, &out); err != nil || !strings.Contains(out.String(), "epoch 2 is too young: waiting") {
 		t.Error(err, out.String())
 	}
 	grantedTwice(c, first, 2, 3, 4)

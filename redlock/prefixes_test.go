@@ -35,7 +35,9 @@ func (c *cluster) bootstrapAs(is trait) {
 
 func (c *cluster) reconfigureAs(is trait) {
 	c.t.Helper()
-	c.asOperator(func(o pool.Options) error { return setup.Reconfigure(c.t.Context(), o, false, c.t.Output()) }, is)
+	c.asOperator(func(o pool.Options) error {
+		return setup.Reconfigure(c.t.Context(), o, setup.ChangeTerms{Absent: true}, c.t.Output())
+	}, is)
 }
 
 func TestPrefixes_OneGroupServesSeveral(t *testing.T) {

@@ -34,6 +34,10 @@ func TestParse_TakesTheCommandLineApart(t *testing.T) {
 		"masters remove c --wait":            {Word: "masters", Wait: true, Args: []string{}, Leave: []string{"c"}},
 		"masters add d=e:1 f=e:2 --force --masters a": {Word: "masters", Force: true, Args: []string{"--masters", "a"}, Join: []configs.Master{
 			{Name: "d", Network: "tcp", Address: "e:1"}, {Name: "f", Network: "tcp", Address: "e:2"}}},
+		"masters add d=e:1 --absent --wait": {Word: "masters", Absent: true, Wait: true, Args: []string{}, Join: []configs.Master{{Name: "d", Network: "tcp", Address: "e:1"}}},
+		"reconfigure --absent --masters a":  {Word: "reconfigure", Absent: true, Args: []string{"--masters", "a"}},
+		"quarantine b --force --masters a":  {Word: "quarantine", Master: "b", Force: true, Args: []string{"--masters", "a"}},
+		"quarantine --force b":              {Word: "quarantine", Master: "b", Force: true, Args: []string{}},
 		"masters remove d e":                {Word: "masters", Leave: []string{"d", "e"}, Args: []string{}},
 		"masters replace c d=e:1 --group g": {Word: "masters", Leave: []string{"c"}, Join: []configs.Master{{Name: "d", Network: "tcp", Address: "e:1"}}, Args: []string{"--group", "g"}},
 		"masters --help":                    {Word: "masters", Args: []string{"--help"}},

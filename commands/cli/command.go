@@ -55,14 +55,18 @@ var subcommands = []subcommand{
 	}, "embedded masters are always fit"},
 	{wordReconfigure, "", "put other masters, limits or another version in force", []flagRow{
 		{"force", "", "assert that no daemon with other settings runs any more"},
+		{"absent", "", "masters join that do not answer yet"},
 		{"wait", "", "end when all masters vote, and show how long that takes"},
 	}, "embedded masters take their settings from every start"},
 	{wordMasters, "add|remove|replace", "add NAME=ADDRESS, remove NAME or replace OLD NEW=ADDRESS while the daemons serve, by reconfigure", []flagRow{
 		{"force", "", "as that of reconfigure"},
+		{"absent", "", "likewise"},
 		{"wait", "", "likewise"},
 	}, "embedded masters stay as they are"},
 	{wordSlots, "[move RANGES]", "show which group has which slots; move RANGES --to GROUP: give slots to another group while the daemons serve", slotsOptions(), "embedded masters are one group; slots move between the [[group]] tables of the file, --config FILE"},
-	{wordQuarantine, "MASTER", "end the incarnation of a master whose files were replaced", nil, "embedded masters are new at every start"},
+	{wordQuarantine, "MASTER", "end the incarnation of a master whose files were replaced", []flagRow{
+		{"force", "", "also if too few other masters vote: nothing is granted until it votes again"},
+	}, "embedded masters are new at every start"},
 	{wordLock, "[OPTION...] KEY -- COMMAND [ARGUMENT...]", "run COMMAND while the lock on KEY is held", optionsOf(lockFlags(&lockOptions{})), ""},
 	{wordTop, "", "show masters, rates, waits and the locks held longest, each second", optionsOf(topFlags(&topOptions{})), ""},
 	{wordHashPassword, "", "read a password and print its line for the users file", []flagRow{
@@ -81,7 +85,8 @@ var ErrUsage = errors.New("wrong usage")
 // CommandLine is the command line taken apart.
 type CommandLine struct {
 	Word   string // "" or the word of a subcommand
-	Force  bool   // bootstrap --force, reconfigure --force, masters --force
+	Force  bool   // bootstrap --force, reconfigure --force, masters --force, quarantine --force
+	Absent bool   // reconfigure --absent, masters --absent
 	Wait   bool   // reconfigure --wait, masters --wait
 	Master string // quarantine MASTER
 	// Join and Leave are the masters of masters add, remove and replace.
@@ -111,13 +116,14 @@ func Parse(args []string) (CommandLine, error) {
 		command.Force = command.takeSwitch("--force")
 		err = errors.Join(command.takeFenceAbove(), command.takeAged())
 	case wordReconfigure:
-		command.Force, command.Wait = command.takeSwitch("--force"), command.takeSwitch("--wait")
+		command.takeTerms()
 	case wordMasters:
-		command.Force, command.Wait = command.takeSwitch("--force"), command.takeSwitch("--wait")
+		command.takeTerms()
 		err = command.takeChange()
 	case wordCheck:
 		command.Performance = command.takeSwitch("--performance")
 	case wordQuarantine:
+		command.Force = command.takeSwitch("--force")
 		if args := command.Args; len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 			command.Master, command.Args = args[0], args[1:]
 		}
@@ -178,6 +184,11 @@ func (c *CommandLine) takeSwitch(flag string) (found bool) {
 		}
 	}
 	return found
+}
+
+// takeTerms removes the switches of a change of the masters.
+func (c *CommandLine) takeTerms() {
+	c.Force, c.Absent, c.Wait = c.takeSwitch("--force"), c.takeSwitch("--absent"), c.takeSwitch("--wait")
 }
 
 // takeValue removes an option with its value, which is no setting for the same reason.

@@ -23,7 +23,7 @@ type MastersChange struct {
 
 // ChangeMasters puts a change in force. The masters of the options only show where to read the
 // present list. They may be older than it, and one of them has to answer.
-func ChangeMasters(ctx context.Context, o pool.Options, change MastersChange, force bool, out io.Writer) error {
+func ChangeMasters(ctx context.Context, o pool.Options, change MastersChange, terms ChangeTerms, out io.Writer) error {
 	g, err := newGroup(o, stepTimeout)
 	if err != nil {
 		return err
@@ -33,7 +33,7 @@ func ChangeMasters(ctx context.Context, o pool.Options, change MastersChange, fo
 		return err
 	}
 	g.keep(present, io.Discard) // Reconfigure reports it
-	if err := g.sameAsThere(present.Now); err != nil && !force {
+	if err := g.sameAsThere(present.Now); err != nil && !terms.Force {
 		return err
 	}
 	if o.Masters, err = g.listAfter(change, present); err != nil {
@@ -41,7 +41,7 @@ func ChangeMasters(ctx context.Context, o pool.Options, change MastersChange, fo
 	}
 	o.Prefixes = present.Now.Prefixes // the file may be older
 	fmt.Fprintf(out, "epoch %d has the masters %s; the new list is %s\n", present.Now.Epoch, present.Now.Names(), o.Configuration(0).Names())
-	return Reconfigure(ctx, o, force, out)
+	return Reconfigure(ctx, o, terms, out)
 }
 
 // presentList is the newest configuration that the masters carry.

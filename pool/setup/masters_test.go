@@ -13,7 +13,7 @@ import (
 func changeMasters(t *testing.T, o pool.Options, leave string, join ...wire.Master) (string, error) {
 	t.Helper()
 	var out strings.Builder
-	err := ChangeMasters(t.Context(), o, MastersChange{Join: join, Leave: strings.Fields(leave)}, false, &out)
+	err := ChangeMasters(t.Context(), o, MastersChange{Join: join, Leave: strings.Fields(leave)}, ChangeTerms{}, &out)
 	return out.String(), err
 }
 
@@ -101,6 +101,57 @@ func TestChangeMasters_RefusesWithWhatIsAllowed(t *testing.T) {
 	if got := identity(t, d); got != "" {
 		t.Errorf("d has %q", got)
 	}
+}
+
+// A master that does not answer, or is unfit, cannot take the place of another one by mistake.
+func TestChangeMasters_AdmitsAnAbsentMasterOnRequestAlone(t *testing.T) {
+	t.Parallel()
+	servers, o := bootstrapped(t, 3)
+	before := lives(t, servers)
+	servers[2].Kill()
+	gone, replica := faulty.Start(t), faulty.Start(t)
+	host, port, _ := strings.Cut(servers[0].Addr(), ":")
+	if _, err := replica.Do("REPLICAOF", host, port); err != nil {
+		t.Fatal(err)
+	}
+	absent := masterAt("d", gone)
+	gone.Kill()
+	for want, joins := range map[string]wire.Master{
+		"reconfigure: d=" + absent.Address + " joins and is not reached: ": absent,
+		" joins and is left alone: it is a slave":                          masterAt("r", replica),
+	} {
+		out, err := changeMasters(t, o, "c", joins)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "nothing was changed. In the new list it cannot vote: a quorum would be 2 of the other 2 masters.") || !strings.Contains(err.Error(), "add --absent") {
+			t.Errorf("want %q in\n%s%v", want, out, err)
+		}
+	}
+	for i, now := range lives(t, servers[:2]) {
+		if *now != *before[i] {
+			t.Errorf("master %d changed: %+v, was %+v", i, now, before[i])
+		}
+	}
+	var out strings.Builder
+	if err := ChangeMasters(t.Context(), o, MastersChange{Join: []wire.Master{absent}, Leave: []string{"c"}}, ChangeTerms{Absent: true}, &out); err != nil || !strings.Contains(out.String(), "epoch 2 is in force") {
+		t.Fatal(out.String(), err)
+	}
+	if out, err := changeMasters(t, o, "c", absent); err != nil {
+		t.Errorf("the same change again, when it is begun: %s%v", out, err)
+	}
+}
+
+// A change waits rather than leave a list of masters of which too few vote yet.
+func TestChangeMasters_WaitsForMastersThatAreNew(t *testing.T) {
+	t.Parallel()
+	servers, o := bootstrapped(t, 3)
+	if out, err := quarantine(t, o, "a"); err != nil {
+		t.Fatal(out, err)
+	}
+	seen(t, o, 0, "quarantined")
+	out, err := changeMasters(t, o, "c", masterAt("d", faulty.Start(t)))
+	if err != nil || !strings.Contains(out, "too few masters of the new list vote yet: waiting ") || !strings.Contains(out, "epoch 2 is in force") {
+		t.Fatal(out, err)
+	}
+	carry(t, "2", servers[0], servers[1])
 }
 
 // The same command finishes a change that was interrupted, another one is refused.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"redlockd/pool"
@@ -14,8 +15,9 @@ import (
 )
 
 // Quarantine ends the incarnations of one master, given by its name or address,
-// and reports to out what it ended and how long the master does not vote.
-func Quarantine(ctx context.Context, o pool.Options, master string, out io.Writer) error {
+// and reports to out what it ended and how long the master does not vote. Without force it
+// leaves a master alone without which too few vote.
+func Quarantine(ctx context.Context, o pool.Options, master string, force bool, out io.Writer) error {
 	g, err := newGroup(o, stepTimeout)
 	if err != nil {
 		return err
@@ -29,6 +31,11 @@ func Quarantine(ctx context.Context, o pool.Options, master string, out io.Write
 		return fmt.Errorf("quarantine: master %s: %w; nothing was changed", m.Name, err)
 	}
 	defer link.Close()
+	if !force {
+		if err := g.expendable(ctx, m, link); err != nil {
+			return err
+		}
+	}
 	all, err := admission.EndIncarnations(link, g.sealKey())
 	if err != nil {
 		return fmt.Errorf("quarantine: master %s: %w", m.Name, err)
@@ -47,6 +54,42 @@ func Quarantine(ctx context.Context, o pool.Options, master string, out io.Write
 		fmt.Fprintf(out, "master %s: ended its incarnation in databases %s\n", m.Name, strings.Join(dbs, ", "))
 	}
 	fmt.Fprintf(out, "master %s: it does not vote for %s from its next admission; a daemon that runs admits it at once (DMASTERS: quarantined)\n", m.Name, humanDuration(g.options.Age()))
+	return nil
+}
+
+// expendable is nil if the other masters are a quorum that votes, or the master has no incarnation
+// that could end.
+func (g *group) expendable(ctx context.Context, m wire.Master, link wire.Link) error {
+	c := &change{group: g, what: "quarantine", out: io.Discard, all: []*candidate{{master: m, link: link}}}
+	defer func() { closeAll(c.all[1:]) }()
+	if err := c.read(); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(c.all[0].seals, func(s sealRecord) bool { return s.mark() != "" }) {
+		return nil
+	}
+	c.connect(ctx, g.options.Masters)
+	if err := c.read(); err != nil {
+		return err
+	}
+	list := g.options.Configuration(0)
+	if newest := c.newest(); newest.Now != nil && newest.Now.Epoch > 0 {
+		list = newest.Now
+		c.connect(ctx, list.Masters) // the list of the options may be older
+		if err := c.read(); err != nil {
+			return err
+		}
+	}
+	others, vote := c.untilVotes(list, m.Name), 0
+	for _, wait := range others {
+		if wait <= 0 {
+			vote++
+		}
+	}
+	if quorum := pool.Quorum(len(list.Masters)); has(list, m.Name) && vote < quorum {
+		return fmt.Errorf("quarantine: %d of the %d other masters vote, and a quorum is %d: without master %s nothing is granted or extended for up to %s; nothing was changed. First bring back the others (redlockd check). If its files were replaced, its votes may be wrong: stop it now, or quarantine it all the same by --force",
+			vote, len(list.Masters)-1, quorum, m.Name, humanDuration(g.options.Age()))
+	}
 	return nil
 }
 

@@ -11,10 +11,10 @@ import (
 	"redlockd/pool/faulty"
 )
 
-func quarantine(t *testing.T, o pool.Options, master string) (string, error) {
+func quarantine(t *testing.T, o pool.Options, master string, force ...bool) (string, error) {
 	t.Helper()
 	var out strings.Builder
-	err := Quarantine(t.Context(), o, master, &out)
+	err := Quarantine(t.Context(), o, master, len(force) > 0, &out)
 	return out.String(), err
 }
 
@@ -55,6 +55,25 @@ func TestQuarantine_EndsTheIncarnationOfOneMasterInAllDatabases(t *testing.T) {
 		if after[0].Identity != before[0].Identity || after[2].Identity != before[2].Identity {
 			t.Error("another master has another identity")
 		}
+	}
+}
+
+// Without force it takes no quorum away.
+func TestQuarantine_LeavesAMasterAloneThatTheQuorumNeeds(t *testing.T) {
+	t.Parallel()
+	servers, o := bootstrapped(t, 3)
+	before := lives(t, servers)
+	servers[2].Kill()
+	out, err := quarantine(t, o, "b")
+	want := "quarantine: 1 of the 2 other masters vote, and a quorum is 2: without master b nothing is granted or extended for up to " + humanDuration(o.Age()) + "; nothing was changed. First bring back the others"
+	if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "--force") || out != "" {
+		t.Errorf("%s%v\nwant %q", out, err, want)
+	}
+	if now := lives(t, servers[:2]); now[1].Identity != before[1].Identity {
+		t.Errorf("master b has %q, had %q", now[1].Identity, before[1].Identity)
+	}
+	if out, err := quarantine(t, o, "b", true); err != nil || !strings.Contains(out, "ended its incarnation in databases 0, ") {
+		t.Error(out, err)
 	}
 }
 

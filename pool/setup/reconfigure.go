@@ -50,15 +50,20 @@ const (
 	maxWritingTries = 3
 )
 
-// Reconfigure puts the options in force on their masters. With force the operator
-// assures that no daemon with other settings runs any more.
-func Reconfigure(ctx context.Context, o pool.Options, force bool, out io.Writer) error {
+// ChangeTerms are what an operator accepts.
+type ChangeTerms struct {
+	Force  bool // no daemon with other settings runs any more
+	Absent bool // masters may join that do not answer yet
+}
+
+// Reconfigure puts the options in force on their masters.
+func Reconfigure(ctx context.Context, o pool.Options, terms ChangeTerms, out io.Writer) error {
 	g, err := newGroup(o, stepTimeout)
 	if err != nil {
 		return err
 	}
-	if !force {
-		if done, err := g.rename(ctx, out); done || err != nil {
+	if !terms.Force {
+		if done, err := g.rename(ctx, terms, out); done || err != nil {
 			return err
 		}
 	}
@@ -70,7 +75,7 @@ func Reconfigure(ctx context.Context, o pool.Options, force bool, out io.Writer)
 	if err := checkClocks(all, "reconfigure"); err != nil {
 		return err
 	}
-	r := &reconfiguration{group: g, all: all, force: force}
+	r := &reconfiguration{group: g, all: all, force: terms.Force}
 	return r.run(out)
 }
 

@@ -36,7 +36,7 @@ func bootstrapped(t *testing.T, n int) ([]*faulty.Server, pool.Options) {
 func reconfigure(t *testing.T, o pool.Options, force bool) (string, error) {
 	t.Helper()
 	var out strings.Builder
-	err := Reconfigure(t.Context(), o, force, &out)
+	err := Reconfigure(t.Context(), o, ChangeTerms{Force: force}, &out)
 	return out.String(), err
 }
 

@@ -47,7 +47,8 @@ type change struct {
 	out    io.Writer
 	what   string            // the command, for errors; "" = reconfigure
 	all    []*candidate      // that answer, of both lists
-	absent map[string]string // of others, by name: how that was printed
+	absent map[string]string // of others, by name: why they are left out
+	terms  ChangeTerms
 	former *admission.Configuration
 	next   *admission.Configuration
 
@@ -68,8 +69,8 @@ func (c *change) gains() bool { return len(gainedSlots(c.former, c.next)) > 0 }
 
 // rename changes the lists if nothing but the lists differs from what the masters carry. It
 // reports false if another way is needed.
-func (g *group) rename(ctx context.Context, out io.Writer) (done bool, err error) {
-	c := &change{group: g, out: out}
+func (g *group) rename(ctx context.Context, terms ChangeTerms, out io.Writer) (done bool, err error) {
+	c := &change{group: g, terms: terms, out: out}
 	defer func() { closeAll(c.all) }()
 	c.connect(ctx, g.options.Masters)
 	if err := c.read(); err != nil {
@@ -131,14 +132,14 @@ func (c *change) connect(ctx context.Context, masters []wire.Master) {
 
 // printAbsent reports a master that is left out, once: masters are looked for several times.
 func (c *change) printAbsent(name, what string, err error) {
-	if c.absent[name] == what {
+	if strings.HasPrefix(c.absent[name], what) {
 		return
 	}
 	if c.absent == nil {
 		c.absent = make(map[string]string)
 	}
-	c.absent[name] = what
-	fmt.Fprintf(c.out, "%s %s%v\n", name, what, errors.Unwrap(err))
+	c.absent[name] = fmt.Sprint(what, errors.Unwrap(err))
+	fmt.Fprintf(c.out, "%s %s\n", name, c.absent[name])
 }
 
 func (c *change) read() error {
@@ -171,7 +172,7 @@ func (c *change) plan(ctx context.Context, newest admission.StoredConfiguration)
 	}
 	c.former, c.next = newest.Now, target
 	c.next.Epoch++
-	if err := c.allowed(); err != nil {
+	if err := cmp.Or(c.allowed(), c.reachable()); err != nil {
 		return false, err
 	}
 	return true, c.rest(ctx, newest)
@@ -212,6 +213,43 @@ func (c *change) allowed() error {
 		}
 	}
 	return nil
+}
+
+// reachable checks that masters which join answer and are fit: a mistake in an address would put a
+// master that cannot vote in the place of one that may come back.
+func (c *change) reachable() error {
+	var errs []error
+	for _, m := range c.next.Masters {
+		if why := c.absent[m.Name]; why != "" && !has(c.former, m.Name) && !c.terms.Absent {
+			errs = append(errs, fmt.Errorf("%s: %s=%s joins and %s; nothing was changed. In the new list it cannot vote: a quorum would be %d of the other %d masters. Start it, or correct its name and address; if it is to join all the same, add --absent",
+				c.command(), m.Name, m.Address, why, pool.Quorum(len(c.next.Masters)), len(c.next.Masters)-1))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// untilVotes is how long it takes until each master of a list that answers votes, in ascending
+// order; skip is the name of one that is left out.
+func (c *change) untilVotes(list *admission.Configuration, skip string) (all []time.Duration) {
+	age := c.group.options.Age()
+	for _, one := range c.all {
+		if !has(list, one.master.Name) || one.master.Name == skip {
+			continue
+		}
+		wait := time.Duration(0)
+		for db, s := range one.seals {
+			incarnation, err := admission.ParseIdentity(s.identity)
+			switch {
+			case err == nil:
+				wait = max(wait, time.Duration(incarnation.Base-one.info.Est.At(c.group.options.Clock.Now()))*time.Microsecond+age)
+			case c.used(db):
+				wait = max(wait, age)
+			}
+		}
+		all = append(all, wait)
+	}
+	slices.Sort(all)
+	return all
 }
 
 // used reports whether the group has an identity in a database.
@@ -256,6 +294,11 @@ func (c *change) rest(ctx context.Context, newest admission.StoredConfiguration)
 	former, next := pool.Quorum(len(c.former.Masters)), pool.Quorum(len(c.next.Masters))
 	if renewed := c.group.options.MaxTTL / 2; next > former && renewed > wait {
 		wait, text = renewed, fmt.Sprintf("a quorum is to be %d masters and not %d: waiting %%s until the daemons have renewed their locks with HOLD on all masters\n", next, former)
+	}
+	// A master that restarted or joined lately does not vote yet. It is not left to replace one that does.
+	votes, then := c.untilVotes(c.former, ""), c.untilVotes(c.next, "")
+	if len(votes) >= former && votes[former-1] <= 0 && then[next-1] > wait {
+		wait, text = then[next-1], "too few masters of the new list vote yet: waiting %s until a quorum of them does\n"
 	}
 	if wait <= 0 {
 		return nil

@@ -72,23 +72,27 @@ func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stde
 			return setup.Check(ctx, o, setup.CheckTerms{Performance: c.Performance}, out)
 		}),
 		"reconfigure": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
-			return awaited(ctx, setup.Reconfigure(ctx, o, c.Force, out), o, c, out)
+			return awaited(ctx, setup.Reconfigure(ctx, o, changeTerms(c), out), o, c, out)
 		}),
 		"masters": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
 			join, err := poolOptions(configs.Config{Masters: c.Join}, nil) // reads their certificates
 			if err != nil {
 				return err
 			}
-			return awaited(ctx, setup.ChangeMasters(ctx, o, setup.MastersChange{Join: join.Masters, Leave: c.Leave}, c.Force, out), o, c, out)
+			return awaited(ctx, setup.ChangeMasters(ctx, o, setup.MastersChange{Join: join.Masters, Leave: c.Leave}, changeTerms(c), out), o, c, out)
 		}),
 		"slots": func(ctx context.Context, config configs.Config, c cli.CommandLine, out io.Writer) error {
 			return withInterrupt(ctx, slotsJob(ctx, config, c, stderr, out))
 		},
 		"quarantine": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
-			return setup.Quarantine(ctx, o, c.Master, out)
+			return setup.Quarantine(ctx, o, c.Master, c.Force, out)
 		}),
 	}
 	return app.Run(ctx, args)
+}
+
+func changeTerms(c cli.CommandLine) setup.ChangeTerms {
+	return setup.ChangeTerms{Force: c.Force, Absent: c.Absent}
 }
 
 // awaited waits for the masters after a change that succeeded, if the operator wants it.

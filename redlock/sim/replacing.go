@@ -60,7 +60,7 @@ func (w *World) changeTo(next int) {
 		w.after(w.between(0, 5*time.Millisecond), nil, func() { kill(w, early) })
 	}
 	w.spawn(operator, func() {
-		if err := setup.Reconfigure(context.Background(), operator.options(), false, io.Discard); err != nil {
+		if err := setup.Reconfigure(context.Background(), operator.options(), setup.ChangeTerms{Absent: true}, io.Discard); err != nil {
 			w.trace.note("", "the masters are not changed: %v", err)
 			return
 		}
