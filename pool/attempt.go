@@ -67,6 +67,23 @@ func (d *attempt) verify(ctx context.Context) (c *connection, err error) {
 	return d.connected(a), nil
 }
 
+// verifyEmbedded needs no questions: the master is in this process.
+func (d *attempt) verifyEmbedded() (*connection, error) {
+	g, link := d.lane.group, d.link.(*embeddedLink)
+	d.info = link.probe(g.pool.inProcess.estimate())
+	if err := d.identify(); err != nil {
+		return nil, err
+	}
+	a, err := link.admit(g.sealKey, g.pool.fingerprint(g.db, "1", d.lane.master.Name))
+	if err != nil {
+		return nil, err
+	}
+	if err := admission.LoadScripts(d.link, g.pool.scripts); err != nil {
+		return nil, err
+	}
+	return d.connected(a), nil
+}
+
 // identify stores the server's run_id and clock, and refuses a server that
 // is another master already.
 func (d *attempt) identify() error {
@@ -232,6 +249,6 @@ func (d *attempt) connected(a admission.Admission) *connection {
 		l.acked = max(l.acked, a.Score)
 	}
 	l.lastID, l.lastRun, l.incarnation, l.invalidated = f.ClientID, f.RunID, a.Incarnation, ""
-	l.gain.restart(c.connectedAt, l.est.Offset+l.est.Spread(c.connectedAt), l.budget()) // this daemon has not watched its clock
+	l.gain.restart(c.connectedAt, l.est.Offset+l.est.Spread(c.connectedAt), g.pool.options.budget()) // this daemon has not watched its clock
 	return c
 }

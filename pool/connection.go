@@ -39,12 +39,6 @@ type connection struct {
 	aloneUntil time.Duration // operations share no commands, see takeDenied
 }
 
-// unsealedAnswer is an answer that waits for the seal of a later flush.
-type unsealedAnswer struct {
-	entry queueEntry
-	reply Reply
-}
-
 // emptyFlush returns the connection's flush without operations.
 func (c *connection) emptyFlush() *flush {
 	f, g := &c.flush, c.lane.group

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"redlockd/pool/clock"
 	"redlockd/pool/embedded"
 	"redlockd/pool/masterlog"
 	"redlockd/pool/wire"
@@ -20,9 +19,8 @@ type Pool struct {
 	prefixes  atomic.Pointer[[]string] // of keys, of all daemons of the group
 	slots     slotMap
 	dial      Dialer
-	track     TrackDialer      // nil: no tracking, waiters poll
-	inProcess embedded.Masters // nil with real masters
-	ownClock  int64            // µs from Clock to the time of embedded masters
+	track     TrackDialer // nil: no tracking, waiters poll
+	inProcess inProcess   // masters, if there are no real ones
 	tasks     Tasks
 	scripts   []string
 
@@ -43,14 +41,8 @@ func New(o Options) (*Pool, error) {
 	}
 	p := &Pool{options: o, groups: map[int]*Group{}, lastLines: map[string]*masterlog.LastLine{}, dial: o.Dialer}
 	if o.Embedded > 0 {
-		p.ownClock = time.Now().UnixMicro() - clock.Micros(o.Clock.Now())
-		p.inProcess = embedded.New(o.Embedded, p.embeddedTime)
-		p.dial = p.dialEmbedded
-		p.options.Tracker = p.trackEmbedded
-		for i := range o.Embedded {
-			name := fmt.Sprintf("embedded-%d", i+1)
-			p.options.Masters = append(p.options.Masters, Master{Name: name, Address: name, Network: "embedded"})
-		}
+		p.inProcess.start(&p.options)
+		p.dial = p.inProcess.dial
 	}
 	p.masters.Store(&p.options.Masters)
 	p.prefixes.Store(&p.options.Prefixes)
@@ -139,6 +131,11 @@ func (p *Pool) Options() Options {
 	return o
 }
 
+// Embedded returns the in-process masters, nil with real ones.
+func (p *Pool) Embedded() embedded.Masters { return p.inProcess.masters }
+
+func (p *Pool) embedded() bool { return p.inProcess.masters != nil }
+
 // Jitter is a random delay below limit, for the packages above this one.
 func (p *Pool) Jitter(limit time.Duration) time.Duration { return p.options.Jitter(limit) }
 
@@ -156,8 +153,8 @@ func (p *Pool) Close() {
 		g.close()
 	}
 	p.tasks.Release(5 * time.Second)
-	if p.inProcess != nil {
-		p.inProcess.Close()
+	if p.embedded() {
+		p.Embedded().Close()
 	}
 }
 

@@ -4,6 +4,7 @@ package pool
 
 import (
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -42,6 +43,17 @@ var (
 	errForeign        = errors.New("its seal was overwritten by other data")
 	errUnexpectedSeal = errors.New("answered the seal with something unexpected")
 )
+
+// endings are reasons that only a new admission settles, losses those after which the memory
+// may lack what it acknowledged.
+var (
+	endings = []error{errBalanced, errMemoryGone, errForeign, errEvicted, errCrept, errRolledBack, errDamaged}
+	losses  = []error{errEvicted, errCrept, errRolledBack}
+)
+
+func isOneOf(err error, reasons []error) bool {
+	return slices.ContainsFunc(reasons, func(reason error) bool { return errors.Is(err, reason) })
+}
 
 // States of a master that several files name.
 const (
