@@ -132,26 +132,28 @@ func (d *attempt) look() error {
 	l := d.lane
 	g := l.group
 	g.mu.Lock()
-	lanes := g.lanes
+	all := g.recordsLocked()
 	g.mu.Unlock()
-	replies, err := wire.Ask(d.link, append(appendRecordQueries(lanes, nil), wire.Words("ZRANGE", g.sealKey, "0", "0"),
+	replies, err := wire.Ask(d.link, append(recordQueries(all), wire.Words("ZRANGE", g.sealKey, "0", "0"),
 		wire.Words("HGET", admission.ConfigurationKey, g.pool.options.Group))...)
 	if err != nil {
 		return err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if seal := replies[len(lanes)]; seal.Err == nil { // otherwise it tells nothing: LOADING, NOPERM …
+	if seal := replies[len(all)]; seal.Err == nil { // otherwise it tells nothing: LOADING, NOPERM …
 		text := ""
 		if len(seal.Items) > 0 {
 			text = seal.Items[0].Str
 		}
-		l.noteSealLocked(text, admission.ParseStored(replies[len(lanes)+1].Str))
+		l.noteSealLocked(text, admission.ParseStored(replies[len(all)+1].Str))
 	}
-	l.mergeRecordsLocked(lanes, replies)
+	if l.mergeRecords(all, replies, g.now()) {
+		g.checkRecordsReadLocked()
+	}
 	l.recordsWritten = make([]int64, maxMasters)
-	for i, other := range lanes {
-		l.recordsWritten[other.index], _ = ReadRecord(replies[i])
+	for i := range all {
+		l.recordsWritten[i], _ = ReadRecord(replies[i])
 	}
 	return nil
 }
@@ -182,7 +184,7 @@ func (d *attempt) admitOnce() (admission.Admission, error) {
 	for range maxAdmissions {
 		others := g.elsewhere()
 		g.mu.Lock()
-		least, acked, run := l.minRegisterLocked(), l.acked, l.lastRun
+		least, acked, run := l.minRegister(), l.acked, l.lastRun
 		now := g.now()
 		o := g.pool.Options() // with the masters of now
 		r := admission.Request{

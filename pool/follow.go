@@ -134,8 +134,9 @@ func newLane(g *Group, index int, m Master) *lane {
 	}
 	return &lane{
 		group: g, index: index, master: m, state: stateDialing, since: g.now(),
-		pending: pendingReleases{mu: &g.mu, options: &p.options, master: m.Name},
-		voteLog: masterlog.New(p.options.Logger, m.Name, g.db, p.lastLines[m.Name]),
+		peerRecords: peerRecords{options: &p.options, db: g.db, name: m.Name},
+		pending:     pendingReleases{mu: &g.mu, options: &p.options, master: m.Name},
+		voteLog:     masterlog.New(p.options.Logger, m.Name, g.db, p.lastLines[m.Name]),
 	}
 }
 

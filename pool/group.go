@@ -238,6 +238,33 @@ func (g *Group) onTimer() {
 	steps.disconnect()
 }
 
+// recordsLocked are what is known of the masters' registers, by lane.
+func (g *Group) recordsLocked() (all []*peerRecords) {
+	for _, l := range g.lanes {
+		all = append(all, &l.peerRecords)
+	}
+	return all
+}
+
+// checkRecordsReadLocked lets masters be admitted once the records of a quorum have been
+// read and the first dial of every other master is over. A first dial takes a
+// master timeout or two at most, and Start waits for it anyway.
+func (g *Group) checkRecordsReadLocked() {
+	read := 0
+	for _, l := range g.lanes {
+		switch {
+		case l.recordsReadAt > 0:
+			read++
+		case l.state == stateDialing:
+			return
+		}
+	}
+	if read >= Quorum(len(g.lanes)) && !g.recordsKnown {
+		g.recordsKnown = true
+		close(g.recordsRead)
+	}
+}
+
 // Counters of this database's lanes.
 func (g *Group) Counters() Counters {
 	g.mu.Lock()

@@ -22,11 +22,11 @@ type readings struct {
 	readSettings bool
 	channel      string // of events, whose listeners are counted; "" = they are not
 	readDaemons  bool   // the connections of daemons
-	// newRecords is what the flush stores on the master about the others, records what it reads of
-	// the master's records: see records.go.
+	// newRecords is what the flush stores on the master about the others, recordsOf the masters
+	// about which it reads the master's records: see records.go.
 	recordsKey string
 	newRecords []record
-	records    []Command
+	recordsOf  []*peerRecords
 
 	settingsAt, listenersAt, daemonsAt int // of the first reply
 	recordsWrittenAt, recordsReadAt    int
@@ -59,9 +59,9 @@ func (f *flush) appendReadings() {
 			c.Args = append(c.Args, strconv.FormatInt(r.score, 10), r.member)
 		}
 	}
-	if len(f.records) > 0 {
+	if len(f.recordsOf) > 0 {
 		f.recordsReadAt = len(f.commands)
-		f.commands = append(f.commands, f.records...)
+		f.commands = append(f.commands, recordQueries(f.recordsOf)...)
 	}
 }
 

@@ -43,8 +43,8 @@ func (c *connection) finishFlush() {
 	l.rtt.note(now - f.sent)
 	var seal Seal
 	var ending error
-	if f.readSettings {
-		l.noteRecordsLocked(f)
+	if f.readSettings && l.noteRecords(&f.readings, f.replies, g.now()) {
+		g.checkRecordsReadLocked()
 	}
 	if f.sealed || f.beat {
 		seal, ending = c.verifySealLocked(f, now)

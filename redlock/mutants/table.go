@@ -42,7 +42,7 @@ func brokenLanes() []Mutant {
 		patched("evicted-look", "a master that has evicted keys goes on in its incarnation",
 			Change{"pool/readings.go", "if f.settingsAt < 0 {\n\t\treturn nil\n\t}\n\tpolicy,", "if f.settingsAt < 0 || Broken(\"evicted-look\") {\n\t\treturn nil\n\t}\n\tpolicy,"}).in("evicting-3"),
 		patched("no-records", "masters remember nothing of each other's registers",
-			Change{"pool/records.go", "if other != l {", "if other != l && !Broken(\"no-records\") {"}).in("backups-3"),
+			Change{"pool/records.go", "if other != p {", "if other != p && !Broken(\"no-records\") {"}).in("backups-3"),
 	}
 }
 
