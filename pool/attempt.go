@@ -20,68 +20,68 @@ type attempt struct {
 }
 
 // verify checks the server's identity and admits the connection.
-func (d *attempt) verify(ctx context.Context) (c *connection, err error) {
-	g := d.lane.group
-	if g.pool.embedded() {
-		return d.verifyEmbedded()
+func (d *attempt) verify(ctx context.Context) (*connection, error) {
+	var a admission.Admission
+	var err error
+	if d.lane.group.pool.embedded() {
+		a, err = d.admitEmbedded()
+	} else {
+		a, err = d.admit(ctx)
 	}
-	if d.info, err = admission.Probe(d.link, g.pool.options.Clock); err != nil {
-		return nil, d.quarantineEvicting(err)
-	}
-	if err := d.identify(); err != nil {
-		return nil, err
-	}
-	if err := d.look(); err != nil {
-		return nil, err
-	}
-	if !g.pool.tasks.Await(ctx, g.ready) {
-		return nil, errNoClocks
-	}
-	if !g.pool.tasks.Await(ctx, g.recordsRead) {
-		return nil, errNoRecords
-	}
-	if err := d.awaitTurn(ctx); err != nil {
-		return nil, err
-	}
-	g.mu.Lock()
-	mark := g.epoch.Mark
-	g.mu.Unlock()
-	if err := admission.Announce(d.link, g.pool.options.Group, mark); err != nil {
-		return nil, err
-	}
-	a, err := d.admitOnce()
 	if err != nil {
 		return nil, err
 	}
-	if _, admitted := admission.SplitMark(a.Incarnation.Fingerprint); admitted != mark { // learned meanwhile
-		if err := admission.Announce(d.link, g.pool.options.Group, admitted); err != nil {
-			return nil, err
-		}
-	}
-	if err := d.endPredecessor(); err != nil {
-		return nil, err
-	}
-	if err := admission.LoadScripts(d.link, g.pool.scripts); err != nil {
+	if err := admission.LoadScripts(d.link, d.lane.group.pool.scripts); err != nil {
 		return nil, err
 	}
 	return d.connected(a), nil
 }
 
-// verifyEmbedded needs no questions: the master is in this process.
-func (d *attempt) verifyEmbedded() (*connection, error) {
-	g, link := d.lane.group, d.link.(*embeddedLink)
-	d.info = link.probe(g.pool.inProcess.estimate())
+func (d *attempt) admit(ctx context.Context) (a admission.Admission, err error) {
+	g := d.lane.group
+	if d.info, err = admission.Probe(d.link, g.pool.options.Clock); err != nil {
+		return a, d.quarantineEvicting(err)
+	}
 	if err := d.identify(); err != nil {
-		return nil, err
+		return a, err
 	}
-	a, err := link.admit(g.sealKey, g.pool.fingerprint(g.db, "1", d.lane.master.Name))
-	if err != nil {
-		return nil, err
+	if err := d.look(); err != nil {
+		return a, err
 	}
-	if err := admission.LoadScripts(d.link, g.pool.scripts); err != nil {
-		return nil, err
+	if !g.pool.tasks.Await(ctx, g.ready) {
+		return a, errNoClocks
 	}
-	return d.connected(a), nil
+	if !g.pool.tasks.Await(ctx, g.recordsRead) {
+		return a, errNoRecords
+	}
+	if err := d.awaitTurn(ctx); err != nil {
+		return a, err
+	}
+	g.mu.Lock()
+	mark := g.epoch.Mark
+	g.mu.Unlock()
+	if err := admission.Announce(d.link, g.pool.options.Group, mark); err != nil {
+		return a, err
+	}
+	if a, err = d.admitOnce(); err != nil {
+		return a, err
+	}
+	if _, admitted := admission.SplitMark(a.Incarnation.Fingerprint); admitted != mark { // learned meanwhile
+		if err := admission.Announce(d.link, g.pool.options.Group, admitted); err != nil {
+			return a, err
+		}
+	}
+	return a, d.endPredecessor()
+}
+
+// admitEmbedded has nothing to find out: the master is in this process.
+func (d *attempt) admitEmbedded() (a admission.Admission, err error) {
+	g, link := d.lane.group, d.link.(*embeddedLink)
+	d.info = admission.ServerInfo{RunID: link.master.RunID, Version: "embedded", Est: g.pool.inProcess.estimate()}
+	if err := d.identify(); err != nil {
+		return a, err
+	}
+	return link.admit(g.sealKey, g.pool.fingerprint(g.db, "1", d.lane.master.Name))
 }
 
 // identify stores the server's run_id and clock, and refuses a server that

@@ -13,7 +13,6 @@
 package pool
 
 import (
-	"fmt"
 	"time"
 
 	"redlockd/pool/clock"
@@ -39,18 +38,9 @@ func (l *lane) requestClockLocked() {
 	}
 }
 
-// invalidations are connections whose master's identity must be invalidated.
-type invalidations []*connection
-
-func (list invalidations) disconnect() {
-	for _, c := range list {
-		c.fail(fmt.Errorf("its clock stepped; its locks may be lost, so it starts a new incarnation"))
-	}
-}
-
-// resolveAnomaliesLocked resolves every anomaly that can be resolved now.
-func (g *Group) resolveAnomaliesLocked(now time.Duration) invalidations {
-	var list invalidations
+// resolveAnomaliesLocked resolves every anomaly that can be resolved now. It returns the
+// connections to masters whose clock stepped.
+func (g *Group) resolveAnomaliesLocked(now time.Duration) (stepped connections) {
 	answering := func(l *lane) bool { return l.conn != nil && !l.conn.stalled }
 	for _, l := range g.lanes {
 		if l.anomaly == nil || l.conn == nil {
@@ -63,10 +53,10 @@ func (g *Group) resolveAnomaliesLocked(now time.Duration) invalidations {
 			l.tolerateLocked()
 		case causeStepped:
 			l.conn.invalidateLocked()
-			list = append(list, l.conn)
+			stepped = append(stepped, l.conn)
 		}
 	}
-	return list
+	return stepped
 }
 
 // clocksLocked are the clocks of some masters, or of all.

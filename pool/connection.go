@@ -128,6 +128,15 @@ func (c *connection) fail(cause error) {
 	l.dialSoon(cause)
 }
 
+// connections are some that end for one reason.
+type connections []*connection
+
+func (all connections) fail(cause error) {
+	for _, c := range all {
+		c.fail(cause)
+	}
+}
+
 // unansweredLocked are the entries whose commands may or may not be executed.
 func (c *connection) unansweredLocked() []queueEntry {
 	var out []queueEntry

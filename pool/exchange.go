@@ -2,6 +2,8 @@
 
 package pool
 
+import "slices"
+
 // exchange is reused by its flush; its buffers keep their size.
 type exchange struct {
 	entries  []queueEntry
@@ -105,15 +107,8 @@ func (x *exchange) fill(queue []queueEntry, limit int) int {
 // conflictsWithEarlier reports whether an earlier command of the flush acquires one of
 // the keys and this operation must not follow it.
 func (x *exchange) conflictsWithEarlier(plan *Props) bool {
-	if plan.Key != "" && x.conflicts(plan, plan.Key) {
-		return true
-	}
-	for _, key := range plan.Rest {
-		if x.conflicts(plan, key) {
-			return true
-		}
-	}
-	return false
+	conflicts := func(key string) bool { return x.conflicts(plan, key) }
+	return plan.Key != "" && conflicts(plan.Key) || slices.ContainsFunc(plan.Rest, conflicts)
 }
 
 func (x *exchange) conflicts(plan *Props, key string) bool {

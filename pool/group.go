@@ -232,10 +232,10 @@ func (g *Group) onTimer() {
 			l.wakeLocked()
 		}
 	}
-	steps := g.resolveAnomaliesLocked(g.now())
+	stepped := g.resolveAnomaliesLocked(g.now())
 	g.beat.Reset(heartbeat)
 	g.mu.Unlock()
-	steps.disconnect()
+	stepped.fail(errStepped)
 }
 
 // recordsLocked are what is known of the masters' registers, by lane.
@@ -263,13 +263,6 @@ func (g *Group) checkRecordsReadLocked() {
 		g.recordsKnown = true
 		close(g.recordsRead)
 	}
-}
-
-// Counters of this database's lanes.
-func (g *Group) Counters() Counters {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.counters
 }
 
 func (g *Group) close() {

@@ -40,16 +40,6 @@ func (p *inProcess) time() time.Time {
 	return time.UnixMicro(clock.Micros(p.options.Clock.Now()) + p.offset)
 }
 
-// check stands for masterClock.check: a clock that is this daemon's own cannot step, gain or
-// be misjudged, but an answer can be late.
-func (p *inProcess) check(m *masterClock, sent, received time.Duration) error {
-	m.est = p.estimate()
-	if received-sent > p.options.MasterTimeout {
-		return errLate
-	}
-	return nil
-}
-
 func (p *inProcess) estimate() clock.Estimate {
 	return clock.Estimate{Known: true, Offset: p.offset, Taken: p.options.Clock.Now()}
 }
@@ -82,10 +72,6 @@ type embeddedLink struct {
 func (l *embeddedLink) Exchange(commands []Command, replies []Reply) []Reply {
 	l.master.Turn(func() { replies = l.Link.Exchange(commands, replies) })
 	return replies
-}
-
-func (l *embeddedLink) probe(est clock.Estimate) admission.ServerInfo {
-	return admission.ServerInfo{RunID: l.master.RunID, Version: "embedded", Est: est}
 }
 
 // admit writes the identity of a memory that began with this process.

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"redlockd/pool/embedded"
 	"redlockd/pool/masterlog"
 	"redlockd/pool/wire"
 )
@@ -92,36 +91,8 @@ func (p *Pool) Group(db int) *Group {
 	return g
 }
 
-// HasListeners reports whether any database's events have a listener, in this daemon or
-// in another one. It costs one atomic load.
-func (p *Pool) HasListeners() bool { return p.listenedDBs.Load() != 0 }
-
-// N is the number of masters, Quorum how many of them decide.
-func (p *Pool) N() int      { return len(p.Masters()) }
-func (p *Pool) Quorum() int { return Quorum(p.N()) }
-
 // Masters is the list now, by lane. It is not to be changed.
 func (p *Pool) Masters() []Master { return *p.masters.Load() }
-
-// Master is the one of a lane. The list may have become shorter than it was when the lane answered.
-func (p *Pool) Master(lane int) Master {
-	if list := p.Masters(); lane < len(list) {
-		return list[lane]
-	}
-	return Master{Name: "a former master"}
-}
-
-// indexOf is the lane of a master.
-func (p *Pool) indexOf(name string) (int, error) {
-	var names []string
-	for i, m := range p.Masters() {
-		if m.Name == name {
-			return i, nil
-		}
-		names = append(names, m.Name)
-	}
-	return 0, &NoMaster{name, names}
-}
 
 // Options returns the options with their defaults filled in.
 func (p *Pool) Options() Options {
@@ -130,9 +101,6 @@ func (p *Pool) Options() Options {
 	p.slots.set(&o)
 	return o
 }
-
-// Embedded returns the in-process masters, nil with real ones.
-func (p *Pool) Embedded() embedded.Masters { return p.inProcess.masters }
 
 func (p *Pool) embedded() bool { return p.inProcess.masters != nil }
 
@@ -154,17 +122,6 @@ func (p *Pool) Close() {
 	}
 	p.tasks.Release(5 * time.Second)
 	if p.embedded() {
-		p.Embedded().Close()
+		p.inProcess.masters.Close()
 	}
-}
-
-// Counters adds up all databases.
-func (p *Pool) Counters() Counters {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var sum Counters
-	for _, g := range p.groups {
-		sum.Add(g.Counters())
-	}
-	return sum
 }
