@@ -50,3 +50,6 @@ func RecentNow(c Clock) time.Duration { return clock.RecentNow(c) }
 
 // DaemonName tells the daemon's processes apart for people.
 func DaemonName() string { return admission.DaemonName() }
+
+// DialRueidis opens connections with rueidis; every step may take timeout.
+func DialRueidis(timeout time.Duration) Dialer { return wire.DialRueidis(timeout) }
