@@ -20,51 +20,68 @@ type attempt struct {
 }
 
 // verify checks the server's identity and admits the connection.
-func (d *attempt) verify(ctx context.Context) (c *connection, err error) {
-	g := d.lane.group
-	if g.pool.embedded() {
-		return d.verifyEmbedded()
+func (d *attempt) verify(ctx context.Context) (*connection, error) {
+	var a admission.Admission
+	var err error
+	if d.lane.group.pool.embedded() {
+		a, err = d.admitEmbedded()
+	} else {
+		a, err = d.admit(ctx)
 	}
+	if err != nil {
+		return nil, err
+	}
+	if err := admission.LoadScripts(d.link, d.lane.group.pool.scripts); err != nil {
+		return nil, err
+	}
+	return d.connected(a), nil
+}
+
+func (d *attempt) admit(ctx context.Context) (a admission.Admission, err error) {
+	g := d.lane.group
 	if d.info, err = admission.Probe(d.link, g.pool.options.Clock); err != nil {
-		return nil, d.quarantineEvicting(err)
+		return a, d.quarantineEvicting(err)
 	}
 	if err := d.identify(); err != nil {
-		return nil, err
+		return a, err
 	}
 	if err := d.look(); err != nil {
-		return nil, err
+		return a, err
 	}
 	if !g.pool.tasks.Await(ctx, g.ready) {
-		return nil, errNoClocks
+		return a, errNoClocks
 	}
 	if !g.pool.tasks.Await(ctx, g.recordsRead) {
-		return nil, errNoRecords
+		return a, errNoRecords
 	}
 	if err := d.awaitTurn(ctx); err != nil {
-		return nil, err
+		return a, err
 	}
 	g.mu.Lock()
 	mark := g.epoch.Mark
 	g.mu.Unlock()
 	if err := admission.Announce(d.link, g.pool.options.Group, mark); err != nil {
-		return nil, err
+		return a, err
 	}
-	a, err := d.admitOnce()
-	if err != nil {
-		return nil, err
+	if a, err = d.admitOnce(); err != nil {
+		return a, err
 	}
 	if _, admitted := admission.SplitMark(a.Incarnation.Fingerprint); admitted != mark { // learned meanwhile
 		if err := admission.Announce(d.link, g.pool.options.Group, admitted); err != nil {
-			return nil, err
+			return a, err
 		}
 	}
-	if err := d.endPredecessor(); err != nil {
-		return nil, err
+	return a, d.endPredecessor()
+}
+
+// admitEmbedded has nothing to find out: the master is in this process.
+func (d *attempt) admitEmbedded() (a admission.Admission, err error) {
+	g, link := d.lane.group, d.link.(*embeddedLink)
+	d.info = admission.ServerInfo{RunID: link.master.RunID, Version: "embedded", Est: g.pool.inProcess.estimate()}
+	if err := d.identify(); err != nil {
+		return a, err
 	}
-	if err := admission.LoadScripts(d.link, g.pool.scripts); err != nil {
-		return nil, err
-	}
-	return d.connected(a), nil
+	return link.admit(g.sealKey, g.pool.fingerprint(g.db, "1", d.lane.master.Name))
 }
 
 // identify stores the server's run_id and clock, and refuses a server that
@@ -115,26 +132,28 @@ func (d *attempt) look() error {
 	l := d.lane
 	g := l.group
 	g.mu.Lock()
-	lanes := g.lanes
+	all := g.recordsLocked()
 	g.mu.Unlock()
-	replies, err := wire.Ask(d.link, append(appendRecordQueries(lanes, nil), wire.Words("ZRANGE", g.sealKey, "0", "0"),
+	replies, err := wire.Ask(d.link, append(recordQueries(all), wire.Words("ZRANGE", g.sealKey, "0", "0"),
 		wire.Words("HGET", admission.ConfigurationKey, g.pool.options.Group))...)
 	if err != nil {
 		return err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if seal := replies[len(lanes)]; seal.Err == nil { // otherwise it tells nothing: LOADING, NOPERM …
+	if seal := replies[len(all)]; seal.Err == nil { // otherwise it tells nothing: LOADING, NOPERM …
 		text := ""
 		if len(seal.Items) > 0 {
 			text = seal.Items[0].Str
 		}
-		l.noteSealLocked(text, admission.ParseStored(replies[len(lanes)+1].Str))
+		l.noteSealLocked(text, admission.ParseStored(replies[len(all)+1].Str))
 	}
-	l.mergeRecordsLocked(lanes, replies)
+	if l.mergeRecords(all, replies, g.now()) {
+		g.checkRecordsReadLocked()
+	}
 	l.recordsWritten = make([]int64, maxMasters)
-	for i, other := range lanes {
-		l.recordsWritten[other.index], _ = ReadRecord(replies[i])
+	for i := range all {
+		l.recordsWritten[i], _ = ReadRecord(replies[i])
 	}
 	return nil
 }
@@ -165,7 +184,7 @@ func (d *attempt) admitOnce() (admission.Admission, error) {
 	for range maxAdmissions {
 		others := g.elsewhere()
 		g.mu.Lock()
-		least, acked, run := l.minRegisterLocked(), l.acked, l.lastRun
+		least, acked, run := l.minRegister(), l.acked, l.lastRun
 		now := g.now()
 		o := g.pool.Options() // with the masters of now
 		r := admission.Request{
@@ -232,6 +251,6 @@ func (d *attempt) connected(a admission.Admission) *connection {
 		l.acked = max(l.acked, a.Score)
 	}
 	l.lastID, l.lastRun, l.incarnation, l.invalidated = f.ClientID, f.RunID, a.Incarnation, ""
-	l.gain.restart(c.connectedAt, l.est.Offset+l.est.Spread(c.connectedAt), l.budget()) // this daemon has not watched its clock
+	l.gain.restart(c.connectedAt, l.est.Offset+l.est.Spread(c.connectedAt), g.pool.options.budget()) // this daemon has not watched its clock
 	return c
 }

@@ -13,7 +13,6 @@
 package pool
 
 import (
-	"fmt"
 	"time"
 
 	"redlockd/pool/clock"
@@ -39,39 +38,31 @@ func (l *lane) requestClockLocked() {
 	}
 }
 
-// invalidations are connections whose master's identity must be invalidated.
-type invalidations []*connection
-
-func (list invalidations) disconnect() {
-	for _, c := range list {
-		c.fail(fmt.Errorf("its clock stepped; its locks may be lost, so it starts a new incarnation"))
-	}
-}
-
-// resolveAnomaliesLocked resolves every anomaly that can be resolved now.
-func (g *Group) resolveAnomaliesLocked(now time.Duration) invalidations {
-	var list invalidations
+// resolveAnomaliesLocked resolves every anomaly that can be resolved now. It returns the
+// connections to masters whose clock stepped.
+func (g *Group) resolveAnomaliesLocked(now time.Duration) (stepped connections) {
+	answering := func(l *lane) bool { return l.conn != nil && !l.conn.stalled }
 	for _, l := range g.lanes {
 		if l.anomaly == nil || l.conn == nil {
 			continue
 		}
-		switch l.resolve(&g.pool.options, now, g.answeringClocksLocked(), Quorum(len(g.lanes))) {
+		switch l.resolve(&g.pool.options, now, g.clocksLocked(answering), Quorum(len(g.lanes))) {
 		case causeDaemon:
 			g.resyncLocked(l, now)
 		case causeSmall:
 			l.tolerateLocked()
 		case causeStepped:
 			l.conn.invalidateLocked()
-			list = append(list, l.conn)
+			stepped = append(stepped, l.conn)
 		}
 	}
-	return list
+	return stepped
 }
 
-// answeringClocksLocked are the clocks of the masters that answer.
-func (g *Group) answeringClocksLocked() (all []*masterClock) {
+// clocksLocked are the clocks of some masters, or of all.
+func (g *Group) clocksLocked(of func(*lane) bool) (all []*masterClock) {
 	for _, l := range g.lanes {
-		if l.conn != nil && !l.conn.stalled {
+		if of == nil || of(l) {
 			all = append(all, &l.masterClock)
 		}
 	}
@@ -90,12 +81,8 @@ func (l *lane) tolerateLocked() {
 func (g *Group) resyncLocked(first *lane, now time.Duration) {
 	g.pool.options.Logger.Warn("clock of this daemon jumped; the masters' clocks are estimated anew",
 		"by_ms", first.anomaly.deviation()/1000)
-	var all []*masterClock
-	for _, l := range g.lanes {
-		all = append(all, &l.masterClock)
-	}
 	width, _ := first.comparison(&g.pool.options, now)
-	resync(all, first.anomaly, width, first.budget(), g.now())
+	resync(g.clocksLocked(nil), first.anomaly, width, g.pool.options.budget(), g.now())
 	g.updateClockLocked()
 }
 
@@ -113,28 +100,11 @@ func (c *connection) invalidateLocked() {
 	}
 }
 
-func (l *lane) budget() int64 { return l.group.pool.options.budget() }
-
-// creptLocked reports whether a clock has crept ahead too far, in steps too small to
-// be an anomaly. If most clocks did, this daemon's own clock lost as much: then all
-// floors rise, until nothing is left of the budget.
-func (l *lane) creptLocked(now time.Duration, master int64) bool {
-	most := l.budget() + clock.Micros(clock.MinStep)
-	mine := l.gain.of(now, master-clock.Micros(now))
-	if mine <= max(most, clock.Micros(clock.MinStep)) {
-		return false
-	}
-	alike := 0
-	for _, other := range l.group.lanes {
-		if other == l || other.conn != nil && other.est.Known && other.gain.of(now, other.est.Offset) >= mine-clock.Micros(clock.MinStep) {
-			alike++
-		}
-	}
-	if alike < Quorum(len(l.group.lanes)) {
-		return true
-	}
-	for _, other := range l.group.lanes { // by the same amount, so that they stay alike
-		other.gain.floor += mine - max(0, l.budget())
-	}
-	return false
+// creptLocked reports whether a clock has crept ahead too far, and this daemon's own has not
+// lost as much.
+func (l *lane) creptLocked(now time.Duration, us int64) bool {
+	g := l.group
+	ahead, far := l.crept(&g.pool.options, now, us)
+	connected := func(l *lane) bool { return l.conn != nil }
+	return far && !l.level(&g.pool.options, now, ahead, g.clocksLocked(connected), g.clocksLocked(nil))
 }

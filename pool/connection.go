@@ -38,12 +38,6 @@ type connection struct {
 	unsealed []unsealedAnswer // answers of 0 that need a good seal after them
 }
 
-// unsealedAnswer is an answer that waits for the seal of a later flush.
-type unsealedAnswer struct {
-	entry queueEntry
-	reply Reply
-}
-
 // emptyFlush returns the connection's flush without operations.
 func (c *connection) emptyFlush() *flush {
 	f, g := &c.flush, c.lane.group
@@ -131,6 +125,15 @@ func (c *connection) fail(cause error) {
 	// Only now: the answers above may leave pending releases that the next connection
 	// must send before anything else.
 	l.dialSoon(cause)
+}
+
+// connections are some that end for one reason.
+type connections []*connection
+
+func (all connections) fail(cause error) {
+	for _, c := range all {
+		c.fail(cause)
+	}
 }
 
 // unansweredLocked are the entries whose commands may or may not be executed.

@@ -104,9 +104,7 @@ func (d *attempt) awaitTurn(ctx context.Context) error {
 		e := g.epoch
 		waits := l.state == stateDialing && (l.carries.Fingerprint == "" || l.carries.Ours) && l.carries.Mark != e.Mark && d.mayNotBeginLocked(now, others) != "" && now < end
 		g.mu.Unlock()
-		for _, c := range stale {
-			c.fail(errOtherEpoch)
-		}
+		stale.fail(errOtherEpoch)
 		if now < e.since {
 			return admission.Unfitf("the group has got configuration %s: this daemon admits masters in %s, when what it did under the former one is over", e.Mark, humanDuration(e.since-now))
 		}
@@ -121,7 +119,7 @@ func (d *attempt) awaitTurn(ctx context.Context) error {
 // learnEpochLocked finds the configuration that a quorum of the masters carries with this
 // daemon's settings, that of the other databases, or that of a blank group. It returns the
 // connections that were admitted under another one.
-func (g *Group) learnEpochLocked(now time.Duration, others admission.Known) (stale []*connection) {
+func (g *Group) learnEpochLocked(now time.Duration, others admission.Known) (stale connections) {
 	shown, e, quorum, o := g.evidenceLocked(now), &g.epoch, Quorum(len(g.lanes)), g.pool.Options()
 	s := shown.survey()
 	if next := s.Next(o.Configuration(1), quorum, admission.EpochOf(e.Mark)); next != nil && (e.next == nil || next.Epoch > e.next.Epoch) {

@@ -2,7 +2,10 @@
 
 package pool
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // exchange is reused by its flush; its buffers keep their size.
 type exchange struct {
@@ -108,15 +111,8 @@ func (x *exchange) fill(queue []queueEntry, limit int) int {
 // conflictsWithEarlier reports whether an earlier command of the flush acquires one of
 // the keys and this operation must not follow it.
 func (x *exchange) conflictsWithEarlier(plan *Props) bool {
-	if plan.Key != "" && x.conflicts(plan, plan.Key) {
-		return true
-	}
-	for _, key := range plan.Rest {
-		if x.conflicts(plan, key) {
-			return true
-		}
-	}
-	return false
+	conflicts := func(key string) bool { return x.conflicts(plan, key) }
+	return plan.Key != "" && conflicts(plan.Key) || slices.ContainsFunc(plan.Rest, conflicts)
 }
 
 func (x *exchange) conflicts(plan *Props, key string) bool {
@@ -170,4 +166,51 @@ func (x *exchange) next() *Command {
 		x.commands = append(x.commands, Command{})
 	}
 	return &x.commands[len(x.commands)-1]
+}
+
+// unsealedAnswer is an answer that waits for the seal of a later flush.
+type unsealedAnswer struct {
+	entry queueEntry
+	reply Reply
+}
+
+// takeUnsealed removes the answers of 0 that count only under a seal, and adds them to held.
+func (x *exchange) takeUnsealed(held []unsealedAnswer) []unsealedAnswer {
+	for i := range x.entries {
+		e := &x.entries[i]
+		if !e.props.SealZero || x.index[i] < 0 {
+			continue
+		}
+		if r := x.reply(i); r.Kind == ReplyInt && r.Int == 0 {
+			held = append(held, unsealedAnswer{entry: *e, reply: r})
+			e.op = nil // answered later
+		}
+	}
+	return held
+}
+
+// answers calls do with the answer to each operation, in the order in which the master
+// executed them, and counts the votes.
+func (x *exchange) answers(lane int, seal Seal, do func(op Operation, a Answer)) (counted Votes) {
+	if x.repeats && x.taken == nil {
+		x.taken = Taken{}
+	}
+	x.inOrder(func(i int) {
+		op := x.entries[i].op
+		if op == nil {
+			return
+		}
+		a := Answer{Lane: lane, Seal: seal}
+		if x.repeats {
+			a.Taken = x.taken
+		}
+		if x.index[i] >= 0 {
+			a.Sent, a.Reply = true, x.reply(i)
+		}
+		if x.entries[i].props.Exclusive {
+			counted.count(&a)
+		}
+		do(op, a)
+	})
+	return counted
 }

@@ -3,10 +3,12 @@
 package pool
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
 	"redlockd/pool/clock"
+	"redlockd/pool/wire"
 )
 
 // flush is reused by its connection; its buffers keep their size.
@@ -124,10 +126,50 @@ func (f *flush) endingReply() error {
 	return nil
 }
 
+// readSeal returns the register before the flush and the master's clock after it.
+func (f *flush) readSeal() (old, us int64, err error) {
+	if f.serverAt >= 0 {
+		server := f.replies[f.serverAt]
+		if server.Err != nil { // LOADING, BUSY …
+			return 0, 0, server.Err
+		}
+		if run := wire.InfoField(server.Str, "run_id"); run != f.context.Incarnation.RunID {
+			return 0, 0, errBalanced
+		}
+	}
+	score := f.replies[f.sealAt]
+	if score.Kind == ReplyNil {
+		return 0, 0, errMemoryGone
+	}
+	// Only a new admission finds out what the data is and what the operator can do.
+	if wrong, is := score.Err.(MasterError); is && wrong.Begins("WRONGTYPE") {
+		return 0, 0, fmt.Errorf("%w: %w", errForeign, wrong)
+	}
+	time := f.replies[f.timeAt]
+	old, ok := score.Number()
+	us, isTime := wire.ParseTime(time)
+	if !ok || !isTime {
+		return 0, 0, fmt.Errorf("%w: %s", errUnexpectedSeal, wire.FirstError(score, time))
+	}
+	return old, us, nil
+}
+
+// checkRegister checks the register before the flush.
+func (f *flush) checkRegister(old int64) error {
+	if old < f.minRegister {
+		return fmt.Errorf("%w: register %d, but %d was acknowledged", errRolledBack, old, f.minRegister)
+	}
+	if old > MaxRegister {
+		return fmt.Errorf("%w: %d is above 2^52; stop all daemons, delete %s on this master, start again", errDamaged, old, f.sealKey)
+	}
+	return nil
+}
+
 // estimateBehind reports that a flush was late only because the estimate of the master's
 // clock was behind when it was sent, by more than a quarter of the timeout. It would stay
 // so: late flushes do not update the estimate, and it may be off within its own error
 // after this process was suspended. Admission measures the clock anew.
-func (f *flush) estimateBehind(limit, now time.Duration, us int64) bool {
+func (f *flush) estimateBehind(limit, now time.Duration) bool {
+	us, _ := wire.ParseTime(f.replies[f.timeAt])
 	return now-f.sent <= limit && us-clock.Micros(now-f.sent) > f.context.Time+clock.Micros(limit)/4
 }

@@ -37,7 +37,7 @@ func newFlushStage() *flushStage {
 	c.timer = hand.AfterFunc(time.Hour, func() {})
 	l.conn, l.state, l.running = c, stateUp, true // the test is the task
 	l.est = clock.Estimate{Known: true, Taken: hand.Now(), Err: 10}
-	l.gain.restart(hand.Now(), l.est.Err, l.budget())
+	l.gain.restart(hand.Now(), l.est.Err, p.options.budget())
 	c.emptyFlush()
 	c.flush.sent = hand.Now()
 	c.flush.context.Now, c.flush.context.Time = c.flush.sent, l.est.At(c.flush.sent)

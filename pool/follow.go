@@ -41,7 +41,7 @@ func (p *Pool) Follow(masters []Master, next *admission.Configuration, known adm
 	p.masters.Store(&list)
 	p.prefixes.Store(&next.Prefixes)
 	var left []*lane
-	var outdated []*connection
+	var outdated connections
 	for _, g := range p.groups {
 		lanes, connections := g.follow(list, known)
 		left, outdated = append(left, lanes...), append(outdated, connections...)
@@ -56,9 +56,7 @@ func (p *Pool) Follow(masters []Master, next *admission.Configuration, known adm
 	for _, l := range left { // without the lock: they answer operations
 		l.close(errLeft)
 	}
-	for _, c := range outdated {
-		c.fail(errOtherEpoch)
-	}
+	outdated.fail(errOtherEpoch)
 	for _, g := range groups {
 		g.Keys.Follow(list)
 		g.Events.Follow(list)
@@ -88,7 +86,7 @@ func (p *Pool) fingerprint(db int, mark, name string) string {
 
 // follow changes the lanes and returns those that are to be closed, and the connections of
 // the others, which were admitted under the former configuration.
-func (g *Group) follow(list []Master, known admission.Known) (left []*lane, outdated []*connection) {
+func (g *Group) follow(list []Master, known admission.Known) (left []*lane, outdated connections) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	former := g.lanes
@@ -134,8 +132,9 @@ func newLane(g *Group, index int, m Master) *lane {
 	}
 	return &lane{
 		group: g, index: index, master: m, state: stateDialing, since: g.now(),
-		pending: pendingReleases{mu: &g.mu, options: &p.options, master: m.Name},
-		voteLog: masterlog.New(p.options.Logger, m.Name, g.db, p.lastLines[m.Name]),
+		peerRecords: peerRecords{options: &p.options, db: g.db, name: m.Name},
+		pending:     pendingReleases{mu: &g.mu, options: &p.options, master: m.Name},
+		voteLog:     masterlog.New(p.options.Logger, m.Name, g.db, p.lastLines[m.Name]),
 	}
 }
 

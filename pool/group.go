@@ -232,17 +232,37 @@ func (g *Group) onTimer() {
 			l.wakeLocked()
 		}
 	}
-	steps := g.resolveAnomaliesLocked(g.now())
+	stepped := g.resolveAnomaliesLocked(g.now())
 	g.beat.Reset(heartbeat)
 	g.mu.Unlock()
-	steps.disconnect()
+	stepped.fail(errStepped)
 }
 
-// Counters of this database's lanes.
-func (g *Group) Counters() Counters {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.counters
+// recordsLocked are what is known of the masters' registers, by lane.
+func (g *Group) recordsLocked() (all []*peerRecords) {
+	for _, l := range g.lanes {
+		all = append(all, &l.peerRecords)
+	}
+	return all
+}
+
+// checkRecordsReadLocked lets masters be admitted once the records of a quorum have been
+// read and the first dial of every other master is over. A first dial takes a
+// master timeout or two at most, and Start waits for it anyway.
+func (g *Group) checkRecordsReadLocked() {
+	read := 0
+	for _, l := range g.lanes {
+		switch {
+		case l.recordsReadAt > 0:
+			read++
+		case l.state == stateDialing:
+			return
+		}
+	}
+	if read >= Quorum(len(g.lanes)) && !g.recordsKnown {
+		g.recordsKnown = true
+		close(g.recordsRead)
+	}
 }
 
 func (g *Group) close() {

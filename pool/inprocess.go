@@ -6,6 +6,8 @@ package pool
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"redlockd/pool/admission"
@@ -14,36 +16,36 @@ import (
 	"redlockd/pool/wire"
 )
 
-func (p *Pool) embedded() bool { return p.inProcess != nil }
-
-// embeddedTime is the clock of all embedded masters. It is this daemon's Clock, so it
-// never steps against it, and the daemon knows it exactly.
-func (p *Pool) embeddedTime() time.Time {
-	return time.UnixMicro(clock.Micros(p.options.Clock.Now()) + p.ownClock)
+// inProcess is the embedded masters of a pool; the zero value is none.
+type inProcess struct {
+	masters embedded.Masters
+	options *Options
+	offset  int64 // µs from Clock to the time of the masters
 }
 
-// ownEstimate is the estimate of an embedded master's clock.
-func (p *Pool) ownEstimate() clock.Estimate {
-	return clock.Estimate{Known: true, Offset: p.ownClock, Taken: p.options.Clock.Now()}
-}
-
-// checkOwnClockLocked stands for checkClockLocked: a clock that is this daemon's own cannot
-// step, gain or be misjudged, but an answer can be late.
-func (l *lane) checkOwnClockLocked(f *flush, now time.Duration) error {
-	l.est = l.group.pool.ownEstimate()
-	if now-f.sent > l.group.pool.options.MasterTimeout {
-		l.group.counters.LateFlushes++
-		return errLate
+// start makes the masters that the options ask for, and names them there.
+func (p *inProcess) start(o *Options) {
+	p.options, p.offset = o, time.Now().UnixMicro()-clock.Micros(o.Clock.Now())
+	p.masters = embedded.New(o.Embedded, p.time)
+	o.Tracker = p.track
+	for i := range o.Embedded {
+		name := fmt.Sprintf("embedded-%d", i+1)
+		o.Masters = append(o.Masters, Master{Name: name, Address: name, Network: "embedded"})
 	}
-	return nil
 }
 
-// Embedded returns the in-process masters, nil with real ones.
-func (p *Pool) Embedded() embedded.Masters { return p.inProcess }
+// time is the clock of all embedded masters. It is this daemon's Clock, so it never steps
+// against it, and the daemon knows it exactly.
+func (p *inProcess) time() time.Time {
+	return time.UnixMicro(clock.Micros(p.options.Clock.Now()) + p.offset)
+}
 
-func (p *Pool) dialEmbedded(_ context.Context, m Master, db int) (Link, error) {
-	index, _ := p.indexOf(m.Name) // the lanes have no other names
-	master := p.inProcess.At(index)
+func (p *inProcess) estimate() clock.Estimate {
+	return clock.Estimate{Known: true, Offset: p.offset, Taken: p.options.Clock.Now()}
+}
+
+func (p *inProcess) dial(_ context.Context, m Master, db int) (Link, error) {
+	master := p.masters.At(slices.Index(p.options.Masters, m)) // the lanes have no others
 	conn, err := master.Dial()
 	if err != nil {
 		return nil, err
@@ -55,10 +57,10 @@ func (p *Pool) dialEmbedded(_ context.Context, m Master, db int) (Link, error) {
 	return &embeddedLink{Link: link, master: master}, nil
 }
 
-// trackEmbedded opens a connection that reads how long copies last, without tracking:
+// track opens a connection that reads how long copies last, without tracking:
 // miniredis does not track. Every client of these masters is in this process.
-func (p *Pool) trackEmbedded(ctx context.Context, m Master, db int, _ func([]string)) (Link, error) {
-	return p.dialEmbedded(ctx, m, db)
+func (p *inProcess) track(ctx context.Context, m Master, db int, _ func([]string)) (Link, error) {
+	return p.dial(ctx, m, db)
 }
 
 // embeddedLink moves the master's clock before every flush.
@@ -72,20 +74,10 @@ func (l *embeddedLink) Exchange(commands []Command, replies []Reply) []Reply {
 	return replies
 }
 
-// verifyEmbedded writes the identity of a memory that began with this process.
-func (d *attempt) verifyEmbedded() (*connection, error) {
-	g := d.lane.group
-	run := d.link.(*embeddedLink).master.RunID
-	d.info = admission.ServerInfo{RunID: run, Version: "embedded", Est: g.pool.ownEstimate()}
-	if err := d.identify(); err != nil {
-		return nil, err
-	}
-	identity := run + " 0 0 0 " + g.pool.fingerprint(g.db, "1", d.lane.master.Name)
-	if _, err := wire.AskOne(d.link, "ZADD", g.sealKey, "NX", "0", identity); err != nil {
-		return nil, err
-	}
-	if err := admission.LoadScripts(d.link, g.pool.scripts); err != nil {
-		return nil, err
-	}
-	return d.connected(admission.Admission{Incarnation: &Incarnation{Identity: identity, RunID: run, ID: "0"}}), nil
+// admit writes the identity of a memory that began with this process.
+func (l *embeddedLink) admit(sealKey, fingerprint string) (admission.Admission, error) {
+	run := l.master.RunID
+	identity := run + " 0 0 0 " + fingerprint
+	_, err := wire.AskOne(l, "ZADD", sealKey, "NX", "0", identity)
+	return admission.Admission{Incarnation: &Incarnation{Identity: identity, RunID: run, ID: "0"}}, err
 }

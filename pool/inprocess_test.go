@@ -44,12 +44,12 @@ func TestEmbedded_TheClockOfTheMastersIsTheDaemonsOwn(t *testing.T) {
 		c.mu.Lock()
 		c.now += took
 		c.mu.Unlock()
-		err := l.checkOwnClockLocked(&flush{sent: sent}, c.Now())
+		err := l.checkClockLocked(&flush{sent: sent}, c.Now(), 0)
 		if late := took > p.options.MasterTimeout; late != (err == errLate) {
 			t.Errorf("an answer after %v: %v", took, err)
 		}
 		for i := range 3 {
-			if shows := p.inProcess.At(i).Time().UnixMicro(); shows != l.est.At(c.Now()) {
+			if shows := p.Embedded().At(i).Time().UnixMicro(); shows != l.est.At(c.Now()) {
 				t.Errorf("after %v master %d shows %d, estimated is %d", took, i, shows, l.est.At(c.Now()))
 			}
 		}

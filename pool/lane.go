@@ -10,6 +10,7 @@ package pool
 
 import (
 	"runtime"
+	"slices"
 	"time"
 
 	"redlockd/pool/masterlog"
@@ -44,13 +45,11 @@ type lane struct {
 
 	masterClock
 	incarnation *Incarnation
-	acked       int64         // highest register read or raised under a good seal, in whatever incarnation
 	invalidated string        // identity that the next admission must replace
 	failing     error         // the reason why the last flush was void although the master answered
 	carriedAt   time.Duration // when the last seal was sent that found the identity, good or not
 
 	peerRecords
-	recordLanes []*lane // that the records are about which a flush reads
 
 	base    int64   // of the last incarnation with this daemon's settings
 	carries carried // configuration that stood on it at the last look
@@ -185,9 +184,12 @@ func (l *lane) nextFlush() *connection {
 		l.beats++
 	}
 	f.readSettings = f.beat && l.beats%settingsEvery == 0
-	f.minRegister = l.minRegisterLocked() // before it is sent: a record that is read later may be of a later register
+	f.minRegister = l.minRegister() // before it is sent: a record that is read later may be of a later register
 	if f.readSettings {
-		l.planRecordsLocked(f)
+		away := func(other *lane) bool {
+			return other != l && (other.conn == nil || other.conn.connectedAt >= l.recordsReadAt)
+		}
+		l.planRecords(&f.readings, g.recordsLocked(), slices.ContainsFunc(g.lanes, away))
 	}
 	f.sent = g.now()
 	f.context.Now, f.context.Time = f.sent, l.est.At(f.sent)

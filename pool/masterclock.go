@@ -4,6 +4,7 @@
 package pool
 
 import (
+	"fmt"
 	"time"
 
 	"redlockd/pool/clock"
@@ -15,6 +16,71 @@ type masterClock struct {
 	gain     gain
 	anomaly  *clockAnomaly
 	provedAt time.Duration // when the last good seal was sent
+}
+
+// check checks the TIME that the master read after everything else of a flush; its estimate
+// was expected when that was sent. The master timeout limits when the master executed the
+// flush, not when this process read the answer: a process that did not run finds an answer
+// that was in time. The wider the time of an answer is, the longer a step of the clock can
+// hide in it, but never longer than until the answer was read. So a grant that counts such a
+// vote comes that much later than the copy that ended early, and that copy's lease is over
+// by then. anew: the estimate begins with this measurement.
+func (m *masterClock) check(o *Options, sent, received time.Duration, expected, us int64) (anew bool, err error) {
+	limit, took := o.MasterTimeout, received-sent
+	switch {
+	case m.anomaly != nil:
+		return false, errSuspect
+	case us > expected+clock.Micros(limit):
+		// The expiry was chosen from what was expected: beyond it a copy could last shorter
+		// than its lease, so the estimate's error does not widen this bound.
+		return false, fmt.Errorf("%w: executed after %d ms, limit %d ms", errLate, (us-expected)/1000, limit.Milliseconds())
+	case us < expected-clock.Micros(maxBehind)-m.est.Spread(received):
+		return false, fmt.Errorf("%w by %d ms", errBehind, (expected-us)/1000)
+	case !m.unobserved(o, sent):
+		return false, nil
+	case took > limit:
+		return false, errUnobserved // so wide a measurement is no estimate; the next heartbeat measures the clock
+	}
+	m.est = clock.Estimate{}
+	m.est.Sample(sent, received, us)
+	m.gain.restart(received, us-clock.Micros(sent), o.budget())
+	if us-expected > clock.Micros(o.reserve()) {
+		return true, errUnobserved
+	}
+	return true, nil
+}
+
+// observe follows a clock that fits.
+func (m *masterClock) observe(o *Options, sent, received time.Duration, us int64) {
+	if received-sent <= o.MasterTimeout {
+		m.est.Sample(sent, received, us)
+	}
+	m.gain.observe(sent, received, us)
+}
+
+// crept is by how much a clock has crept ahead, in steps too small to be an anomaly, and
+// whether that is too far.
+func (m *masterClock) crept(o *Options, now time.Duration, us int64) (ahead int64, far bool) {
+	ahead = m.gain.of(now, us-clock.Micros(now))
+	return ahead, ahead > max(0, o.budget())+clock.Micros(clock.MinStep)
+}
+
+// level raises the floors of all clocks if most have crept ahead like m: this daemon's own
+// clock lost as much. Nothing is left of the budget then.
+func (m *masterClock) level(o *Options, now time.Duration, ahead int64, connected, all []*masterClock) bool {
+	alike := 0
+	for _, other := range connected {
+		if other == m || other.est.Known && other.gain.of(now, other.est.Offset) >= ahead-clock.Micros(clock.MinStep) {
+			alike++
+		}
+	}
+	if alike < Quorum(len(all)) {
+		return false
+	}
+	for _, other := range all { // by the same amount, so that they stay alike
+		other.gain.floor += ahead - max(0, o.budget())
+	}
+	return true
 }
 
 // anomalyCause is what an anomaly shows.
@@ -141,4 +207,28 @@ func resync(all []*masterClock, first *clockAnomaly, width, budget int64, now ti
 func (m *masterClock) staleBefore(first *clockAnomaly) bool {
 	jump := first.at - max(0, time.Duration(-first.high)*time.Microsecond)
 	return m.est.Known && m.provedAt <= first.at && m.est.Taken <= jump
+}
+
+// clockAnomaly is a clock that does not fit, and how far it is off. An answer that
+// was long under way, as when this process stood still meanwhile, hardly shows how far
+// it is off: closer measurements decide whose clock it was.
+type clockAnomaly struct {
+	at            time.Duration
+	low, high     int64 // µs: the master's clock is ahead of the estimate by at least low and at most high
+	contradictory bool  // two measurements contradict each other: this clock was set twice
+	sent          time.Duration
+	received      time.Duration
+	time          int64
+}
+
+func (s *clockAnomaly) width() int64 { return s.high - s.low }
+
+// deviation is how far the clock is off, give or take half the width.
+func (s *clockAnomaly) deviation() int64 { return s.low + s.width()/2 }
+
+// agrees reports whether one jump of this daemon's clock can be the reason for both
+// deviations. Estimates that are wrong by err µs account for a part of them.
+func (s *clockAnomaly) agrees(other *clockAnomaly, err int64) bool {
+	slack := clock.Micros(clock.MinStep) + err
+	return !s.contradictory && !other.contradictory && s.low <= other.high+slack && other.low <= s.high+slack
 }

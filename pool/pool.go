@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"redlockd/pool/clock"
-	"redlockd/pool/embedded"
 	"redlockd/pool/masterlog"
 	"redlockd/pool/wire"
 )
@@ -20,9 +18,8 @@ type Pool struct {
 	prefixes  atomic.Pointer[[]string] // of keys, of all daemons of the group
 	slots     slotMap
 	dial      Dialer
-	track     TrackDialer      // nil: no tracking, waiters poll
-	inProcess embedded.Masters // nil with real masters
-	ownClock  int64            // µs from Clock to the time of embedded masters
+	track     TrackDialer // nil: no tracking, waiters poll
+	inProcess inProcess   // masters, if there are no real ones
 	tasks     Tasks
 	scripts   []string
 
@@ -43,14 +40,8 @@ func New(o Options) (*Pool, error) {
 	}
 	p := &Pool{options: o, groups: map[int]*Group{}, lastLines: map[string]*masterlog.LastLine{}, dial: o.Dialer}
 	if o.Embedded > 0 {
-		p.ownClock = time.Now().UnixMicro() - clock.Micros(o.Clock.Now())
-		p.inProcess = embedded.New(o.Embedded, p.embeddedTime)
-		p.dial = p.dialEmbedded
-		p.options.Tracker = p.trackEmbedded
-		for i := range o.Embedded {
-			name := fmt.Sprintf("embedded-%d", i+1)
-			p.options.Masters = append(p.options.Masters, Master{Name: name, Address: name, Network: "embedded"})
-		}
+		p.inProcess.start(&p.options)
+		p.dial = p.inProcess.dial
 	}
 	p.masters.Store(&p.options.Masters)
 	p.prefixes.Store(&p.options.Prefixes)
@@ -100,36 +91,8 @@ func (p *Pool) Group(db int) *Group {
 	return g
 }
 
-// HasListeners reports whether any database's events have a listener, in this daemon or
-// in another one. It costs one atomic load.
-func (p *Pool) HasListeners() bool { return p.listenedDBs.Load() != 0 }
-
-// N is the number of masters, Quorum how many of them decide.
-func (p *Pool) N() int      { return len(p.Masters()) }
-func (p *Pool) Quorum() int { return Quorum(p.N()) }
-
 // Masters is the list now, by lane. It is not to be changed.
 func (p *Pool) Masters() []Master { return *p.masters.Load() }
-
-// Master is the one of a lane. The list may have become shorter than it was when the lane answered.
-func (p *Pool) Master(lane int) Master {
-	if list := p.Masters(); lane < len(list) {
-		return list[lane]
-	}
-	return Master{Name: "a former master"}
-}
-
-// indexOf is the lane of a master.
-func (p *Pool) indexOf(name string) (int, error) {
-	var names []string
-	for i, m := range p.Masters() {
-		if m.Name == name {
-			return i, nil
-		}
-		names = append(names, m.Name)
-	}
-	return 0, &NoMaster{name, names}
-}
 
 // Options returns the options with their defaults filled in.
 func (p *Pool) Options() Options {
@@ -138,6 +101,8 @@ func (p *Pool) Options() Options {
 	p.slots.set(&o)
 	return o
 }
+
+func (p *Pool) embedded() bool { return p.inProcess.masters != nil }
 
 // Jitter is a random delay below limit, for the packages above this one.
 func (p *Pool) Jitter(limit time.Duration) time.Duration { return p.options.Jitter(limit) }
@@ -156,18 +121,7 @@ func (p *Pool) Close() {
 		g.close()
 	}
 	p.tasks.Release(5 * time.Second)
-	if p.inProcess != nil {
-		p.inProcess.Close()
+	if p.embedded() {
+		p.inProcess.masters.Close()
 	}
-}
-
-// Counters adds up all databases.
-func (p *Pool) Counters() Counters {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var sum Counters
-	for _, g := range p.groups {
-		sum.Add(g.Counters())
-	}
-	return sum
 }

@@ -22,11 +22,11 @@ type readings struct {
 	readSettings bool
 	channel      string // of events, whose listeners are counted; "" = they are not
 	readDaemons  bool   // the connections of daemons
-	// newRecords is what the flush stores on the master about the others, records what it reads of
-	// the master's records: see records.go.
+	// newRecords is what the flush stores on the master about the others, recordsOf the masters
+	// about which it reads the master's records: see records.go.
 	recordsKey string
 	newRecords []record
-	records    []Command
+	recordsOf  []*peerRecords
 
 	settingsAt, listenersAt, daemonsAt int // of the first reply
 	recordsWrittenAt, recordsReadAt    int
@@ -59,9 +59,9 @@ func (f *flush) appendReadings() {
 			c.Args = append(c.Args, strconv.FormatInt(r.score, 10), r.member)
 		}
 	}
-	if len(f.records) > 0 {
+	if len(f.recordsOf) > 0 {
 		f.recordsReadAt = len(f.commands)
-		f.commands = append(f.commands, f.records...)
+		f.commands = append(f.commands, recordQueries(f.recordsOf)...)
 	}
 }
 
@@ -108,4 +108,32 @@ func statsReset(commands *int64, now int64) error {
 		return fmt.Errorf("%w: CONFIG RESETSTAT erased the count; do not reset the statistics of a master", errEvicted)
 	}
 	return nil
+}
+
+// minDaemonsEvery is the least number of readings of settings between two readings of a list. With
+// more daemons it is their number: all together read a master's list once a second at most.
+const minDaemonsEvery = 10
+
+// daemonsDue is how many readings of settings come before the next one of the connections that a
+// master lists; -1 = there is none. So each daemon shows which daemons follow a change of the group
+// and which do not. One that is refused shows, too: it keeps its last connection until it dials again.
+type daemonsDue int
+
+// next reports whether a reading of settings reads the list, too.
+func (d *daemonsDue) next() bool {
+	if *d > 0 {
+		*d--
+		return false
+	}
+	return *d == 0
+}
+
+// read returns the daemons of a group in the list. After an error, as without the right, the list is not read again.
+func (d *daemonsDue) read(list Reply, group string) (all []Daemon, ok bool) {
+	if *d = -1; list.Err != nil {
+		return nil, false
+	}
+	all = admission.DaemonsOf(list.Str, group)
+	*d = daemonsDue(max(minDaemonsEvery, len(all)))
+	return all, true
 }

@@ -3,7 +3,7 @@
 // A register never falls, in whatever incarnation: a new incarnation begins above the old
 // register. So a master that returns with a lower one has lost what it
 // acknowledged, although its file calls itself durable. A daemon that has run all
-// the time detects that by itself (lane.acked). For daemons that have not, every daemon
+// the time detects that by itself (peerRecords.acked). For daemons that have not, every daemon
 // writes what it has seen acknowledged by each master to the other masters: at most
 // once a second, and only what has risen. A record is true for ever, whichever
 // memory holds it, so ZADD GT is enough, and damaged or missing records only remove
@@ -19,105 +19,165 @@
 
 package pool
 
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"redlockd/pool/wire"
+)
+
 // maxAdmissions of one connection are tried: each after the first begins a new incarnation.
 const maxAdmissions = 10
 
-// appendRecordQueries is AppendRecordQueries for the masters of these lanes.
-func appendRecordQueries(lanes []*lane, commands []Command) []Command {
-	for _, l := range lanes {
-		commands = append(commands, recordQuery(&l.group.pool.options, l.group.db, l.master.Name))
+// MaxRegister is where Lua and zset scores stop being exact integers. A register
+// above it is damaged (clocks reach it in 2112) and nothing can be ordered on it.
+const MaxRegister = 1 << 52
+
+// RecordsKey is the key of the records on every master.
+func RecordsKey(o *Options) string { return o.GroupKey("acked") }
+
+// recordOf is the member of the zset for one master. It names group
+// and database: records that SWAPDB or an operator moves elsewhere mean nothing there.
+func recordOf(o *Options, db int, name string) string {
+	return "group=" + o.Group + "/db=" + strconv.Itoa(db) + "/master=" + url.PathEscape(name)
+}
+
+// AppendRecordQueries appends one query for each master of the list, in its order. The
+// reply stays small whatever else the key holds.
+func AppendRecordQueries(o *Options, db int, commands []Command) []Command {
+	for i := range o.Masters {
+		commands = append(commands, recordQuery(o, db, o.Masters[i].Name))
 	}
 	return commands
 }
 
-// minRegisterLocked is what the master's register cannot be below.
-func (l *lane) minRegisterLocked() int64 { return max(l.acked, l.recordedRegister) }
+func recordQuery(o *Options, db int, name string) Command {
+	return wire.Words("ZSCORE", RecordsKey(o), recordOf(o, db, name))
+}
 
-// mergeRecordsLocked applies the records of one master about these lanes.
-func (l *lane) mergeRecordsLocked(lanes []*lane, replies []Reply) {
-	g := l.group
-	for i, other := range lanes {
+// ReadRecord reads one record, 0 if there is none. A value that cannot be a register
+// counts as absent; the error has the reason.
+func ReadRecord(r Reply) (int64, error) {
+	score, ok := r.Number()
+	switch {
+	case r.Err != nil:
+		return 0, r.Err
+	case r.Kind == ReplyNil:
+		return 0, nil
+	case !ok:
+		return 0, fmt.Errorf("the score %q is no register", r.Str)
+	case score < 0:
+		return 0, fmt.Errorf("the score %d is below 0", score)
+	case score > MaxRegister:
+		return 0, fmt.Errorf("the score %d is above 2^52", score)
+	}
+	return score, nil
+}
+
+// lasts reports whether a master gives this answer until its data or its user's rights change. One
+// that loads its data, or is busy, tells nothing about its records.
+func lasts(err error) bool {
+	refusal, ok := err.(MasterError)
+	return !ok || refusal.Begins("WRONGTYPE") || wire.IsDenied(string(refusal))
+}
+
+// peerRecords is a lane's part of the records, guarded like the lane.
+type peerRecords struct {
+	options *Options
+	db      int
+	name    string // of the master
+
+	acked             int64         // highest register read or raised under a good seal, in whatever incarnation
+	recordedRegister  int64         // highest register of this master in the others' records
+	recordsReadAt     time.Duration // when this master's own records were read last, 0 = never
+	recordsWritten    []int64       // each lane's register in this master's records, as far as is known
+	recordsUnreadable bool          // it is logged that they are unreadable
+}
+
+// record is the register of one other master that a flush writes.
+type record struct {
+	lane   int
+	member string
+	score  int64
+}
+
+// minRegister is what the master's register cannot be below.
+func (p *peerRecords) minRegister() int64 { return max(p.acked, p.recordedRegister) }
+
+func recordQueries(all []*peerRecords) (commands []Command) {
+	for _, p := range all {
+		commands = append(commands, recordQuery(p.options, p.db, p.name))
+	}
+	return commands
+}
+
+// planRecords decides what a flush writes, and reads if other masters are away. Masters are
+// connected as a rule, and then their own registers tell more than records do.
+func (p *peerRecords) planRecords(r *readings, all []*peerRecords, away bool) {
+	if p.recordsWritten == nil {
+		return // embedded masters end with this process
+	}
+	r.recordsKey = RecordsKey(p.options)
+	for i, other := range all {
+		if other != p && other.acked > p.recordsWritten[i] {
+			r.newRecords = append(r.newRecords, record{i, recordOf(p.options, p.db, other.name), other.acked})
+		}
+	}
+	if away {
+		r.recordsOf = all
+	}
+}
+
+// noteRecords stores what the flush has written and read, and reports whether it has read. What
+// a master refuses for a while, as without memory, is written again a second later.
+func (p *peerRecords) noteRecords(r *readings, replies []Reply, now time.Duration) (read bool) {
+	if r.recordsWrittenAt >= 0 {
+		if err := replies[r.recordsWrittenAt].Err; err == nil {
+			for _, n := range r.newRecords {
+				p.recordsWritten[n.lane] = max(p.recordsWritten[n.lane], n.score)
+			}
+		} else if lasts(err) {
+			p.logUnreadable(err)
+		}
+	}
+	return r.recordsReadAt >= 0 && p.mergeRecords(r.recordsOf, replies[r.recordsReadAt:], now)
+}
+
+// mergeRecords applies the records of the master about all of them, and reports whether it has
+// shown them.
+func (p *peerRecords) mergeRecords(all []*peerRecords, replies []Reply, now time.Duration) bool {
+	for i, other := range all {
 		score, err := ReadRecord(replies[i])
 		switch {
 		case err == nil:
 		case lasts(err):
-			l.logUnreadableLocked(err)
+			p.logUnreadable(err)
 		default:
-			return // nothing is read
+			return false
 		}
-		if other != l {
+		if other != p {
 			other.recordedRegister = max(other.recordedRegister, score)
 		}
 	}
-	l.recordsReadAt = max(g.now(), 1)
-	g.checkRecordsReadLocked()
+	p.recordsReadAt = max(now, 1)
+	return true
 }
 
-// checkRecordsReadLocked lets masters be admitted once the records of a quorum have been
-// read and the first dial of every other master is over. A first dial takes a
-// master timeout or two at most, and Start waits for it anyway.
-func (g *Group) checkRecordsReadLocked() {
-	read := 0
-	for _, l := range g.lanes {
-		switch {
-		case l.recordsReadAt > 0:
-			read++
-		case l.state == stateDialing:
-			return
-		}
-	}
-	if read >= Quorum(len(g.lanes)) && !g.recordsKnown {
-		g.recordsKnown = true
-		close(g.recordsRead)
-	}
-}
-
-// logUnreadableLocked logs once that the master's records cannot be used.
-func (l *lane) logUnreadableLocked(err error) {
-	if l.recordsUnreadable {
+// logUnreadable logs once that the master's records cannot be used.
+func (p *peerRecords) logUnreadable(err error) {
+	if p.recordsUnreadable {
 		return
 	}
-	l.recordsUnreadable = true
-	l.group.pool.options.Logger.Warn("records of acknowledged registers are unreadable and count as absent",
-		"master", l.master.Name, "db", l.group.db, "key", RecordsKey(&l.group.pool.options),
+	p.recordsUnreadable = true
+	p.options.Logger.Warn("records of acknowledged registers are unreadable and count as absent",
+		"master", p.name, "db", p.db, "key", RecordsKey(p.options),
 		"err", err.Error(), "hint", "WRONGTYPE: other data has the key, set --key-prefix or delete it; NOPERM: the user lacks zscore or zadd")
 }
 
-// planRecordsLocked decides what a flush writes and whether it reads. Masters are
-// connected as a rule, and then their own registers tell more than records do.
-func (l *lane) planRecordsLocked(f *flush) {
-	if l.recordsWritten == nil {
-		return // embedded masters end with this process
-	}
-	g, away := l.group, false
-	f.recordsKey, l.recordLanes = RecordsKey(&g.pool.options), g.lanes
-	for _, other := range g.lanes {
-		if other == l {
-			continue
-		}
-		if other.acked > l.recordsWritten[other.index] {
-			f.newRecords = append(f.newRecords, record{other.index, recordOf(&g.pool.options, g.db, other.master.Name), other.acked})
-		}
-		away = away || other.conn == nil || other.conn.connectedAt >= l.recordsReadAt
-	}
-	if away {
-		f.records = appendRecordQueries(g.lanes, nil)
-	}
-}
-
-// noteRecordsLocked stores what the flush has written and read. What a master refuses for
-// a while, as without memory, is written again a second later.
-func (l *lane) noteRecordsLocked(f *flush) {
-	if f.recordsWrittenAt >= 0 {
-		if err := f.replies[f.recordsWrittenAt].Err; err == nil {
-			for _, r := range f.newRecords {
-				l.recordsWritten[r.lane] = max(l.recordsWritten[r.lane], r.score)
-			}
-		} else if lasts(err) {
-			l.logUnreadableLocked(err)
-		}
-	}
-	if f.recordsReadAt >= 0 {
-		l.mergeRecordsLocked(l.recordLanes, f.replies[f.recordsReadAt:])
-	}
+// GlobEscape escapes a prefix so that MATCH takes it literally.
+func GlobEscape(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s)
 }

@@ -1,10 +1,13 @@
-// Status of a master: how its lane describes it.
+// Status of the masters as their lanes describe it, and what else other packages read of a pool.
 
 package pool
 
 import (
+	"maps"
+	"slices"
 	"time"
 
+	"redlockd/pool/embedded"
 	"redlockd/pool/masterlog"
 )
 
@@ -74,4 +77,102 @@ func (l *lane) stateLocked() (state, detail string) {
 		return quarantinedState, masterlog.QuarantineText(wait)
 	}
 	return votingState, ""
+}
+
+// Time is the group's clock now, the median of its masters' clocks, in µs.
+func (g *Group) Time() int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.medianLocked(g.now())
+}
+
+// Voters counts the masters whose consent would count now, so not those that are
+// failing. A master whose first connection is being made counts, too.
+func (g *Group) Voters() (n int) {
+	for _, s := range g.Statuses() {
+		if s.State == votingState || s.State == dialingState && s.Detail == "" { // else it is being drained
+			n++
+		}
+	}
+	return n
+}
+
+// Volatile names every connected master that may forget in a crash, and the
+// reason.
+func (g *Group) Volatile() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var out []string
+	for _, l := range g.lanes {
+		if l.conn != nil && !l.conn.incarnation.Durable {
+			reason := l.volatile
+			if reason == "" {
+				reason = "been volatile since it was admitted"
+			}
+			out = append(out, l.master.Name+" has "+reason)
+		}
+	}
+	return out
+}
+
+// Databases are those in use, in order.
+func (p *Pool) Databases() []int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Sorted(maps.Keys(p.groups))
+}
+
+// Busy counts the operations queued and the lanes at work, over all databases: while a task
+// runs, operations may be on their way, or their answers may still queue others.
+func (p *Pool) Busy() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, g := range p.groups {
+		g.mu.Lock()
+		for _, l := range g.lanes {
+			n += len(l.queue.entries)
+			if l.running {
+				n++
+			}
+		}
+		g.mu.Unlock()
+	}
+	return n
+}
+
+// HasListeners reports whether any database's events have a listener, in this daemon or
+// in another one. It costs one atomic load.
+func (p *Pool) HasListeners() bool { return p.listenedDBs.Load() != 0 }
+
+// N is the number of masters, Quorum how many of them decide.
+func (p *Pool) N() int      { return len(p.Masters()) }
+func (p *Pool) Quorum() int { return Quorum(p.N()) }
+
+// Master is the one of a lane. The list may have become shorter than it was when the lane answered.
+func (p *Pool) Master(lane int) Master {
+	if list := p.Masters(); lane < len(list) {
+		return list[lane]
+	}
+	return Master{Name: "a former master"}
+}
+
+// Embedded returns the in-process masters, nil with real ones.
+func (p *Pool) Embedded() embedded.Masters { return p.inProcess.masters }
+
+// Counters of this database's lanes.
+func (g *Group) Counters() Counters {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.counters
+}
+
+// Counters adds up all databases.
+func (p *Pool) Counters() Counters {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var sum Counters
+	for _, g := range p.groups {
+		sum.Add(g.Counters())
+	}
+	return sum
 }

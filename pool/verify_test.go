@@ -286,7 +286,7 @@ func TestVerify_AClockThatWasMisjudgedIsMeasuredAnew(t *testing.T) {
 	} {
 		s := newFlushStage()
 		s.lane.est.Err = clock.Micros(time.Second) // whatever it may be, it is no step
-		s.lane.gain.restart(s.clock.Now(), s.lane.est.Err, s.lane.budget())
+		s.lane.gain.restart(s.clock.Now(), s.lane.est.Err, s.lane.group.pool.options.budget())
 		f := &s.conn.flush
 		f.fill(queueOf(acquiring("a")), 10)
 		f.raise = 42
@@ -296,12 +296,41 @@ func TestVerify_AClockThatWasMisjudgedIsMeasuredAnew(t *testing.T) {
 			{Kind: ReplyString, Str: "OK"}, {Kind: ReplyInt, Int: 41}, {Kind: ReplyInt, Int: 0},
 			{Kind: ReplyArray, Items: []Reply{{Kind: ReplyInt, Int: us / 1_000_000}, {Kind: ReplyInt, Int: us % 1_000_000}}},
 		}
-		seal, ending := s.conn.checkSealLocked(f, f.sent+c.took)
+		seal, ending := s.conn.verifySealLocked(f, f.sent+c.took)
 		if !errors.Is(seal.Err, c.want) || seal.Good != (c.want == nil) {
 			t.Errorf("%s: the seal is %+v, want the error %v", c.name, seal, c.want)
 		}
 		if (ending != nil) != c.ends {
 			t.Errorf("%s: the connection ends with %v, want an end: %v", c.name, ending, c.ends)
+		}
+	}
+}
+
+// What a memory may have lost ends its incarnation, and the connection with it.
+func TestVerify_AMemoryThatMayHaveLostLocksIsInvalidated(t *testing.T) {
+	for want, spoil := range map[error]func(l *lane, f *flush){
+		errEvicted: func(_ *lane, f *flush) {
+			f.settingsAt = len(f.replies)
+			policy := []Reply{{Kind: ReplyString, Str: "maxmemory-policy"}, {Kind: ReplyString, Str: "allkeys-lru"}}
+			f.replies = append(f.replies, Reply{}, Reply{}, Reply{Kind: ReplyArray, Items: policy}, Reply{})
+		},
+		errCrept: func(l *lane, _ *flush) {
+			l.group.lanes = append(l.group.lanes, &lane{group: l.group}, &lane{group: l.group}) // that show nothing
+			l.gain.floor -= clock.Micros(time.Second)
+		},
+		errRolledBack: func(_ *lane, f *flush) { f.minRegister = 42 },
+		nil:           func(*lane, *flush) {},
+	} {
+		s := newFlushStage()
+		f := &s.conn.flush
+		f.beat, f.embedded = true, true
+		f.write()
+		us := f.context.Time
+		f.replies = []Reply{{Kind: ReplyInt, Int: 41}, {Kind: ReplyArray, Items: []Reply{{Kind: ReplyInt, Int: us / 1_000_000}, {Kind: ReplyInt, Int: us % 1_000_000}}}}
+		spoil(s.lane, f)
+		seal, ending := s.conn.verifySealLocked(f, f.sent)
+		if !errors.Is(seal.Err, want) || !errors.Is(ending, want) || seal.Good != (want == nil) || (s.lane.invalidated != "") != (want != nil) {
+			t.Errorf("%v: the seal is %+v, the connection ends with %v, invalidated %q", want, seal, ending, s.lane.invalidated)
 		}
 	}
 }

@@ -34,9 +34,9 @@ const (
 // only ever shrink.
 var (
 	knotLimits = map[string]int{
-		"pool": 2500, // the state machine of the lanes: lane, flush, verify, group, dial; epoch, follow
+		"pool": 2000, // the state machine of the lanes: lane, flush, verify, group, dial; epoch, follow
 	}
-	methodLimits = map[string]int{"commands.Table": 29, "redlock.Locker": 29}
+	methodLimits = map[string]int{"commands.Table": 29, "redlock.Locker": 29, "pool.lane": 30}
 )
 
 // mostOperations is how many types implement pool.Operation. It only ever shrinks.

@@ -15,35 +15,35 @@ func brokenSeals() []Mutant {
 	const absent = "\tscore := f.replies[f.sealAt]\n"
 	return []Mutant{
 		patched("seal", "votes count without a good seal",
-			Change{"pool/verify.go", absent, absent + "\tif score.Kind == ReplyNil && Broken(\"seal\") {\n\t\tscore = Reply{Kind: ReplyInt}\n\t}\n"},
+			Change{"pool/flush.go", absent, absent + "\tif score.Kind == ReplyNil && Broken(\"seal\") {\n\t\tscore = Reply{Kind: ReplyInt}\n\t}\n"},
 			Change{"pool/verify.go", "\tif err := f.evicted(&l.commands); err != nil {\n",
 				"\tif Broken(\"seal\") {\n\t\treturn c.goodSealLocked(f, old, top, us), nil\n\t}\n\tif err := f.evicted(&l.commands); err != nil {\n"}),
 		patched("seal-last", "the seal stands in front",
 			Change{"pool/flush.go", "\tf.writeOperations()\n", "\tif (f.sealed || f.beat) && Broken(\"seal-last\") {\n\t\tf.seal()\n\t}\n\tf.writeOperations()\n"},
 			Change{"pool/flush.go", "\tif f.sealed || f.beat {\n\t\tf.seal()\n", "\tif (f.sealed || f.beat) && !Broken(\"seal-last\") {\n\t\tf.seal()\n"}),
 		patched("identity", "the seal compares neither identity nor register",
-			Change{"pool/verify.go", absent, absent + "\tif score.Kind == ReplyNil && Broken(\"identity\") {\n\t\tscore = Reply{Kind: ReplyInt}\n\t}\n"},
-			Change{"pool/verify.go", "old < f.minRegister {", "!Broken(\"identity\") && old < f.minRegister {"}),
+			Change{"pool/flush.go", absent, absent + "\tif score.Kind == ReplyNil && Broken(\"identity\") {\n\t\tscore = Reply{Kind: ReplyInt}\n\t}\n"},
+			Change{"pool/flush.go", "old < f.minRegister {", "!Broken(\"identity\") && old < f.minRegister {"}),
 		patched("invalidate", "a clock step invalidates nothing",
 			Change{"pool/verify.go", stepped, "\tif l.est.Deviation(f.sent, now, us) != 0 && Broken(\"invalidate\") {\n\t\treturn errSuspect\n\t}\n" + stepped}),
 		patched("clock", "the seal does not compare the clock",
 			Change{"pool/verify.go", stepped, "\tif Broken(\"clock\") {\n\t\treturn nil\n\t}\n" + stepped}),
 		patched("xx", "the seal re-creates the identity",
 			Change{"pool/flush.go", raised, raised + "\t\tif c := &f.commands[len(f.commands)-1]; Broken(\"xx\") {\n\t\t\tc.Args = append(c.Args[:2], c.Args[3:]...)\n\t\t}\n"},
-			Change{"pool/verify.go", absent, absent + "\tif score.Kind == ReplyNil && Broken(\"xx\") {\n\t\tscore = Reply{Kind: ReplyInt}\n\t}\n"},
-			Change{"pool/verify.go", "old < f.minRegister {", "!Broken(\"xx\") && old < f.minRegister {"}),
+			Change{"pool/flush.go", absent, absent + "\tif score.Kind == ReplyNil && Broken(\"xx\") {\n\t\tscore = Reply{Kind: ReplyInt}\n\t}\n"},
+			Change{"pool/flush.go", "old < f.minRegister {", "!Broken(\"xx\") && old < f.minRegister {"}),
 		patched("late", "late answers count",
-			Change{"pool/verify.go", "\tcase us > f.context.Time+clock.Micros(limit):\n",
-				"\tcase us > f.context.Time+clock.Micros(limit) && !Broken(\"late\"):\n"}).
+			Change{"pool/masterclock.go", "\tcase us > expected+clock.Micros(limit):\n",
+				"\tcase us > expected+clock.Micros(limit) && !Broken(\"late\"):\n"}).
 			but("the clock check is enough: a step that hides in the time of an answer is at most as long as that time, so the next holder of a copy that ended early receives its grant only when that copy's lease is over"),
 		patched("read-late", "a flush that was read late counts however late the master executed it",
-			Change{"pool/verify.go", stepped, "\tif now-f.sent > limit && Broken(\"read-late\") {\n\t\treturn nil\n\t}\n" + stepped}).in("starved-3"),
+			Change{"pool/verify.go", stepped, "\tif now-f.sent > o.MasterTimeout && Broken(\"read-late\") {\n\t\treturn nil\n\t}\n" + stepped}).in("starved-3"),
 	}
 }
 
 const (
 	// stepped is where a seal compares the clock.
-	stepped = "\tif off := l.est.Deviation(f.sent, now, us); off != 0 || l.anomaly != nil {\n"
+	stepped = "\tif l.est.Deviation(f.sent, now, us) != 0 || l.anomaly != nil {\n"
 	// raised is where a seal raises the register.
 	raised = "\t\tf.next().Set(\"ZADD\", key, \"XX\", \"GT\", f.context.Decimal(f.raise), identity)\n"
 )
@@ -53,7 +53,7 @@ func brokenFences() []Mutant {
 	return []Mutant{
 		patched("gt", "a register may fall",
 			Change{"pool/flush.go", raised, raised + "\t\tif c := &f.commands[len(f.commands)-1]; Broken(\"gt\") {\n\t\t\tc.Args = append(c.Args[:3], c.Args[4:]...)\n\t\t}\n"},
-			Change{"pool/verify.go", "old < f.minRegister {", "!Broken(\"gt\") && old < f.minRegister {"},
+			Change{"pool/flush.go", "old < f.minRegister {", "!Broken(\"gt\") && old < f.minRegister {"},
 			Change{"pool/attempt.go", "a.Score >= least", "(Broken(\"gt\") || a.Score >= least)"}),
 		patched("low-end", "a fence may lie below the voter's old register",
 			Change{"redlock/quorum/fence.go", "\t\tlows[n] = v.Low\n", "\t\tif lows[n] = v.Low; pool.Broken(\"low-end\") {\n\t\t\tlows[n] = 0\n\t\t}\n"},
