@@ -113,7 +113,8 @@ func brokenCopies() []Mutant {
 			Change{"redlock/lease/undo.go", "\tend := a.ends[lane]\n", "\tif c == copyMaybe && pool.Broken(\"undo-all\") {\n\t\treturn\n\t}\n\tend := a.ends[lane]\n"},
 			Change{"redlock/lease/upgrade.go", takeBack, "\tif c == copyMaybe && pool.Broken(\"undo-all\") {\n\t\treturn\n\t}\n" + takeBack}),
 		patched("undo-once", "an undo by a caller's token is repeated though it may have been executed",
-			Change{"pool/pendingrelease.go", "return d.Once && a.Sent && !refused", "return d.Once && a.Sent && !refused && !Broken(\"undo-once\")"}).in("readers-3"),
+			Change{"pool/pendingrelease.go", "return d.Once && a.Sent && !refused", "return d.Once && a.Sent && !refused && !Broken(\"undo-once\")"}).in("readers-3").
+			but("the answer to an undo must be lost, and the caller begin again through another daemon within the same 8 ms: seen once, and not in six minutes of today's worlds; TestUndo_ByACallersTokenIsNotRepeatedOnceItMayHaveBeenExecuted is a directed test"),
 		patched("upgrade-undo", "the undo of an upgrade takes the read lease, too",
 			Change{"redlock/lease/upgrade.go", takeBack, "\tif c == copyUpgraded && pool.Broken(\"upgrade-undo\") {\n\t\ta.undoWithin(lane, c, a.key, a.token, expiryRange{0, 2 * a.ends[lane]})\n\t\treturn\n\t}\n" + takeBack}).in("contest-3"),
 		patched("fresh-twice", "two requests of one flush get a key that was free before it",
@@ -166,7 +167,8 @@ func brokenGroups() []Mutant {
 	return []Mutant{
 		patched("slots", "a group's masters let daemons vote that give it other slots",
 			Change{"pool/fingerprint.go", "\tif o.Slots != \"\" { //", "\tif o.Slots != \"\" && !Broken(\"slots\") { //"},
-			Change{"pool/fingerprint.go", "\tfor _, m := range o.Masters {\n\t\tc.Masters", "\tif Broken(\"slots\") {\n\t\tc.Slots = \"\"\n\t}\n\tfor _, m := range o.Masters {\n\t\tc.Masters"}).in("maps-3"),
+			Change{"pool/admission/configuration.go", "\tsum := sha256.Sum256([]byte(c.String()))\n\treturn strconv", "\tif mutants.Name() == \"slots\" {\n\t\tsame := *c\n\t\tsame.Slots = \"\"\n\t\tc = &same\n\t}\n\tsum := sha256.Sum256([]byte(c.String()))\n\treturn strconv"},
+			Change{"redlock/groups/map.go", "\tif c.MapVersion < k.version {", "\tif c.MapVersion < k.version || pool.Broken(\"slots\") {"}).in("maps-3"),
 		patched("slots-no-freeze", "slots go to another group as soon as the cut is in force",
 			Change{"pool/setup/moves.go", "\treturn source.lease() - since, err\n",
 				"\tif pool.Broken(\"slots-no-freeze\") {\n\t\treturn 0, err\n\t}\n\treturn source.lease() - since, err\n"}).in("slotmove-3"),
