@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"redlockd/pool/clock"
@@ -264,6 +265,28 @@ func TestFlush_LostScriptsAreLoadedAndWhatNeedsThemIsSentAgain(t *testing.T) {
 			if !slices.Equal(got, want) || m.dials != 1 {
 				t.Errorf("lane %d: executed %q on %d connections, want %q on one", lane, got, m.dials, want)
 			}
+		}
+	})
+}
+
+func TestFlush_WhatIsSentAgainGoesInFrontOfWhatIsQueued(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.pool.scripts = []string{"one"}
+		s.vote(0)
+		waits := make(chan struct{})
+		s.change(0, func(m *fakeMaster) { losesScripts(m); m.executed, m.waits = nil, waits })
+		s.send(&asker{plan: Props{Key: "a", SealZero: true}, words: []string{"EVALSHA", "one", "1", "a"}})
+		s.send(releasing("a"))
+		close(waits)
+		synctest.Wait()
+		var got []string
+		for _, args := range s.masters[0].executed {
+			if args[0] == "EVALSHA" || args[0] == "DEL" {
+				got = append(got, args[0])
+			}
+		}
+		if want := []string{"EVALSHA", "EVALSHA", "DEL"}; !slices.Equal(got, want) {
+			t.Errorf("executed %q, want %q", got, want)
 		}
 	})
 }

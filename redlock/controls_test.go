@@ -102,13 +102,22 @@ func setupControls() []control {
 	}
 }
 
+// poolControls are by tests of package pool.
+func poolControls() []control {
+	return []control{
+		{"resent-passes", "TestBulk_WhatHasLostItsScriptIsExecutedOnceAndPassesNothingOfItsToken", "is executed before"},
+		{"resent-last", "TestFlush_WhatIsSentAgainGoesInFrontOfWhatIsQueued", "executed"},
+		{"extend-stays", "TestBulk_KeepsTheOrderOfEveryKey", "is executed before"},
+	}
+}
+
 func TestControls_EachBrokenRuleIsNoticed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the controls run every directed test once more, without its rule")
 	}
 	t.Parallel()
 	dir := t.TempDir()
-	for pkg, all := range map[string][]control{".": controls(), "../pool/setup": setupControls()} {
+	for pkg, all := range map[string][]control{".": controls(), "../pool": poolControls(), "../pool/setup": setupControls()} {
 		tests := filepath.Join(dir, filepath.Base(pkg)+".test")
 		if err := mutants.Build("..", dir, tests, pkg, "test", "-c"); err != nil {
 			t.Fatal(err)
@@ -142,7 +151,7 @@ func (c control) run(t *testing.T, pkg, tests string) {
 }
 
 func TestControls_EveryRuleHasOne(t *testing.T) {
-	rules, all := mutants.Rules(), append(controls(), setupControls()...)
+	rules, all := mutants.Rules(), slices.Concat(controls(), poolControls(), setupControls())
 	for _, m := range rules {
 		if !slices.ContainsFunc(all, func(c control) bool { return c.rule == m.Name }) {
 			t.Errorf("no test is known to notice when the rule %q is broken", m.Name)

@@ -17,6 +17,8 @@ func brokenLanes() []Mutant {
 		patched("quorum", "half of the masters are enough",
 			Change{"pool/options.go", "func Quorum(n int) int { return n/2 + 1 }",
 				"func Quorum(n int) int {\n\tif Broken(\"quorum\") {\n\t\treturn n / 2\n\t}\n\treturn n/2 + 1\n}"}),
+		patched("scripts-lost", "a request whose script the master has lost fails",
+			Change{"pool/flush.go", "!f.loads && refusal", "!f.loads && !Broken(\"scripts-lost\") && refusal"}).in("unscripted-3"),
 		patched("twice", "one master is counted twice",
 			Change{"pool/exchange.go", "\t\tdo(op, a)\n", "\t\tdo(op, a)\n\t\tif Broken(\"twice\") && seal.Good {\n\t\t\tdo(op, a)\n\t\t}\n"}),
 		patched("kill", "the predecessor of a connection is not ended",

@@ -227,7 +227,7 @@ func (c *cycleClient) blockedBy(one *cycleLock, margin time.Duration) bool {
 	return one.key == c.wait.keys[0] && slices.ContainsFunc(c.world.cycleClients(), func(first *cycleClient) bool {
 		r := first.wait
 		return r != nil && !r.over && first.home() == c.home() && r.keys[0] == one.key && first.token != one.token &&
-			(first == c || (r.fair == c.wait.fair || r.fair && !c.wait.named) && r.began < c.wait.began+margin) &&
+			(first == c || (r.fair == c.wait.fair || r.fair && c.wait.token == "") && r.began < c.wait.began+margin) &&
 			(one.mode == redlock.Exclusive || r.mode == redlock.Exclusive)
 	})
 }
@@ -292,7 +292,7 @@ func (c *cycleClient) wasInCycle(keys []redlock.Key) bool {
 					if one.ended > 0 {
 						e = min(e, one.ended+beyondLease)
 					}
-					blocks := one.mode == redlock.Exclusive || r.mode == redlock.Exclusive
+					blocks := one.token != r.token && (one.mode == redlock.Exclusive || r.mode == redlock.Exclusive)
 					if one.key == string(keys[0]) && blocks && b <= e && from(other, keys[1:], b, e) {
 						return true
 					}

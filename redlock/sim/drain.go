@@ -74,7 +74,7 @@ func (j *checker) draining(d *daemon) {
 // unsettled reports whether a request may be on its way into a wait queue.
 func (w *World) unsettled(d *daemon) bool {
 	for _, r := range w.checker().waiting.all {
-		if r.daemon == d && !r.over && r.waits && (r.named || r.fair) {
+		if r.daemon == d && !r.over && r.waits && (r.token != "" || r.fair) {
 			return true
 		}
 	}

@@ -27,6 +27,31 @@ func flushSometimes(w *World) {
 	}
 }
 
+// loseScripts is SCRIPT FLUSH on a master, or on all.
+func loseScripts(w *World) {
+	some := w.servers
+	if w.chance(2) {
+		some = []*server{w.anyServer()}
+	}
+	for _, s := range some {
+		w.trace.note("", "SCRIPT FLUSH on master %s", s.name)
+		clear(s.Loaded)
+	}
+}
+
+// swapScripts is SCRIPT FLUSH between two commands of a flush or, after one, what another daemon
+// loads.
+func swapScripts(w *World, s *server) {
+	w.trace.note("", "the scripts of master %s go, or come", s.name)
+	if len(s.Loaded) > 0 {
+		clear(s.Loaded)
+		return
+	}
+	for sha := range s.Scripts.Texts {
+		s.Loaded[sha] = true
+	}
+}
+
 // evictUnseen takes keys of a master under a policy that is undone at once, with
 // no daemon connected: the next admission must find it.
 func evictUnseen(w *World) {

@@ -280,6 +280,11 @@ func modeScenarios() []*Scenario {
 			s.Clients, s.Modes, s.Keys, s.Length = []ClientGroup{{6, newModeChanger}}, shared, 6, 10*time.Second
 			s.Faults = []fault{{400 * time.Millisecond, deny}, {2 * time.Second, partition}}
 		}),
+		base("reloads", func(s *Scenario) { // masters that lose their scripts
+			s.Modes, s.Keys, s.Slow, s.Split, s.Named = append(shared, redlock.Permits), 6, 6, 2, 0
+			s.MinTTL, s.MaxTTL, s.Length, s.Undelivered, s.Inside = 8*time.Second, 10*time.Second, 3*time.Second, 20, swapScripts
+			s.Faults = []fault{{50 * time.Millisecond, loseScripts}, {700 * time.Millisecond, cut}, {700 * time.Millisecond, stop}}
+		}),
 		base("permits", func(s *Scenario) {
 			s.Modes, s.Keys, s.Slow = []redlock.Mode{redlock.Permits}, 2, 20
 			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, stop}, {700 * time.Millisecond, partition}}

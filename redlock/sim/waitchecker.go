@@ -36,7 +36,7 @@ type waitRecord struct {
 	keySet string // the keys, sorted
 	mode   redlock.Mode
 	fair   bool
-	named  bool
+	token  redlock.Token // that the client chose; "" = none
 	waits  bool
 	began  time.Duration
 	end    time.Duration
@@ -60,7 +60,7 @@ func (j *checker) waitBegins(d *daemon, keys []string, r *redlock.LockRequest, w
 	w, s := j.world, &j.waiting
 	sorted := slices.Sorted(slices.Values(keys))
 	record := &waitRecord{
-		daemon: d, keys: keys, keySet: strings.Join(sorted, " "), mode: r.Mode, fair: r.Fair, named: r.Token != "",
+		daemon: d, keys: keys, keySet: strings.Join(sorted, " "), mode: r.Mode, fair: r.Fair, token: r.Token,
 		waits: waits, began: w.now, end: w.now + r.Wait, accepted: map[*server]bool{},
 	}
 	if waits && r.Fair && r.Token == "" {
@@ -111,11 +111,11 @@ func (j *checker) waitEnds(r *waitRecord, g redlock.Grant, err error) {
 	}
 	for _, other := range s.all {
 		switch {
-		case r.waits && !r.fair && !r.named && other.waits && !other.fair && !other.named &&
+		case r.waits && !r.fair && r.token == "" && other.waits && !other.fair && other.token == "" &&
 			other.daemon == r.daemon && other.keySet == r.keySet && other.began < r.began:
 			w.violate("order", r.keys[0], fmt.Sprintf("a wait for %s that began at %.3f ms was granted before one in the same daemon from %.3f ms",
 				r.keySet, ms(r.began), ms(other.began)))
-		case r.isScript() && (r.fair || !r.named) && other.before(r): // a token may hold the key, and pass the queue
+		case r.isScript() && (r.fair || r.token == "") && other.before(r): // a token may hold the key, and pass the queue
 			w.violate("order", r.keys[0], fmt.Sprintf("a request of daemon %d for %s from %.3f ms was granted before one of daemon %d for %s, which was in the queue since %.3f ms",
 				r.daemon.index, r.keySet, ms(r.began), other.daemon.index, other.keySet, ms(other.established)))
 		}
@@ -125,7 +125,7 @@ func (j *checker) waitEnds(r *waitRecord, g redlock.Grant, err error) {
 // isScript reports whether the masters receive a request as a script, which checks the queue of
 // FAIR, and not as a plain SET NX.
 func (r *waitRecord) isScript() bool {
-	return r.fair || r.named || r.mode != redlock.Exclusive || len(r.keys) > 1
+	return r.fair || r.token != "" || r.mode != redlock.Exclusive || len(r.keys) > 1
 }
 
 // before reports whether a waiter had its ticket in a queue before another one sent its
@@ -165,7 +165,7 @@ func (j *checker) queued(d *daemon, s *server, words []string, r pool.Reply, qui
 	_, digits, _ := strings.Cut(args[1], "/")
 	number, _ := strconv.ParseInt(digits, 36, 64)
 	for _, one := range j.waiting.all {
-		if one.daemon == d && one.number == 0 && one.named && one.fair && one.waits && number > j.waiting.queued[d] && !j.waiting.ambiguous[d] {
+		if one.daemon == d && one.number == 0 && one.token != "" && one.fair && one.waits && number > j.waiting.queued[d] && !j.waiting.ambiguous[d] {
 			one.number, j.waiting.queued[d] = number, number
 		}
 		if one.daemon != d || one.number != number {

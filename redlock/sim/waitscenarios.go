@@ -57,6 +57,11 @@ func waitScenarios() []*Scenario {
 			s.Keys, s.Several, s.Fair, s.Leavers, s.Modes, s.Holding = 2, 6, 1, 6, shared, 8
 			s.Slow, s.Stall, s.Split, s.Reliable, s.Announcements, s.Asleep = 0, 0, 0, true, true, time.Second
 		}),
+		waitBase("unscripted", func(s *Scenario) { // masters lose their scripts, and every client is served all the same
+			s.Keys, s.Several, s.Fair, s.Leavers, s.Modes, s.Holding, s.Announcements = 4, 6, 2, 6, shared, 8, true
+			s.Slow, s.Stall, s.Split, s.Undelivered, s.Reliable, s.Asleep = 0, 0, 0, 0, true, time.Second
+			s.Faults = []fault{{20 * time.Millisecond, loseScripts}}
+		}),
 		waitBase("unasked", func(s *Scenario) { // some say FAIR, beside readers and others who do not
 			s.Keys, s.Several, s.Fair, s.Leavers, s.Modes, s.Announcements = 2, 6, 3, 6, shared, true
 			s.Clients, s.Slow, s.Stall, s.Split, s.Reliable, s.Asleep = []ClientGroup{{12, newWaiting}}, 0, 0, 0, true, 4*time.Second
