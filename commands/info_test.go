@@ -8,6 +8,7 @@ import (
 	"redlockd/commands"
 	"redlockd/pool"
 	"redlockd/redlock"
+	"redlockd/redlock/engine"
 	"redlockd/redlock/slots"
 )
 
@@ -25,9 +26,9 @@ func (f *fakeFigures) Reports(db int) []redlock.MasterReport {
 }
 
 func (f *fakeFigures) Counters() redlock.Counters {
-	return redlock.Counters{Acquired: 1, Refused: 2, NoQuorum: 3, Expired: 4, Split: 5, Released: 6, Extended: 7,
+	return redlock.Counters{Counts: engine.Counts[int64]{Acquired: 1, Refused: 2, NoQuorum: 3, Expired: 4, Split: 5, Released: 6, Extended: 7,
 		GivenBack: 8, Undone: 9, LateGrants: 10, SecondSeals: 11, ThirdSeals: 13, Repaired: 12,
-		IDs: 14, IDRounds: 15, WorkStarted: 16, WorkDone: 17}
+		IDs: 14, IDRounds: 15, WorkStarted: 16, WorkDone: 17}}
 }
 
 func (f *fakeFigures) MasterCounters() pool.Counters    { return pool.Counters{} }

@@ -20,7 +20,6 @@ import (
 	"strings"
 	"time"
 
-	"redlockd/pool"
 	"redlockd/redlock/engine"
 )
 
@@ -80,7 +79,7 @@ func (s *dbEvents) onBatchTimer() {
 	message := fmt.Sprintf("1 %s %d\n%s", s.daemon, s.number, s.text)
 	s.text = s.text[:0]
 	s.mu.Unlock()
-	s.publish(message)
+	engine.Publish(s.events.engine.Pool, s.group, s.group.Events.Channel, message)
 	s.events.counts.sent.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,18 +88,6 @@ func (s *dbEvents) onBatchTimer() {
 		return
 	}
 	s.sending = false
-}
-
-// publish sends a message to the subscribers, by every connected master. Whether one of them
-// accepts it makes no difference: another one does, or the message is lost.
-func (s *dbEvents) publish(message string) {
-	o := &engine.Message{Write: func(_ *pool.SendContext, c *pool.Command) bool {
-		c.Set("PUBLISH", s.group.Events.Channel, message)
-		return true
-	}}
-	for lane := range s.events.engine.Pool.N() {
-		s.group.Push(lane, o)
-	}
 }
 
 // otherDaemons are the other daemons that send events. dbEvents.mu guards them.
