@@ -1,6 +1,8 @@
 package redlock
 
 import (
+	"time"
+
 	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/events"
@@ -63,6 +65,11 @@ type (
 // Join makes one lock of parts in several groups of masters, and GiveBackParts undoes such parts.
 func Join(r *LockRequest, parts []*Part, done LockDone) { lease.Join(r, parts, done) }
 func GiveBackParts(parts []*Part)                       { lease.GiveBackParts(parts) }
+
+// DescribeWait is a request that waits until end.
+func DescribeWait(r *LockRequest, keys []Key, place int, end, now time.Duration) Waiting {
+	return wait.Describe(r, keys, place, end, now)
+}
 
 // IsUndecided reports whether the masters could not decide now, and may decide later.
 func IsUndecided(err error) bool { return wait.IsUndecided(err) }
@@ -163,7 +170,7 @@ const (
 type (
 	Event       = events.Event
 	EventKind   = events.Kind
-	EventCounts = events.Counts
+	EventCounts = events.Counts[int64]
 )
 
 // Kinds of events.

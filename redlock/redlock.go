@@ -151,7 +151,9 @@ func (l *Locker) untilIdle(timeout time.Duration) error {
 
 // Counters returns the counts since the start.
 func (l *Locker) Counters() Counters {
-	return Counters{Counts: engine.Snapshot(&l.engine.Counts), Held: l.Held(), HeldFor: l.HeldFor()}
+	c := Counters{Held: l.Held(), HeldFor: l.HeldFor()}
+	engine.Load(&l.engine.Counts, &c.Counts)
+	return c
 }
 
 // MasterCounters count what passes between this daemon and its masters.

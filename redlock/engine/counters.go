@@ -28,27 +28,27 @@ type Counts[N any] struct {
 	HoldsLost   N // leases that could not be renewed, or were lost to others
 }
 
-func (c *Counts[N]) fields() (all []*N) {
-	v := reflect.ValueOf(c).Elem()
+// fields are those of a struct of counts.
+func fields[N any](of any) (all []*N) {
+	v := reflect.ValueOf(of).Elem()
 	for i := range v.NumField() {
 		all = append(all, v.Field(i).Addr().Interface().(*N))
 	}
 	return all
 }
 
-// Snapshot are the counts now.
-func Snapshot(c *Counts[atomic.Int64]) (s Counts[int64]) {
-	from := c.fields()
-	for i, n := range s.fields() {
+// Load takes a snapshot of counts. Both are pointers to structs with the same fields: of atomic.Int64
+// and int64. AddCounts adds one snapshot to another.
+func Load(counts, snapshot any) {
+	from := fields[atomic.Int64](counts)
+	for i, n := range fields[int64](snapshot) {
 		*n = from[i].Load()
 	}
-	return s
 }
 
-// AddCounts adds one snapshot to another.
-func AddCounts(sum, more *Counts[int64]) {
-	from := more.fields()
-	for i, n := range sum.fields() {
+func AddCounts(sum, more any) {
+	from := fields[int64](more)
+	for i, n := range fields[int64](sum) {
 		*n += *from[i]
 	}
 }

@@ -51,7 +51,7 @@ type batch struct {
 // addToBatchLocked adds an event to the next batch.
 func (s *dbEvents) addToBatchLocked(ev *Event) {
 	if len(s.text)+len(ev.Key)+len(ev.Meta)+128 > maxBatchSize {
-		s.events.counts.dropped.Add(1)
+		s.events.counts.Dropped.Add(1)
 		return
 	}
 	line := s.text
@@ -80,7 +80,7 @@ func (s *dbEvents) onBatchTimer() {
 	s.text = s.text[:0]
 	s.mu.Unlock()
 	engine.Publish(s.events.engine.Pool, s.group, s.group.Events.Channel, message)
-	s.events.counts.sent.Add(1)
+	s.events.counts.Sent.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.text) > 0 { // gathered while this batch was sent
@@ -132,12 +132,12 @@ func (s *dbEvents) receive(message string) {
 		return
 	}
 	isNew, missed := from.take(number)
-	s.events.counts.missed.Add(missed)
+	s.events.counts.Missed.Add(missed)
 	if !isNew {
 		return
 	}
 	from.since = s.clock().Now()
-	s.events.counts.received.Add(1)
+	s.events.counts.Received.Add(1)
 	for len(body) > 0 {
 		var ev Event
 		if ev, body, ok = parseEvent(body); !ok {

@@ -222,12 +222,7 @@ func (p *parking) waiting(db int, wanted func(redlock.Key) bool, most int) (list
 			continue
 		}
 		all++
-		now := w.router.clock.Now()
-		one := redlock.Waiting{Keys: w.keys, Mode: q.Mode, Reenters: q.Reenters != "", Fair: q.Fair, Place: w.number, Since: max(0, now-(w.end-q.Wait)), Left: max(0, w.end-now)}
-		if q.Requester != nil {
-			one.Requester = *q.Requester
-		}
-		list = append(list, one)
+		list = append(list, redlock.DescribeWait(q, w.keys, w.number, w.end, w.router.clock.Now()))
 	}
 	slices.SortFunc(list, func(a, b redlock.Waiting) int { return cmp.Compare(a.Place, b.Place) })
 	for i := range list {
