@@ -24,10 +24,14 @@ func (f *fakeFigures) Reports(db int) []redlock.MasterReport {
 	}
 }
 
-func (f *fakeFigures) Counters() redlock.Counters {
-	return redlock.Counters{Acquired: 1, Refused: 2, NoQuorum: 3, Expired: 4, Split: 5, Released: 6, Extended: 7,
-		GivenBack: 8, Undone: 9, LateGrants: 10, SecondSeals: 11, ThirdSeals: 13, Repaired: 12,
-		IDs: 14, IDRounds: 15, WorkStarted: 16, WorkDone: 17}
+func (f *fakeFigures) Counters() (c redlock.Counters) {
+	for i, n := range []*int64{
+		&c.Acquired, &c.Refused, &c.NoQuorum, &c.Expired, &c.Split, &c.Released, &c.Extended, &c.GivenBack, &c.Undone, &c.LateGrants, &c.SecondSeals,
+		&c.Repaired, &c.ThirdSeals, &c.IDs, &c.IDRounds, &c.WorkStarted, &c.WorkDone,
+	} {
+		*n = int64(i + 1)
+	}
+	return c
 }
 
 func (f *fakeFigures) MasterCounters() pool.Counters    { return pool.Counters{} }

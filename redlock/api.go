@@ -1,6 +1,8 @@
 package redlock
 
 import (
+	"time"
+
 	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/events"
@@ -63,6 +65,11 @@ type (
 // Join makes one lock of parts in several groups of masters, and GiveBackParts undoes such parts.
 func Join(r *LockRequest, parts []*Part, done LockDone) { lease.Join(r, parts, done) }
 func GiveBackParts(parts []*Part)                       { lease.GiveBackParts(parts) }
+
+// DescribeWait is a request that waits until end.
+func DescribeWait(r *LockRequest, keys []Key, place int, end, now time.Duration) Waiting {
+	return wait.Describe(r, keys, place, end, now)
+}
 
 // IsUndecided reports whether the masters could not decide now, and may decide later.
 func IsUndecided(err error) bool { return wait.IsUndecided(err) }
@@ -163,7 +170,7 @@ const (
 type (
 	Event       = events.Event
 	EventKind   = events.Kind
-	EventCounts = events.Counts
+	EventCounts = events.Counts[int64]
 )
 
 // Kinds of events.
@@ -194,41 +201,14 @@ type MasterStatus = pool.Status
 
 // Counters count since the start of the daemon.
 type Counters struct {
-	Acquired    int64 // grants
-	Refused     int64 // acquires answered "no"
-	NoQuorum    int64 // operations that could not be decided
-	Expired     int64 // quorums that came too late
-	Split       int64 // ballots in which no contender had a quorum
-	Released    int64
-	Extended    int64
-	GivenBack   int64 // grants whose client had gone
-	Undone      int64 // copies given back on single masters
-	LateGrants  int64 // votes that came after the decision and were given back
-	SecondSeals int64 // grants that needed one more seal for their fence
-	ThirdSeals  int64 // grants that needed a third seal, because a voter failed in between
-	Repaired    int64 // copies re-created on masters that had lost an extended lease
-	IDs         int64 // ids given
-	IDRounds    int64 // proposals to the masters for them
-	WorkStarted int64 // attempts granted
-	WorkDone    int64 // pieces of work marked done
-	HoldsLost   int64 // leases that could not be renewed, or were lost to others
-
+	engine.Counts[int64]
 	Held    int       // leases that run now, as far as is known; beyond 1 024 an estimate
 	HeldFor HoldTimes // of leases that were released
 }
 
 // Add adds what another group of masters has counted.
 func (c *Counters) Add(d Counters) {
-	counts := func(c *Counters) []*int64 {
-		return []*int64{
-			&c.Acquired, &c.Refused, &c.NoQuorum, &c.Expired, &c.Split, &c.Released, &c.Extended, &c.GivenBack, &c.Undone, &c.LateGrants,
-			&c.SecondSeals, &c.ThirdSeals, &c.Repaired, &c.IDs, &c.IDRounds, &c.WorkStarted, &c.WorkDone, &c.HoldsLost,
-		}
-	}
-	others := counts(&d)
-	for i, n := range counts(c) {
-		*n += *others[i]
-	}
+	engine.AddCounts(&c.Counts, &d.Counts)
 	c.Held += d.Held
 	for i, n := range d.HeldFor.Counts {
 		c.HeldFor.Counts[i] += n

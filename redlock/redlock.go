@@ -151,16 +151,9 @@ func (l *Locker) untilIdle(timeout time.Duration) error {
 
 // Counters returns the counts since the start.
 func (l *Locker) Counters() Counters {
-	c := &l.engine.Counts
-	return Counters{
-		Acquired: c.Acquired.Load(), Refused: c.Refused.Load(), NoQuorum: c.NoQuorum.Load(),
-		Expired: c.Expired.Load(), Split: c.Split.Load(), Released: c.Released.Load(),
-		Extended: c.Extended.Load(), GivenBack: c.GivenBack.Load(), Undone: c.Undone.Load(),
-		LateGrants: c.LateGrants.Load(), SecondSeals: c.SecondSeals.Load(), ThirdSeals: c.ThirdSeals.Load(),
-		Repaired: c.Repaired.Load(), IDs: c.IDs.Load(), IDRounds: c.IDRounds.Load(),
-		WorkStarted: c.WorkStarted.Load(), WorkDone: c.WorkDone.Load(),
-		HoldsLost: c.HoldsLost.Load(), Held: l.Held(), HeldFor: l.HeldFor(),
-	}
+	c := Counters{Held: l.Held(), HeldFor: l.HeldFor()}
+	engine.Load(&l.engine.Counts, &c.Counts)
+	return c
 }
 
 // MasterCounters count what passes between this daemon and its masters.

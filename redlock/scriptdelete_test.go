@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"redlockd/pool/faulty"
 )
 
 func TestWrite_DeletesOnlyWhatAQuorumHolds(t *testing.T) {
@@ -42,5 +44,33 @@ func TestWrite_DeletesALockWhoseValueIsEmpty(t *testing.T) {
 	d.idle()
 	if !c.empty(0, 1, 2) {
 		t.Error("it is still there")
+	}
+}
+
+// The copy on the master that was away stays, and another client may have the lock by then.
+func TestWrite_ADeletedLockIsOverForTheReleaseToo(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, 10*time.Minute)
+	d, other := c.daemon(relayed), c.daemon()
+	d.takeAs("k", "token-of-mine", 4*time.Minute)
+	d.settled(0, 1, 2)
+	d.relays[2].Pause(faulty.ToMaster)
+	if was, err := d.write(WriteRequest{Key: "k"}); !was || err != nil {
+		t.Fatalf("deleted: %v, %v", was, err)
+	}
+	if _, err := other.lock("k", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	d.relays[2].Cut()
+	d.relays[2].Resume(faulty.ToMaster)
+	d.settled(2)
+	if got := c.copyAt(2, "k"); got != "token-of-mine" {
+		t.Fatalf("the slow master holds %q: this is about a copy that is left there", got)
+	}
+	d.relays[0].Refuse()
+	d.relays[0].Cut()
+	d.await(0, "down")
+	if was, err := d.unlock("k", "token-of-mine"); was {
+		t.Errorf("released: %v, %v, although another client has it", was, err)
 	}
 }

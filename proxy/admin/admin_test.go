@@ -42,7 +42,7 @@ type locks interface {
 }
 
 func snapshot() (s commands.Snapshot) {
-	s.Locks = redlock.Counters{Acquired: 5, SecondSeals: 2, IDs: 9, Undone: 3, LateGrants: 4}
+	s.Locks.Acquired, s.Locks.SecondSeals, s.Locks.IDs, s.Locks.Undone, s.Locks.LateGrants = 5, 2, 9, 3, 4
 	s.Locks.Held, s.Locks.HeldFor.Counts[1], s.Locks.HeldFor.Counts[14], s.Locks.HeldFor.Sum = 16, 3, 1, time.Minute
 	s.Lanes.BreakerOpened, s.Lanes.Void[0] = 6, 8
 	s.InFlight = 7

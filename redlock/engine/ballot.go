@@ -249,8 +249,10 @@ func (b *Ballot) decideLocked() (r quorum.Result, raise []int) {
 			return quorum.Undecided, raise
 		}
 	}
-	if r == quorum.Granted && b.Engine.Ownership != nil && !b.stillOwned() {
-		r, b.moved = quorum.Unknown, true
+	if r == quorum.Granted && b.Engine.Ownership != nil {
+		if _, b.moved = b.movedKey(); b.moved {
+			r = quorum.Unknown
+		}
 	}
 	if r != quorum.Undecided {
 		b.result = r

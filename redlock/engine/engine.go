@@ -24,7 +24,7 @@ type Engine struct {
 	MaxOperations int    // in flight at once
 	Scripts       *scripts.Set
 	Ownership     Ownership // nil: the group has all keys; see ownership.go
-	Counts        Counts
+	Counts        Counts[atomic.Int64]
 
 	inFlight atomic.Int64
 	closing  atomic.Bool

@@ -51,6 +51,18 @@ func RetryUntilAnswered(g *pool.Group, lane int, key string, release pool.Pendin
 	})
 }
 
+// Publish sends a message to the subscribers of a channel, by every connected master. Whether one of
+// them accepts it makes no difference: another one does, or the message is lost.
+func Publish(p *pool.Pool, g *pool.Group, channel, message string) {
+	o := &Message{Write: func(_ *pool.SendContext, c *pool.Command) bool {
+		c.Set("PUBLISH", channel, message)
+		return true
+	}}
+	for lane := range p.N() {
+		g.Push(lane, o)
+	}
+}
+
 // RaiseRegisters queues a further seal on the given lanes. It raises the registers to the group's
 // clock, and at least to a fence.
 func RaiseRegisters(g *pool.Group, fence int64, lanes []int, onRaised func(lane int, seal pool.Seal)) {

@@ -51,12 +51,6 @@ func (e *Moving) Error() string {
 	return text
 }
 
-// stillOwned reports whether the group has had the question's keys since the ballot began.
-func (b *Ballot) stillOwned() bool {
-	_, moved := b.movedKey()
-	return !moved
-}
-
 // movedKey is one of the question's keys that the group has not had since the ballot began.
 func (b *Ballot) movedKey() (key Key, moved bool) {
 	o := b.Engine.Ownership

@@ -66,30 +66,22 @@ func (e Event) Text() string {
 // maxUndelivered bounds the events that wait for this daemon's listeners.
 const maxUndelivered = 1 << 16
 
-// Counts count since the start of the daemon.
-type Counts struct {
-	Delivered int64 // to this daemon's listeners
-	Dropped   int64 // that found no room in the queue or in the batch
-	Sent      int64 // messages to other daemons, each of many events
-	Received  int64 // such messages, repetitions not counted
-	Missed    int64 // such messages that no master delivered before 64 later ones
+// Counts count since the start of the daemon, see engine.Counts.
+type Counts[N any] struct {
+	Delivered N // to this daemon's listeners
+	Dropped   N // that found no room in the queue or in the batch
+	Sent      N // messages to other daemons, each of many events
+	Received  N // such messages, repetitions not counted
+	Missed    N // such messages that no master delivered before 64 later ones
 }
 
-// Add adds what another group of masters has counted.
-func (c *Counts) Add(d Counts) {
-	c.Delivered += d.Delivered
-	c.Dropped += d.Dropped
-	c.Sent += d.Sent
-	c.Received += d.Received
-	c.Missed += d.Missed
-}
-
-type counters struct{ delivered, dropped, sent, received, missed atomic.Int64 }
+// Add adds, to a snapshot, what another group of masters has counted.
+func (c *Counts[N]) Add(d *Counts[N]) { engine.AddCounts(c, d) }
 
 // Events are the events of all databases with listeners.
 type Events struct {
 	engine *engine.Engine
-	counts counters
+	counts Counts[atomic.Int64]
 
 	mu     sync.Mutex
 	daemon string // this daemon's name in batches; made when first needed
@@ -100,12 +92,9 @@ type Events struct {
 func New(e *engine.Engine) *Events { return &Events{engine: e} }
 
 // EventCounts are a snapshot.
-func (e *Events) EventCounts() Counts {
-	c := &e.counts
-	return Counts{
-		Delivered: c.delivered.Load(), Dropped: c.dropped.Load(),
-		Sent: c.sent.Load(), Received: c.received.Load(), Missed: c.missed.Load(),
-	}
+func (e *Events) EventCounts() (c Counts[int64]) {
+	engine.Load(&e.counts, &c)
+	return c
 }
 
 // Listen calls onEvent with every event of a database's locks, one at a time, until end is
@@ -224,7 +213,7 @@ func (s *dbEvents) takeLocked(ev Event, daemon string) {
 
 func (s *dbEvents) deliverLocked(ev Event) {
 	if len(s.queue) >= maxUndelivered {
-		s.events.counts.dropped.Add(1)
+		s.events.counts.Dropped.Add(1)
 		return
 	}
 	s.queue = append(s.queue, ev)
@@ -250,7 +239,7 @@ func (s *dbEvents) deliver() {
 				entry.onEvent(ev)
 			}
 		}
-		s.events.counts.delivered.Add(int64(len(queue)))
+		s.events.counts.Delivered.Add(int64(len(queue)))
 	}
 }
 

@@ -20,7 +20,6 @@ import (
 	"strings"
 	"time"
 
-	"redlockd/pool"
 	"redlockd/redlock/engine"
 )
 
@@ -52,7 +51,7 @@ type batch struct {
 // addToBatchLocked adds an event to the next batch.
 func (s *dbEvents) addToBatchLocked(ev *Event) {
 	if len(s.text)+len(ev.Key)+len(ev.Meta)+128 > maxBatchSize {
-		s.events.counts.dropped.Add(1)
+		s.events.counts.Dropped.Add(1)
 		return
 	}
 	line := s.text
@@ -80,8 +79,8 @@ func (s *dbEvents) onBatchTimer() {
 	message := fmt.Sprintf("1 %s %d\n%s", s.daemon, s.number, s.text)
 	s.text = s.text[:0]
 	s.mu.Unlock()
-	s.publish(message)
-	s.events.counts.sent.Add(1)
+	engine.Publish(s.events.engine.Pool, s.group, s.group.Events.Channel, message)
+	s.events.counts.Sent.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.text) > 0 { // gathered while this batch was sent
@@ -89,18 +88,6 @@ func (s *dbEvents) onBatchTimer() {
 		return
 	}
 	s.sending = false
-}
-
-// publish sends a message to the subscribers, by every connected master. Whether one of them
-// accepts it makes no difference: another one does, or the message is lost.
-func (s *dbEvents) publish(message string) {
-	o := &engine.Message{Write: func(_ *pool.SendContext, c *pool.Command) bool {
-		c.Set("PUBLISH", s.group.Events.Channel, message)
-		return true
-	}}
-	for lane := range s.events.engine.Pool.N() {
-		s.group.Push(lane, o)
-	}
 }
 
 // otherDaemons are the other daemons that send events. dbEvents.mu guards them.
@@ -145,12 +132,12 @@ func (s *dbEvents) receive(message string) {
 		return
 	}
 	isNew, missed := from.take(number)
-	s.events.counts.missed.Add(missed)
+	s.events.counts.Missed.Add(missed)
 	if !isNew {
 		return
 	}
 	from.since = s.clock().Now()
-	s.events.counts.received.Add(1)
+	s.events.counts.Received.Add(1)
 	for len(body) > 0 {
 		var ev Event
 		if ev, body, ok = parseEvent(body); !ok {

@@ -5,5 +5,5 @@
 // on its masters, so a daemon with another map gets no vote from them. The map of this daemon (map.go)
 // changes before a master can vote under the next configuration, and a ballot whose key has left its
 // group grants nothing (engine.Ownership). And a lock of keys of several groups (several.go) is a lock
-// in each of them, with one fence. What waits while slots move is in patient.go.
+// in each of them, with one fence. What waits while slots move is in routedwait.go.
 package groups

@@ -81,7 +81,7 @@ func (r *Router) Wait(b *redlock.Batch, q redlock.LockRequest, done redlock.Lock
 	if q.Owner != nil {
 		q.Owner = owner{q.Owner, r}
 	}
-	w := newPatient(r, q.Wait, append([]redlock.Key{q.Key}, q.More...)...)
+	w := newRoutedWait(r, q.Wait, append([]redlock.Key{q.Key}, q.More...)...)
 	w.request = &q
 	w.fail = func(err error) { done(redlock.Grant{}, err) }
 	w.start = func(b *redlock.Batch, left time.Duration) (leave func()) {
@@ -210,7 +210,7 @@ func (r *Router) DeleteCounter(db int, name redlock.Key, confirm int64, done fun
 }
 
 func (r *Router) Work(b *redlock.Batch, q redlock.WorkRequest, done redlock.WorkCompletion) (leave func()) {
-	w := newPatient(r, q.Wait, q.Key)
+	w := newRoutedWait(r, q.Wait, q.Key)
 	w.fail = func(err error) { done(redlock.Work{}, err) }
 	w.start = func(b *redlock.Batch, left time.Duration) (leave func()) {
 		again := q
@@ -291,7 +291,7 @@ func (r *Router) RunScript(b *redlock.Batch, q redlock.ScriptRequest, done redlo
 }
 
 func (r *Router) AwaitFree(q redlock.AwaitRequest, done redlock.AwaitDone) (leave func()) {
-	w := newPatient(r, q.Timeout, q.Key)
+	w := newRoutedWait(r, q.Timeout, q.Key)
 	w.fail = func(err error) {
 		if errors.Is(err, redlock.ErrLeft) {
 			err = nil

@@ -131,7 +131,8 @@ func (r *Router) MasterCounters() (c pool.Counters) {
 
 func (r *Router) EventCounts() (c redlock.EventCounts) {
 	for _, g := range r.groups {
-		c.Add(g.Locker.EventCounts())
+		more := g.Locker.EventCounts()
+		c.Add(&more)
 	}
 	return c
 }

@@ -150,17 +150,10 @@ func (h *Homes) openLocked() {
 	close(h.joined)
 }
 
-// publish sends a message by every connected master: one of them is enough.
+// publish sends a message by the masters of every group.
 func (h *Homes) publish(message string) {
 	for _, p := range h.pools {
-		g := p.Group(0)
-		o := &engine.Message{Write: func(_ *pool.SendContext, c *pool.Command) bool {
-			c.Set("PUBLISH", g.Daemons.Channel, message)
-			return true
-		}}
-		for lane := range p.N() {
-			g.Push(lane, o)
-		}
+		engine.Publish(p, p.Group(0), p.Group(0).Daemons.Channel, message)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"redlockd/redlock/engine"
 	"redlockd/redlock/lease"
 )
 
@@ -48,7 +47,7 @@ func (l *Inspector) aggregate(masters []LockOnMaster) (LockView, error) {
 	}
 	quorum := l.engine.Pool.Quorum()
 	if len(counts) < quorum {
-		return view, l.engine.NoQuorum(absences(masters), "who holds the lock is unknown at the moment")
+		return view, l.engine.NoQuorum(missing(masters, false), "who holds the lock is unknown at the moment")
 	}
 	for _, s := range seen {
 		votes := bits.OnesCount16(s.lanes)
@@ -66,18 +65,6 @@ func (l *Inspector) aggregate(masters []LockOnMaster) (LockView, error) {
 	}
 	view.Queued = quorumCount(queues, quorum)
 	return view, nil
-}
-
-// absences are the reasons of the masters that do not show what they have.
-func absences(masters []LockOnMaster) *engine.Missing {
-	var m engine.Missing
-	for lane := range masters {
-		if masters[lane].Known {
-			m.MarkCounted(lane)
-		}
-		m.MarkMissing(lane, masters[lane].absence)
-	}
-	return &m
 }
 
 // show adds what this master shows to what others have shown.

@@ -119,7 +119,7 @@ func (f *forceCall) answered(released bool, err error) {
 func (f *forceCall) finish(err error) {
 	l := f.inspector
 	if err == nil && !f.released && f.unseen {
-		err = l.engine.NoQuorum(showingAll(f.masters), "who holds it is not known")
+		err = l.engine.NoQuorum(missing(f.masters, true), "who holds it is not known")
 	}
 	l.engine.Leave()
 	f.done(f.released && err == nil, err)
@@ -127,14 +127,15 @@ func (f *forceCall) finish(err error) {
 
 var errCutShort = errors.New("has more holders than it shows")
 
-// showingAll are the masters that would have shown every token that has a copy there.
-func showingAll(masters []LockOnMaster) *engine.Missing {
+// missing are the masters that do not show what they have; with all, also those that may not show every
+// token that has a copy there.
+func missing(masters []LockOnMaster, all bool) *engine.Missing {
 	var m engine.Missing
 	for lane := range masters {
 		switch one := &masters[lane]; {
-		case !one.Known || one.Quarantined:
+		case !one.Known || all && one.Quarantined:
 			m.MarkMissing(lane, one.absence)
-		case one.Count > len(one.holders):
+		case all && one.Count > len(one.holders):
 			m.MarkMissing(lane, pool.AbsentFor(errCutShort, 0))
 		default:
 			m.MarkCounted(lane)

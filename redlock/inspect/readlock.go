@@ -179,7 +179,7 @@ func (l *Inspector) readLock(db int, key engine.Key, done func(LockView, error))
 		}
 		view, err := l.aggregate(masters)
 		if view.State == LockUndecided {
-			view.undecided = l.engine.NoQuorum(showingAll(masters), "who holds it is not known")
+			view.undecided = l.engine.NoQuorum(missing(masters, true), "who holds it is not known")
 		}
 		view.Waiters, view.Wanted = l.local.Waiters(db, key), l.local.Wanted(db, key)
 		for i := range view.Holders {

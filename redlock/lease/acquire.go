@@ -88,6 +88,18 @@ func (c *acquireCall) start(b *engine.Batch) {
 	}
 }
 
+// startInTurn starts the call once no other acquire with this token is under way for any
+// of the keys. All calls take the keys in one order, so they never wait in a cycle.
+func (c *acquireCall) startInTurn(b *engine.Batch, ids []engine.LeaseID) {
+	if len(ids) == 0 {
+		c.try(b)
+		return
+	}
+	c.leases.tokenQueue.enter(ids[0], b, queuedOperation{holds: true, run: func(b *engine.Batch) {
+		c.startInTurn(b, ids[1:])
+	}})
+}
+
 // try requests the lock, also once more when the masters were too slow.
 func (c *acquireCall) try(b *engine.Batch) {
 	c.began = c.leases.engine.Recent()
@@ -116,9 +128,9 @@ func (c *acquireCall) startBallot(b *engine.Batch, f lockMode) {
 		}
 	}
 	if f == nil {
-		f = lockModeOf(&c.request, &c.leases.slotTurns)
+		f = c.leases.modeOf(&c.request)
 	}
-	a.call, a.mode, a.queue, a.key = c, f, c.leases.queueCheckOf(&c.request, f), c.leases.engine.MasterKey(c.request.Key)
+	a.call, a.mode, a.queue, a.key = c, f, c.leases.queueOf(&c.request, f), c.leases.engine.MasterKey(c.request.Key)
 	for _, key := range c.request.More {
 		a.rest = append(a.rest, c.leases.engine.MasterKey(key))
 	}
@@ -255,7 +267,7 @@ func (a *lockBallot) Late(answer pool.Answer, _ quorum.Result) {
 
 func (a *lockBallot) Decide(t *quorum.Tally) quorum.Result {
 	v := t.Result()
-	if r, ok := a.mode.(*sharedMode); ok && v == quorum.Undecided && r.downgradesNext(a) {
+	if r, ok := a.mode.(splitMode); ok && v == quorum.Undecided && r.splits(a) {
 		v = quorum.Split
 	}
 	if v == quorum.Granted && a.call.request.Mode != Exclusive {

@@ -39,15 +39,15 @@ func (l *Leases) Forward(b *engine.Batch, r ForwardRequest, done ForwardDone) {
 	}
 	l.engine.Collect(b, l.engine.Pool.Group(r.DB), p, func(_ *pool.SendContext, c *pool.Command) { c.Set(words...) }, func(answers []pool.Answer) {
 		l.engine.Leave()
-		done(l.forwarded(answers))
+		done(alike(l.engine, answers))
 	})
 	for _, i := range r.Names {
 		l.freed(b, r.DB, engine.Key(r.Words[i])) // it may be free now
 	}
 }
 
-// forwarded is the answer that a quorum gives alike.
-func (l *Leases) forwarded(answers []pool.Answer) (pool.Reply, error) {
+// alike is the answer that a quorum gives alike.
+func alike(e *engine.Engine, answers []pool.Answer) (pool.Reply, error) {
 	var replies []pool.Reply
 	var m engine.Missing
 	for lane := range answers {
@@ -55,12 +55,12 @@ func (l *Leases) forwarded(answers []pool.Answer) (pool.Reply, error) {
 			m.MarkCounted(lane)
 			replies = append(replies, a.Reply)
 		} else {
-			m.MarkMissing(lane, l.engine.Pool.Absence(a))
+			m.MarkMissing(lane, e.Pool.Absence(a))
 		}
 	}
-	reply, alike := quorum.MostAlike(replies, sameReply)
-	if alike < l.engine.Pool.Quorum() {
-		return pool.Reply{}, l.engine.NoQuorum(&m, "no quorum answered alike; each master that answered has run the command")
+	reply, n := quorum.MostAlike(replies, sameReply)
+	if n < e.Pool.Quorum() {
+		return pool.Reply{}, e.NoQuorum(&m, "no quorum answered alike; each master that answered has run the command")
 	}
 	return reply, nil
 }

@@ -5,7 +5,6 @@ package lease
 import (
 	"time"
 
-	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/events"
 	"redlockd/redlock/quorum"
@@ -22,7 +21,9 @@ type Leases struct {
 	tokenQueue perTokenQueue
 	hot        *hotKeys
 	refusals   *refusals
-	slotTurns  slotTurns
+
+	modeOf  func(*LockRequest) lockMode              // how it is put to the masters
+	queueOf func(*LockRequest, lockMode) *queueCheck // nil: its command checks no queue
 
 	notes notes
 
@@ -45,17 +46,6 @@ type Changes interface {
 type Copies interface {
 	CopiedEverywhere() bool // every master is known to have one
 	WasRefused() bool       // some master has a copy of another token
-}
-
-// New returns the leases of a daemon. lockInfo notes every holder, not only those that
-// give META.
-func New(e *engine.Engine, v *events.Events, tokens func() engine.Token, lockInfo bool) *Leases {
-	seed := fnv1a(fnvBasis, string(tokens()))
-	return &Leases{
-		engine: e, events: v, tokens: tokens, records: newLeaseRecords(e.MaxTTL), hot: newHotKeys(seed), refusals: newRefusals(e, seed),
-		slotTurns: slotTurns{seed: seed},
-		notes:     notes{e, pool.DaemonName(), lockInfo},
-	}
 }
 
 // Connect sets the two hooks for what must go up. freed is called for a key that may be free now,

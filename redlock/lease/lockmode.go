@@ -3,8 +3,6 @@
 package lease
 
 import (
-	"errors"
-
 	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/quorum"
@@ -28,31 +26,15 @@ type lockMode interface {
 	after(a *lockBallot, v quorum.Result) (lockMode, error)
 }
 
+// splitMode is a lockMode whose ballot may end as split before all masters that could decide it have
+// answered.
+type splitMode interface{ splits(a *lockBallot) bool }
+
 // bulkMode is a lockMode of which several acquires in a flush can be one call of a script.
 type bulkMode interface {
 	bulkScript(s *scripts.Set) string // its SHA1
 	// addToBulk adds the arguments, and the keys unless the ballot has those of a queue.
 	addToBulk(a *lockBallot, m *pool.SendContext, c *pool.BulkCall, end int64)
-}
-
-// lockModeOf is how the request is put to the masters. Whatever is a script of redlockd also
-// checks the queue of FAIR; a plain SET NX cannot.
-func lockModeOf(r *LockRequest, turns *slotTurns) lockMode {
-	switch {
-	case r.Script != nil:
-		return &scriptMode{script: r.Script}
-	case r.Valued, r.Mode == Exclusive && len(r.More) == 0 && r.Token == "" && !r.Reads && !r.Fair && r.PartOf == nil:
-		return plainMode{}
-	case r.Mode == Exclusive && r.isFresh():
-		return &freshMode{}
-	case len(r.More) > 0:
-		return &multiMode{shared: r.Mode == Shared}
-	case r.Mode == Shared:
-		return &sharedMode{ends: new([quorum.MaxMasters]int64)}
-	case r.Mode == Permits:
-		return &permitMode{limit: int(r.Limit), slot: turns.first(r), named: r.Token != ""}
-	}
-	return &tokenMode{}
 }
 
 // sameAgain is a part of modes that send the same request again after a split.
@@ -66,45 +48,4 @@ func (sameAgain) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 		return nil, engine.ErrWrongType
 	}
 	return nil, engine.ErrHeld
-}
-
-// plainMode is an exclusive lock with a token of the ballot's own, or with a value that a client
-// of plain SET NX chose. It is a plain SET, so that this lock and those of every other Redlock
-// client on the same masters exclude one another. Its expiry is absolute: a copy that arrives
-// late has already expired.
-type plainMode struct{ sameAgain }
-
-var _ lockMode = plainMode{}
-
-// after looks at a key that has refused for longer than any lease lasts, see refusals.go. A client
-// of plain SET NX gets nil from Redis, too, and a wait looks by itself.
-func (p plainMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
-	next, err := p.sameAgain.after(a, v)
-	if r, l := &a.call.request, a.call.leases; errors.Is(err, engine.ErrHeld) && !r.Valued && r.Wait == 0 && l.refusals.lastLong(r.DB, r.Key) {
-		r.Reads = true
-		return lockModeOf(r, &l.slotTurns), nil
-	}
-	return next, err
-}
-
-func (plainMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
-	if a.call.request.TTL >= Endless {
-		c.Set("SET", a.key, string(a.token), "NX")
-		return
-	}
-	c.Set("SET", a.key, string(a.token), "NX", "PXAT", m.Decimal(end))
-}
-
-func (plainMode) read(_ *lockBallot, answer pool.Answer) vote { return readVote(answer) }
-
-// takeBack leaves a copy alone that may belong to another client with the same value: values
-// like "1" are common.
-func (plainMode) takeBack(a *lockBallot, lane int, c copyState) {
-	switch {
-	case c == copyMaybe && len(a.token) < shortToken:
-	case a.call.request.TTL < Endless:
-		a.undo(lane, c, a.key)
-	case c == copyMade, c == copyMaybe:
-		a.undoWithin(lane, c, a.key, a.token, anyExpiry)
-	}
 }

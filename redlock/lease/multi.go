@@ -57,15 +57,3 @@ func (f *multiMode) takeBack(a *lockBallot, lane int, c copyState) {
 		a.undo(lane, c, key)
 	}
 }
-
-// startInTurn starts the call once no other acquire with this token is under way for any
-// of the keys. All calls take the keys in one order, so they never wait in a cycle.
-func (c *acquireCall) startInTurn(b *engine.Batch, ids []engine.LeaseID) {
-	if len(ids) == 0 {
-		c.try(b)
-		return
-	}
-	c.leases.tokenQueue.enter(ids[0], b, queuedOperation{holds: true, run: func(b *engine.Batch) {
-		c.startInTurn(b, ids[1:])
-	}})
-}

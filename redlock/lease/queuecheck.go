@@ -43,17 +43,6 @@ type queueCheck struct {
 	behind int      // masters where another waiter is ahead; the ballot's lock guards it
 }
 
-// queueCheckOf is that of a request; nil for what is no script of redlockd.
-func (l *Leases) queueCheckOf(r *LockRequest, mode lockMode) *queueCheck {
-	switch mode.(type) {
-	case plainMode, *scriptMode:
-		return nil
-	case *freshMode:
-		return &queueCheck{}
-	}
-	return &queueCheck{keys: l.QueueKeys(r)}
-}
-
 // precede makes the lock script of a command check the queue first.
 func (q *queueCheck) precede(a *lockBallot, c *pool.Command) {
 	r := &a.call.request

@@ -56,14 +56,16 @@ func (l *Leases) write(b *engine.Batch, r WriteRequest, done WriteDone) {
 		done(false, err)
 		return
 	}
+	w := &writeCall{leases: l, request: r, key: l.engine.MasterKey(r.Key), start: l.engine.Recent(), done: done}
 	if r.Effect == WriteDeletes || r.Effect == WriteReplaces && r.Value != r.Equal {
-		l.changes.Forced(engine.LeaseID{DB: r.DB, Key: r.Key, Token: r.Equal})
+		id := engine.LeaseID{DB: r.DB, Key: r.Key, Token: r.Equal}
+		l.records.release(id, w.start) // as a release does: a copy that stays proves nothing, and none is repaired
+		l.changes.Forced(id)
 	}
 	if b == nil {
 		b = &engine.Batch{}
 		defer b.Send()
 	}
-	w := &writeCall{leases: l, request: r, key: l.engine.MasterKey(r.Key), start: l.engine.Recent(), done: done}
 	w.ballot.Ask(l.engine, b, l.engine.Pool.Group(r.DB), r.Trace, w)
 	if r.Effect != WriteReplaces {
 		l.freed(b, r.DB, r.Key)

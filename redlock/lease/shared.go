@@ -75,10 +75,10 @@ func (f *sharedMode) read(_ *lockBallot, answer pool.Answer) vote {
 	return readVote(answer)
 }
 
-// downgradesNext reports whether the next ballot makes the reader. That is so if the writer
+// splits reports whether the next ballot makes the reader. That is so if the writer
 // has been downgraded on some masters, and the others of a quorum reported its copy too
 // late for this ballot. The daemon does not wait for masters without an answer.
-func (f *sharedMode) downgradesNext(a *lockBallot) bool {
+func (f *sharedMode) splits(a *lockBallot) bool {
 	return f.downgradeBallots > 0 && f.downgradeBallots < maxDowngradeBallots && f.writers > 0 && a.ballot.Tally.Yes+f.writers >= a.ballot.Tally.Quorum
 }
 

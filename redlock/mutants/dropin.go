@@ -18,7 +18,7 @@ func brokenDropIn() []Mutant {
 			Change{"redlock/lease/scriptlock.go", "\tif c != copyMade && c != copyMaybe || c == copyMaybe && f.script.Prolongs {",
 				"\tif pool.Broken(\"script-undo\") || c != copyMade && c != copyMaybe || c == copyMaybe && f.script.Prolongs {"}).in("dropin-3"),
 		patched("equal", "an equal value is taken for one's own",
-			Change{"redlock/lease/lockmode.go", "\tcase r.Valued, r.Mode == Exclusive &&", "\tcase r.Valued && !pool.Broken(\"equal\"), r.Mode == Exclusive &&"}).in("alike-3"),
+			Change{"redlock/lease/new.go", "\tcase r.Valued, r.Mode == Exclusive &&", "\tcase r.Valued && !pool.Broken(\"equal\"), r.Mode == Exclusive &&"}).in("alike-3"),
 		patched("script-shortens", "a script's shorter end counts on every master that receives it",
 			Change{scripts + "noshorten.lua", "set >= 0 and set < ends then", "false then"}).in("amnesia-3"),
 		patched("shorten-any", "a script's earlier end takes effect, whatever was given to the key since",

@@ -56,7 +56,7 @@ func brokenFences() []Mutant {
 			Change{"pool/flush.go", "old < f.minRegister {", "!Broken(\"gt\") && old < f.minRegister {"},
 			Change{"pool/attempt.go", "a.Score >= least", "(Broken(\"gt\") || a.Score >= least)"}),
 		patched("low-end", "a fence may lie below the voter's old register",
-			Change{"redlock/quorum/fence.go", "\t\tlows[n] = v.Low\n", "\t\tif lows[n] = v.Low; pool.Broken(\"low-end\") {\n\t\t\tlows[n] = 0\n\t\t}\n"},
+			Change{"redlock/quorum/fence.go", "\t\tlows[i] = v.Low\n", "\t\tif lows[i] = v.Low; pool.Broken(\"low-end\") {\n\t\t\tlows[i] = 0\n\t\t}\n"},
 			Change{"redlock/quorum/fence.go", "return v.Low < fence &&", "return (v.Low < fence || pool.Broken(\"low-end\")) &&"}),
 		patched("fence-vote", "masters that refused the lock own fences",
 			Change{"redlock/lease/acquire.go", "\tcase v.no && seal.Good:\n", "\tcase v.no && seal.Good:\n\t\tif pool.Broken(\"fence-vote\") {\n\t\t\ta.fencing.Voted(engine.IntervalOf(answer.Lane, seal))\n\t\t}\n"}).in("slow-3"),
@@ -189,6 +189,6 @@ func brokenGroups() []Mutant {
 		patched("joint-fence", "a lock of keys of several groups has the highest fence of its parts, whatever the registers of the other groups are",
 			Change{"redlock/lease/joint.go", "p.Grant.Fence < j.fence {", "p.Grant.Fence < j.fence && !pool.Broken(\"joint-fence\") {"}).in("groups-3"),
 		patched("slots-no-end-check", "what was begun before slots left the group is granted after that",
-			Change{"redlock/engine/ballot.go", "b.Engine.Ownership != nil && !b.stillOwned()", "b.Engine.Ownership != nil && !pool.Broken(\"slots-no-end-check\") && !b.stillOwned()"}).in("slotmove-3"),
+			Change{"redlock/engine/ballot.go", "b.moved = b.movedKey(); b.moved {", "b.moved = b.movedKey(); b.moved && !pool.Broken(\"slots-no-end-check\") {"}).in("slotmove-3"),
 	}
 }

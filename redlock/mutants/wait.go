@@ -53,7 +53,7 @@ func brokenQueues() []Mutant {
 			Change{dir + "queue.lua", "return ticket == '' or tonumber(first[2]) < tonumber(ticket)",
 				"return ticket ~= '' and tonumber(first[2]) < tonumber(ticket)"}).in("fair-3"),
 		patched("fair-unasked", "a script of a request without FAIR does not look at the queue",
-			Change{"redlock/lease/queuecheck.go", "\treturn &queueCheck{keys:", "\tif !r.Fair && pool.Broken(\"fair-unasked\") {\n\t\treturn nil\n\t}\n\treturn &queueCheck{keys:"}).in("unasked-3"),
+			Change{"redlock/lease/new.go", "\treturn &queueCheck{keys:", "\tif !r.Fair && pool.Broken(\"fair-unasked\") {\n\t\treturn nil\n\t}\n\treturn &queueCheck{keys:"}).in("unasked-3"),
 		patched("fair-first", "a waiter in the FAIR queue ignores the waiters before it",
 			Change{dir + "fair.lua", "  if precedes(", "  if ARGV[#ARGV - 3] == '' and precedes("}).in("queue-3"),
 		patched("refresh-left", "a waiter that has left a FAIR queue is refreshed in it once more",

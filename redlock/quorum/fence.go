@@ -34,12 +34,10 @@ func fit(voters []Interval, quorum int, proposal int64) (int64, bool) {
 		return 0, false
 	}
 	var lows [MaxMasters]int64
-	n := 0
-	for _, v := range voters {
-		lows[n] = v.Low
-		n++
+	for i, v := range voters {
+		lows[i] = v.Low
 	}
-	slices.Sort(lows[:n])
+	slices.Sort(lows[:len(voters)])
 	fence := max(proposal, lows[quorum-1]+1)
 	return fence, containing(voters, fence) >= quorum
 }

@@ -23,7 +23,7 @@ type Set struct {
 	Share, Shares, Permit, Permits                   string
 	Multi, MultiExtend                               string
 	NextID, Reseed, DeleteID                         string
-	Enlist, Keep, Dequeue, Edges                     string
+	Enlist, Dequeue, Edges                           string
 	Fair                                             map[string]string // by the SHA1 of the script that does not check the queue
 	WorkTry, WorkUndo, WorkEnd, WorkExtend, WorkRead string
 	Inspect, Note                                    string
@@ -58,7 +58,7 @@ func Load() (s *Set, texts []string, err error) {
 		{"acquire", &s.Acquire}, {"acquires", &s.Acquires}, {"release", &s.Release}, {"releases", &s.Releases},
 		{"extend", &s.Extend}, {"unupgrade", &s.Unupgrade},
 		{"share", &s.Share}, {"shares", &s.Shares}, {"permit", &s.Permit}, {"permits", &s.Permits}, {"multi", &s.Multi}, {"multiextend", &s.MultiExtend},
-		{"enlist", &s.Enlist}, {"keep", &s.Keep}, {"dequeue", &s.Dequeue}, {"edges", &s.Edges},
+		{"enlist", &s.Enlist}, {"dequeue", &s.Dequeue}, {"edges", &s.Edges},
 		{"nextid", &s.NextID}, {"reseed", &s.Reseed}, {"deleteid", &s.DeleteID},
 		{"worktry", &s.WorkTry}, {"workundo", &s.WorkUndo}, {"workend", &s.WorkEnd},
 		{"workextend", &s.WorkExtend}, {"workread", &s.WorkRead},

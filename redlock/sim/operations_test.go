@@ -227,10 +227,11 @@ func (tw *differential) queueScript(file string) []string {
 	waiter, ticket := tw.pick("p/1", "p/2", "q/1", "q/2"), strconv.Itoa(100+tw.random.IntN(50))
 	switch file {
 	case "enlist":
-		return tw.call(file, queues, ticket, waiter, tw.end(), tw.number(2), tw.pick("2", "3", "9"))
-	case "keep":
-		args := []string{tw.end()}
-		for range 1 + tw.random.IntN(3) {
+		args := []string{tw.end(), tw.pick("2", "3", "9", ""), waiter, ticket, tw.number(2)}
+		for range tw.random.IntN(3) {
+			if args[1] != "" {
+				break // only refreshes are of several waiters
+			}
 			args = append(args, tw.pick("p/1", "p/2", "q/1", "q/2"), strconv.Itoa(100+tw.random.IntN(50)), tw.number(2))
 		}
 		return tw.call(file, queues, args...)

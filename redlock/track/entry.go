@@ -1,4 +1,4 @@
-// entry is one tracked key. It asks every master to announce the next change of its copy, as
+// entry is one tracked key. It makes every master announce the next change of its copy, as
 // a wait queue does, and reads the key behind that: so no change falls between what a client
 // has seen and the watch. An announcement is a hint:
 //
@@ -30,16 +30,16 @@ const (
 	// pollWatched how often with one, as the bound of what a lost announcement costs.
 	pollUnwatched = 500 * time.Millisecond
 	pollWatched   = 30 * time.Second
-	// askTimeout is how long the masters have for an answer to the watch.
-	askTimeout = 500 * time.Millisecond
+	// watchTimeout is how long the masters have for an answer to the watch.
+	watchTimeout = 500 * time.Millisecond
 )
 
 type phase uint8
 
 const (
-	asking  phase = iota // the masters are asked to announce changes
-	viewing              // the key is being read
-	armed                // clients have seen what a quorum holds
+	watching phase = iota // the masters are to announce changes
+	viewing               // the key is being read
+	armed                 // clients have seen what a quorum holds
 )
 
 // entry is guarded by Tracks.mu. It is dropped with its last member.
@@ -65,16 +65,16 @@ type entry struct {
 
 var _ pool.Watcher = (*entry)(nil)
 
-// askLocked begins a new watch.
-func (e *entry) askLocked() {
+// watchLocked begins a new watch.
+func (e *entry) watchLocked() {
 	keys := &e.group.Keys
 	if e.round > 0 {
 		keys.Unwatch(e.master, e)
 	}
-	e.phase, e.tracked, e.early, e.changed = asking, 0, 0, 0
+	e.phase, e.tracked, e.early, e.changed = watching, 0, 0, 0
 	e.ends = [quorum.MaxMasters]time.Duration{}
 	e.round++
-	e.setTimerLocked(askTimeout)
+	e.setTimerLocked(watchTimeout)
 	keys.Watch(e.master, e.round, e)
 }
 
@@ -90,12 +90,12 @@ func (e *entry) setTimerLocked(delay time.Duration) {
 // that fires too early costs no more than that.
 func (e *entry) onTimer() {
 	e.tracks.mu.Lock()
-	views := !e.dropped && e.phase == asking
+	views := !e.dropped && e.phase == watching
 	switch {
 	case views:
 		e.viewLocked()
 	case !e.dropped && e.phase == armed:
-		e.askLocked()
+		e.watchLocked()
 	}
 	e.tracks.mu.Unlock()
 	if views {
@@ -197,7 +197,7 @@ func (e *entry) Remains(lane int, round uint64, left time.Duration, tracked bool
 	if tracked {
 		e.tracked |= 1 << lane
 	}
-	views := e.phase == asking && bits.OnesCount16(e.tracked) >= s.engine.Pool.Quorum()
+	views := e.phase == watching && bits.OnesCount16(e.tracked) >= s.engine.Pool.Quorum()
 	if views {
 		e.viewLocked()
 	}

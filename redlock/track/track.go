@@ -88,7 +88,7 @@ func (s *Tracks) Track(db int, key engine.Key, seen Seen, report func(lost bool)
 		}
 		e = &entry{tracks: s, dbKey: at, master: s.engine.MasterKey(key), group: s.engine.Pool.Group(db), members: map[*track]struct{}{}}
 		s.entries[at] = e
-		e.askLocked()
+		e.watchLocked()
 	}
 	t.views = e.views
 	e.members[t] = struct{}{}

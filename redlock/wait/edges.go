@@ -106,7 +106,7 @@ func (e *waiterEdges) search() {
 	}
 	s.mu.Unlock()
 	if len(c.held) > 0 {
-		c.ask(0)
+		c.query(0)
 	}
 }
 
@@ -139,23 +139,23 @@ func parseEdge(text string, from int) (e edge, ok bool) {
 // searchRound queries all masters for the holders of one key.
 type searchRound struct {
 	engine.Plain
-	ballot engine.Ballot
-	search *cycleSearch
-	at     int            // index of the client that waits for the key
-	asked  edge           // what it waits for
-	votes  map[string]int // by edge
+	ballot  engine.Ballot
+	search  *cycleSearch
+	at      int            // index of the client that waits for the key
+	awaited edge           // what it waits for
+	votes   map[string]int // by edge
 }
 
 var _ engine.Question = (*searchRound)(nil)
 
-func (c *cycleSearch) ask(at int) {
-	r := &searchRound{search: c, at: at, asked: c.found[at], votes: map[string]int{}}
+func (c *cycleSearch) query(at int) {
+	r := &searchRound{search: c, at: at, awaited: c.found[at], votes: map[string]int{}}
 	w := c.edges.w
 	r.ballot.Ask(w.waits.engine, nil, w.queue.group, nil, r)
 }
 
 func (r *searchRound) Props() pool.Props {
-	return pool.Props{Key: r.asked.key, SharesKey: true, Sealed: true}
+	return pool.Props{Key: r.awaited.key, SharesKey: true, Sealed: true}
 }
 
 // Command also writes the edges, in the first round, unless the wait is over: on each lane their
@@ -173,8 +173,8 @@ func (r *searchRound) Command(m *pool.SendContext, c *pool.Command) bool {
 	default:
 		e.until = max(e.until, m.Now+edgeLife)
 	}
-	c.Set("EVALSHA", s.engine.Scripts.Edges, strconv.Itoa(1+len(held)), r.asked.key)
-	c.Args = append(append(c.Args, s.keysOf(held)...), engine.Flag(r.asked.writes), s.engine.KeyOf(edgeKind, ""), r.asked.String())
+	c.Set("EVALSHA", s.engine.Scripts.Edges, strconv.Itoa(1+len(held)), r.awaited.key)
+	c.Args = append(append(c.Args, s.keysOf(held)...), engine.Flag(r.awaited.writes), s.engine.KeyOf(edgeKind, ""), r.awaited.String())
 	for _, one := range held {
 		left := min(edgeLife, s.leases.Known(one).Until-m.Now)
 		c.Args = append(c.Args, strconv.FormatInt(m.Time/1000+left.Milliseconds(), 10))
@@ -231,7 +231,7 @@ func (r *searchRound) Decided(quorum.Result) {
 		}
 	}
 	if r.at+1 < min(len(c.found), maxRounds) {
-		c.ask(r.at + 1)
+		c.query(r.at + 1)
 	}
 }
 

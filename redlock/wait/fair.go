@@ -86,12 +86,16 @@ func (e *enqueueCall) Props() pool.Props {
 // Command proposes the fence of the ballot as the ticket's number, so it rises over all daemons
 // that have received one another's.
 func (e *enqueueCall) Command(m *pool.SendContext, c *pool.Command) bool {
-	l, r := e.w.waits, &e.w.request
-	c.Set("EVALSHA", l.engine.Scripts.Enlist, strconv.Itoa(len(e.keys)))
-	c.Args = append(c.Args, e.keys...)
-	c.Args = append(c.Args, strconv.FormatInt(e.ballot.Proposal, 10), r.Ticket.ID,
-		strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10), engine.Flag(r.Writes()), strconv.Itoa(l.maxPerKey))
+	s, r := e.w.waits, &e.w.request
+	s.writeEnlist(m, c, e.keys, strconv.Itoa(s.maxPerKey))
+	c.Args = append(c.Args, r.Ticket.ID, strconv.FormatInt(e.ballot.Proposal, 10), engine.Flag(r.Writes()))
 	return true
+}
+
+// writeEnlist writes a command to which waiters are added.
+func (s *Queues) writeEnlist(m *pool.SendContext, c *pool.Command, keys []string, full string) {
+	c.Set("EVALSHA", s.engine.Scripts.Enlist, strconv.Itoa(len(keys)))
+	c.Args = append(append(c.Args, keys...), strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10), full)
 }
 
 // Read: a master refuses a ticket whose number is too low, or whose queue is full.
@@ -259,8 +263,7 @@ func (ln *waitQueue) writeRefresh(m *pool.SendContext, c *pool.Command, keys []s
 	s := ln.waits
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.Set("EVALSHA", s.engine.Scripts.Keep, strconv.Itoa(len(keys)))
-	c.Args = append(append(c.Args, keys...), strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10))
+	s.writeEnlist(m, c, keys, "")
 	at, kept := 0, 0
 	for w := ln.head; w != nil; w = w.next {
 		if at++; (at-1)/maxTicketsPerRefresh != part {

@@ -40,7 +40,7 @@ func (l *Queues) Waiting(db int, wanted func(engine.Key) bool, limit int) (list 
 		n := 0
 		for w := ln.head; w != nil && n < limit; w = w.next {
 			n++
-			list = append(list, w.describe(n, now))
+			list = append(list, Describe(&w.request, ln.keys, n, w.end, now))
 		}
 		if len(list) > 2*limit {
 			list = oldest(list, limit)
@@ -50,11 +50,11 @@ func (l *Queues) Waiting(db int, wanted func(engine.Key) bool, limit int) (list 
 	return oldest(list, limit), all
 }
 
-func (w *waiter) describe(place int, now time.Duration) Waiting {
-	r := &w.request
+// Describe is a request that waits until end.
+func Describe(r *lease.LockRequest, keys []engine.Key, place int, end, now time.Duration) Waiting {
 	one := Waiting{
-		Keys: w.queue.keys, Mode: r.Mode, Reenters: r.Reenters != "", Fair: r.Fair, Place: place,
-		Since: max(0, now-(w.end-r.Wait)), Left: max(0, w.end-now),
+		Keys: keys, Mode: r.Mode, Reenters: r.Reenters != "", Fair: r.Fair, Place: place,
+		Since: max(0, now-(end-r.Wait)), Left: max(0, end-now),
 	}
 	if r.Requester != nil {
 		one.Requester = *r.Requester
