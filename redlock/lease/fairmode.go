@@ -43,8 +43,9 @@ func (l *Leases) QueueKeys(r *LockRequest) []string {
 // fairMode is a lockMode that checks the queue first.
 type fairMode struct {
 	lockMode
-	queues []string // see QueueKeys; nil = the script of the lockMode checks them itself
-	behind int      // masters where another waiter is ahead
+	queues  []string // see QueueKeys; nil = the script of the lockMode checks them itself
+	behind  int      // masters where another waiter is ahead
+	foreign int      // masters where the queue is other data
 }
 
 var _ lockMode = (*fairMode)(nil)
@@ -92,7 +93,21 @@ func (f *fairMode) read(a *lockBallot, answer pool.Answer) vote {
 		f.behind++
 		return vote{no: true}
 	}
+	if engine.IsWrongType(answer.Reply) { // the lock scripts look at the lock's type first
+		f.foreign++
+	}
 	return f.lockMode.read(a, answer)
+}
+
+// foreignQueue is the error if most masters have other data in the place of the queue.
+func (a *lockBallot) foreignQueue() error {
+	a.ballot.Lock()
+	defer a.ballot.Unlock()
+	f, ok := a.mode.(*fairMode)
+	if t := &a.ballot.Tally; !ok || a.call.downgrading.Load() || f.foreign <= t.N-t.Quorum {
+		return nil
+	}
+	return &engine.ForeignData{Keys: a.call.leases.QueueKeys(&a.call.request)}
 }
 
 func (f *fairMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {

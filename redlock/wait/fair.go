@@ -92,10 +92,12 @@ func (e *enqueueCall) Command(m *pool.SendContext, c *pool.Command) bool {
 	return true
 }
 
-// Read: a master refuses a ticket whose number is too low, or whose queue is full.
+// Read: a master refuses a ticket whose number is too low, or whose queue is full or other data.
 func (e *enqueueCall) Read(answer pool.Answer) engine.Reading {
 	n := engine.Numbers(answer.Reply)
 	switch {
+	case engine.IsWrongType(answer.Reply) && answer.Seal.Good:
+		return engine.WrongType
 	case answer.Reply.Err != nil || len(n) == 0 || !engine.CountsAsVote(answer):
 		return engine.Uncounted
 	case n[0] == 1:
@@ -121,6 +123,8 @@ func (e *enqueueCall) Decided(r quorum.Result) {
 		e.w.waits.established(e.w, e.ballot.Proposal)
 	case e.full > t.N-t.Quorum:
 		e.w.rejectEnqueue(&engine.Busy{What: "waiters for this key in all daemons", Limit: l.maxPerKey, Option: "--max-waiters-per-key"})
+	case e.ballot.MostlyWrongType():
+		e.w.rejectEnqueue(&engine.ForeignData{Keys: e.keys})
 	default:
 		delay := 2 * time.Millisecond // another waiter was faster
 		var trouble error
