@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"redlockd/redlock/slots"
@@ -83,7 +84,7 @@ func groupName(c *Config) value {
 		if len(c.Groups) == 0 {
 			return refuse(!wordPattern.MatchString(c.Group), "is not a name")
 		}
-		return refuse(c.Group != "" && len(c.Each()) == 0, "is none of the groups of the file", "name one of "+strings.Join(c.groupNames(), ", "))
+		return about(strconv.Quote(c.Group), refuse(c.Group != "" && len(c.Each()) == 0, "is none of the groups of the file", "name one of "+strings.Join(c.groupNames(), ", ")))
 	})
 }
 

@@ -80,7 +80,7 @@ func TestGroups_WhatIsWrongIsNamed(t *testing.T) {
 		"an option after it":     {good + "max-ttl = \"5s\"\n", nil, []string{"max-ttl of [[group]] 2", "line 9", "write it before the first [[group]]"}},
 		"--masters, too":         {good, []string{"--masters", "10.0.0.9:1,10.0.0.9:2,10.0.0.9:3"}, []string{"masters (from --masters): cannot be combined with [[group]] tables"}},
 		"--embedded, too":        {good, []string{"--embedded", "3"}, []string{"embedded (from --embedded): cannot be combined with [[group]] tables"}},
-		"--group of none":        {good, []string{"--group", "g3"}, []string{"is none of the groups of the file", "name one of g1, g2"}},
+		"--group of none":        {good, []string{"--group", "g3"}, []string{`group = "g3" (from --group): is none of the groups of the file`, "name one of g1, g2"}},
 		"one pair of brackets":   {"[group]\nname = \"g1\"\n", nil, []string{"group"}},
 	} {
 		t.Run(name, func(t *testing.T) {
