@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"redlockd/redlock/slots"
@@ -16,9 +17,22 @@ import (
 
 // Group is one of several groups of masters.
 type Group struct {
-	Name    string
-	Masters []Master
-	Slots   slots.Ranges
+	Name       string
+	Masters    []Master
+	Slots      slots.Ranges
+	groupTable // where it is in the file
+}
+
+// groupTable is a [[group]] table of a file; the zero value is one of no file.
+type groupTable struct {
+	path  string
+	lines map[string]int // see keyLines
+	head  string         // of the table's keys there
+}
+
+// line is that of a key, or of the table.
+func (t *groupTable) line(key string) int {
+	return cmp.Or(t.lines[t.head+key], t.lines[t.head], t.lines["group"])
 }
 
 // maxGroups is as many as the cursor of DLOCKS can name.
@@ -70,7 +84,7 @@ func groupName(c *Config) value {
 		if len(c.Groups) == 0 {
 			return refuse(!wordPattern.MatchString(c.Group), "is not a name")
 		}
-		return refuse(c.Group != "" && len(c.Each()) == 0, "is none of the groups of the file", "name one of "+strings.Join(c.groupNames(), ", "))
+		return about(strconv.Quote(c.Group), refuse(c.Group != "" && len(c.Each()) == 0, "is none of the groups of the file", "name one of "+strings.Join(c.groupNames(), ", ")))
 	})
 }
 
@@ -99,15 +113,14 @@ func groupTables(native any) (tables []map[string]any, ok bool) {
 func (l *loader) readGroups(path string, lines map[string]int, tables []map[string]any) {
 	var groups []Group
 	before := len(l.problems)
-	for i, table := range tables {
-		name, _ := table["name"].(string)
-		g := Group{Name: name}
+	for i, values := range tables {
+		name, _ := values["name"].(string)
+		g := Group{Name: name, groupTable: groupTable{path, lines, fmt.Sprintf("group.%d.", i+1)}}
 		about := func(key string, e FieldError) {
-			table := fmt.Sprintf("group.%d.", i+1) // see keyLines
-			e.Field, e.Source, e.Line = fmt.Sprintf("%s of [[group]] %d", key, i+1), path, cmp.Or(lines[table+key], lines[table], lines["group"])
+			e.Field, e.Source, e.Line = fmt.Sprintf("%s of [[group]] %d", key, i+1), path, g.line(key)
 			l.refuse(e)
 		}
-		for _, key := range slices.Sorted(maps.Keys(table)) {
+		for _, key := range slices.Sorted(maps.Keys(values)) {
 			switch {
 			case slices.Contains(groupKeys, key):
 			case slices.Contains(l.names, key):
@@ -117,12 +130,12 @@ func (l *loader) readGroups(path string, lines map[string]int, tables []map[stri
 			}
 		}
 		var err error
-		if g.Masters, err = tableMasters(table["masters"]); err != nil {
+		if g.Masters, err = tableMasters(values["masters"]); err != nil {
 			for _, e := range errorsOf(err) {
 				about("masters", fieldError(e))
 			}
 		}
-		ranges, _ := table["slots"].(string)
+		ranges, _ := values["slots"].(string)
 		if g.Slots, err = slots.Parse(ranges); err != nil {
 			about("slots", FieldError{Problem: err.Error(), Advice: `write for example slots = "0-8191"`})
 		}
@@ -176,10 +189,10 @@ func (l *loader) applyGroups() {
 // checkGroups checks the tables, alone and together.
 func checkGroups(c *Config) []error {
 	var problems []error
-	refuse := func(g Group, err error) {
+	refuse := func(g Group, key string, err error) {
 		for _, one := range errorsOf(err) {
 			e := fieldError(one)
-			e.Field = "[[group]] " + shownName(g.Name)
+			e.Field, e.Source, e.Line = "[[group]] "+shownName(g.Name), g.path, g.line(key)
 			problems = append(problems, &e)
 		}
 	}
@@ -187,33 +200,38 @@ func checkGroups(c *Config) []error {
 	for _, g := range c.Groups {
 		switch one := (Config{Masters: g.Masters}); {
 		case !wordPattern.MatchString(g.Name):
-			refuse(g, errors.New("has no name, or one that is not "+wordAllowed))
+			refuse(g, "name", errors.New("has no name, or one that is not "+wordAllowed))
 		case names[g.Name]:
-			refuse(g, errors.New("has the name of another one: give each group a name of its own"))
+			refuse(g, "name", errors.New("has the name of another one: give each group a name of its own"))
 		case len(g.Masters) == 0:
-			refuse(g, errors.New(`has no masters: write for example masters = ["a=10.0.0.1:6379", "b=10.0.0.2:6379", "c=10.0.0.3:6379"]`))
+			refuse(g, "masters", errors.New(`has no masters: write for example masters = ["a=10.0.0.1:6379", "b=10.0.0.2:6379", "c=10.0.0.3:6379"]`))
 		default:
 			if err := checkMasters(&one); err != nil {
-				refuse(g, err)
+				refuse(g, "masters", err)
 			}
 		}
 		names[g.Name] = true
-		owners = append(owners, slots.Owner{Name: g.Name, Slots: g.Slots})
+		owner := slots.Owner{Name: g.Name, Slots: g.Slots}
+		if line := g.line("slots"); line > 0 {
+			owner.Name += fmt.Sprintf(" (line %d)", line)
+		}
+		owners = append(owners, owner)
 		for _, m := range g.Masters {
 			for _, mark := range []string{"name " + m.Name, "address " + canonicalAddress(m)} {
 				if other, taken := of[mark]; taken && other != g.Name {
-					refuse(g, fmt.Errorf("master %s has the %s, as one of group %s has: a master belongs to one group, and names differ over all groups", m, mark, other))
+					refuse(g, "masters", fmt.Errorf("master %s has the %s, as one of group %s has: a master belongs to one group, and names differ over all groups", m, mark, other))
 				}
 				of[mark] = g.Name
 			}
 		}
 	}
 	if len(c.Groups) > maxGroups {
-		refuse(c.Groups[maxGroups], fmt.Errorf("is one of %d groups, %d are allowed", len(c.Groups), maxGroups))
+		refuse(c.Groups[maxGroups], "", fmt.Errorf("is one of %d groups, %d are allowed", len(c.Groups), maxGroups))
 	}
 	if _, err := slots.NewTable(owners); err != nil && len(c.Groups) > 0 {
+		first := &c.Groups[0]
 		for _, one := range errorsOf(err) {
-			problems = append(problems, &FieldError{Field: "[[group]]", Problem: one.Error(), Advice: fmt.Sprintf("give each slot of 0-%d to exactly one group", slots.Count-1)})
+			problems = append(problems, &FieldError{Field: "[[group]]", Source: first.path, Line: first.line(""), Problem: one.Error(), Advice: fmt.Sprintf("give each slot of 0-%d to exactly one group", slots.Count-1)})
 		}
 	}
 	return problems

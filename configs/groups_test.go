@@ -63,24 +63,24 @@ func TestGroups_WhatIsWrongIsNamed(t *testing.T) {
 		args  []string
 		parts []string
 	}{
-		"a gap":                  {table("g1", 6001, "0-8190") + table("g2", 6101, "8192-16383"), nil, []string{"[[group]]: slots 8191 belong to no group", "give each slot of 0-16383 to exactly one group"}},
-		"an overlap":             {table("g1", 6001, "0-8200") + table("g2", 6101, "8192-16383"), nil, []string{"slots 8192-8200 belong to the groups g1 and g2"}},
+		"a gap":                  {table("g1", 6001, "0-8190") + table("g2", 6101, "8192-16383"), nil, []string{"[[group]] (from ", "redlockd.toml, line 1): slots 8191 belong to no group", "give each slot of 0-16383 to exactly one group"}},
+		"an overlap":             {table("g1", 6001, "0-8200") + table("g2", 6101, "8192-16383"), nil, []string{"slots 8192-8200 belong to the groups g1 (line 4) and g2 (line 8)"}},
 		"slots that are none":    {table("g1", 6001, "0-x") + table("g2", 6101, "8192-16383"), nil, []string{"slots of [[group]] 1", "line 4", `"x" is not a slot`}},
 		"no slots":               {"[[group]]\nname = \"g1\"\nmasters = \"10.0.0.1:1,10.0.0.1:2,10.0.0.1:3\"\n", nil, []string{"slots of [[group]] 1", "line 1", "is not a slot"}},
-		"a name twice":           {table("g1", 6001, "0-8191") + table("g1", 6101, "8192-16383"), nil, []string{"[[group]] g1: has the name of another one"}},
-		"no name":                {table("", 6001, "0-16383"), nil, []string{"has no name"}},
-		"no masters":             {"[[group]]\nname = \"g1\"\nslots = \"0-16383\"\n", nil, []string{"[[group]] g1: has no masters"}},
-		"two masters":            {"[[group]]\nname = \"g1\"\nslots = \"0-16383\"\nmasters = \"10.0.0.1:1,10.0.0.1:2\"", nil, []string{"[[group]] g1 = 2 masters: cannot lose one"}},
+		"a name twice":           {table("g1", 6001, "0-8191") + table("g1", 6101, "8192-16383"), nil, []string{"[[group]] g1 (from ", "line 6): has the name of another one"}},
+		"no name":                {table("", 6001, "0-16383"), nil, []string{"line 2): has no name"}},
+		"no masters":             {"[[group]]\nname = \"g1\"\nslots = \"0-16383\"\n", nil, []string{"line 1): has no masters"}},
+		"two masters":            {"[[group]]\nname = \"g1\"\nslots = \"0-16383\"\nmasters = \"10.0.0.1:1,10.0.0.1:2\"", nil, []string{"[[group]] g1 = 2 masters (from ", "line 4): cannot lose one"}},
 		"a master that is none":  {"[[group]]\nname = \"g1\"\nslots = \"0-16383\"\nmasters = \"redis://u:secret@[,10.0.0.1:2\"", nil, []string{"masters of [[group]] 1"}},
-		"a master of two groups": {strings.ReplaceAll(good, "10.0.0.1:6101", "10.0.0.1:6001"), nil, []string{"[[group]] g2: master g2-a=10.0.0.1:6001 has the address 10.0.0.1:6001, as one of group g1 has"}},
-		"a name of two masters":  {strings.ReplaceAll(good, "g2-a", "g1-a"), nil, []string{"has the name g1-a, as one of group g1 has"}},
+		"a master of two groups": {strings.ReplaceAll(good, "10.0.0.1:6101", "10.0.0.1:6001"), nil, []string{"line 7): master g2-a=10.0.0.1:6001 has the address 10.0.0.1:6001, as one of group g1 has"}},
+		"a name of two masters":  {strings.ReplaceAll(good, "g2-a", "g1-a"), nil, []string{"line 7): master g1-a=10.0.0.1:6101 has the name g1-a, as one of group g1 has"}},
 		"an unknown key":         {good + "master = \"x\"\n", nil, []string{"master of [[group]] 2", "line 9", "the nearest one is masters"}},
 		"no slots in the second": {table("g1", 6001, "0-8191") + "[[group]]\nname = \"g2\"\n", nil, []string{"slots of [[group]] 2", "line 5"}},
 		"inline tables":          {"max-ttl = \"5s\"\ngroup = [{name = \"g1\"}]\n", nil, []string{"slots of [[group]] 1", "line 2"}},
 		"an option after it":     {good + "max-ttl = \"5s\"\n", nil, []string{"max-ttl of [[group]] 2", "line 9", "write it before the first [[group]]"}},
 		"--masters, too":         {good, []string{"--masters", "10.0.0.9:1,10.0.0.9:2,10.0.0.9:3"}, []string{"masters (from --masters): cannot be combined with [[group]] tables"}},
 		"--embedded, too":        {good, []string{"--embedded", "3"}, []string{"embedded (from --embedded): cannot be combined with [[group]] tables"}},
-		"--group of none":        {good, []string{"--group", "g3"}, []string{"is none of the groups of the file", "name one of g1, g2"}},
+		"--group of none":        {good, []string{"--group", "g3"}, []string{`group = "g3" (from --group): is none of the groups of the file`, "name one of g1, g2"}},
 		"one pair of brackets":   {"[group]\nname = \"g1\"\n", nil, []string{"group"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,5 +98,5 @@ func TestGroups_WhatIsWrongIsNamed(t *testing.T) {
 		}
 		many.WriteString(table(fmt.Sprint("g", i), 1000+3*i, fmt.Sprintf("%d-%d", i, last)))
 	}
-	wantRefused(t, []string{"--config", writeFile(t, many.String())}, nil, "is one of 129 groups, 128 are allowed")
+	wantRefused(t, []string{"--config", writeFile(t, many.String())}, nil, "line 513): is one of 129 groups, 128 are allowed")
 }

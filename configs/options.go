@@ -162,7 +162,7 @@ func Rows() (rows []OptionRow) {
 func Help() string {
 	var text strings.Builder
 	text.WriteString("redlockd [OPTION…]: locks; also lock|top|masters|slots|quarantine|hash-password|completion|help\n")
-	text.WriteString("redlockd bootstrap [--aged M|--fence-above N]|check [--performance]|reconfigure [--force|--wait]\n")
+	text.WriteString("or bootstrap [--aged M|--fence-above N]|check [--performance]|reconfigure [--force|--absent|--wait]\n")
 	defaults := Default()
 	for _, group := range groups(&defaults) {
 		title, options := group.title, group.options

@@ -194,6 +194,8 @@ func TestIDs_LeaveAloneWhatIsNoCounter(t *testing.T) {
 	}
 	if got, err := d.ids("n", 1); !errors.Is(err, ErrWrongType) {
 		t.Fatalf("id %d, %v, want %v", got, err, ErrWrongType)
+	} else if !strings.HasPrefix(err.Error(), "redlockd:id:n holds something that redlockd did not write") {
+		t.Errorf("%v does not name the key", err)
 	}
 	for i := range c.servers {
 		if got := c.do(i, "GET", "redlockd:id:n"); got != "hello" {

@@ -78,6 +78,8 @@ func TestWork_LeavesAloneWhatIsNoWork(t *testing.T) {
 	}
 	if w, err := d.tryWork(r); !errors.Is(err, ErrWrongType) {
 		t.Fatalf("%s, %v, want %v", w.State, err, ErrWrongType)
+	} else if !strings.HasPrefix(err.Error(), "redlockd:work:k holds something that redlockd did not write") {
+		t.Errorf("%v does not name the key", err)
 	}
 	d.finish(token, false)
 	for i := range c.servers {

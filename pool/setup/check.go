@@ -206,7 +206,12 @@ func (g *group) compareSettings(all []*finding, out io.Writer) {
 	for _, f := range all {
 		c.all = append(c.all, &candidate{master: f.master, seals: f.stands})
 	}
-	g.keep(c.newest(), out)
+	newest := c.newest()
+	if here := g.options.Configuration(0); newest.Now != nil && !here.SameMasters(newest.Now) {
+		fmt.Fprintf(out, "epoch %d on the masters has the list %s; these settings have %s. If the list was changed, write that of the masters into the file; to change it: redlockd masters\n",
+			newest.Now.Epoch, newest.Now.Names(), here.Names())
+	}
+	g.keep(newest, out)
 	for _, f := range all {
 		for db, s := range f.stands {
 			if s.identity != "" {

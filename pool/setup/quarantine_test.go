@@ -2,6 +2,7 @@ package setup
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +56,30 @@ func TestQuarantine_EndsTheIncarnationOfOneMasterInAllDatabases(t *testing.T) {
 		if after[0].Identity != before[0].Identity || after[2].Identity != before[2].Identity {
 			t.Error("another master has another identity")
 		}
+	}
+}
+
+// A daemon admits a master in the databases that are in use alone.
+func TestQuarantine_CountsMastersThatAreBlankInUnusedDatabases(t *testing.T) {
+	t.Parallel()
+	servers, o := bootstrapped(t, 3)
+	servers[0].FlushAll()
+	servers[2].FlushAll()
+	seen(t, o, 0, "quarantined")
+	if out, err := quarantine(t, o, "b"); err == nil || !strings.Contains(err.Error(), "0 of the 2 other masters vote") {
+		t.Fatal(out, err)
+	}
+	p, err := pool.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	g := p.Start()
+	within(t, "all masters vote", func() bool {
+		return !slices.ContainsFunc(g.Statuses(), func(s pool.Status) bool { return s.State != "voting" })
+	})
+	if out, err := quarantine(t, o, "b"); err != nil {
+		t.Error(out, err)
 	}
 }
 

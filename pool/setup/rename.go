@@ -208,8 +208,8 @@ func (c *change) allowed() error {
 	for db := range c.group.options.Databases {
 		all, common := c.carriers(db, marks...)
 		if used := c.used(db); used && (len(all) < q || len(common) < next) {
-			return fmt.Errorf("%s: group %s, database %d: only %s carry epoch %d and answer; %d of the former list must, and %d that are in both lists; nothing was changed",
-				c.command(), c.group.options.Group, db, strings.Join(append(all, "none")[:max(1, len(all))], ", "), c.former.Epoch, q, next)
+			return fmt.Errorf("%s: group %s, database %d: of the masters of the former list that carry epoch %d, %s answer: %d must, and %d that are in both lists; nothing was changed. First bring back what is missing",
+				c.command(), c.group.options.Group, db, c.former.Epoch, strings.Join(append(all, "none")[:max(1, len(all))], ", "), q, next)
 		}
 	}
 	return nil
@@ -236,15 +236,18 @@ func (c *change) untilVotes(list *admission.Configuration, skip string) (all []t
 		if !has(list, one.master.Name) || one.master.Name == skip {
 			continue
 		}
-		wait := time.Duration(0)
-		for db, s := range one.seals {
+		wait := time.Duration(-1)
+		for _, s := range one.seals {
 			incarnation, err := admission.ParseIdentity(s.identity)
 			switch {
 			case err == nil:
-				wait = max(wait, time.Duration(incarnation.Base-one.info.Est.At(c.group.options.Clock.Now()))*time.Microsecond+age)
-			case c.used(db):
+				wait = max(wait, 0, time.Duration(incarnation.Base-one.info.Est.At(c.group.options.Clock.Now()))*time.Microsecond+age)
+			case s.identity != "": // a database without an identity is one that no daemon uses
 				wait = max(wait, age)
 			}
+		}
+		if wait < 0 {
+			wait = age
 		}
 		all = append(all, wait)
 	}

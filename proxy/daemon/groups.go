@@ -292,7 +292,8 @@ func groupsOf(config configs.Config, command cli.CommandLine) ([]configs.Config,
 		return slices.ContainsFunc(named, func(name string) bool { return !hasMaster(one, name, name) })
 	})
 	if len(all) == 0 {
-		return nil, &configs.FieldError{Field: "master", Value: strings.Join(named, ", "), Problem: "is in no group of the file, or not all of them are in one"}
+		return nil, &configs.FieldError{Field: "master", Value: strings.Join(named, ", "), Problem: "is in no group of the file, or not all of them are in one",
+			Advice: "name masters of one group; if it joined by a change since, write the list that redlockd check prints into the file"}
 	}
 	for _, joins := range command.Join {
 		for _, g := range config.Groups {

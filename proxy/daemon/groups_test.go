@@ -191,7 +191,7 @@ func TestGroups_AnotherMapIsRefused(t *testing.T) {
 		{[]string{"masters", "replace", "g2-a", "g2-d=" + third[0].Addr(), "--config", other}, cli.ExitRuntime, "slots=10000-16383 here and slots=8192-16383 there"},
 		{[]string{"masters", "add", "g2-d=" + third[0].Addr(), "--config", path}, cli.ExitUsage, "name it with --group"},
 		{[]string{"masters", "add", "g1-d=" + groups[1][0].Addr(), "--config", path, "--group", "g1"}, cli.ExitUsage, "in which no other has its name or address"},
-		{[]string{"quarantine", "g3-a", "--config", path}, cli.ExitUsage, "g3-a: is in no group of the file"},
+		{[]string{"quarantine", "g3-a", "--config", path}, cli.ExitUsage, "g3-a: is in no group of the file, or not all of them are in one; name masters of one group; if it joined by a change since"},
 		{[]string{"bootstrap", "--config", blank, "--group", "g2"}, cli.ExitRuntime, "no group was bootstrapped: two maps"},
 		{[]string{"--config", path, "--group", "g1", "--listen", "127.0.0.1:0"}, cli.ExitUsage, "cannot be chosen by a daemon"},
 		{[]string{"--config", blank, "--bootstrap", "--listen", "127.0.0.1:0"}, cli.ExitRuntime, "no group was bootstrapped: two maps"},

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"redlockd/pool"
 )
 
 // Refused (no), failed (unknown) and not sent are three outcomes, and stay three from here to
@@ -20,6 +22,26 @@ var (
 	// ErrShutdown: the daemon is draining; nothing was done.
 	ErrShutdown = errors.New("the daemon is shutting down; nothing was done, use another daemon")
 )
+
+// ForeignData is an ErrWrongType about keys beside the one that the caller named: redlockd keeps
+// queues, counters and work there.
+type ForeignData struct{ Keys []string }
+
+func (e *ForeignData) Is(target error) bool { return target == ErrWrongType }
+
+func (e *ForeignData) Error() string {
+	one := ""
+	if len(e.Keys) > 1 {
+		one = "one of "
+	}
+	return one + strings.Join(e.Keys, ", ") + " holds something that redlockd did not write; it was left untouched. Delete it on the masters, or set another --key-prefix"
+}
+
+// IsWrongType reports whether a script met a value of another type than it expects.
+func IsWrongType(r pool.Reply) bool {
+	err, ok := r.Err.(pool.MasterError)
+	return ok && err.Begins("WRONGTYPE")
+}
 
 // NoQuorum means that fewer than a quorum of masters gave an answer that
 // counts, so the outcome is unknown; what was taken is being given back.

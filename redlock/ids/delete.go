@@ -134,7 +134,7 @@ func (d *deletion) onShown(answers []pool.Answer) {
 	e, needed := d.ids.engine, d.ids.engine.Pool.Quorum()
 	switch {
 	case wrongType > e.Pool.N()-needed:
-		d.reject(engine.ErrWrongType)
+		d.reject(&engine.ForeignData{Keys: []string{d.ids.key(d.id.name)}})
 	case shown < needed:
 		d.reject(e.NoQuorum(&m, "nothing was deleted"))
 	case !there || highest != d.confirm:

@@ -192,7 +192,7 @@ func (r *idRound) reject(a *pool.Answer, value idValue, good, inTime, durable bo
 	switch {
 	case value.code == -1:
 		r.voids.wrongType++
-		reason = errNoCounter
+		reason = r.counter.ids.foreign(r.counter.id.name)
 	case value.code != 1:
 	case !inTime:
 		reason = errIDsLate
@@ -352,7 +352,7 @@ func (r *idRound) diagnosis(refusals int) error {
 	e, t := r.counter.ids.engine, &r.ballot.Tally
 	switch {
 	case r.voids.wrongType > t.N-t.Quorum:
-		return engine.ErrWrongType
+		return &engine.ForeignData{Keys: []string{r.counter.ids.key(r.counter.id.name)}}
 	case refusals > 0:
 		return r.ballot.NoQuorum("other daemons were faster in every round; try again, and spread the load over several counters")
 	case t.Yes+r.voids.volatile >= t.Quorum:

@@ -5,6 +5,7 @@ package ids
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -102,7 +103,7 @@ func (s *IDs) install(db int, name engine.Key, value int64, done func(error)) {
 				done(&BelowKnown{Counter: name, Value: value, Known: stored.number, Master: g.Statuses()[a.Lane].Name})
 				return
 			case stored.code == -1 && a.Seal.Good:
-				m.MarkMissing(a.Lane, pool.AbsentFor(errNoCounter, 0))
+				m.MarkMissing(a.Lane, pool.AbsentFor(s.foreign(name), 0))
 			case stored.code != -1 && a.Sent:
 				unconfirmed++
 			}
@@ -122,10 +123,12 @@ func (s *IDs) install(db int, name engine.Key, value int64, done func(error)) {
 	})
 }
 
-var (
-	errNoCounter      = errors.New("keeps something at the counter's key that is no counter")
-	errUnexpectedScan = errors.New("answered SCAN with something unexpected")
-)
+var errUnexpectedScan = errors.New("answered SCAN with something unexpected")
+
+// foreign is the reason of a master that has other data in the place of a counter.
+func (s *IDs) foreign(name engine.Key) error {
+	return fmt.Errorf("keeps something at %s that is no counter", s.key(name))
+}
 
 // maxListed bounds what one listing collects, and with it the daemon's memory.
 const maxListed = 10_000

@@ -14,6 +14,10 @@ func (a *lockBallot) fail(v quorum.Result) {
 	a.takeBack()
 	l := a.call.leases
 	if v == quorum.Unknown {
+		if err := a.foreignQueue(); err != nil {
+			a.call.finish(Grant{}, err)
+			return
+		}
 		if a.call.request.repeats() && !a.call.downgrading.Load() && a.ballot.Repeat(&a.call.unanswered, func() { a.call.try(nil) }) {
 			return
 		}

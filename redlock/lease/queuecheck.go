@@ -39,8 +39,9 @@ func (l *Leases) QueueKeys(r *LockRequest) []string {
 
 // queueCheck is that of one ballot.
 type queueCheck struct {
-	keys   []string // see QueueKeys; nil = the script of the mode checks them itself
-	behind int      // masters where another waiter is ahead; the ballot's lock guards it
+	keys    []string // see QueueKeys; nil = the script of the mode checks them itself
+	behind  int      // masters where another waiter is ahead; the ballot's lock guards it
+	foreign int      // masters where the queue is other data; likewise
 }
 
 // precede makes the lock script of a command check the queue first.
@@ -56,11 +57,27 @@ func (q *queueCheck) precede(a *lockBallot, c *pool.Command) {
 	c.Args = append(c.Args, ticket, id, engine.Flag(r.Writes()), strconv.Itoa(locks))
 }
 
-// refuses notes that another waiter is ahead on a master, if its answer is that.
+// refuses notes what a master's answer shows of the queue, and reports whether another waiter is ahead.
 func (q *queueCheck) refuses(r pool.Reply) bool {
-	if q == nil || r.Err != nil || len(r.Items) != 1 || r.Items[0].Int != -2 {
+	switch {
+	case q == nil:
+		return false
+	case engine.IsWrongType(r): // the lock scripts look at the lock's type first
+		q.foreign++
+		return false
+	case r.Err != nil || len(r.Items) != 1 || r.Items[0].Int != -2:
 		return false
 	}
 	q.behind++
 	return true
+}
+
+// foreignQueue is the error if most masters have other data in the place of the queue.
+func (a *lockBallot) foreignQueue() error {
+	a.ballot.Lock()
+	defer a.ballot.Unlock()
+	if t := &a.ballot.Tally; a.queue == nil || a.call.downgrading.Load() || a.queue.foreign <= t.N-t.Quorum {
+		return nil
+	}
+	return &engine.ForeignData{Keys: a.call.leases.QueueKeys(&a.call.request)}
 }

@@ -98,10 +98,12 @@ func (s *Queues) writeEnlist(m *pool.SendContext, c *pool.Command, keys []string
 	c.Args = append(append(c.Args, keys...), strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10), full)
 }
 
-// Read: a master refuses a ticket whose number is too low, or whose queue is full.
+// Read: a master refuses a ticket whose number is too low, or whose queue is full or other data.
 func (e *enqueueCall) Read(answer pool.Answer) engine.Reading {
 	n := engine.Numbers(answer.Reply)
 	switch {
+	case engine.IsWrongType(answer.Reply) && answer.Seal.Good:
+		return engine.WrongType
 	case answer.Reply.Err != nil || len(n) == 0 || !engine.CountsAsVote(answer):
 		return engine.Uncounted
 	case n[0] == 1:
@@ -127,6 +129,8 @@ func (e *enqueueCall) Decided(r quorum.Result) {
 		l.established(e.w, e.ballot.Proposal)
 	case e.full > t.N-t.Quorum:
 		e.w.rejectEnqueue(&engine.Busy{What: "waiters for this key in all daemons", Limit: l.maxPerKey, Option: "--max-waiters-per-key"})
+	case e.ballot.MostlyWrongType():
+		e.w.rejectEnqueue(&engine.ForeignData{Keys: e.keys})
 	default:
 		l.engine.Clock.AfterFunc(l.engine.Spread(e.pause()), func() { l.proposeAgain(e.w) })
 	}

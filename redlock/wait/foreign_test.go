@@ -4,6 +4,7 @@ package wait
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,6 +51,33 @@ func TestWait_ForDataThatIsNoLockEndsWithWrongType(t *testing.T) {
 		if n := c.Do(2, "EXISTS", "k"); n != int64(1) {
 			t.Errorf("%s: the data is gone", how)
 		}
+	}
+}
+
+// The error names the keys of the queue, which a client never named, and comes at once.
+func TestFair_NamesAQueueOfWhichAKeyIsOtherData(t *testing.T) {
+	t.Parallel()
+	c := redlocktest.NewCluster(t, 3, long)
+	one := newDaemon(c)
+	for _, foreign := range []string{"q", "qx", "qw"} {
+		for i := range c.Masters {
+			c.Do(i, "DEL", "redlockd:q:k", "redlockd:qx:k", "redlockd:qw:k")
+			c.Do(i, "HSET", "redlockd:"+foreign+":k", "field", "data")
+		}
+		names := func(how string, err error) {
+			if want := "one of redlockd:q:k, redlockd:qx:k, redlockd:qw:k holds something"; !errors.Is(err, engine.ErrWrongType) || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("%s, %s: %v, want %q", foreign, how, err, want)
+			}
+		}
+		out := make(chan waited, 1)
+		one.waitFor("k", lease.LockRequest{Key: "k", Wait: time.Hour, Fair: true}, out)
+		names("a wait", redlocktest.Receive(t, out).err)
+		if foreign == "q" { // the others are read behind it
+			_, err := redlocktest.Acquire(t, one.Leases, lease.LockRequest{Key: "k", TTL: long, Fair: true})
+			names("a request at once", err)
+		}
+		one.Idle()
+		one.left()
 	}
 }
 

@@ -220,7 +220,7 @@ func (w *workBallot) fail(v quorum.Result) {
 	case len(same) >= needed:
 		w.call.finish(Work{State: Running, Key: key, Attempt: same[0].attempt, Retry: w.retry(same)}, nil)
 	case w.ballot.MostlyWrongType():
-		w.call.finish(Work{}, engine.ErrWrongType)
+		w.call.finish(Work{}, w.call.works.foreign(key))
 	case v == quorum.Unknown:
 		w.call.finish(Work{}, w.ballot.NoQuorum(""))
 	default:

@@ -34,13 +34,13 @@ func (s *Works) ReadWork(db int, key engine.Key, done func(View, error)) {
 		c.Set("EVALSHA", s.engine.Scripts.WorkRead, "1", s.workKey(key), m.Incarnation.ID)
 	}, func(answers []pool.Answer) {
 		s.engine.Leave()
-		done(s.viewOf(answers))
+		done(s.viewOf(key, answers))
 	})
 }
 
 // viewOf finds the (attempt, owner, state) that a quorum shows. Times are those of the
 // master whose record expires first.
-func (s *Works) viewOf(answers []pool.Answer) (View, error) {
+func (s *Works) viewOf(key engine.Key, answers []pool.Answer) (View, error) {
 	type record struct {
 		attempt int64
 		holder  engine.Token
@@ -79,7 +79,7 @@ func (s *Works) viewOf(answers []pool.Answer) (View, error) {
 		}
 	}
 	if wrongType >= s.engine.Pool.Quorum() {
-		return View{}, engine.ErrWrongType
+		return View{}, s.foreign(key)
 	}
 	note := "how the work stands is unknown at the moment"
 	if m.Answered() >= s.engine.Pool.Quorum() { // and no quorum of them agrees

@@ -137,6 +137,11 @@ func (w *workCall) try(b *engine.Batch, n int64) {
 
 func (s *Works) workKey(k engine.Key) string { return s.engine.MasterKey(record(k)) }
 
+// foreign is the error if most masters have other data in the place of the record.
+func (s *Works) foreign(k engine.Key) error {
+	return &engine.ForeignData{Keys: []string{s.workKey(k)}}
+}
+
 // workToken proves an attempt. It carries what the end of the attempt needs, so that any
 // daemon can end it: secret.attempt.max.keep.began.
 type workToken struct {
