@@ -5,6 +5,7 @@ package commands
 import (
 	"sync"
 
+	"redlockd/commands/access"
 	"redlockd/commands/arg"
 	"redlockd/redlock"
 )
@@ -41,12 +42,12 @@ type Call struct {
 	Batch     *redlock.Batch // operations of one read batch leave together
 	Completer Completer
 
-	table *Table   // that dispatched it
-	row   *Command // that serves it
+	users   *access.Users
+	options []arg.Spec // of the row that serves it
 }
 
 // Words reads the arguments behind the command's word, with the options of its row.
-func (c *Call) Words() arg.Words { return arg.Read(c.Args, c.row.options) }
+func (c *Call) Words() arg.Words { return arg.Read(c.Args, c.options) }
 
 // Reply answers the call. It returns nil, so that a handler can end with it.
 func (c *Call) Reply(r Reply) error {

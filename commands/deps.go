@@ -178,10 +178,13 @@ type Deps struct {
 	Clients func() ClientCounts              // nil: INFO shows zeros
 	Traces  func() TraceCounts               // nil: nothing is traced
 	Config  func(pattern string) [][2]string // options whose name matches the glob pattern; nil: none
+
+	commands *index // of the table; empty until all rows are made
 }
 
 // withDefaults fills what was left at zero.
 func (e Deps) withDefaults() Deps {
+	e.commands = &index{byName: make(map[string]*Command), tried: make(map[string]*Command)}
 	e.Databases = cmp.Or(e.Databases, 16)
 	e.MaxTTL = cmp.Or(e.MaxTTL, time.Minute)
 	e.MaxKeep = cmp.Or(e.MaxKeep, 10*time.Minute)

@@ -59,6 +59,12 @@ type channels struct {
 	dbs         map[int]*dbSubscriptions
 }
 
+// handlers serve the commands of this package.
+type handlers struct {
+	deps     commands.Deps
+	channels channels
+}
+
 // subscribe subscribes a connection to channels and patterns, which have been
 // checked and are the connection's own copies. A name that it is subscribed to
 // already moves to its present database.

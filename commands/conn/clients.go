@@ -18,6 +18,11 @@ import (
 // errNoOthers is for a table without a server.
 var errNoOthers = errors.New("the connections of this daemon are not known here")
 
+// unmeasured are figures that Redis keeps of a connection and this daemon does
+// not. Their names have to be there: redis-py 4 and 5 and go-redis read CLIENT
+// INFO into integers, and redis-py fails on the first that is missing.
+const unmeasured = "multi=-1 qbuf=0 qbuf-free=0 argv-mem=0 obl=0 oll=0 omem=0 tot-mem=0 events=r"
+
 // describe is an entry of CLIENT INFO and CLIENT LIST, with the fields known here.
 func describe(d commands.Description, cmd string) string {
 	return fmt.Sprintf("id=%d addr=%s name=%s db=%d age=%d idle=0 flags=N sub=%d psub=%d %s cmd=%s user=%s lib-name=%s lib-ver=%s resp=%d\n",

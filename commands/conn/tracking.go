@@ -140,7 +140,7 @@ func (h *handlers) startTracking(c *commands.Call, wish trackingWish) error {
 	client := c.Client
 	t := &commands.Tracking{
 		OptIn: wish.optIn, OptOut: wish.optOut, NoLoop: wish.noLoop, Broadcast: wish.broadcast, Prefixes: wish.prefixes, Redirect: wish.redirect,
-		Inspect: h.deps.Inspect, MaxKeys: h.deps.MaxSubscriptions, Account: client.SetTracked,
+		Track: h.deps.Inspect.Track, MaxKeys: h.deps.MaxSubscriptions, Account: client.SetTracked,
 	}
 	if t.Account == nil {
 		t.Account = func(int) {}
@@ -152,7 +152,7 @@ func (h *handlers) startTracking(c *commands.Call, wish trackingWish) error {
 			return errNoTarget
 		}
 		push = target.Push
-		t.OnEnd(target.OnClose.Add(func(error) { t.BreakRedirect(client) }))
+		t.OnEnd(target.OnClose.Add(func(error) { t.BreakRedirect(client.Push) }))
 	}
 	if push == nil {
 		push = func(commands.Reply, bool) {}

@@ -12,6 +12,8 @@ import (
 // also bounds what a round that fails leaves unused.
 const maxIDs = 1_000_000
 
+type handlers struct{ deps commands.Deps }
+
 // dnextid answers the first of n consecutive ids, each above every id that was
 // answered before this request arrived.
 func (h *handlers) dnextid(c *commands.Call) error {

@@ -10,8 +10,6 @@ import (
 
 func Rows(deps commands.Deps) []*commands.Command { return (&handlers{deps}).rows() }
 
-type handlers struct{ deps commands.Deps }
-
 func (h *handlers) rows() []*commands.Command {
 	name := arg.Spec{Name: "name", Kind: arg.KindKey}
 	on := h.deps.IDs != nil

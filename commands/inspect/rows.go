@@ -13,8 +13,6 @@ func Rows(deps commands.Deps) []*commands.Command {
 	return append(h.masterRows(), h.inspectRows()...)
 }
 
-type handlers struct{ deps commands.Deps }
-
 func (h *handlers) masterRows() []*commands.Command {
 	return []*commands.Command{{
 		Name: "dmasters", Arity: commands.Exactly(1), Category: access.CategoryRead, Flags: []string{"readonly", "fast"},

@@ -9,7 +9,6 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"strconv"
 	"time"
 
 	"redlockd/commands"
@@ -254,15 +253,4 @@ func (h *handlers) levels(show func(count int) commands.Reply) commands.Handler 
 		})
 		return nil
 	}
-}
-
-// getFenced replies with the fence of the lock's holder, nil if it is free or this daemon does not
-// know it.
-func (h *handlers) getFenced(c *commands.Call, key redlock.Key) {
-	h.deps.Inspect.ReadLock(c.Client.DB, key, commands.Answer(c, func(v redlock.LockView) commands.Reply {
-		if f := v.HighestFence(); f > 0 {
-			return commands.Bulk(strconv.FormatInt(int64(f), 10))
-		}
-		return commands.Nil
-	}))
 }

@@ -17,15 +17,6 @@ func Rows(deps commands.Deps) []*commands.Command {
 	return append(h.dropinRows(), h.compatRows()...)
 }
 
-type handlers struct {
-	leasePolicy
-	deps    commands.Deps
-	scripts scriptCache
-	probes  prober
-	fences  fences
-	nextIDs nextIDs
-}
-
 func (h *handlers) dropinRows() []*commands.Command {
 	key, value := arg.Key(), arg.Text("value")
 	compared := []arg.Spec{

@@ -10,8 +10,6 @@ import (
 
 func Rows(deps commands.Deps) []*commands.Command { return (&handlers{deps}).rows() }
 
-type handlers struct{ deps commands.Deps }
-
 func (h *handlers) rows() []*commands.Command {
 	key, token, timeout := arg.Key(), arg.Text("token"), arg.Integer("timeout")
 	on := h.deps.Works != nil
