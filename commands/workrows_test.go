@@ -42,20 +42,6 @@ func TestRows_DescribeIDsAndWorkToClients(t *testing.T) {
 	`)
 }
 
-func TestRows_RefuseWhatADaemonDoesNotServe(t *testing.T) {
-	c := newConversation(t) // its environment has locks alone
-	for _, line := range []string{
-		"DNEXTID orders", "DIDS", "DIDRESEED orders 5", "DWORK report 1000 MAX 3",
-		"DWORKDONE report work-token", "DWORKFAIL report work-token", "DWORKEXTEND report work-token 1000", "DWORKINFO report",
-	} {
-		name, _, _ := strings.Cut(line, " ")
-		want := "-ERR " + name + " is not served by this daemon; syntax: " + name
-		if got := c.say(strings.ToLower(name) + line[len(name):]); !strings.HasPrefix(got, want) {
-			t.Errorf(" got %s\nwant %s …", got, want)
-		}
-	}
-}
-
 func TestINFO_CountsIDsAndWork(t *testing.T) {
 	for volatile, durability := range map[bool]string{false: "on", true: "off"} {
 		c, figures := informed(t)

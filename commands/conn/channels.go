@@ -49,9 +49,9 @@ type dbSubscriptions struct {
 	end  func()                           // ends its events
 }
 
-// channels is the registry. The zero value sends no events.
+// channels is the registry.
 type channels struct {
-	events commands.Inspect // nil: subscriptions are confirmed, and receive nothing
+	events commands.Inspect
 	users  *access.Users
 
 	mu          sync.Mutex
@@ -69,9 +69,6 @@ type handlers struct {
 // checked and are the connection's own copies. A name that it is subscribed to
 // already moves to its present database.
 func (r *channels) subscribe(c *commands.Client, names []string, patterns []glob.Pattern) {
-	if r.events == nil || c.Push == nil {
-		return
-	}
 	r.mu.Lock()
 	s := r.subscribers[c]
 	isNew := s == nil

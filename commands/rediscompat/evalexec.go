@@ -18,7 +18,7 @@ import (
 // serve starts the operation; an error is the call's only answer.
 func (e *evaluation) serve() error {
 	e.watch.Count(e.handlers.deps.DropinStats, e.class.Library, e.class.Op.String())
-	if e.class.Pattern != "" && e.handlers.compatOn() {
+	if e.class.Pattern != "" && e.handlers.deps.CompatTest {
 		return e.handlers.forwardScript(e.call, e.text, e.given.Args)
 	}
 	locks, err := e.locks()

@@ -51,8 +51,7 @@ func (n *nextIDs) serves(at access.HeldKey) bool {
 
 // isScript reports whether an evaluation is that of the library.
 func (n *nextIDs) isScript(sha string, given dropin.ScriptCall) bool {
-	return sha == nextIDScript && n.ids != nil &&
-		len(given.Keys) == 1 && strings.HasPrefix(given.Keys[0], nextIDPrefix) && len(given.Args) == 1
+	return sha == nextIDScript && len(given.Keys) == 1 && strings.HasPrefix(given.Keys[0], nextIDPrefix) && len(given.Args) == 1
 }
 
 // mayTake reports whether the client may take ids of the counter, and refuses if not.

@@ -33,7 +33,7 @@ func (h *handlers) dropinRows() []*commands.Command {
 		}
 		return &commands.Command{
 			Name: name, Arity: a, Category: category, Redis: true,
-			Summary: summary, Flags: []string{flag, "fast"}, Args: args, Handle: commands.Served(h.deps.RedisCompat != nil, handle),
+			Summary: summary, Flags: []string{flag, "fast"}, Args: args, Handle: handle,
 		}
 	}
 	rows := []*commands.Command{
@@ -99,7 +99,6 @@ func (h *handlers) scriptRows(row rowMaker) []*commands.Command {
 		return commands.BarrierWhen(h.readsFirst, row(name, commands.AtLeast(3), category, summary, handle, first, numkeys, keys, args))
 	}
 	scripts := row("script", commands.AtLeast(2), access.CategoryLock, "Keeps the texts of scripts for EVALSHA.", nil)
-	scripts.Handle = nil
 	scripts.Parts = []*commands.Command{
 		row("load", commands.Exactly(3), access.CategoryLock, "Keeps a text for this user: its SHA1.", h.scripts.load, script),
 		row("exists", commands.AtLeast(3), access.CategoryLock, "Which texts are kept for this user.", h.scripts.exists, arg.Multiple(arg.Text("sha1"))),

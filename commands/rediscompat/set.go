@@ -23,7 +23,7 @@ func (h *handlers) set(c *commands.Call) error {
 		return commands.RedisText(err.Error())
 	}
 	if r.When == dropin.Always || r.Get || r.Expiry.Kind == dropin.KeepExpiry {
-		if h.compatOn() {
+		if h.deps.CompatTest {
 			return h.forwardKey(c)
 		}
 		return errNoDatabase
