@@ -25,6 +25,12 @@ const (
 	IfDigestNotEqual           // IFDNE: the digest of a value
 )
 
+// Options of SET.
+var (
+	setUnits      = map[string]Unit{"PX": Milliseconds, "EX": Seconds, "PXAT": UnixMilliseconds, "EXAT": UnixSeconds}
+	setConditions = map[string]Condition{"NX": IfAbsent, "XX": IfPresent, "IFEQ": IfEqual}
+)
+
 // comparisons are the conditions with an operand.
 var comparisons = map[string]Condition{"IFEQ": IfEqual, "IFNE": IfNotEqual, "IFDEQ": IfDigestEqual, "IFDNE": IfDigestNotEqual}
 
