@@ -4,6 +4,7 @@ package commands
 
 import (
 	"sync"
+	"time"
 
 	"redlockd/commands/access"
 	"redlockd/commands/arg"
@@ -64,6 +65,31 @@ func Answer[T any](c *Call, show func(T) Reply) func(T, error) {
 		} else {
 			c.Reply(show(value))
 		}
+	}
+}
+
+// AnswerValidity is the completion of an extension: it replies with what is left when the reply
+// is written, after note has noted that, or that it is too late: fate is what may have become of
+// the lease. Nothing is undone if the reply is not delivered: the lease ran before, and its
+// holder may still be there on another connection.
+func AnswerValidity[L any, P interface {
+	*L
+	Validity() time.Duration
+	ExpiredError() *redlock.Expired
+}](c *Call, fate string, note func(P, time.Duration)) func(L, error) {
+	return func(lease L, err error) {
+		if err != nil {
+			c.Reply(Failure(err))
+			return
+		}
+		c.Completer.CompleteDeferred(Later(func() Reply {
+			validity := P(&lease).Validity()
+			if validity < time.Millisecond {
+				return TooLate(P(&lease).ExpiredError(), fate)
+			}
+			note(&lease, validity)
+			return Int(validity.Milliseconds())
+		}))
 	}
 }
 

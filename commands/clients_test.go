@@ -2,10 +2,11 @@ package commands_test
 
 import (
 	"fmt"
-	"redlockd/commands"
-	"redlockd/commands/access"
 	"strings"
 	"testing"
+
+	"redlockd/commands"
+	"redlockd/commands/access"
 )
 
 // fakeConnections are other clients.

@@ -142,6 +142,15 @@ func (c *Call) MayUseAll(keys ...redlock.Key) bool {
 	return true
 }
 
+// MayCount replies and returns false if the user's quota has no room for the counter.
+func (c *Call) MayCount(name redlock.Key) bool {
+	err := c.users.MayCount(c.Rights(), c.Client.DB, name)
+	if err != nil {
+		c.Reply(Error("NOPERM", err.Error()))
+	}
+	return err == nil
+}
+
 // refuseSubscribed refuses what a subscriber on RESP2 cannot send: the replies
 // could not be distinguished from messages.
 func refuseSubscribed(row *Command) Reply {

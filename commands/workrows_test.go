@@ -1,9 +1,10 @@
 package commands_test
 
 import (
-	"redlockd/commands"
 	"strings"
 	"testing"
+
+	"redlockd/commands"
 )
 
 func TestRows_WriteIDsAndWorkAsPeopleReadThem(t *testing.T) {

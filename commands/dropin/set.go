@@ -9,6 +9,8 @@ import (
 	"math"
 	"strings"
 
+	"redlockd/proxy/resp"
+
 	"github.com/zeebo/xxh3"
 )
 
@@ -167,7 +169,7 @@ func ParseSetMany(words []string) (SetManyRequest, error) {
 	if len(words) < 4 {
 		return SetManyRequest{}, errArity("msetex")
 	}
-	n, ok := parseInt(words[1])
+	n, ok := resp.ParseInteger(words[1])
 	if !ok || n < 1 || n > math.MaxInt32 {
 		return SetManyRequest{}, errNumkeys
 	}
@@ -205,7 +207,7 @@ func (r *SetRequest) expire(option, value string) error {
 	default:
 		r.Expiry.Kind = After
 	}
-	n, ok := parseInt(value)
+	n, ok := resp.ParseInteger(value)
 	if !ok {
 		return errNotInteger
 	}
