@@ -90,7 +90,7 @@ func (h *handlers) delIf(c *commands.Call) error {
 	case r.When != dropin.IfEqual:
 		h.delSeen(r, x)
 	case len(r.Operand) < 1 || len(r.Operand) > maxValueBytes:
-		return c.Reply(commands.Int(0)) // no lock has such a value
+		x.answer(false, nil) // no lock has such a value
 	default:
 		h.release(c, redlock.UnlockRequest{DB: c.Client.DB, Key: key, Token: redlock.Token(r.Operand)}, x.done)
 	}
