@@ -72,10 +72,10 @@ func Answer[T any](c *Call, show func(T) Reply) func(T, error) {
 // is written, after note has noted that, or that it is too late: fate is what may have become of
 // the lease. Nothing is undone if the reply is not delivered: the lease ran before, and its
 // holder may still be there on another connection.
-func AnswerValidity[L any, P interface {
+func AnswerValidity[L any, E error, P interface {
 	*L
 	Validity() time.Duration
-	ExpiredError() *redlock.Expired
+	ExpiredError() E
 }](c *Call, fate string, note func(P, time.Duration)) func(L, error) {
 	return func(lease L, err error) {
 		if err != nil {

@@ -31,12 +31,17 @@ const (
 )
 
 // knotLimits and methodLimits are limits of their own, which packages and types have. They
-// only ever shrink.
+// only ever shrink. No file of a package with the limit 0 needs one that needs it.
 var (
 	knotLimits = map[string]int{
-		"pool": 2500, // the state machine of the lanes: lane, flush, verify, group, dial; epoch, follow
+		"pool":  2500, // the state machine of the lanes: lane, flush, verify, group, dial; epoch, follow
+		"proxy": 1725, // the server and its sessions
+
+		"commands": 0, "commands/counter": 0, "commands/inspect": 0, "commands/lock": 0, "commands/rediscompat": 0, "commands/work": 0,
+		"commands/access": 900, "commands/arg": 330, "commands/cli": 300, "commands/conn": 370, "commands/dropin": 1040, "commands/tracing": 290,
+		"proxy/admin": 0, "proxy/daemon": 0, "proxy/guard": 670, "proxy/preauth": 210, "proxy/resp": 0, "configs": 400,
 	}
-	methodLimits = map[string]int{"commands.Table": 29, "redlock.Locker": 29}
+	methodLimits = map[string]int{"commands.Table": 3, "redlock.Locker": 29}
 )
 
 // mostOperations is how many types implement pool.Operation. It only ever shrinks.
@@ -251,7 +256,10 @@ func product(t *testing.T) *source {
 func TestStructure_NoPackageIsOneKnot(t *testing.T) {
 	s := product(t)
 	for path, p := range s.packages {
-		limit := max(knotLimits[path], mostKnotLines)
+		limit, own := knotLimits[path]
+		if !own {
+			limit = mostKnotLines
+		}
 		files := largestKnot(p.lines, s.uses)
 		lines := 0
 		for _, file := range files {
