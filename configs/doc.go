@@ -7,7 +7,7 @@
 //	options.go      the table of all options, with defaults and help; option.go: one option
 //	load.go         Load: the command line over the environment over the file; toml.go
 //	masters.go      the list of masters; address.go: addresses
-//	groups.go       several groups of masters; grouptables.go: their tables in the file
+//	groups.go       several groups of masters
 //	users.go        the users file
 //	checks.go       checks of single options
 //	errors.go       FieldError, nearest names, hidden passwords

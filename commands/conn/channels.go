@@ -1,8 +1,7 @@
 // channels is the registry of the subscriptions of all connections, by database:
 // the one that was selected when they were made. The events of a lock go to channel
 // dlock:<key> as Redis' own messages, to users who may use the key. Registries of
-// Spring Integration and clients of Redisson receive them in their own form (springchannel.go,
-// redissonchannel.go).
+// Spring Integration and clients of Redisson receive them in their own form (librarychannels.go).
 
 package conn
 

@@ -38,8 +38,8 @@ var (
 		"proxy": 1725, // the server and its sessions
 
 		"commands": 0, "commands/counter": 0, "commands/inspect": 0, "commands/lock": 0, "commands/rediscompat": 0, "commands/work": 0,
-		"commands/access": 900, "commands/arg": 330, "commands/cli": 300, "commands/conn": 370, "commands/dropin": 1040, "commands/tracing": 290,
-		"proxy/admin": 0, "proxy/daemon": 0, "proxy/guard": 670, "proxy/preauth": 210, "proxy/resp": 0, "configs": 400,
+		"commands/access": 900, "commands/arg": 330, "commands/cli": 300, "commands/conn": 360, "commands/dropin": 1040, "commands/tracing": 290,
+		"proxy/admin": 0, "proxy/daemon": 0, "proxy/guard": 670, "proxy/preauth": 210, "proxy/resp": 0, "configs": 0,
 	}
 	methodLimits = map[string]int{"commands.Table": 3, "redlock.Locker": 29}
 )
