@@ -4,7 +4,9 @@ package commands
 
 import (
 	"sync"
+	"time"
 
+	"redlockd/commands/access"
 	"redlockd/commands/arg"
 	"redlockd/redlock"
 )
@@ -41,12 +43,12 @@ type Call struct {
 	Batch     *redlock.Batch // operations of one read batch leave together
 	Completer Completer
 
-	table *Table   // that dispatched it
-	row   *Command // that serves it
+	users   *access.Users
+	options []arg.Spec // of the row that serves it
 }
 
 // Words reads the arguments behind the command's word, with the options of its row.
-func (c *Call) Words() arg.Words { return arg.Read(c.Args, c.row.options) }
+func (c *Call) Words() arg.Words { return arg.Read(c.Args, c.options) }
 
 // Reply answers the call. It returns nil, so that a handler can end with it.
 func (c *Call) Reply(r Reply) error {
@@ -63,6 +65,31 @@ func Answer[T any](c *Call, show func(T) Reply) func(T, error) {
 		} else {
 			c.Reply(show(value))
 		}
+	}
+}
+
+// AnswerValidity is the completion of an extension: it replies with what is left when the reply
+// is written, after note has noted that, or that it is too late: fate is what may have become of
+// the lease. Nothing is undone if the reply is not delivered: the lease ran before, and its
+// holder may still be there on another connection.
+func AnswerValidity[L any, E error, P interface {
+	*L
+	Validity() time.Duration
+	ExpiredError() E
+}](c *Call, fate string, note func(P, time.Duration)) func(L, error) {
+	return func(lease L, err error) {
+		if err != nil {
+			c.Reply(Failure(err))
+			return
+		}
+		c.Completer.CompleteDeferred(Later(func() Reply {
+			validity := P(&lease).Validity()
+			if validity < time.Millisecond {
+				return TooLate(P(&lease).ExpiredError(), fate)
+			}
+			note(&lease, validity)
+			return Int(validity.Milliseconds())
+		}))
 	}
 }
 

@@ -3,9 +3,6 @@
 package commands
 
 import (
-	"fmt"
-	"strings"
-
 	"redlockd/commands/access"
 	"redlockd/commands/arg"
 )
@@ -129,15 +126,4 @@ func BarrierWhen(alone func(args []string) bool, c *Command) *Command {
 // Always is the handler of a command with one answer.
 func Always(reply Reply) Handler {
 	return func(c *Call) error { return c.Reply(reply) }
-}
-
-// Served is the handler if what it needs is there, else a refusal: the table
-// is the same in every daemon.
-func Served(there bool, h Handler) Handler {
-	if there {
-		return h
-	}
-	return func(c *Call) error {
-		return fmt.Errorf("%s is not served by this daemon", strings.ToUpper(c.Args[0]))
-	}
 }

@@ -1,4 +1,4 @@
-// The replies of COMMAND and HELP, from the rows. COMMAND describes the table as Redis 7
+// What COMMAND and HELP reply about rows. COMMAND describes the table as Redis 7
 // describes its own commands: redis-cli completes and hints from that, and libraries find
 // the keys. redis-cli ends its process on shapes it does not expect: names and texts are
 // strings, flags are statuses. All clients share the replies about a row and about all
@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"redlockd/commands/access"
 	"redlockd/commands/arg"
 )
 
@@ -42,51 +41,6 @@ func documentsOf(rows []*Command) Reply {
 		}
 	}
 	return Map(items...)
-}
-
-// CommandRow is the row of COMMAND.
-func CommandRow() *Command {
-	names := arg.Optional(arg.Multiple(arg.Text("command-name")))
-	words := []arg.Spec{arg.Text("command"), arg.Multiple(arg.Text("arg"))}
-	ofInfo := func(name string, arity Arity, summary string, handle Handler, args ...arg.Spec) *Command {
-		return OfCategory(access.CategoryInfo, Connection(name, arity, summary, handle, args...))
-	}
-	all := func(c *Call) error { return c.Reply(c.table.entries) }
-	row := ofInfo("command", AtLeast(1), "Describes the commands.", all)
-	row.Parts = []*Command{
-		Connection("count", Exactly(2), "How many commands there are.", func(c *Call) error { return c.Reply(Int(int64(len(c.table.rows)))) }),
-		ofInfo("docs", AtLeast(2), "Summaries and arguments of commands.", func(c *Call) error {
-			if len(c.Args) == 2 {
-				return c.Reply(c.table.documents)
-			}
-			return c.Reply(documentsOf(c.table.named(c.Args[2:])))
-		}, names),
-		Connection("getkeys", AtLeast(4), "The names in a command.",
-			getKeys(func(_ *Command, key string) Reply { return Bulk(key) }), words...),
-		Connection("getkeysandflags", AtLeast(4), "The names in a command, each with what it does to them.",
-			getKeys(func(row *Command, key string) Reply { return Array(Bulk(key), keyFlags(row)) }), words...),
-		ofInfo("info", AtLeast(2), "Arity, flags and keys of commands.", func(c *Call) error {
-			if len(c.Args) == 2 {
-				return all(c)
-			}
-			return c.Reply(entriesOf(c.table.named(c.Args[2:])))
-		}, names),
-		ofInfo("list", Exactly(2), "The names of all commands.", func(c *Call) error { return c.Reply(c.table.names) }),
-	}
-	return row
-}
-
-// named finds "client" as well as "client|id"; nil is what there is no row for.
-func (t *Table) named(names []string) []*Command {
-	rows := make([]*Command, len(names))
-	for i, name := range names {
-		name, part, both := strings.Cut(name, "|")
-		rows[i] = find(t.byName, name)
-		if rows[i] != nil && both {
-			rows[i] = find(rows[i].byName, part)
-		}
-	}
-	return rows
 }
 
 // entry has ten elements: name, arity, flags, first key, last key, step,
@@ -152,14 +106,6 @@ func argumentDoc(a arg.Spec) Reply {
 		items = append(items, Bulk("arguments"), argumentDocs(a.Parts))
 	}
 	return Map(items...)
-}
-
-func statuses(texts []string) Reply {
-	items := make([]Reply, len(texts))
-	for i, text := range texts {
-		items[i] = Simple(text)
-	}
-	return Array(items...)
 }
 
 // helpRow is the HELP subcommand of a command with subcommands.

@@ -1,10 +1,11 @@
 package commands_test
 
 import (
-	"redlockd/commands"
 	"strconv"
 	"strings"
 	"testing"
+
+	"redlockd/commands"
 )
 
 func TestCOMMAND_InfoHasTheTenElementsOfRedis7(t *testing.T) {

@@ -196,13 +196,10 @@ func TestCLIENT_RefusesWhatItCannotKeep(t *testing.T) {
 	}
 }
 
-// A client that receives OK relies on it: fail-over notices, and invalidations where nothing
-// reports changes.
+// A client that receives OK relies on it: fail-over notices.
 func TestCLIENT_PromisesNothingThatIsNotServed(t *testing.T) {
 	newConversation(t).transcript(`
 		> CLIENT MAINT_NOTIFICATIONS ON moving-endpoint-type internal-fqdn
 		< -ERR unknown subcommand 'MAINT_NOTIFICATIONS'. Try CLIENT HELP.
-		> CLIENT TRACKING ON OPTIN
-		< -ERR CLIENT TRACKING is not served by this daemon
 	`)
 }

@@ -117,7 +117,7 @@ func (s *fakeCompleter) read(t *testing.T) commands.Reply {
 // fakeLocks plays the masters. A nil function means that nothing is answered;
 // the completions are kept for the test to call.
 type fakeLocks struct {
-	commands.Locks // without Deps.Waits nothing calls its Wait
+	commands.Locks // no test calls its Wait
 
 	requesters []redlock.Requester // the clients of the requests; not part of locked
 	lock       func(redlock.LockRequest) (redlock.Grant, error)

@@ -131,16 +131,16 @@ const (
 	PolicyAllow = "allow" // NoTTL: no expiry
 )
 
-// Deps is everything outside of this package that commands use.
+// Deps is everything outside of this package that commands use. What may be nil or 0 is marked.
 type Deps struct {
-	Locks       Locks       // required by the lock commands
-	Waits       bool        // false: the options WAIT and HOLD are not served
-	IDs         IDs         // nil: DNEXTID, DIDS and DIDRESEED are not served
-	Works       Works       // nil: DWORK and its like are not served
-	RedisCompat RedisCompat // nil: SET, GET, EVAL and their like are not served
-	CompatTest  bool        // --compat-test; false: FLUSHDB, plain SET and their like are not served
-	Inspect     Inspect     // nil: DINFO, DLOCKS, DWAITERS and DFORCE are not served, subscribers receive nothing
-	Masters     Masters     // nil: DMASTERS is not served, INFO leaves out the sections Locks and Masters
+	Locks       Locks
+	IDs         IDs
+	Works       Works
+	RedisCompat RedisCompat
+	Inspect     Inspect
+	Masters     Masters
+	Connections Connections
+	CompatTest  bool // --compat-test; false: FLUSHDB, plain SET and their like are not served
 
 	Cluster func() slots.Division // nil: the daemon is no node of a cluster, --cluster-announce
 	Slots   func() []slots.Served // nil: one group of masters has all slots
@@ -160,8 +160,8 @@ type Deps struct {
 	// LongTTL is PolicyDeny or PolicyClamp, NoTTL PolicyDeny, PolicyLease or
 	// PolicyAllow: for leases that Redis' own commands and scripts request.
 	LongTTL, NoTTL string
-	Scripts        *dropin.Recogniser // of RedisCompat; nil: a new one without pins
-	DropinStats    *dropin.Stats      // of RedisCompat; nil: new ones
+	Scripts        *dropin.Recogniser // nil: a new one without pins
+	DropinStats    *dropin.Stats      // nil: new ones
 	VolatileIDs    bool               // a crash of masters may repeat ids; shown by INFO
 
 	Version string    // of redlockd, shown by INFO
@@ -172,16 +172,18 @@ type Deps struct {
 
 	Logger *slog.Logger // of connections in other use; nil: slog.Default
 
-	Users       *access.Users      // nil: the default user may do everything, without a password
-	Connections func() Connections // of CLIENT LIST and KILL; nil: they are not served
+	Users *access.Users // nil: the default user may do everything, without a password
 
-	Clients func() ClientCounts              // nil: INFO shows zeros
+	Clients func() ClientCounts
 	Traces  func() TraceCounts               // nil: nothing is traced
-	Config  func(pattern string) [][2]string // options whose name matches the glob pattern; nil: none
+	Config  func(pattern string) [][2]string // options whose name matches the glob pattern
+
+	commands *index // of the table; empty until all rows are made
 }
 
 // withDefaults fills what was left at zero.
 func (e Deps) withDefaults() Deps {
+	e.commands = &index{byName: make(map[string]*Command), tried: make(map[string]*Command)}
 	e.Databases = cmp.Or(e.Databases, 16)
 	e.MaxTTL = cmp.Or(e.MaxTTL, time.Minute)
 	e.MaxKeep = cmp.Or(e.MaxKeep, 10*time.Minute)
@@ -200,12 +202,6 @@ func (e Deps) withDefaults() Deps {
 		e.Start = time.Now()
 	}
 	e.Logger = cmp.Or(e.Logger, slog.Default())
-	if e.Clients == nil {
-		e.Clients = func() ClientCounts { return ClientCounts{} }
-	}
-	if e.Config == nil {
-		e.Config = func(string) [][2]string { return nil }
-	}
 	return e
 }
 

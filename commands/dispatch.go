@@ -2,32 +2,14 @@
 
 package commands
 
-import (
-	"cmp"
-	"strings"
-
-	"redlockd/commands/access"
-	"redlockd/commands/arg"
-)
-
-// MaxCommandName bounds the words that are looked up; a test checks that every
-// name in the table is shorter.
-const MaxCommandName = 32
-
-// ShownBytes is how much of an unknown command its error repeats. Redis cuts at
-// the same length, and libraries match on the text.
-const ShownBytes = 128
+import "redlockd/commands/access"
 
 // Table answers commands. It is safe for concurrent use and never changes
 // after NewTable.
 type Table struct {
-	users  *access.Users
-	holds  holdWatch
-	rows   []*Command          // in the order of the documentation
-	byName map[string]*Command // by lower-case name
-	tried  map[string]*Command // by the names that are tried for it
-
-	entries, documents, names Reply // of COMMAND, about all rows
+	*index
+	users *access.Users
+	holds holdWatch
 }
 
 // Rows makes the commands of one package from what they use.
@@ -37,12 +19,7 @@ type Rows func(Deps) []*Command
 // of the documentation.
 func NewTable(deps Deps, groups ...Rows) *Table {
 	deps = deps.withDefaults()
-	t := &Table{
-		users:  deps.Users,
-		holds:  newHoldWatch(deps.Logger),
-		byName: make(map[string]*Command),
-		tried:  make(map[string]*Command),
-	}
+	t := &Table{index: deps.commands, users: deps.Users, holds: newHoldWatch(deps.Logger)}
 	for _, rows := range groups {
 		for _, row := range rows(deps) {
 			t.add(row)
@@ -52,31 +29,9 @@ func NewTable(deps Deps, groups ...Rows) *Table {
 	return t
 }
 
-// add registers a row and its subcommands, and adds a HELP subcommand.
-func (t *Table) add(row *Command) {
-	row.Since = cmp.Or(row.Since, FirstVersion)
-	t.rows = append(t.rows, row)
-	t.byName[row.Name] = row
-	for _, name := range row.Tried {
-		t.tried[name] = row
-	}
-	if len(row.Parts) > 0 && !row.Named() { // in a named row HELP may be a name
-		row.Parts = append(row.Parts, helpRow(row))
-	}
-	row.byName = make(map[string]*Command, len(row.Parts))
-	for _, part := range row.Parts {
-		part.Since = row.Since
-		part.fill(row.Name + "|" + part.Name)
-		row.byName[part.Name] = part
-	}
-	row.fill(row.Name) // after its parts
-}
-
-func (c *Command) fill(full string) {
-	c.Full = full
-	c.Syntax, c.options = arg.Syntax(full, c.Args), arg.Options(c.Args)
-	c.entry, c.document = entry(c), document(c)
-}
+// Authenticated reports whether the client may do more than authenticate. Until
+// then it gets little memory.
+func (t *Table) Authenticated(client *Client) bool { return authenticated(t.users, client) }
 
 // Plan is what a connection considers before it starts a command.
 type Plan struct {
@@ -111,7 +66,7 @@ func (t *Table) Plan(args []string) Plan {
 // Dispatch hands the call to its command. Every call is answered exactly once
 // through its Completer, before Dispatch returns or later.
 func (t *Table) Dispatch(c *Call) {
-	c.table = t
+	c.users = t.users
 	row, mistake := t.route(c.Args)
 	switch {
 	case mistake != nil:
@@ -125,10 +80,8 @@ func (t *Table) Dispatch(c *Call) {
 		if c.queues(row) {
 			return
 		}
-		c.row = row
-		if tracking := c.Client.Tracking; tracking != nil {
-			tracking.begin(c)
-		}
+		c.options = row.options
+		c.track(row)
 		if mistake := row.Handle(c); mistake != nil {
 			c.Reply(row.refuse(mistake))
 		}
@@ -144,69 +97,28 @@ func (c *Call) reject(beyondRate error, refusal Reply) {
 	c.Reply(refusal)
 }
 
-// route finds the row of a command or subcommand.
-func (t *Table) route(args []string) (*Command, error) {
-	if len(args) == 0 {
-		return nil, unknownCommand([]string{""})
-	}
-	row := find(t.byName, args[0])
-	if row == nil {
-		if meant := find(t.tried, args[0]); meant != nil {
-			return nil, RedisText(unknownCommand(args).Error() + "(did you mean " + meant.Syntax + "?)")
-		}
-		return nil, unknownCommand(args)
-	}
-	if len(row.Parts) == 0 || len(args) == 1 {
-		return row, nil
-	}
-	if row.Named() && row.Arity.Fits(len(args)) {
-		return row, nil // the word is a name, as in DIDS DEL
-	}
-	part := find(row.byName, args[1])
-	switch {
-	case part != nil:
-		return part, nil
-	case row.Named():
-		return row, nil
-	}
-	return nil, RedisText("unknown subcommand '" + Clip(args[1], ShownBytes) + "'. Try " + strings.ToUpper(row.Name) + " HELP.")
-}
+var queued = Simple("QUEUED")
 
-// find looks a word up in any case. It does not allocate: the conversion in
-// the index expression is free, and the copy stays on the stack.
-func find(rows map[string]*Command, name string) *Command {
-	var lower [MaxCommandName]byte
-	if len(name) > len(lower) {
-		return nil
+// queues takes a command of an open transaction; true means that the call has been
+// answered.
+func (c *Call) queues(row *Command) bool {
+	x := &c.Client.Transaction
+	switch row.Name {
+	case "reset":
+		x.End()
+		return false
+	case "multi", "exec", "discard", "watch", "quit":
+		return false
 	}
-	for i := range len(name) {
-		b := name[i]
-		if 'A' <= b && b <= 'Z' {
-			b += 'a' - 'A'
-		}
-		lower[i] = b
+	if !x.open {
+		return false
 	}
-	return rows[string(lower[:len(name)])]
-}
-
-// unknownCommand repeats the text of Redis word for word: jedis, lettuce,
-// Vert.x, ioredis, Spring and rueidis decide by this text what a server supports.
-// The arguments are listed until the list is 128 bytes long. The last one is cut
-// so that its text, without quotes, just fits.
-func unknownCommand(args []string) error {
-	var list strings.Builder
-	for _, one := range args[1:] {
-		space := ShownBytes - list.Len()
-		if space <= 0 {
-			break
-		}
-		list.WriteString("'" + Clip(one, space) + "' ")
+	if x.takes(row.Name, c.Args) {
+		x.queue = append(x.queue, c.Args)
+		c.Reply(queued)
+		return true
 	}
-	return RedisText("unknown command '" + Clip(args[0], ShownBytes) + "', with args beginning with: " + list.String())
-}
-
-// Clip cuts a text after n bytes and, as Redis does, at its first NUL.
-func Clip(s string, n int) string {
-	s, _, _ = strings.Cut(s, "\x00")
-	return s[:min(len(s), n)]
+	x.refused()
+	c.Reply(row.refuse(ErrTransaction))
+	return true
 }

@@ -82,10 +82,3 @@ func TestDMASTERS_TakesAMasterOutOfServiceAndBackIn(t *testing.T) {
 		}
 	})
 }
-
-func TestDMASTERS_IsRefusedWithoutMasters(t *testing.T) {
-	newConversation(t).transcript(`
-		> DMASTERS
-		< -ERR DMASTERS is not served by this daemon; syntax: DMASTERS
-	`)
-}

@@ -3,13 +3,13 @@
 //
 // Reading order:
 //   - call.go, reply.go, deps.go: what a handler gets, returns and uses;
-//   - command.go, dispatch.go: the rows and how a call finds its row;
+//   - command.go, index.go, dispatch.go: the rows and how a call finds its row;
 //   - permissions.go: what a client may run; package access has users and quotas;
 //   - clientstate.go, lastacquired.go, otheruse.go, onclose.go, subscriptions.go,
-//     transaction.go: what the daemon keeps for a connection;
+//     transaction.go, tracking.go, trackedcall.go: what the daemon keeps for a connection;
 //   - errors.go, pendinggrant.go: error replies of operations on the masters, and the
 //     deferred reply of locks;
-//   - command_docs.go, keyspec.go: COMMAND and HELP from the rows.
+//   - command_docs.go, keyspec.go, commandrow.go: COMMAND and HELP from the rows.
 //
 // Package arg describes and reads arguments. The commands are in lock, counter, work,
 // inspect, rediscompat (clients that use the quorum as one Redis) and conn (the

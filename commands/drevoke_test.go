@@ -31,7 +31,6 @@ func TestDREVOKE_AnswersHowManyConnectionsAreNotified(t *testing.T) {
 
 func TestDREVOKE_IsPushedToTheConnectionThatHolds(t *testing.T) {
 	c := newConversation(t)
-	c.deps.Waits = true
 	c.serve(c.deps)
 	c.grants(time.Second)
 	c.say("DLOCK a 1000 HOLD")

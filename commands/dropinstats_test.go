@@ -65,6 +65,23 @@ func TestDropinStats_CountByLibraryAndOutcome(t *testing.T) {
 	}
 }
 
+func TestDropinStats_CountWhatNoLockCanMeet(t *testing.T) {
+	c, _ := dropinConversation(t, commands.Deps{DropinStats: new(dropin.Stats)})
+	c.transcript(`
+		> SET k value-1 PX 20000 IFEQ ""
+		< nil
+		> DELEX k IFEQ ""
+		< :0
+	`)
+	counted := ""
+	for _, f := range c.deps.DropinStats.List() {
+		counted += fmt.Sprint(f.Operation, f.Yes, f.No, f.Undecided, " ")
+	}
+	if counted != "delex0 1 0 set0 1 0 " {
+		t.Errorf("%q", counted)
+	}
+}
+
 // answerCount is how often the call has been answered.
 func (s *fakeCompleter) answerCount() int {
 	s.mu.Lock()

@@ -26,6 +26,17 @@ func Failure(err error) Reply {
 	return Error(Code(err), Wording(err))
 }
 
+// Either is the reply to a question of yes or no: one of two, or the failure to decide it.
+func Either(yes bool, err error, then, otherwise Reply) Reply {
+	switch {
+	case err != nil:
+		return Failure(err)
+	case yes:
+		return then
+	}
+	return otherwise
+}
+
 // Code is the machine-readable first word.
 func Code(err error) string {
 	switch {

@@ -14,8 +14,8 @@ type Snapshot struct {
 	Clients                           ClientCounts
 	Locks                             redlock.Counters
 	Lanes                             pool.Counters
-	Events                            *redlock.EventCounts // nil: there are no masters
-	Traces                            *TraceCounts         // nil: nothing is traced
+	Events                            redlock.EventCounts
+	Traces                            *TraceCounts // nil: nothing is traced
 	InFlight, Waiters, Holds, Tracked int
 	RefusedLogins                     int64
 	UncheckedLogins                   int64 // refused without a look at the password
@@ -24,16 +24,17 @@ type Snapshot struct {
 	Daemons                           int // in the division of the slots; 0 = this daemon is no node of a cluster
 }
 
-func (e *Deps) Snapshot() (s Snapshot) {
-	if e.Clients != nil {
-		s.Clients = e.Clients()
+func (e *Deps) Snapshot() Snapshot {
+	m := e.Masters
+	s := Snapshot{
+		Clients: e.Clients(), Locks: m.Counters(), Lanes: m.MasterCounters(), Events: m.EventCounts(),
+		InFlight: m.InFlight(), Waiters: m.Waiters(), Holds: m.Holds(), Tracked: m.Tracked(), VolatileIDs: e.VolatileIDs,
 	}
+	s.RefusedLogins, s.UncheckedLogins = e.Users.RefusedLogins()
 	if e.Traces != nil {
 		n := e.Traces()
 		s.Traces = &n
 	}
-	s.RefusedLogins, s.UncheckedLogins = e.Users.RefusedLogins()
-	s.VolatileIDs = e.VolatileIDs
 	if e.Cluster != nil {
 		s.Daemons = len(e.Cluster().Daemons)
 	}
@@ -43,11 +44,6 @@ func (e *Deps) Snapshot() (s Snapshot) {
 				s.UnfinishedSlots += one.Last - one.First + 1
 			}
 		}
-	}
-	if m := e.Masters; m != nil {
-		events := m.EventCounts()
-		s.Locks, s.Lanes, s.Events = m.Counters(), m.MasterCounters(), &events
-		s.InFlight, s.Waiters, s.Holds, s.Tracked = m.InFlight(), m.Waiters(), m.Holds(), m.Tracked()
 	}
 	return s
 }
@@ -91,18 +87,15 @@ func gauge(section Section, info, metric, help string, value func(*Snapshot) int
 	return Figure{section, info, metric, true, help, func(s *Snapshot) any { return value(s) }}
 }
 
-// ofPart is a count of a part of the snapshot that may be missing.
-func ofPart[T any](part func(*Snapshot) *T, info, metric, help string, value func(*T) int64) Figure {
+// traced is a count of spans, if operations are traced.
+func traced(info, metric, help string, value func(*TraceCounts) int64) Figure {
 	return Figure{SectionStats, info, metric, false, help, func(s *Snapshot) any {
-		if part(s) == nil {
+		if s.Traces == nil {
 			return nil
 		}
-		return value(part(s))
+		return value(s.Traces)
 	}}
 }
-
-func events(s *Snapshot) *redlock.EventCounts { return s.Events }
-func traces(s *Snapshot) *TraceCounts         { return s.Traces }
 
 // Figures are all figures, in the order of INFO. Figures with labels, and those of single
 // masters and lock libraries, are not in the table.
@@ -119,13 +112,13 @@ var Figures = []Figure{
 	count(SectionStats, "throttled_auths", "redlockd_logins_throttled_total", "Logins refused without a look at the password, after too many wrong ones.", func(s *Snapshot) int64 { return s.UncheckedLogins }),
 	count(SectionStats, "client_output_buffer_limit_disconnections", "redlockd_clients_output_limit_total", "Connections closed because the client left replies or messages unread (--client-output-limit).", func(s *Snapshot) int64 { return s.Clients.Slow }),
 	count(SectionStats, "evicted_clients", "redlockd_clients_evicted_total", "Connections closed because clients used too much memory together (--max-memory-clients).", func(s *Snapshot) int64 { return s.Clients.Evicted }),
-	ofPart(events, "events_delivered", "redlockd_events_delivered_total", "Events of locks delivered to subscribers.", func(n *redlock.EventCounts) int64 { return n.Delivered }),
-	ofPart(events, "events_dropped", "redlockd_events_dropped_total", "Events not delivered because a subscriber was too slow.", func(n *redlock.EventCounts) int64 { return n.Dropped }),
-	ofPart(events, "events_sent", "redlockd_events_sent_total", "Events sent to other daemons.", func(n *redlock.EventCounts) int64 { return n.Sent }),
-	ofPart(events, "events_received", "redlockd_events_received_total", "Events received from other daemons.", func(n *redlock.EventCounts) int64 { return n.Received }),
-	ofPart(events, "events_missed", "redlockd_events_missed_total", "Events of other daemons that did not arrive.", func(n *redlock.EventCounts) int64 { return n.Missed }),
-	ofPart(traces, "traces_sent", "redlockd_traces_sent_total", "Spans of operations that the collector accepted.", func(n *TraceCounts) int64 { return n.Sent }),
-	ofPart(traces, "traces_dropped", "redlockd_traces_dropped_total", "Spans that were lost because the collector did not accept them.", func(n *TraceCounts) int64 { return n.Dropped }),
+	count(SectionStats, "events_delivered", "redlockd_events_delivered_total", "Events of locks delivered to subscribers.", func(s *Snapshot) int64 { return s.Events.Delivered }),
+	count(SectionStats, "events_dropped", "redlockd_events_dropped_total", "Events not delivered because a subscriber was too slow.", func(s *Snapshot) int64 { return s.Events.Dropped }),
+	count(SectionStats, "events_sent", "redlockd_events_sent_total", "Events sent to other daemons.", func(s *Snapshot) int64 { return s.Events.Sent }),
+	count(SectionStats, "events_received", "redlockd_events_received_total", "Events received from other daemons.", func(s *Snapshot) int64 { return s.Events.Received }),
+	count(SectionStats, "events_missed", "redlockd_events_missed_total", "Events of other daemons that did not arrive.", func(s *Snapshot) int64 { return s.Events.Missed }),
+	traced("traces_sent", "redlockd_traces_sent_total", "Spans of operations that the collector accepted.", func(n *TraceCounts) int64 { return n.Sent }),
+	traced("traces_dropped", "redlockd_traces_dropped_total", "Spans that were lost because the collector did not accept them.", func(n *TraceCounts) int64 { return n.Dropped }),
 	gauge(SectionStats, "", "redlockd_clients_memory_bytes", "Memory that counts for --max-memory-clients.", func(s *Snapshot) int { return s.Clients.Memory }),
 
 	{SectionCluster, "cluster_daemons", "redlockd_cluster_daemons", true, "Daemons among which the slots are divided, this one included (--cluster-announce).", func(s *Snapshot) any {

@@ -72,7 +72,7 @@ func (f *laneCounts) MasterCounters() pool.Counters { return f.counts }
 
 // Every figure has a name in INFO or a metric, and no name stands twice.
 func TestFigures_HaveNamesOfTheirOwn(t *testing.T) {
-	names, snapshot := map[string]bool{}, (&commands.Deps{Masters: &laneCounts{}, Cluster: division, Traces: func() commands.TraceCounts { return commands.TraceCounts{} }}).Snapshot()
+	names, snapshot := map[string]bool{}, (&commands.Deps{Masters: &laneCounts{}, Cluster: division, Clients: func() commands.ClientCounts { return commands.ClientCounts{} }, Traces: func() commands.TraceCounts { return commands.TraceCounts{} }}).Snapshot()
 	for i := range commands.Figures {
 		f := &commands.Figures[i]
 		for _, name := range []string{f.Info, f.Metric} {
@@ -109,7 +109,7 @@ func TestINFO_ShowsWhatTheLanesDid(t *testing.T) {
 }
 
 func TestFigures_CountSlotsWhoseMoveIsNotFinished(t *testing.T) {
-	deps := commands.Deps{Slots: func() []slots.Served {
+	deps := commands.Deps{Masters: &laneCounts{}, Clients: func() commands.ClientCounts { return commands.ClientCounts{} }, Slots: func() []slots.Served {
 		return []slots.Served{
 			{Range: slots.Range{First: 0, Last: 10}, Frozen: true, Rest: time.Second},
 			{Range: slots.Range{First: 11, Last: 30}, Frozen: true},

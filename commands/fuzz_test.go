@@ -57,14 +57,17 @@ func FuzzDispatch(f *testing.F) {
 
 // refusing plays masters that answer everything at once, with a "no".
 type refusing struct {
-	commands.Locks // without Deps.Waits nothing calls its Wait
-
 	asked int
 }
 
 func (r *refusing) Lock(_ *redlock.Batch, _ redlock.LockRequest, done redlock.LockDone) {
 	r.asked++
 	done(redlock.Grant{}, redlock.ErrHeld)
+}
+
+func (r *refusing) Wait(b *redlock.Batch, request redlock.LockRequest, done redlock.LockDone) (leave func()) {
+	r.Lock(b, request, done)
+	return func() {}
 }
 
 func (r *refusing) Unlock(_ *redlock.Batch, _ redlock.UnlockRequest, done redlock.UnlockDone) {

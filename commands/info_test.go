@@ -111,18 +111,11 @@ func TestINFO_ShowsTheSectionsThatWereRequested(t *testing.T) {
 		> INFO nonsense
 		< ""
 	`)
-	all := "[Server Clients Memory Persistence Stats Replication Cluster Locks Masters]"
+	all := "[Server Clients Memory Persistence Stats Replication Cluster Dropin Locks Masters]"
 	for _, line := range []string{"INFO", "INFO default", "INFO ALL", "INFO everything", "INFO cluster all"} {
 		if got := headings(c.start(strings.Fields(line)...).read(t).Text); got != all {
 			t.Errorf("%s: %s", line, got)
 		}
-	}
-}
-
-func TestINFO_LeavesOutWhatIsNotCounted(t *testing.T) {
-	got := headings(newConversation(t).start("INFO").read(t).Text)
-	if got != "[Server Clients Memory Persistence Stats Replication Cluster]" {
-		t.Error(got)
 	}
 }
 

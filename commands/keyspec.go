@@ -1,5 +1,5 @@
 // Where the names of locks, counters and work stand in a call: the key specifications of
-// COMMAND, and COMMAND GETKEYS. Clients of a Redis Cluster send a command to the daemon at
+// COMMAND. Clients of a Redis Cluster send a command to the daemon at
 // which its first name is at home.
 
 package commands
@@ -98,32 +98,4 @@ func (s keySpec) describe(row *Command) Reply {
 		Bulk("begin_search"), Map(Bulk("type"), Bulk("index"), Bulk("spec"), Map(field("index", begin)...)),
 		Bulk("find_keys"), Map(Bulk("type"), Bulk(kind), Bulk("spec"), Map(find...)),
 	))
-}
-
-// getKeys answers COMMAND GETKEYS and GETKEYSANDFLAGS with the texts of Redis, which
-// redis-py distinguishes.
-func getKeys(show func(*Command, string) Reply) Handler {
-	return func(c *Call) error {
-		words := c.Args[2:]
-		row, err := c.table.route(words)
-		if err != nil {
-			return RedisText("Invalid command specified")
-		}
-		spec := keySpecOf(row)
-		if spec.first == 0 {
-			return RedisText("The command has no key arguments")
-		}
-		if !row.Arity.Fits(len(words)) {
-			return RedisText("Invalid number of arguments specified for command")
-		}
-		keys := spec.keysOf(words)
-		if len(keys) == 0 && !spec.optional {
-			return RedisText("Invalid arguments specified for command")
-		}
-		items := make([]Reply, len(keys))
-		for i, key := range keys {
-			items[i] = show(row, key)
-		}
-		return c.Reply(Array(items...))
-	}
 }

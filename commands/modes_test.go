@@ -66,7 +66,7 @@ func TestDLOCK_ReportsWhatIsWrongWithAMode(t *testing.T) {
 func TestDLOCK_KeysThatAreConfiguredAreFair(t *testing.T) {
 	c := newConversation(t)
 	c.grants(time.Second)
-	c.serve(commands.Deps{Locks: c.locks, Waits: true, FairKeys: func(k redlock.Key) bool { return k == "queue" }})
+	c.serve(commands.Deps{Locks: c.locks, FairKeys: func(k redlock.Key) bool { return k == "queue" }})
 	for _, line := range []string{"DLOCK queue 1000", "DLOCK queue 1000 SHARED", "DMLOCK 1000 2 other queue", "DLOCK other 1000", "DLOCK other 1000 FAIR"} {
 		c.say(line)
 	}

@@ -33,7 +33,6 @@ func playHolds(t *testing.T, play func(h *holds)) {
 func newHolds(t *testing.T) *holds {
 	h := &holds{conversation: newConversation(t)}
 	deps := h.deps
-	deps.Waits = true
 	deps.Logger = slog.New(slog.NewTextHandler(&h.log, nil))
 	h.serve(deps)
 	h.prolongs(time.Minute)

@@ -1,8 +1,9 @@
 package commands_test
 
 import (
-	"redlockd/commands"
 	"testing"
+
+	"redlockd/commands"
 )
 
 func TestINFO_ShowsPanicsThatCostAConnection(t *testing.T) {

@@ -48,7 +48,7 @@ func (p *PendingGrant) Reserve(c *Call, request *redlock.LockRequest) bool {
 	p.Keys, p.slots = append(append(p.oneKey[:0], request.Key), request.More...), p.oneSlot[:0]
 	who := c.Rights()
 	for _, key := range p.Keys {
-		slot, err := c.table.users.Reserve(who, access.QuotaKeyOf(p.DB, p.mode, key, request.Token))
+		slot, err := c.users.Reserve(who, access.QuotaKeyOf(p.DB, p.mode, key, request.Token))
 		if err != nil {
 			p.Refuse(Error("TRYLATER", err.Error()), nil)
 			return false
@@ -110,7 +110,7 @@ func (p *PendingGrant) GiveBack() {
 	}
 	p.givenBack = true
 	for i := range p.Keys {
-		p.call.table.users.Released(p.quotaKey(i), p.Granted.TokenOf(i))
+		p.call.users.Released(p.quotaKey(i), p.Granted.TokenOf(i))
 	}
 	p.Locks.GiveBack(p.Granted)
 }

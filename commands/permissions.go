@@ -26,7 +26,7 @@ func (c *Call) SignIn(name, password string) bool {
 }
 
 func (c *Call) signIn(name, password string) error {
-	users, client := c.table.users, c.Client
+	users, client := c.users, c.Client
 	if users == nil {
 		if name == access.DefaultUser {
 			return nil
@@ -52,7 +52,7 @@ func (c *Call) signIn(name, password string) error {
 // SignOut makes the client one that has not authenticated.
 func (c *Call) SignOut() {
 	c.Client.User = ""
-	c.table.users.SignOut(&c.Client.member)
+	c.users.SignOut(&c.Client.member)
 }
 
 // loginFailed counts a failed login; the last one closes the connection behind the reply.
@@ -62,12 +62,12 @@ func (c *Client) loginFailed() {
 	}
 }
 
-// Authenticated reports whether the client may do more than authenticate. Until
-// then it gets little memory.
-func (t *Table) Authenticated(client *Client) bool { return t.users == nil || client.User != "" }
-
 // Authenticated reports whether the client of the call may do more than authenticate.
-func (c *Call) Authenticated() bool { return c.table.Authenticated(c.Client) }
+func (c *Call) Authenticated() bool { return authenticated(c.users, c.Client) }
+
+func authenticated(users *access.Users, client *Client) bool {
+	return users == nil || client.User != ""
+}
 
 // countUnknown counts an unknown command. From an unauthenticated client it counts
 // as a failed login: scanners of other protocols get no further. From a user it
@@ -81,7 +81,7 @@ func (c *Call) countUnknown() (refusal error) {
 }
 
 // chargeRate counts a command that no row serves against its user's rate.
-func (c *Call) chargeRate() error { return c.table.users.WithinRate(c.Rights()) }
+func (c *Call) chargeRate() error { return c.users.WithinRate(c.Rights()) }
 
 // allow answers the call and returns false if the client may not do this.
 func (c *Call) allow(row *Command) bool {
@@ -96,7 +96,7 @@ func (c *Call) allow(row *Command) bool {
 }
 
 func (c *Call) permit(row *Command) (refusal Reply, ok bool) {
-	users := c.table.users
+	users := c.users
 	if users == nil || row.noAuth {
 		return Reply{}, true
 	}
@@ -119,7 +119,7 @@ func (c *Call) permit(row *Command) (refusal Reply, ok bool) {
 }
 
 // Rights are those of the client's user, nil for a client that has not authenticated.
-func (c *Call) Rights() *access.Rights { return c.table.users.Find(c.Client.User) }
+func (c *Call) Rights() *access.Rights { return c.users.Find(c.Client.User) }
 
 // May reports whether the client has a category beside that of the command.
 func (c *Call) May(category string) bool { return c.Rights().May(category) }
@@ -128,7 +128,7 @@ func (c *Call) May(category string) bool { return c.Rights().May(category) }
 func (c *Call) MayUse(name string) bool { return c.Rights().MayUse(name) }
 
 // KeyFilter returns which keys the client may see. It works in any goroutine.
-func (c *Call) KeyFilter() func(redlock.Key) bool { return c.table.users.KeyFilter(c.Client.User) }
+func (c *Call) KeyFilter() func(redlock.Key) bool { return c.users.KeyFilter(c.Client.User) }
 
 // MayUseAll replies and returns false unless the client may use all keys; for commands
 // whose keys the table cannot find.
@@ -140,6 +140,15 @@ func (c *Call) MayUseAll(keys ...redlock.Key) bool {
 		}
 	}
 	return true
+}
+
+// MayCount replies and returns false if the user's quota has no room for the counter.
+func (c *Call) MayCount(name redlock.Key) bool {
+	err := c.users.MayCount(c.Rights(), c.Client.DB, name)
+	if err != nil {
+		c.Reply(Error("NOPERM", err.Error()))
+	}
+	return err == nil
 }
 
 // refuseSubscribed refuses what a subscriber on RESP2 cannot send: the replies

@@ -2,10 +2,11 @@ package commands_test
 
 import (
 	"path"
-	"redlockd/commands"
 	"strconv"
 	"testing"
 	"time"
+
+	"redlockd/commands"
 )
 
 func TestRedisIdentity_IsAMasterWithoutReplicas(t *testing.T) {

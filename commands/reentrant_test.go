@@ -47,7 +47,6 @@ func TestDLOCK_REENTRANTMakesTheTokenTheOwners(t *testing.T) {
 		"TOKEN " + string(levelOne) + " REENTRANT":                  "token of a level",
 		"TOKEN owner-of-a REENTRANT REENTRANT":                      "given twice",
 		"TOKEN short REENTRANT":                                     "invalid token: 5 bytes",
-		"TOKEN owner-of-a REENTRANT HOLD":                           "not served by this daemon",
 		"TOKEN " + strings.Repeat("o", 484) + " REENTRANT META 1 x": "unknown option 'x'",
 	} {
 		if got := c.say("DLOCK k 1000 " + words); !strings.Contains(got, want) {

@@ -64,23 +64,21 @@ func Bool(yes bool) Reply {
 // Array is an ordered list.
 func Array(items ...Reply) Reply { return Reply{Kind: KindArray, Items: items} }
 
+// statuses is a list of status lines.
+func statuses(texts []string) Reply {
+	items := make([]Reply, len(texts))
+	for i, text := range texts {
+		items[i] = Simple(text)
+	}
+	return Array(items...)
+}
+
 // Map alternates keys and values; an odd number of items is a programming error.
 func Map(items ...Reply) Reply { return Reply{Kind: KindMap, Items: items} }
 
 // Error is a failure; code is the machine-readable first word (ERR, NOQUORUM …).
 func Error(code, text string) Reply {
 	return Reply{Kind: KindError, Text: code + " " + text}
-}
-
-// Either is the reply to a question of yes or no: one of two, or the failure to decide it.
-func Either(yes bool, err error, then, otherwise Reply) Reply {
-	switch {
-	case err != nil:
-		return Failure(err)
-	case yes:
-		return then
-	}
-	return otherwise
 }
 
 // Field keeps a text from ending its field or its line: details may quote an

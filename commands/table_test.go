@@ -1,11 +1,12 @@
 package commands_test
 
 import (
-	"redlockd/commands"
-	"redlockd/commands/arg"
 	"slices"
 	"strings"
 	"testing"
+
+	"redlockd/commands"
+	"redlockd/commands/arg"
 )
 
 // every calls f for each row and subcommand.

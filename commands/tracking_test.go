@@ -254,7 +254,7 @@ func TestTracking_RedirectsToAnotherConnection(t *testing.T) {
 		list: []commands.Description{{ID: 8, User: "default"}, {ID: 9, User: "another"}},
 		they: map[int64]*commands.Client{8: target, 9: {ID: 9}},
 	}
-	c.serve(commands.Deps{Locks: c.locks, Inspect: f, RedisCompat: o, Connections: func() commands.Connections { return others }})
+	c.serve(commands.Deps{Locks: c.locks, Inspect: f, RedisCompat: o, Connections: others})
 	const none = "-ERR The client ID you want redirect to does not exist"
 	c.transcript(`
 		> CLIENT GETREDIR

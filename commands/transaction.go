@@ -24,8 +24,6 @@ const maxReadings = 4
 // ErrTransaction refuses what is no such transaction.
 var ErrTransaction = errors.New("redlockd is not a database: a transaction is WATCH key, GET key, MULTI, one of DEL, UNLINK, PEXPIRE and EXPIRE on that key, EXEC; or MULTI, PTTL key, GET key, EXEC")
 
-var queued = Simple("QUEUED")
-
 // Transaction of one connection. The zero value is ready. All but Saw is called for
 // one command at a time.
 type Transaction struct {
@@ -95,37 +93,17 @@ func (x *Transaction) refused() {
 	}
 }
 
-// queues takes a command of an open transaction; true means that the call has been
-// answered.
-func (c *Call) queues(row *Command) bool {
-	x := &c.Client.Transaction
-	switch row.Name {
-	case "reset":
-		x.End()
-		return false
-	case "multi", "exec", "discard", "watch", "quit":
-		return false
-	}
-	if !x.open {
-		return false
-	}
-	room := false
-	switch row.Name {
+// takes reports whether there is room for a command with these words, whose row has the name.
+func (x *Transaction) takes(name string, words []string) bool {
+	switch name {
 	case "del", "unlink", "pexpire", "expire":
-		room = x.queue == nil
+		return x.queue == nil
 	case "get", "pttl":
 		x.mu.Lock()
-		room = x.watched == nil && (x.queue == nil || len(x.queue) < maxReadings && Reads(x.queue[0]) && x.queue[0][1] == c.Args[1])
-		x.mu.Unlock()
+		defer x.mu.Unlock()
+		return x.watched == nil && (x.queue == nil || len(x.queue) < maxReadings && Reads(x.queue[0]) && x.queue[0][1] == words[1])
 	}
-	if room {
-		x.queue = append(x.queue, c.Args)
-		c.Reply(queued)
-		return true
-	}
-	x.refused()
-	c.Reply(row.refuse(ErrTransaction))
-	return true
+	return false
 }
 
 // Reads reports whether a queued command changes nothing.

@@ -1,9 +1,10 @@
 package commands_test
 
 import (
-	"redlockd/commands"
 	"strings"
 	"testing"
+
+	"redlockd/commands"
 )
 
 func TestRows_WriteIDsAndWorkAsPeopleReadThem(t *testing.T) {
@@ -40,20 +41,6 @@ func TestRows_DescribeIDsAndWorkToClients(t *testing.T) {
 		> COMMAND DOCS dnextid
 		< {"dnextid" {"summary" "Gives the first of n consecutive new ids of a counter, above every id that was answered before." "since" "0.1.0" "group" "id" "arguments" [{"name" "name" "type" "key" "key_spec_index" :0} {"name" "n" "type" "integer" "token" "COUNT" "flags" [+optional]}]}}
 	`)
-}
-
-func TestRows_RefuseWhatADaemonDoesNotServe(t *testing.T) {
-	c := newConversation(t) // its environment has locks alone
-	for _, line := range []string{
-		"DNEXTID orders", "DIDS", "DIDRESEED orders 5", "DWORK report 1000 MAX 3",
-		"DWORKDONE report work-token", "DWORKFAIL report work-token", "DWORKEXTEND report work-token 1000", "DWORKINFO report",
-	} {
-		name, _, _ := strings.Cut(line, " ")
-		want := "-ERR " + name + " is not served by this daemon; syntax: " + name
-		if got := c.say(strings.ToLower(name) + line[len(name):]); !strings.HasPrefix(got, want) {
-			t.Errorf(" got %s\nwant %s …", got, want)
-		}
-	}
 }
 
 func TestINFO_CountsIDsAndWork(t *testing.T) {

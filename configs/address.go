@@ -1,12 +1,14 @@
 package configs
 
-// address.go parses one entry of --masters:
+// address.go parses and checks addresses. One entry of --masters is:
 //
 //	[name=]host[:port]
 //	[name=]redis://[user:password@]host[:port]
 //	[name=]rediss://[user:password@]host[:port][?ca=…&cert=…&key=…&server-name=…]
 //	[name=]unix:/path
 //	[name=]unix://[user:password@]/path
+//
+// A path, a host and a port are checked alike wherever an option has one.
 //
 // The errors here are ends of sentences and repeat nothing of the entry, since
 // a mistake in a password can move any part of it to any other place; net/url's
@@ -15,33 +17,20 @@ package configs
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 const defaultPort = "6379" // of Redis
 
 var errEscape = errors.New("is not a URL: in user and password write % as %25, @ as %40, : as %3A, / as %2F, ? as %3F, # as %23 and a comma as %2C")
-
-func parseMaster(entry string) (Master, error) {
-	name, place, named := cutName(entry)
-	master, err := parsePlace(place)
-	master.Name = cmp.Or(name, master.String())
-	err = cmp.Or(refuse(named && !wordPattern.MatchString(name), "has a name that is not "+wordAllowed), err, checkMaster(master))
-	return master, err
-}
-
-// cutName splits "name=place"; an equals sign behind a colon, slash or at-sign
-// belongs to a query, a path or a password.
-func cutName(entry string) (name, place string, named bool) {
-	if i := strings.IndexAny(entry, "=:/@"); i >= 0 && entry[i] == '=' {
-		return entry[:i], entry[i+1:], true
-	}
-	return "", entry, false
-}
 
 func parsePlace(place string) (Master, error) {
 	scheme, _, isURL := strings.Cut(place, "://")
@@ -122,4 +111,48 @@ func parseTLS(u *url.URL) (*TLS, error) {
 	}
 	return &TLS{CAFile: query.Get("ca"), CertFile: query.Get("cert"), KeyFile: query.Get("key"), ServerName: cmp.Or(query.Get("server-name"), u.Hostname())},
 		cmp.Or(err, refuse(query.Has("cert") != query.Has("key"), "has only one of cert and key, which belong together"))
+}
+
+const (
+	// maxSocketPath is the longest that every supported system can store in a socket's
+	// address (108 bytes with the closing zero on Linux, 104 on BSD and macOS).
+	maxSocketPath = 103
+	maxHost       = 253 // of a host name, RFC 1035
+)
+
+func checkSocketPath(path string) error {
+	return cmp.Or(
+		refuse(!strings.HasPrefix(path, "/"), "is not an absolute path"),
+		refuse(strings.HasPrefix(path, "//"), "begins with two slashes"),
+		refuse(strings.HasSuffix(path, "/"), "is a directory and not a socket"),
+		refuse(len(path) > maxSocketPath, fmt.Sprintf("has %d bytes, a socket's path has at most %d", len(path), maxSocketPath)),
+		refuse(hasBlank(path) || strings.Contains(path, ","), "holds a blank, a comma or a control character"))
+}
+
+// checkPort accepts min to 65535 in plain digits.
+func checkPort(port string, min int) error {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return refuse(err != nil || int(n) < min, fmt.Sprintf("has a port that is not a number from %d to 65535", min))
+}
+
+var (
+	hostPattern   = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?$`)
+	numberPattern = regexp.MustCompile(`^[0-9.]+$`)
+)
+
+func checkHost(host string) error {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return refuse(ip.Zone() != "" && !wordPattern.MatchString(ip.Zone()), "has an IPv6 zone that is not "+wordAllowed)
+	}
+	return cmp.Or(
+		refuse(host == "", "has no host"),
+		refuse(numberPattern.MatchString(host), "has a host of digits that is no IP address"),
+		refuse(len(host) > maxHost || !hostPattern.MatchString(host),
+			"has a host that is neither a name nor an IP address (others than ASCII in punycode, IPv6 in brackets)"))
+}
+
+// hasBlank reports whether text holds a space or a control character, which is invisible
+// in a log or an error.
+func hasBlank(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 }

@@ -1,7 +1,6 @@
 package configs
 
-// checks.go contains the checks of options beyond their range, and the warnings about settings
-// that are valid but unwise.
+// checks.go contains the checks of options beyond their range.
 
 import (
 	"cmp"
@@ -11,29 +10,11 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
-
-// Validate returns all problems as joined FieldErrors, or nil.
-func (c *Config) Validate() error { return errors.Join(check(c, options(c), nil)...) }
-
-// check runs the checks of all options.
-func check(c *Config, options []option, found map[string]given) (problems []error) {
-	for _, o := range options {
-		shown := o.show()
-		if shown == "" || hasBlank(shown) {
-			shown = strconv.Quote(shown)
-		}
-		problems = append(problems, o.explain(o.check(c), shown, found[o.name])...)
-	}
-	return append(problems, checkGroups(c)...)
-}
 
 func checkListen(c *Config) error {
 	problems := []error{refuse(len(c.Listen) == 0, "is empty, so no client could connect")}
@@ -141,13 +122,6 @@ func checkTLSCA(c *Config) error {
 		refuse(c.TLSCA != "" && off, "has no effect while tls-client-auth is off", "set tls-client-auth to optional or required"))
 }
 
-func checkEmbedded(c *Config) error {
-	if len(c.allMasters()) > 0 {
-		return refuse(c.Embedded != 0, "cannot be combined with masters")
-	}
-	return checkMajority(c.Embedded)
-}
-
 func checkKeyPrefix(c *Config) error {
 	listed := len(c.KeyPrefixes) == 0 || slices.Contains(c.KeyPrefixes, c.KeyPrefix)
 	if err := checkPrefix(c.KeyPrefix); err != nil || listed {
@@ -206,90 +180,4 @@ func checkOTLP(c *Config) error {
 	return cmp.Or(
 		refuse(u.User != nil, "has a user or a password, which would be shown to all users", "configure it in a collector on this machine"),
 		refuse(u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "", "is not a URL of that form"))
-}
-
-const (
-	// maxSocketPath is the longest that every supported system can store in a socket's
-	// address (108 bytes with the closing zero on Linux, 104 on BSD and macOS).
-	maxSocketPath = 103
-	maxHost       = 253 // of a host name, RFC 1035
-)
-
-func checkSocketPath(path string) error {
-	return cmp.Or(
-		refuse(!strings.HasPrefix(path, "/"), "is not an absolute path"),
-		refuse(strings.HasPrefix(path, "//"), "begins with two slashes"),
-		refuse(strings.HasSuffix(path, "/"), "is a directory and not a socket"),
-		refuse(len(path) > maxSocketPath, fmt.Sprintf("has %d bytes, a socket's path has at most %d", len(path), maxSocketPath)),
-		refuse(hasBlank(path) || strings.Contains(path, ","), "holds a blank, a comma or a control character"))
-}
-
-// checkPort accepts min to 65535 in plain digits.
-func checkPort(port string, min int) error {
-	n, err := strconv.ParseUint(port, 10, 16)
-	return refuse(err != nil || int(n) < min, fmt.Sprintf("has a port that is not a number from %d to 65535", min))
-}
-
-var (
-	hostPattern   = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?$`)
-	numberPattern = regexp.MustCompile(`^[0-9.]+$`)
-	// wordPattern matches valid names of groups and masters: they become parts of the
-	// identity stored on the masters, whose parts are separated by blanks and commas.
-	wordPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
-)
-
-const wordAllowed = "1 to 64 of A-Z a-z 0-9 _ . -"
-
-func checkHost(host string) error {
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return refuse(ip.Zone() != "" && !wordPattern.MatchString(ip.Zone()), "has an IPv6 zone that is not "+wordAllowed)
-	}
-	return cmp.Or(
-		refuse(host == "", "has no host"),
-		refuse(numberPattern.MatchString(host), "has a host of digits that is no IP address"),
-		refuse(len(host) > maxHost || !hostPattern.MatchString(host),
-			"has a host that is neither a name nor an IP address (others than ASCII in punycode, IPv6 in brackets)"))
-}
-
-// hasBlank reports whether text holds a space or a control character, which is invisible
-// in a log or an error.
-func hasBlank(text string) bool {
-	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
-}
-
-const (
-	worldReadable = 0o004 // the permission bit that lets every user of the machine read
-	worldBits     = 0o007 // all that every user of the machine is allowed
-)
-
-func (l *loader) warn() {
-	c := &l.config
-	warn := func(unwise bool, format string, args ...any) {
-		if unwise {
-			c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...))
-		}
-	}
-	masters, password := l.found["masters"].source, l.found["requirepass"].source
-	secret := slices.ContainsFunc(c.allMasters(), func(m Master) bool { return m.Password != "" })
-	socket := slices.ContainsFunc(c.Listen, func(address string) bool { return strings.HasPrefix(address, "unix:") })
-	warn(secret && masters == "--masters", "--masters holds a password, which every user of this machine can read in the list of processes: use --masters-file, or REDLOCKD_MASTERS")
-	warn(secret && (masters == c.File || len(c.Groups) > 0) && readableByAll(c.File), "%[1]s holds a password and every user of this machine can read it: chmod o-r %[1]s", c.File)
-	warn(secret && readableByAll(c.MastersFile), "%[1]s holds a password and every user of this machine can read it: chmod 600 %[1]s", c.MastersFile)
-	warn(socket && c.UnixMode&worldBits != 0, "unix-mode = %04o: every user of this machine can connect to the socket; use 0770 and a group", uint32(c.UnixMode))
-	warn(c.CompatTest, "compat-test = true: any client may overwrite any lock and empty the masters, and locks need no expiry: never in production")
-	warn(password == "--requirepass", "--requirepass is a password, which every user of this machine can read in the list of processes: use REDLOCKD_REQUIREPASS or a file")
-	warn(password == c.File && readableByAll(c.File), "%[1]s holds requirepass and every user of this machine can read it: chmod o-r %[1]s", c.File)
-	warn(readableByAll(c.UsersFile), "%[1]s holds digests of passwords and every user of this machine can read it: chmod o-r %[1]s", c.UsersFile)
-	warn(c.ProtectedMode == "off" && c.RequirePass == "" && len(c.Users) == 0, "protected-mode = off without requirepass and users: every client that reaches this port may do everything")
-	warn(c.RestartGuard == GuardOff, "restart-guard = off: after a master restarts without its memory, two clients may hold one lock")
-	warn(c.IDsDurability == IDsVolatile, "ids-durability = off: after a crash of masters, ids may be given a second time")
-	if c.Bootstrap { // with its source, so that the operator can remove it
-		c.BootstrapWarning = fmt.Sprintf("bootstrap = true (from %s) stays in force: should all masters lose their memory at once, locks still held could be granted again; take it out and use `redlockd bootstrap` once instead", l.found["bootstrap"].source)
-		c.Warnings = append(c.Warnings, c.BootstrapWarning)
-	}
-}
-
-func readableByAll(path string) bool {
-	info, err := os.Stat(path) // fails for "", the path of no file
-	return err == nil && info.Mode().Perm()&worldReadable != 0
 }

@@ -8,10 +8,15 @@ package configs
 // REDLOCKD_MAX_TTL in the environment, max-ttl in the file, MaxTTL in Config.
 
 import (
+	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"time"
+
+	"redlockd/redlock/slots"
 )
 
 // Words of options that other code compares.
@@ -73,6 +78,83 @@ type Config struct {
 	// serves, and shows it to its operators; it is "" unless Bootstrap is set.
 	Warnings         []string
 	BootstrapWarning string
+}
+
+// Master is one Redis server that votes.
+type Master struct {
+	Name     string // the same in all daemons; by default the address with its port
+	Network  string // "tcp" or "unix"
+	Address  string // "host:port", or the path of the socket
+	Username string // "" = the default user
+	Password Secret // "" = none
+	TLS      *TLS   // nil = a plain connection
+}
+
+// TLS configures the certificates of a rediss:// master and of this daemon.
+type TLS struct {
+	CAFile     string // PEM; "" = the authorities this machine trusts
+	CertFile   string // PEM of this daemon's certificate, together with KeyFile
+	KeyFile    string // PEM
+	ServerName string // the name its certificate must carry; "" = the host
+}
+
+// Group is one of several groups of masters.
+type Group struct {
+	Name       string
+	Masters    []Master
+	Slots      slots.Ranges
+	groupTable // where it is in the file
+}
+
+// groupTable is a [[group]] table of a file; the zero value is one of no file.
+type groupTable struct {
+	path  string
+	lines map[string]int // see keyLines
+	head  string         // of the table's keys there
+}
+
+// line is that of a key, or of the table.
+func (t *groupTable) line(key string) int {
+	return cmp.Or(t.lines[t.head+key], t.lines[t.head], t.lines["group"])
+}
+
+// User is one table of the users file.
+type User struct {
+	Name                              string
+	Passwords                         [][sha256.Size]byte // SHA-256 of each
+	Argon2id                          []string            // further ones, in the text form of Argon2
+	Keys, Commands, Denied            []string
+	Held, Rate, Counters, Connections int
+	Disabled                          bool
+}
+
+// Each returns the settings of each group of masters: these, or with [[group]] tables one for
+// each of them, or for the one that the option group names.
+func (c Config) Each() (all []Config) {
+	if len(c.Groups) == 0 {
+		return []Config{c}
+	}
+	for _, g := range c.Groups {
+		if c.Group != "" && c.Group != g.Name {
+			continue
+		}
+		one := c
+		one.Groups, one.Group, one.Masters = nil, g.Name, g.Masters
+		if one.Slots = g.Slots.String(); g.Slots.Len() == slots.Count {
+			one.Slots = "" // as a group that is the only one
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// allMasters are those of all groups.
+func (c *Config) allMasters() []Master {
+	all := slices.Clone(c.Masters)
+	for _, g := range c.Groups {
+		all = append(all, g.Masters...)
+	}
+	return all
 }
 
 // Secret is a password. However it is printed, logged or marshalled, the output only shows

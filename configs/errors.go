@@ -79,6 +79,19 @@ func fieldError(err error) FieldError {
 	return FieldError{Problem: err.Error()}
 }
 
+func errorsOf(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}
+
+// wordPattern matches valid names of groups and masters: they become parts of the
+// identity stored on the masters, whose parts are separated by blanks and commas.
+var wordPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+
+const wordAllowed = "1 to 64 of A-Z a-z 0-9 _ . -"
+
 // maxCompared bounds the work for an arbitrary name.
 const maxCompared = 64
 
@@ -136,22 +149,4 @@ func redactEntry(entry string) string {
 		return entry
 	}
 	return head + "***"
-}
-
-// RedactArgs copies a command line, with three asterisks in place of the value of
-// every option that may hold a password.
-func RedactArgs(args []string) []string {
-	secret := make(map[string]bool)
-	for _, o := range options(new(Config)) {
-		secret["--"+o.name] = o.secret
-	}
-	shown := slices.Clone(args)
-	for i, arg := range args {
-		if name, _, joined := strings.Cut(arg, "="); secret[name] && joined {
-			shown[i] = name + "=***"
-		} else if i > 0 && secret[args[i-1]] {
-			shown[i] = "***"
-		}
-	}
-	return shown
 }

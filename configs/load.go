@@ -1,15 +1,14 @@
 package configs
 
 // load.go builds the configuration. The command line wins over the environment, which wins
-// over the file, which wins over the defaults.
+// over the file, which wins over the defaults. Warnings are about settings that are valid but
+// unwise.
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"regexp"
@@ -17,18 +16,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
-	"github.com/pelletier/go-toml/v2/unstable"
+	"redlockd/redlock/slots"
+
 	"github.com/spf13/pflag"
 )
-
-// given is the value of an option as a source has it.
-type given struct {
-	text, shown string // shown is text as errors quote it
-	err         error  // a TOML value of another kind
-	source      string // "--max-ttl", "REDLOCKD_MAX_TTL" or the file's path
-	line        int    // of the file, 0 = unknown
-}
 
 // loader is one run of Load.
 type loader struct {
@@ -209,70 +200,138 @@ func (l *loader) readFile() {
 	}
 }
 
-const (
-	maxFileSize = 1 << 20 // the annotated example has 9 kB
-	tomlAllowed = "path of a TOML file of at most 1 MiB"
-)
-
-// readSmallFile reads a file of at most maxFileSize bytes. The error does not repeat the path.
-func readSmallFile(path string) ([]byte, error) {
-	if info, err := os.Stat(path); err == nil && info.Size() > maxFileSize {
-		return nil, errors.New("too large")
-	}
-	content, err := os.ReadFile(path)
-	var bare *fs.PathError
-	if errors.As(err, &bare) {
-		err = bare.Err
-	}
-	return content, err
-}
-
-// readTOML returns the values in a file, and the line of each key; dots join the keys of
-// tables.
-func readTOML(path string) (values map[string]any, lines map[string]int, err error) {
-	content, err := readSmallFile(path)
-	if err != nil {
-		return nil, nil, fmt.Errorf("cannot be read (%w)", err)
-	}
-	err = toml.Unmarshal(content, &values)
-	var place *toml.DecodeError
-	switch {
-	case errors.As(err, &place):
-		row, column := place.Position()
-		return nil, nil, fmt.Errorf("is not TOML in line %d, column %d (%w)", row, column, err)
-	case err != nil:
-		return nil, nil, fmt.Errorf("cannot be used (%w)", err)
-	}
-	return values, keyLines(content), nil
-}
-
-// keyLines is empty for keys of inline tables, which no option has. Those of the first table
-// [[group]] begin with "group.1.", and that is the key of the table itself.
-func keyLines(content []byte) map[string]int {
-	lines, arrays := make(map[string]int), make(map[string]int)
-	var parser unstable.Parser
-	parser.Reset(content)
-	table, line, counted := "", 1, 0
-	for parser.NextExpression() {
-		key, expression := table, parser.Expression()
-		if expression.Kind != unstable.KeyValue {
-			key = ""
+// groupTables returns the tables [[group]] of a file; ok is false if group is the option.
+func groupTables(native any) (tables []map[string]any, ok bool) {
+	array, _ := native.([]any)
+	for _, one := range array {
+		table, isTable := one.(map[string]any)
+		if !isTable {
+			return nil, false
 		}
-		for part := expression.Key(); part.Next(); key += "." {
-			offset := int(part.Node().Raw.Offset)
-			line, counted = line+bytes.Count(content[counted:offset], []byte("\n")), offset
-			if key += string(part.Node().Data); lines[key] == 0 {
-				lines[key] = line
+		tables = append(tables, table)
+	}
+	return tables, len(tables) > 0
+}
+
+// readGroups reads the tables of a file. What they are together is checked if each of them is
+// readable.
+func (l *loader) readGroups(path string, lines map[string]int, tables []map[string]any) {
+	var groups []Group
+	before := len(l.problems)
+	for i, values := range tables {
+		name, _ := values["name"].(string)
+		g := Group{Name: name, groupTable: groupTable{path, lines, fmt.Sprintf("group.%d.", i+1)}}
+		about := func(key string, e FieldError) {
+			e.Field, e.Source, e.Line = fmt.Sprintf("%s of [[group]] %d", key, i+1), path, g.line(key)
+			l.refuse(e)
+		}
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			switch {
+			case slices.Contains(groupKeys, key):
+			case slices.Contains(l.names, key):
+				about(key, FieldError{Problem: "is no setting of a group", Advice: "write it before the first [[group]]: what follows that line belongs to the group"})
+			default:
+				about(shownName(key), FieldError{Problem: "is no setting of a group", Advice: "the nearest one is " + nearest(key, groupKeys)})
 			}
 		}
-		switch expression.Kind {
-		case unstable.Table:
-			table = key
-		case unstable.ArrayTable:
-			arrays[key]++
-			table = key + strconv.Itoa(arrays[key]) + "."
-			lines[table] = line
+		var err error
+		if g.Masters, err = tableMasters(values["masters"]); err != nil {
+			for _, e := range errorsOf(err) {
+				about("masters", fieldError(e))
+			}
+		}
+		ranges, _ := values["slots"].(string)
+		if g.Slots, err = slots.Parse(ranges); err != nil {
+			about("slots", FieldError{Problem: err.Error(), Advice: `write for example slots = "0-8191"`})
+		}
+		groups = append(groups, g)
+	}
+	if len(l.problems) == before {
+		l.config.Groups = groups
+	}
+}
+
+var groupKeys = []string{"name", "masters", "slots"}
+
+// tableMasters reads masters as the option of that name.
+func tableMasters(native any) ([]Master, error) {
+	if native == nil {
+		return nil, nil // checkGroups refuses it
+	}
+	var c Config
+	o := option{value: masterList(&c)}
+	text, err := o.fromTOML(native)
+	if err == nil {
+		err = o.set(text)
+	}
+	return c.Masters, err
+}
+
+// applyGroups puts the tables in the place of the options that they replace.
+func (l *loader) applyGroups() {
+	if len(l.config.Groups) == 0 {
+		return
+	}
+	for _, name := range []string{"masters", "masters-file", "embedded"} {
+		if g := l.found[name]; g.source != "" {
+			l.refuse(FieldError{Field: name, Source: g.source, Line: g.line, Problem: "cannot be combined with [[group]] tables in " + l.found["config"].text,
+				Advice: "leave it out; the masters of several groups are named in the file alone"})
 		}
 	}
-	return lines
+	l.config.Masters, l.config.Embedded = nil, 0
+	if l.found["group"].source == "" {
+		l.config.Group = ""
+	}
+}
+
+// Validate returns all problems as joined FieldErrors, or nil.
+func (c *Config) Validate() error { return errors.Join(check(c, options(c), nil)...) }
+
+// check runs the checks of all options.
+func check(c *Config, options []option, found map[string]given) (problems []error) {
+	for _, o := range options {
+		shown := o.show()
+		if shown == "" || hasBlank(shown) {
+			shown = strconv.Quote(shown)
+		}
+		problems = append(problems, o.explain(o.check(c), shown, found[o.name])...)
+	}
+	return append(problems, checkGroups(c)...)
+}
+
+const (
+	worldReadable = 0o004 // the permission bit that lets every user of the machine read
+	worldBits     = 0o007 // all that every user of the machine is allowed
+)
+
+func (l *loader) warn() {
+	c := &l.config
+	warn := func(unwise bool, format string, args ...any) {
+		if unwise {
+			c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...))
+		}
+	}
+	masters, password := l.found["masters"].source, l.found["requirepass"].source
+	secret := slices.ContainsFunc(c.allMasters(), func(m Master) bool { return m.Password != "" })
+	socket := slices.ContainsFunc(c.Listen, func(address string) bool { return strings.HasPrefix(address, "unix:") })
+	warn(secret && masters == "--masters", "--masters holds a password, which every user of this machine can read in the list of processes: use --masters-file, or REDLOCKD_MASTERS")
+	warn(secret && (masters == c.File || len(c.Groups) > 0) && readableByAll(c.File), "%[1]s holds a password and every user of this machine can read it: chmod o-r %[1]s", c.File)
+	warn(secret && readableByAll(c.MastersFile), "%[1]s holds a password and every user of this machine can read it: chmod 600 %[1]s", c.MastersFile)
+	warn(socket && c.UnixMode&worldBits != 0, "unix-mode = %04o: every user of this machine can connect to the socket; use 0770 and a group", uint32(c.UnixMode))
+	warn(c.CompatTest, "compat-test = true: any client may overwrite any lock and empty the masters, and locks need no expiry: never in production")
+	warn(password == "--requirepass", "--requirepass is a password, which every user of this machine can read in the list of processes: use REDLOCKD_REQUIREPASS or a file")
+	warn(password == c.File && readableByAll(c.File), "%[1]s holds requirepass and every user of this machine can read it: chmod o-r %[1]s", c.File)
+	warn(readableByAll(c.UsersFile), "%[1]s holds digests of passwords and every user of this machine can read it: chmod o-r %[1]s", c.UsersFile)
+	warn(c.ProtectedMode == "off" && c.RequirePass == "" && len(c.Users) == 0, "protected-mode = off without requirepass and users: every client that reaches this port may do everything")
+	warn(c.RestartGuard == GuardOff, "restart-guard = off: after a master restarts without its memory, two clients may hold one lock")
+	warn(c.IDsDurability == IDsVolatile, "ids-durability = off: after a crash of masters, ids may be given a second time")
+	if c.Bootstrap { // with its source, so that the operator can remove it
+		c.BootstrapWarning = fmt.Sprintf("bootstrap = true (from %s) stays in force: should all masters lose their memory at once, locks still held could be granted again; take it out and use `redlockd bootstrap` once instead", l.found["bootstrap"].source)
+		c.Warnings = append(c.Warnings, c.BootstrapWarning)
+	}
+}
+
+func readableByAll(path string) bool {
+	info, err := os.Stat(path) // fails for "", the path of no file
+	return err == nil && info.Mode().Perm()&worldReadable != 0
 }

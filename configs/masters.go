@@ -18,24 +18,6 @@ import (
 	"strings"
 )
 
-// Master is one Redis server that votes.
-type Master struct {
-	Name     string // the same in all daemons; by default the address with its port
-	Network  string // "tcp" or "unix"
-	Address  string // "host:port", or the path of the socket
-	Username string // "" = the default user
-	Password Secret // "" = none
-	TLS      *TLS   // nil = a plain connection
-}
-
-// TLS configures the certificates of a rediss:// master and of this daemon.
-type TLS struct {
-	CAFile     string // PEM; "" = the authorities this machine trusts
-	CertFile   string // PEM of this daemon's certificate, together with KeyFile
-	KeyFile    string // PEM
-	ServerName string // the name its certificate must carry; "" = the host
-}
-
 // String is "name=address", or the address alone where it is the name.
 func (m Master) String() string {
 	address := m.Address
@@ -135,6 +117,23 @@ func (c *Config) setMasters(entries []string, file string) error {
 	return err
 }
 
+func parseMaster(entry string) (Master, error) {
+	name, place, named := cutName(entry)
+	master, err := parsePlace(place)
+	master.Name = cmp.Or(name, master.String())
+	err = cmp.Or(refuse(named && !wordPattern.MatchString(name), "has a name that is not "+wordAllowed), err, checkMaster(master))
+	return master, err
+}
+
+// cutName splits "name=place"; an equals sign behind a colon, slash or at-sign
+// belongs to a query, a path or a password.
+func cutName(entry string) (name, place string, named bool) {
+	if i := strings.IndexAny(entry, "=:/@"); i >= 0 && entry[i] == '=' {
+		return entry[:i], entry[i+1:], true
+	}
+	return "", entry, false
+}
+
 // hasLooseLogin finds an entry with the end of a login and no beginning: the
 // user omitted redis://, or a comma has split redis://user:pa,ss@host. This check
 // comes first, so that no part of the list is shown.
@@ -174,6 +173,13 @@ func checkMajority(n int) error {
 	return cmp.Or(checkNumber(n), about(fmt.Sprintf("%d masters", n),
 		refuse(n%2 == 0, fmt.Sprintf("survive the loss of %d, as %d do, and need one answer more for every decision: the number must be odd", (n-1)/2, n-1),
 			fmt.Sprintf("use %d or %d", n-1, n+1))))
+}
+
+func checkEmbedded(c *Config) error {
+	if len(c.allMasters()) > 0 {
+		return refuse(c.Embedded != 0, "cannot be combined with masters")
+	}
+	return checkMajority(c.Embedded)
 }
 
 // maxName holds every default name: a host of maxHost bytes and its port.

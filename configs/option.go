@@ -40,6 +40,14 @@ type value struct {
 	check     func(*Config) error
 }
 
+// given is the value of an option as a source has it.
+type given struct {
+	text, shown string // shown is text as errors quote it
+	err         error  // a TOML value of another kind
+	source      string // "--max-ttl", "REDLOCKD_MAX_TTL" or the file's path
+	line        int    // of the file, 0 = unknown
+}
+
 // fromTOML converts a TOML value to the text that set reads.
 func (o *option) fromTOML(native any) (string, error) {
 	kind := reflect.ValueOf(native).Kind()

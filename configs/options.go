@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -140,6 +141,24 @@ func (c *Config) Settings(pattern string) (found [][2]string) {
 		}
 	}
 	return found
+}
+
+// RedactArgs copies a command line, with three asterisks in place of the value of
+// every option that may hold a password.
+func RedactArgs(args []string) []string {
+	secret := make(map[string]bool)
+	for _, o := range options(new(Config)) {
+		secret["--"+o.name] = o.secret
+	}
+	shown := slices.Clone(args)
+	for i, arg := range args {
+		if name, _, joined := strings.Cut(arg, "="); secret[name] && joined {
+			shown[i] = name + "=***"
+		} else if i > 0 && secret[args[i-1]] {
+			shown[i] = "***"
+		}
+	}
+	return shown
 }
 
 // OptionRow is one option, for the manual and the completion of shells; Argument is "" for a switch.

@@ -15,16 +15,6 @@ import (
 	"strings"
 )
 
-// User is one table of the users file.
-type User struct {
-	Name                              string
-	Passwords                         [][sha256.Size]byte // SHA-256 of each
-	Argon2id                          []string            // further ones, in the text form of Argon2
-	Keys, Commands, Denied            []string
-	Held, Rate, Counters, Connections int
-	Disabled                          bool
-}
-
 const (
 	maxQuota    = 10_000_000 // more than any daemon can hold or serve
 	maxCounters = 100_000    // bounds the memory of a quota: every name of a counter is stored

@@ -251,4 +251,17 @@ func (s *Server) sessionBy(id int64) *session {
 	return nil
 }
 
+// Stats returns a snapshot; its fields are read one after another.
+func (s *Server) Stats() commands.ClientCounts {
+	s.mu.Lock()
+	connected := len(s.sessions)
+	s.mu.Unlock()
+	c := &s.counters
+	return commands.ClientCounts{
+		Connected: connected, Limit: s.options.MaxClients, Memory: s.memory.bytes(),
+		Accepted: c.total.Load(), Rejected: c.rejected.Load(), Commands: c.commands.Load(),
+		Slow: c.slow.Load(), Evicted: c.evicted.Load(), Panics: c.panics.Load(),
+	}
+}
+
 var _ commands.Connections = (*Server)(nil)

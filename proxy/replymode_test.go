@@ -62,8 +62,9 @@ func TestSession_ConfirmsSubscriptionsInBothProtocols(t *testing.T) {
 }
 
 func TestServer_LetsAdminsSeeAndCloseConnections(t *testing.T) {
-	var s *Server
-	s = serve(t, Options{}, commands.NewTable(commands.Deps{Connections: func() commands.Connections { return s }}, conn.Rows))
+	var others struct{ *Server }
+	s := serve(t, Options{}, commands.NewTable(commands.Deps{Connections: &others}, conn.Rows))
+	others.Server = s
 	admin, other := dial(t, s), dial(t, s)
 	other.send(command("CLIENT", "SETNAME", "worker") + command("SELECT", "3"))
 	other.expect("+OK\r\n+OK\r\n")

@@ -9,25 +9,10 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
-
-	"redlockd/commands"
 )
 
 type serverCounters struct {
 	lastID, total, rejected, panics, commands, answeredTwice, slow, evicted atomic.Int64
-}
-
-// Stats returns a snapshot; its fields are read one after another.
-func (s *Server) Stats() commands.ClientCounts {
-	s.mu.Lock()
-	connected := len(s.sessions)
-	s.mu.Unlock()
-	c := &s.counters
-	return commands.ClientCounts{
-		Connected: connected, Limit: s.options.MaxClients, Memory: s.memory.bytes(),
-		Accepted: c.total.Load(), Rejected: c.rejected.Load(), Commands: c.commands.Load(),
-		Slow: c.slow.Load(), Evicted: c.evicted.Load(), Panics: c.panics.Load(),
-	}
 }
 
 // rareLog logs each warning at most once a minute: what causes them comes in floods.

@@ -5,12 +5,12 @@ package arg
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"redlockd/commands/access"
+	"redlockd/proxy/resp"
 	"redlockd/redlock"
 )
 
@@ -230,33 +230,15 @@ func IsWord(s, upper string) bool {
 	return true
 }
 
-// ParseCount reads a decimal integer of at least 0: ASCII digits only, no
-// sign, no space, no leading zero, at most 2⁶³−1. "007" is refused because
-// it may be meant as an octal number.
+// ParseCount reads a decimal integer of at least 0. "007" is refused because it may be meant as
+// an octal number.
 func ParseCount(s string) (int64, bool) {
-	if s == "" || len(s) > 1 && s[0] == '0' {
-		return 0, false
-	}
-	var n int64
-	for i := range len(s) {
-		digit := int64(s[i]) - '0'
-		if digit < 0 || digit > 9 || n > (math.MaxInt64-digit)/10 {
-			return 0, false
-		}
-		n = n*10 + digit
-	}
-	return n, true
+	n, ok := resp.ParseInteger(s)
+	return n, ok && n >= 0
 }
 
-// ParseInteger also accepts one minus sign in front of a number that is not 0.
-// It is for arguments for which Redis has a text of its own about negative numbers.
-func ParseInteger(s string) (int64, bool) {
-	if s == "" || s[0] != '-' {
-		return ParseCount(s)
-	}
-	n, ok := ParseCount(s[1:])
-	return -n, ok && n != 0
-}
+// ParseInteger is for arguments for which Redis has a text of its own about negative numbers.
+func ParseInteger(s string) (int64, bool) { return resp.ParseInteger(s) }
 
 // Quoted shows a caller's value in an error: short, and in quotes. Never used
 // for tokens, which are secrets.

@@ -22,7 +22,7 @@ func TestParseCount_AcceptsPlainDigitsOnly(t *testing.T) {
 }
 
 func TestParseInteger_AcceptsOneMinusSign(t *testing.T) {
-	for s, want := range map[string]int64{"0": 0, "-1": -1, "-9223372036854775807": -math.MaxInt64} {
+	for s, want := range map[string]int64{"0": 0, "-1": -1, "-9223372036854775808": math.MinInt64} {
 		if got, ok := ParseInteger(s); !ok || got != want {
 			t.Errorf("%s: %d %t", s, got, ok)
 		}

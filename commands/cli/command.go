@@ -41,8 +41,7 @@ type subcommand struct {
 	embedded string
 }
 
-// flagRow is one option of a subcommand; Argument is "" for a switch.
-type flagRow struct{ Name, Argument, Help string }
+const shells = "bash|zsh|fish"
 
 var subcommands = []subcommand{
 	{wordBootstrap, "", "prepare blank masters, once: no earlier memory of theirs matters", []flagRow{
@@ -76,31 +75,6 @@ var subcommands = []subcommand{
 	{wordHelp, "[SUBCOMMAND]", "print one screen of help", nil, ""},
 	{wordCompletion, shells, "print the completion script of a shell", nil, ""},
 	{wordMan, "", "print this manual page", nil, ""},
-}
-
-// ErrUsage is wrapped by every error about the words themselves; errors about
-// settings are configs.ErrInvalid.
-var ErrUsage = errors.New("wrong usage")
-
-// CommandLine is the command line taken apart.
-type CommandLine struct {
-	Word   string // "" or the word of a subcommand
-	Force  bool   // bootstrap --force, reconfigure --force, masters --force, quarantine --force
-	Absent bool   // reconfigure --absent, masters --absent
-	Wait   bool   // reconfigure --wait, masters --wait
-	Master string // quarantine MASTER
-	// Join and Leave are the masters of masters add, remove and replace.
-	Join  []configs.Master
-	Leave []string
-	// FenceAbove is bootstrap --fence-above, 0 without it.
-	FenceAbove int64
-	// Ranges and To are those of slots move; "" = show the map.
-	Ranges, To  string
-	Daemons     connection // slots --connect, --ca
-	Rates       []SlotRate // slots: what the daemons report
-	Aged        string     // bootstrap --aged MASTER
-	Performance bool       // check --performance
-	Args        []string   // the options, for configs.Load or of the subcommand
 }
 
 // Parse takes the command line without the program's name.
@@ -258,6 +232,16 @@ func (c *CommandLine) takeMove() error {
 	return nil
 }
 
+// takeDaemons removes the options about the daemons.
+func (c *CommandLine) takeDaemons() {
+	if list, found := c.takeValue("--connect"); found {
+		c.Daemons.connect = strings.Split(list, ",")
+	}
+	if file, found := c.takeValue("--ca"); found {
+		c.Daemons.ca = file
+	}
+}
+
 // takeFenceAbove removes --fence-above N. The masters decide which numbers are allowed.
 func (c *CommandLine) takeFenceAbove() error {
 	value, found := c.takeValue("--fence-above")
@@ -296,9 +280,3 @@ func shown(word string) string {
 	}
 	return "the first word"
 }
-
-// usage makes an error an ErrUsage and adds nothing to its text.
-type usage struct{}
-
-func (usage) Error() string { return "" }
-func (usage) Unwrap() error { return ErrUsage }

@@ -9,8 +9,6 @@ import (
 	"redlockd/configs"
 )
 
-const shells = "bash|zsh|fish"
-
 func (a *App) completion(args []string) error {
 	switch strings.Join(args, " ") {
 	case "bash":

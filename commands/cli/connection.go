@@ -30,16 +30,6 @@ func (a *App) connection() connection {
 	return connection{connect: []string{defaultConnect}}
 }
 
-// variable is the value of an environment variable, "" without it.
-func (a *App) variable(name string) string {
-	for _, variable := range a.Environ {
-		if value, ok := strings.CutPrefix(variable, name+"="); ok {
-			return value
-		}
-	}
-	return ""
-}
-
 // flags are the options of a subcommand over c. A usage is the name of the value, a tab and
 // the help.
 func (c *connection) flags(word string) *pflag.FlagSet {

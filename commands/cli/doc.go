@@ -2,8 +2,9 @@
 // settings and ends the process with an exit code.
 //
 // Reading order:
-//   - command.go: the words of the command line, and the table of subcommands;
-//   - app.go: one job for each word, and the exit codes;
+//   - app.go: the program, and the exit codes;
+//   - commandline.go, command.go: the words of the command line, and the table of subcommands;
+//   - run.go: one job for each word;
 //   - banner.go, hashpassword.go, version.go, completion.go, man.go:
 //     the jobs and their output;
 //   - connection.go, resp.go: options and connection of those that connect to a daemon;

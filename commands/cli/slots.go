@@ -31,18 +31,12 @@ func slotsOptions() []flagRow {
 
 func slotsHelp() string { return slotsUsage + helpRows(slotsOptions()) + slotsNotes }
 
-// SlotRate is how many operations a second a range of slots of a group has.
-type SlotRate struct {
-	Range, Group string // 0-1000, g1
-	PerSecond    float64
-}
-
 const slotsTimeout = 5 * time.Second
 
 // slotsFlags are the options about the daemons. The others are those of the daemon.
 func slotsFlags(c *connection) *pflag.FlagSet {
-	flags := c.flags(wordSlots)
-	own := pflag.NewFlagSet(wordSlots, pflag.ContinueOnError)
+	flags := c.flags("slots")
+	own := pflag.NewFlagSet("slots", pflag.ContinueOnError)
 	flags.VisitAll(func(f *pflag.Flag) {
 		if f.Name != "db" {
 			own.AddFlag(f)
@@ -50,16 +44,6 @@ func slotsFlags(c *connection) *pflag.FlagSet {
 	})
 	own.Lookup("connect").Usage = "LIST\tdaemons whose operations are added up: [tls:]host:port, unix:/path [the daemon of --listen]"
 	return own
-}
-
-// takeDaemons removes the options about the daemons.
-func (c *CommandLine) takeDaemons() {
-	if list, found := c.takeValue("--connect"); found {
-		c.Daemons.connect = strings.Split(list, ",")
-	}
-	if file, found := c.takeValue("--ca"); found {
-		c.Daemons.ca = file
-	}
 }
 
 // slotRates reads the counts of all daemons twice. A daemon that does not answer is named in the output.

@@ -1,8 +1,7 @@
 // channels is the registry of the subscriptions of all connections, by database:
 // the one that was selected when they were made. The events of a lock go to channel
 // dlock:<key> as Redis' own messages, to users who may use the key. Registries of
-// Spring Integration and clients of Redisson receive them in their own form (springchannel.go,
-// redissonchannel.go).
+// Spring Integration and clients of Redisson receive them in their own form (librarychannels.go).
 
 package conn
 
@@ -49,9 +48,9 @@ type dbSubscriptions struct {
 	end  func()                           // ends its events
 }
 
-// channels is the registry. The zero value sends no events.
+// channels is the registry.
 type channels struct {
-	events commands.Inspect // nil: subscriptions are confirmed, and receive nothing
+	events commands.Inspect
 	users  *access.Users
 
 	mu          sync.Mutex
@@ -59,13 +58,16 @@ type channels struct {
 	dbs         map[int]*dbSubscriptions
 }
 
+// handlers serve the commands of this package.
+type handlers struct {
+	deps     commands.Deps
+	channels channels
+}
+
 // subscribe subscribes a connection to channels and patterns, which have been
 // checked and are the connection's own copies. A name that it is subscribed to
 // already moves to its present database.
 func (r *channels) subscribe(c *commands.Client, names []string, patterns []glob.Pattern) {
-	if r.events == nil || c.Push == nil {
-		return
-	}
 	r.mu.Lock()
 	s := r.subscribers[c]
 	isNew := s == nil

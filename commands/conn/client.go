@@ -80,11 +80,6 @@ func (h *handlers) clientID(c *commands.Call) error {
 	return c.Reply(commands.Int(c.Client.ID))
 }
 
-// unmeasured are figures that Redis keeps of a connection and this daemon does
-// not. Their names have to be there: redis-py 4 and 5 and go-redis read CLIENT
-// INFO into integers, and redis-py fails on the first that is missing.
-const unmeasured = "multi=-1 qbuf=0 qbuf-free=0 argv-mem=0 obl=0 oll=0 omem=0 tot-mem=0 events=r"
-
 // clientInfo answers one line: the fields that are known here, and unmeasured.
 func (h *handlers) clientInfo(c *commands.Call) error {
 	return c.Reply(commands.Bulk(describe(c.Client.Describe(), "client|info")))

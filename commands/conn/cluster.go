@@ -22,17 +22,6 @@ import (
 // other text ends its connection.
 var errNoCluster = commands.RedisText("This instance has cluster support disabled")
 
-// clusterNode is this daemon with the others; nil: it is no node of a cluster.
-type clusterNode func() slots.Division
-
-// mode is the kind of Redis that clients see.
-func (n clusterNode) mode() string {
-	if n != nil {
-		return "cluster"
-	}
-	return "standalone"
-}
-
 func (n clusterNode) row() *commands.Command {
 	part := func(name string, arity commands.Arity, summary string, handle commands.Handler, args ...arg.Spec) *commands.Command {
 		return commands.Connection(name, arity, summary, func(c *commands.Call) error {

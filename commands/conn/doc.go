@@ -4,5 +4,5 @@
 //   - rows.go: the commands;
 //   - connection.go, hello.go, client.go, clients.go: the connection;
 //   - redisidentity.go, info.go: which server this is, and its statistics;
-//   - subscribe.go, channels.go, springchannel.go: events of locks.
+//   - subscribe.go, channels.go, librarychannels.go: events of locks.
 package conn

@@ -9,11 +9,6 @@ import (
 	"redlockd/commands/arg"
 )
 
-// advertisedVersion is the Redis version that clients see. Below 6 some
-// do not use HELLO; from 8.4 on StackExchange.Redis replaces its
-// transactions around a lock by DELEX and SET IFEQ.
-const advertisedVersion = "8.4.0"
-
 var helloNeedsAuth = commands.Error("NOAUTH", "HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time")
 
 type greeting struct {

@@ -48,13 +48,7 @@ func (h *handlers) sections() []section {
 	if h.deps.Slots != nil {
 		sections = append(sections, section{"Slots", h.infoSlots})
 	}
-	if h.deps.RedisCompat != nil {
-		sections = append(sections, section{"Dropin", h.infoDropin})
-	}
-	if h.deps.Masters != nil {
-		sections = append(sections, section{"Locks", figures(commands.SectionLocks)}, section{"Masters", h.infoMasters})
-	}
-	return sections
+	return append(sections, section{"Dropin", h.infoDropin}, section{"Locks", figures(commands.SectionLocks)}, section{"Masters", h.infoMasters})
 }
 
 // info answers the named sections in any case, or all of them. Unknown names

@@ -9,7 +9,24 @@ import (
 
 	"redlockd/commands"
 	"redlockd/commands/arg"
+	"redlockd/redlock/slots"
 )
+
+// advertisedVersion is the Redis version that clients see. Below 6 some
+// do not use HELLO; from 8.4 on StackExchange.Redis replaces its
+// transactions around a lock by DELEX and SET IFEQ.
+const advertisedVersion = "8.4.0"
+
+// clusterNode is this daemon with the others; nil: it is no node of a cluster.
+type clusterNode func() slots.Division
+
+// mode is the kind of Redis that clients see.
+func (n clusterNode) mode() string {
+	if n != nil {
+		return "cluster"
+	}
+	return "standalone"
+}
 
 // clock answers TIME: seconds and microseconds of this machine's wall clock.
 // No lock depends on it.

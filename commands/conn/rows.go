@@ -16,11 +16,6 @@ func Rows(deps commands.Deps) []*commands.Command {
 	return slices.Concat(h.connectionRows(), h.clientRows(), h.channelRows(), h.serverRows())
 }
 
-type handlers struct {
-	deps     commands.Deps
-	channels channels // the subscriptions to locks
-}
-
 func (h *handlers) connectionRows() []*commands.Command {
 	credentials := arg.Option("AUTH", arg.Block("credentials", arg.Text("username"), arg.Text("password")))
 	protocol := arg.Block("arguments", arg.Integer("protover"), arg.Optional(credentials), arg.Optional(arg.Option("SETNAME", arg.Text("name"))))
@@ -79,7 +74,7 @@ func (h *handlers) serverRows() []*commands.Command {
 		commands.OfCategory(access.CategoryInfo, commands.Connection("get", commands.AtLeast(3), "Options whose names match the patterns, with their values.", h.configGet, arg.Multiple(arg.Text("parameter")))),
 	}
 	return []*commands.Command{
-		commands.CommandRow(),
+		commands.CommandRow(h.deps),
 		config,
 		commands.OfCategory(access.CategoryInfo, commands.Connection("info", commands.AtLeast(1), "Statistics of this daemon and its masters, by sections.", h.info, arg.Optional(arg.Multiple(arg.Text("section"))))),
 		commands.Connection("role", commands.Exactly(1), "Always a master without replicas.", commands.Always(commands.Array(commands.Bulk("master"), commands.Int(0), commands.Array()))),

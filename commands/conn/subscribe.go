@@ -1,6 +1,6 @@
 // SUBSCRIBE and its family, as Redis has them. A subscriber of channel dlock:<key>
-// receives the events of the lock (channels.go), as do registries of Spring
-// Integration (springchannel.go) and clients of Redisson (redissonchannel.go). Other channels never receive anything; they are
+// receives the events of the lock (channels.go), as do registries of Spring Integration and
+// clients of Redisson (librarychannels.go). Other channels never receive anything; they are
 // confirmed because libraries wait for that.
 
 package conn

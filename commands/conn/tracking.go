@@ -124,8 +124,6 @@ func (h *handlers) clientTracking(c *commands.Call) error {
 		return c.Reply(commands.OK)
 	case !arg.IsWord(c.Args[2], "ON"):
 		return commands.RedisText("syntax error")
-	case h.deps.Inspect == nil:
-		return errors.New("CLIENT TRACKING is not served by this daemon")
 	}
 	if err := wish.add(c.Client.Tracking); err != nil {
 		return err
@@ -140,7 +138,7 @@ func (h *handlers) startTracking(c *commands.Call, wish trackingWish) error {
 	client := c.Client
 	t := &commands.Tracking{
 		OptIn: wish.optIn, OptOut: wish.optOut, NoLoop: wish.noLoop, Broadcast: wish.broadcast, Prefixes: wish.prefixes, Redirect: wish.redirect,
-		Inspect: h.deps.Inspect, MaxKeys: h.deps.MaxSubscriptions, Account: client.SetTracked,
+		Track: h.deps.Inspect.Track, MaxKeys: h.deps.MaxSubscriptions, Account: client.SetTracked,
 	}
 	if t.Account == nil {
 		t.Account = func(int) {}
@@ -152,7 +150,7 @@ func (h *handlers) startTracking(c *commands.Call, wish trackingWish) error {
 			return errNoTarget
 		}
 		push = target.Push
-		t.OnEnd(target.OnClose.Add(func(error) { t.BreakRedirect(client) }))
+		t.OnEnd(target.OnClose.Add(func(error) { t.BreakRedirect(client.Push) }))
 	}
 	if push == nil {
 		push = func(commands.Reply, bool) {}
@@ -177,13 +175,10 @@ func (h *handlers) startTracking(c *commands.Call, wish trackingWish) error {
 
 // redirectTarget is another connection of the client's user; nil if there is none of that ID.
 func (h *handlers) redirectTarget(c *commands.Call, id int64) *commands.Client {
-	if h.deps.Connections == nil {
-		return nil
-	}
-	others, me := h.deps.Connections(), c.Client.Describe()
-	for _, d := range others.Describe() {
+	me := c.Client.Describe()
+	for _, d := range h.deps.Connections.Describe() {
 		if d.ID == id && d.User == me.User {
-			return others.Client(id)
+			return h.deps.Connections.Client(id)
 		}
 	}
 	return nil
@@ -218,9 +213,6 @@ func (h *handlers) broadcast(client *commands.Client, t *commands.Tracking) (end
 
 // lostEvents counts the events that did not reach this daemon's listeners.
 func lostEvents(m commands.Masters) int64 {
-	if m == nil {
-		return 0
-	}
 	counts := m.EventCounts()
 	return counts.Dropped + counts.Missed
 }

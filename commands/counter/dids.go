@@ -78,7 +78,7 @@ func (h *handlers) readCounters(c *commands.Call, names []redlock.Key) {
 func (h *handlers) didreseed(c *commands.Call) error {
 	words := c.Words()
 	name, value := words.Counter(), words.Int("value", arg.Bounds{Max: math.MaxInt64})
-	if err := words.Err(); err != nil || !h.mayCount(c, name) {
+	if err := words.Err(); err != nil || !c.MayCount(name) {
 		return err
 	}
 	h.deps.IDs.Reseed(c.Client.DB, name, value, func(err error) {

@@ -12,6 +12,8 @@ import (
 // also bounds what a round that fails leaves unused.
 const maxIDs = 1_000_000
 
+type handlers struct{ deps commands.Deps }
+
 // dnextid answers the first of n consecutive ids, each above every id that was
 // answered before this request arrived.
 func (h *handlers) dnextid(c *commands.Call) error {
@@ -20,18 +22,9 @@ func (h *handlers) dnextid(c *commands.Call) error {
 	for words.More() {
 		request.Count = words.Int(words.Option(), arg.Bounds{Min: 1, Max: maxIDs})
 	}
-	if err := words.Err(); err != nil || !h.mayCount(c, request.Name) {
+	if err := words.Err(); err != nil || !c.MayCount(request.Name) {
 		return err
 	}
 	h.deps.IDs.NextID(c.Batch, request, commands.Answer(c, commands.Int))
 	return nil
-}
-
-// mayCount replies and returns false if the user's quota has no room for the counter.
-func (h *handlers) mayCount(c *commands.Call, name redlock.Key) bool {
-	err := h.deps.Users.MayCount(c.Rights(), c.Client.DB, name)
-	if err != nil {
-		c.Reply(commands.Error("NOPERM", err.Error()))
-	}
-	return err == nil
 }

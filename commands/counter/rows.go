@@ -10,25 +10,22 @@ import (
 
 func Rows(deps commands.Deps) []*commands.Command { return (&handlers{deps}).rows() }
 
-type handlers struct{ deps commands.Deps }
-
 func (h *handlers) rows() []*commands.Command {
 	name := arg.Spec{Name: "name", Kind: arg.KindKey}
-	on := h.deps.IDs != nil
 	return []*commands.Command{
 		{Name: "dnextid", Arity: commands.Between(2, 4), Category: access.CategoryID, Flags: []string{"write", "fast"},
 			Summary: "Gives the first of n consecutive new ids of a counter, above every id that was answered before.",
 			Tried:   []string{"nextid", "nextval", "did"}, Args: []arg.Spec{name, arg.Optional(arg.Option("COUNT", arg.Integer("n")))},
-			Handle: commands.Served(on, h.dnextid)},
+			Handle: h.dnextid},
 		{Name: "dids", Arity: commands.Between(1, 2), Category: access.CategoryRead, Flags: []string{"readonly"},
 			Summary: "Shows counters as each master remembers them: name → [master, value, 1 if trusted].",
-			Args:    []arg.Spec{arg.Optional(name)}, Handle: commands.Served(on, h.dids),
+			Args:    []arg.Spec{arg.Optional(name)}, Handle: h.dids,
 			Parts: []*commands.Command{{Name: "del", Arity: commands.Exactly(5), Category: access.CategoryAdmin, Flags: []string{"write", "admin"},
 				Summary: "Deletes a counter whose value is confirmed: [master, deleted, absent, changed or unanswered] for each. Its ids begin at 1 again.",
-				Args:    []arg.Spec{arg.KeyWithin("name"), arg.Option("CONFIRM", arg.Integer("value"))}, Handle: commands.Served(on, h.didsDel),
+				Args:    []arg.Spec{arg.KeyWithin("name"), arg.Option("CONFIRM", arg.Integer("value"))}, Handle: h.didsDel,
 			}}},
 		{Name: "didreseed", Arity: commands.Exactly(3), Category: access.CategoryAdmin, Flags: []string{"write", "admin"},
 			Summary: "Sets a counter whose value was lost; refused below any value that a master still has.",
-			Args:    []arg.Spec{name, arg.Integer("value")}, Handle: commands.Served(on, h.didreseed)},
+			Args:    []arg.Spec{name, arg.Integer("value")}, Handle: h.didreseed},
 	}
 }

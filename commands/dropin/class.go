@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
+
+	"redlockd/proxy/resp"
 )
 
 // Op is what a script does.
@@ -157,13 +158,13 @@ func (c *Class) Fits(call ScriptCall) error {
 		}
 	}
 	if c.Prefix > 0 {
-		n, ok := parseInt(call.Args[c.Prefix-1])
+		n, ok := resp.ParseInteger(call.Args[c.Prefix-1])
 		if length := int64(len(c.TokenOf(call))); !ok || n < minPrefix || n > length {
 			return fmt.Errorf("argument %d says how much of the token is compared, and is not a number of %d to its %d bytes", c.Prefix, minPrefix, length)
 		}
 	}
 	if c.Time.Arg > 0 {
-		n, ok := parseInt(call.Args[c.Time.Arg-1])
+		n, ok := resp.ParseInteger(call.Args[c.Time.Arg-1])
 		if _, above := c.Time.Unit.milliseconds(n); !ok || !above {
 			return fmt.Errorf("the time in argument %d is not a whole number above 0", c.Time.Arg)
 		}
@@ -187,7 +188,7 @@ func (c *Class) TTL(call ScriptCall, now int64) (ms int64, ok bool) {
 	case FixedMilliseconds:
 		return c.Time.Fixed, true
 	}
-	n, _ := parseInt(nth(call.Args, c.Time.Arg))
+	n, _ := resp.ParseInteger(nth(call.Args, c.Time.Arg))
 	if ms, _ = c.Time.Unit.milliseconds(n); c.Time.Unit.absolute() {
 		ms -= now
 	}
@@ -247,15 +248,8 @@ func (c *Class) Predict(h KeyState, call ScriptCall, value string, remaining int
 	return c.outcomes[h].reply.reply(call, value, remaining)
 }
 
-// parseInt reads an integer as Redis does: no sign except one minus, no leading zero, no
-// spaces.
-func parseInt(s string) (int64, bool) {
-	n, err := strconv.ParseInt(s, 10, 64)
-	return n, err == nil && strconv.FormatInt(n, 10) == s
-}
-
 // wholeNumber reads an integer with which Lua counts exactly.
 func wholeNumber(s string) (int64, bool) {
-	n, ok := parseInt(s)
+	n, ok := resp.ParseInteger(s)
 	return n, ok && n <= maxNumber && n >= -maxNumber
 }

@@ -22,6 +22,7 @@ func classOfText(text string, call ScriptCall) (c *Class, err error) {
 			panic(cause)
 		}
 	}()
+	new(syntax).block(script)
 	v := &classifier{evaluator: evaluate(script, call)}
 	return v.classify(), nil
 }

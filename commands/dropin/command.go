@@ -38,15 +38,11 @@ var evaluatedCommands = map[string]evaluatedCommand{
 	"select": {1, 1, readsOnly, (*commandCall).selectDB},
 }
 
-// Options of SET, and the units of the commands with a time.
-var (
-	setUnits      = map[string]Unit{"PX": Milliseconds, "EX": Seconds, "PXAT": UnixMilliseconds, "EXAT": UnixSeconds}
-	setConditions = map[string]Condition{"NX": IfAbsent, "XX": IfPresent, "IFEQ": IfEqual}
-	expireUnits   = map[string]Unit{
-		"setex": Seconds, "psetex": Milliseconds,
-		"expire": Seconds, "pexpire": Milliseconds, "expireat": UnixSeconds, "pexpireat": UnixMilliseconds,
-	}
-)
+// expireUnits are the units of the commands with a time.
+var expireUnits = map[string]Unit{
+	"setex": Seconds, "psetex": Milliseconds,
+	"expire": Seconds, "pexpire": Milliseconds, "expireat": UnixSeconds, "pexpireat": UnixMilliseconds,
+}
 
 // reservedChannel is a part of the names of the daemons' own channels.
 const reservedChannel = "redlockd:"

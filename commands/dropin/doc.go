@@ -1,7 +1,8 @@
 // Package dropin recognises the scripts that lock libraries send to Redis, and derives a
 // Class from each. With a Class, the answers of masters to a script count as votes.
 //
-// The package uses no sockets and no masters, and imports nothing of the daemon.
+// The package uses no sockets and no masters, and imports nothing of the daemon but how Redis
+// reads a number.
 //
 // Reading order:
 //   - class.go, reply.go: what is known of a script, and its answers;

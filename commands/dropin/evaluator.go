@@ -71,9 +71,8 @@ type findings struct {
 // again is a panic that makes the evaluator follow all paths anew.
 type again struct{}
 
-// evaluate follows the script for a call.
+// evaluate follows a script of the language for a call.
 func evaluate(script []ast.Stmt, call ScriptCall) *evaluator {
-	new(syntax).block(script)
 	if len(call.Keys) > maxKeys || len(call.Args) > maxArgs {
 		panic(refuse("it is called with %d keys and %d arguments, allowed are %d and %d", len(call.Keys), len(call.Args), maxKeys, maxArgs))
 	}

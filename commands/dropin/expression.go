@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 
+	"redlockd/proxy/resp"
+
 	"github.com/yuin/gopher-lua/ast"
 )
 
@@ -286,7 +288,7 @@ func (e *evaluator) equalNumber(n int64, v luaValue) bool {
 		}
 	}
 	if v.kind == valueArgNumber {
-		if value, ok := parseInt(e.call.Args[v.arg]); ok {
+		if value, ok := resp.ParseInteger(e.call.Args[v.arg]); ok {
 			e.given[v.arg] = true
 			return value == n
 		}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"redlockd/proxy/resp"
 )
 
 // maxRemembered bounds the outcomes of evaluations that a Recogniser keeps: each takes some
@@ -150,7 +152,7 @@ func callSignature(call ScriptCall) string {
 	var b strings.Builder
 	b.WriteString("/" + strconv.Itoa(len(call.Keys)))
 	for _, arg := range call.Args {
-		_, isNumber := parseInt(arg)
+		_, isNumber := resp.ParseInteger(arg)
 		switch {
 		case isNumber && len(arg) > 1:
 			b.WriteString("/#" + strconv.Itoa(len(arg)))

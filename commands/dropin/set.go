@@ -9,6 +9,8 @@ import (
 	"math"
 	"strings"
 
+	"redlockd/proxy/resp"
+
 	"github.com/zeebo/xxh3"
 )
 
@@ -23,6 +25,12 @@ const (
 	IfNotEqual                 // IFNE: a value
 	IfDigestEqual              // IFDEQ: the digest of a value
 	IfDigestNotEqual           // IFDNE: the digest of a value
+)
+
+// Options of SET.
+var (
+	setUnits      = map[string]Unit{"PX": Milliseconds, "EX": Seconds, "PXAT": UnixMilliseconds, "EXAT": UnixSeconds}
+	setConditions = map[string]Condition{"NX": IfAbsent, "XX": IfPresent, "IFEQ": IfEqual}
 )
 
 // comparisons are the conditions with an operand.
@@ -161,7 +169,7 @@ func ParseSetMany(words []string) (SetManyRequest, error) {
 	if len(words) < 4 {
 		return SetManyRequest{}, errArity("msetex")
 	}
-	n, ok := parseInt(words[1])
+	n, ok := resp.ParseInteger(words[1])
 	if !ok || n < 1 || n > math.MaxInt32 {
 		return SetManyRequest{}, errNumkeys
 	}
@@ -199,7 +207,7 @@ func (r *SetRequest) expire(option, value string) error {
 	default:
 		r.Expiry.Kind = After
 	}
-	n, ok := parseInt(value)
+	n, ok := resp.ParseInteger(value)
 	if !ok {
 		return errNotInteger
 	}

@@ -8,21 +8,10 @@
 package dropin
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
 )
-
-// refusal is a panic that ends the examination of a script: why it is no lock script.
-// classOfText turns it into an error.
-type refusal string
-
-func refuse(format string, args ...any) refusal { return refusal(fmt.Sprintf(format, args...)) }
-
-func refuseAt(line int, format string, args ...any) refusal {
-	return refuse("line %d: %s", max(line, 1), fmt.Sprintf(format, args...))
-}
 
 // reservedNames are the globals of the language. No local may have such a name.
 var reservedNames = map[string]bool{
@@ -137,40 +126,6 @@ func (s *syntax) expression(x ast.Expr) {
 	}
 }
 
-// operands are the expressions within an expression of the language, in the order in which
-// Lua evaluates them.
-func operands(x ast.Expr) []ast.Expr {
-	switch n := x.(type) {
-	case *ast.NilExpr, *ast.TrueExpr, *ast.FalseExpr, *ast.NumberExpr, *ast.StringExpr, *ast.IdentExpr, *ast.UnaryLenOpExpr:
-		return nil
-	case *ast.AttrGetExpr:
-		return []ast.Expr{n.Key}
-	case *ast.UnaryNotOpExpr:
-		return []ast.Expr{n.Expr}
-	case *ast.UnaryMinusOpExpr:
-		return []ast.Expr{n.Expr}
-	case *ast.LogicalOpExpr:
-		return []ast.Expr{n.Lhs, n.Rhs}
-	case *ast.RelationalOpExpr:
-		return []ast.Expr{n.Lhs, n.Rhs}
-	case *ast.ArithmeticOpExpr:
-		return []ast.Expr{n.Lhs, n.Rhs}
-	case *ast.StringConcatOpExpr:
-		return []ast.Expr{n.Lhs, n.Rhs}
-	case *ast.TableExpr:
-		values := make([]ast.Expr, len(n.Fields))
-		for i, field := range n.Fields {
-			values[i] = field.Value
-		}
-		return values
-	case *ast.FuncCallExpr:
-		return n.Args
-	case *ast.FunctionExpr:
-		panic(refuseAt(n.Line(), "it makes a function"))
-	}
-	panic(refuseAt(x.Line(), "it uses '...', which lock scripts have no use for"))
-}
-
 // call admits redis.call and redis.pcall with a known command, redis.status_reply,
 // redis.error_reply, tonumber and tostring.
 func (s *syntax) call(n *ast.FuncCallExpr) {
@@ -223,22 +178,4 @@ func isEachKey(list []ast.Expr) bool {
 	}
 	n, ok := list[0].(*ast.FuncCallExpr)
 	return ok && source(n.Func) == "ipairs" && len(n.Args) == 1 && source(n.Args[0]) == "KEYS"
-}
-
-// source is the text of a name, name.field, #name or a number, and "" for any other expression.
-func source(x ast.Expr) string {
-	switch n := x.(type) {
-	case *ast.IdentExpr:
-		return n.Value
-	case *ast.NumberExpr:
-		return n.Value
-	case *ast.UnaryLenOpExpr:
-		return "#" + source(n.Expr)
-	case *ast.AttrGetExpr:
-		object, isName := n.Object.(*ast.IdentExpr)
-		if field, isText := n.Key.(*ast.StringExpr); isName && isText {
-			return object.Value + "." + field.Value
-		}
-	}
-	return ""
 }

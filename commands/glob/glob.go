@@ -1,8 +1,10 @@
+// Package glob matches names against patterns: key patterns of users and of DLOCKS, and
+// channel patterns of PSUBSCRIBE.
+//
 // Patterns: * is any run of bytes, ? any one byte, [abc] [a-z] [^a] one byte of a class,
 // and a backslash takes away the meaning of the byte after it. Matching costs one step of
 // a few machine words per byte of the name, whatever the pattern is: there is nothing to
 // backtrack.
-
 package glob
 
 import (

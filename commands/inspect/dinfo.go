@@ -10,6 +10,8 @@ import (
 	"redlockd/redlock"
 )
 
+type handlers struct{ deps commands.Deps }
+
 // dinfo answers a map, also for a free lock: what single masters have is useful
 // then, too.
 func (h *handlers) dinfo(c *commands.Call) error {

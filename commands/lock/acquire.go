@@ -12,6 +12,8 @@ import (
 	"redlockd/redlock"
 )
 
+type handlers struct{ deps commands.Deps }
+
 // acquire requests the locks and replies [token, validity, fence].
 func (h *handlers) acquire(c *commands.Call, request redlock.LockRequest) {
 	if fair := h.deps.FairKeys; fair != nil {

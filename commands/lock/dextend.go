@@ -48,25 +48,11 @@ func (h *handlers) delayOption(words *arg.Words, request *redlock.ExtendRequest)
 	}
 }
 
-// extend reports what is left when the reply is written. Nothing is undone if it is not
-// delivered: the locks were held before, and the client with the token may still be there
-// on another connection.
 func (h *handlers) extend(c *commands.Call, request redlock.ExtendRequest, fate string) {
-	h.deps.Locks.Extend(c.Batch, request, func(grant redlock.Grant, err error) {
-		if err != nil {
-			c.Reply(commands.Failure(err))
-			return
+	h.deps.Locks.Extend(c.Batch, request, commands.AnswerValidity(c, fate, func(grant *redlock.Grant, validity time.Duration) {
+		for _, key := range append([]redlock.Key{request.Key}, request.More...) {
+			c.Client.LastAcquired.Prolong(request.DB, key, request.Token, validity)
+			h.deps.Users.ProlongedKey(request.DB, key, request.Token, validity+grant.Delay())
 		}
-		c.Completer.CompleteDeferred(commands.Later(func() commands.Reply {
-			validity := grant.Validity()
-			if validity < time.Millisecond {
-				return commands.TooLate(grant.ExpiredError(), fate)
-			}
-			for _, key := range append([]redlock.Key{request.Key}, request.More...) {
-				c.Client.LastAcquired.Prolong(request.DB, key, request.Token, validity)
-				h.deps.Users.ProlongedKey(request.DB, key, request.Token, validity+grant.Delay())
-			}
-			return commands.Int(validity.Milliseconds())
-		}))
-	})
+	}))
 }

@@ -23,9 +23,6 @@ const (
 	maxOwnerBytes = arg.MaxTokenBytes - 28
 )
 
-// errNoWaits is for a daemon that was built without waits.
-var errNoWaits = errors.New("options WAIT and HOLD are not served by this daemon; nothing was locked")
-
 // blocksLock makes a lock command with WAIT hold back the later commands of its
 // connection, as BLPOP does. A token or note that contains WAIT only costs order.
 func blocksLock(args []string) bool {
@@ -93,15 +90,9 @@ func (h *handlers) lockOptions(words *arg.Words, request *redlock.LockRequest) {
 			request.Fair = true
 		case "DELAY":
 			request.Delay = words.Delay(request.TTL, h.deps.MaxTTL)
-		case "WAIT", "HOLD":
-			if !h.deps.Waits {
-				words.Fail(errNoWaits)
-				return
-			}
-			if name == "WAIT" {
-				request.Wait = words.Wait(h.deps.MaxWait)
-				continue
-			}
+		case "WAIT":
+			request.Wait = words.Wait(h.deps.MaxWait)
+		case "HOLD":
 			request.Hold = &redlock.HoldTerms{} // for ever, unless a number follows
 			if words.IntegerFollows() {
 				request.Hold.MaxTime = words.Time(name, arg.Milliseconds(arg.MinTTL, maxHold, ""))

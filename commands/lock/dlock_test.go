@@ -5,14 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"redlockd/commands"
 	"redlockd/commands/arg"
 	"redlockd/redlock"
 )
 
 // The reader takes every option of the row; the handler must know what each of them means.
 func TestDLOCK_ServesEveryOptionOfItsRow(t *testing.T) {
-	h := &handlers{commands.Deps{Waits: true}}
+	h := &handlers{}
 	for _, row := range h.rows() {
 		if row.Name != "dlock" && row.Name != "dmlock" {
 			continue

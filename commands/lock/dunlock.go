@@ -3,7 +3,6 @@
 package lock
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -47,9 +46,7 @@ func (h *handlers) unlockRequest(c *commands.Call) (request redlock.UnlockReques
 			case "KEEP":
 				request.Keep = words.Time(name, arg.Milliseconds(time.Millisecond, h.deps.MaxTTL, "--max-ttl"))
 			case "REENTRANT":
-				if oneLevel = h.deps.Inspect != nil; !oneLevel {
-					words.Fail(errors.New("option REENTRANT is not served by this daemon; nothing was released"))
-				}
+				oneLevel = true
 			}
 		}
 		if words.Err() == nil && !oneLevel {

@@ -12,8 +12,6 @@ import (
 
 func Rows(deps commands.Deps) []*commands.Command { return (&handlers{deps}).rows() }
 
-type handlers struct{ deps commands.Deps }
-
 func (h *handlers) rows() []*commands.Command {
 	key, token, ttl := arg.Key(), arg.Text("token"), arg.Integer("ttl")
 	mode := arg.OneOf("mode", arg.Word("SHARED"), arg.Option("LIMIT", arg.Integer("n")), arg.Word("REENTRANT"))

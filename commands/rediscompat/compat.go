@@ -38,11 +38,8 @@ table.sort(found)
 return found`
 )
 
-// compatOn reports whether the daemon serves a test suite.
-func (h *handlers) compatOn() bool { return h.deps.CompatTest && h.deps.RedisCompat != nil }
-
 func (h *handlers) compatRows() []*commands.Command {
-	if !h.compatOn() {
+	if !h.deps.CompatTest {
 		return nil
 	}
 	key := arg.Key()

@@ -38,7 +38,7 @@ func (h *handlers) del(c *commands.Call) error {
 	for i, key := range keys {
 		request := redlock.WriteRequest{DB: c.Client.DB, Key: key, Effect: redlock.WriteDeletes, EndlessToo: h.endlessToo()}
 		done := h.noting(c, request, each(i))
-		if h.compatOn() {
+		if h.deps.CompatTest {
 			done = orForward(h.deps.RedisCompat, request, done)
 		}
 		h.deps.RedisCompat.Write(c.Batch, request, done)
@@ -90,7 +90,7 @@ func (h *handlers) delIf(c *commands.Call) error {
 	case r.When != dropin.IfEqual:
 		h.delSeen(r, x)
 	case len(r.Operand) < 1 || len(r.Operand) > maxValueBytes:
-		return c.Reply(commands.Int(0)) // no lock has such a value
+		x.answer(false, nil) // no lock has such a value
 	default:
 		h.release(c, redlock.UnlockRequest{DB: c.Client.DB, Key: key, Token: redlock.Token(r.Operand)}, x.done)
 	}
@@ -145,7 +145,7 @@ func (h *handlers) pexpire(c *commands.Call) error { return h.expireIn(c, 1) }
 
 // expireIn sets the lease: a time that is over deletes, as in Redis.
 func (h *handlers) expireIn(c *commands.Call, unit int64) error {
-	if h.compatOn() {
+	if h.deps.CompatTest {
 		return h.forwardKey(c)
 	}
 	key, err := arg.ParseKey(c.Args[1])

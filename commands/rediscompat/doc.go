@@ -8,7 +8,7 @@
 //     commands;
 //   - exec.go, blpop.go: transactions and waits;
 //   - fences.go: fences of locks whose replies cannot carry them;
-//   - eval.go, evalexec.go, evalquery.go, scriptcache.go, prober.go: scripts, which package
-//     dropin recognises;
+//   - evaluation.go, evalquery.go, evalexec.go, redisson.go, eval.go, scriptcache.go, prober.go:
+//     scripts, which package dropin recognises; answers.go: their answers;
 //   - compat.go: --compat-test.
 package rediscompat

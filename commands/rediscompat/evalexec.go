@@ -18,7 +18,7 @@ import (
 // serve starts the operation; an error is the call's only answer.
 func (e *evaluation) serve() error {
 	e.watch.Count(e.handlers.deps.DropinStats, e.class.Library, e.class.Op.String())
-	if e.class.Pattern != "" && e.handlers.compatOn() {
+	if e.class.Pattern != "" && e.handlers.deps.CompatTest {
 		return e.handlers.forwardScript(e.call, e.text, e.given.Args)
 	}
 	locks, err := e.locks()
@@ -284,6 +284,7 @@ func (e *evaluation) extendBy(s *redlock.Script, locks []redlock.Key, token redl
 	e.handlers.deps.RedisCompat.View(nil, e.db, locks[0], func(v redlock.View, err error) {
 		switch {
 		case err != nil:
+			e.watch.Stop(false, err)
 			e.call.Reply(commands.Failure(err))
 		case v.Kind != "none" && v.Left < redlock.Endless && v.Left+more > maxLeft:
 			e.call.Reply(commands.Error("ERR", e.refuse("%d ms are left of the lease, with %d ms more it would exceed max-ttl, %d ms (--max-ttl); replace what is left instead of adding to it",

@@ -3,6 +3,7 @@
 package rediscompat
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,6 +43,17 @@ func (h *handlers) get(c *commands.Call) error {
 		return valueOf(v)
 	})
 	return nil
+}
+
+// getFenced replies with the fence of the lock's holder, nil if it is free or this daemon does not
+// know it.
+func (h *handlers) getFenced(c *commands.Call, key redlock.Key) {
+	h.deps.Inspect.ReadLock(c.Client.DB, key, commands.Answer(c, func(v redlock.LockView) commands.Reply {
+		if f := v.HighestFence(); f > 0 {
+			return commands.Bulk(strconv.FormatInt(int64(f), 10))
+		}
+		return commands.Nil
+	}))
 }
 
 func valueOf(v redlock.View) commands.Reply {

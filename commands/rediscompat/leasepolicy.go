@@ -20,6 +20,16 @@ import (
 // libraries carry metadata.
 const maxValueBytes = 1024
 
+// handlers serve the commands of this package.
+type handlers struct {
+	leasePolicy
+	deps    commands.Deps
+	scripts scriptCache
+	probes  prober
+	fences  fences
+	nextIDs nextIDs
+}
+
 // leasePolicy is what --max-ttl, --long-ttl and --no-ttl permit.
 type leasePolicy struct{ deps *commands.Deps }
 

@@ -30,7 +30,6 @@ const (
 
 type nextIDs struct {
 	ids   commands.IDs
-	users *access.Users
 	stats *dropin.Stats
 
 	mu       sync.Mutex
@@ -51,26 +50,21 @@ func (n *nextIDs) serves(at access.HeldKey) bool {
 
 // isScript reports whether an evaluation is that of the library.
 func (n *nextIDs) isScript(sha string, given dropin.ScriptCall) bool {
-	return sha == nextIDScript && n.ids != nil &&
-		len(given.Keys) == 1 && strings.HasPrefix(given.Keys[0], nextIDPrefix) && len(given.Args) == 1
+	return sha == nextIDScript && len(given.Keys) == 1 && strings.HasPrefix(given.Keys[0], nextIDPrefix) && len(given.Args) == 1
 }
 
 // mayTake reports whether the client may take ids of the counter, and refuses if not.
-func (n *nextIDs) mayTake(c *commands.Call, at access.HeldKey) bool {
+func mayTake(c *commands.Call, name redlock.Key) bool {
 	if !c.May(access.CategoryID) {
 		c.Reply(commands.Error("NOPERM", "this user has no permissions to take ids (category "+access.CategoryID+")"))
 		return false
 	}
-	err := n.users.MayCount(c.Rights(), at.DB, at.Key)
-	if err != nil {
-		c.Reply(commands.Error("NOPERM", err.Error()))
-	}
-	return err == nil
+	return c.MayCount(name)
 }
 
 // current is GET.
 func (n *nextIDs) current(c *commands.Call, at access.HeldKey) error {
-	if !n.mayTake(c, at) {
+	if !mayTake(c, at.Key) {
 		return nil
 	}
 	n.next(c, at, "reserve", func(id int64) commands.Reply {
@@ -101,7 +95,7 @@ func (n *nextIDs) set(c *commands.Call, at access.HeldKey, text string) error {
 	if !ok {
 		return fmt.Errorf("the id %s is no integer", arg.Quoted(text))
 	}
-	if !n.mayTake(c, at) {
+	if !mayTake(c, at.Key) {
 		return nil
 	}
 	known, free := n.take(at, id)

@@ -1,7 +1,7 @@
 // Redisson's RLock, RFencedLock and RSpinLock. Redisson keeps a lock in a hash, owner → count.
 // Counts of several masters do not add up to one, so none of its scripts is sent to them. The
 // owner takes levels of a reentrant lock instead (package lease), and a count is how many there
-// are. What wakes its waiters is in conn/redissonchannel.go.
+// are. What wakes its waiters is in conn/librarychannels.go.
 
 package rediscompat
 
@@ -10,6 +10,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"redlockd/commands"
@@ -256,13 +257,41 @@ func (h *handlers) levels(show func(count int) commands.Reply) commands.Handler 
 	}
 }
 
-// getFenced replies with the fence of the lock's holder, nil if it is free or this daemon does not
-// know it.
-func (h *handlers) getFenced(c *commands.Call, key redlock.Key) {
-	h.deps.Inspect.ReadLock(c.Client.DB, key, commands.Answer(c, func(v redlock.LockView) commands.Reply {
-		if f := v.HighestFence(); f > 0 {
-			return commands.Bulk(strconv.FormatInt(int64(f), 10))
-		}
+const (
+	// redissonLatch begins the names of keys in which Redisson keeps the answer to an unlock that
+	// waits for replicas. There are none, and so no such key.
+	redissonLatch = "redisson_unlock_latch:"
+	// redissonToken before the name of an RFencedLock names its fence.
+	redissonToken = "redisson_lock_token:"
+	// minRedissonWait and maxRedissonWait bound how long Redisson sleeps if no message wakes it:
+	// the message of another daemon may be lost.
+	minRedissonWait = 10 * time.Millisecond
+	maxRedissonWait = 2 * time.Second
+)
+
+// redissonSleep is for how many milliseconds Redisson sleeps, or until a message comes.
+func redissonSleep(v redlock.View) int64 {
+	if v.Left >= redlock.Endless {
+		return maxRedissonWait.Milliseconds()
+	}
+	return min(max(v.Left, minRedissonWait), maxRedissonWait).Milliseconds()
+}
+
+func hasLevel(count int) commands.Reply { return commands.Bool(count > 0) }
+
+func levelCount(count int) commands.Reply {
+	if count == 0 {
 		return commands.Nil
-	}))
+	}
+	return commands.Bulk(strconv.Itoa(count))
+}
+
+// fencedName is the RFencedLock whose fence has this name: redisson_lock_token:{name}, without the
+// braces if the name has its own.
+func fencedName(key string) (name string, is bool) {
+	name, is = strings.CutPrefix(key, redissonToken)
+	if inner, ok := strings.CutPrefix(name, "{"); ok && strings.HasSuffix(inner, "}") {
+		name = strings.TrimSuffix(inner, "}")
+	}
+	return name, is
 }

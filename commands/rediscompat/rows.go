@@ -12,18 +12,9 @@ import (
 )
 
 func Rows(deps commands.Deps) []*commands.Command {
-	h := &handlers{leasePolicy: leasePolicy{&deps}, deps: deps, scripts: scriptCache{stats: deps.DropinStats}, nextIDs: nextIDs{ids: deps.IDs, users: deps.Users, stats: deps.DropinStats}}
+	h := &handlers{leasePolicy: leasePolicy{&deps}, deps: deps, scripts: scriptCache{stats: deps.DropinStats}, nextIDs: nextIDs{ids: deps.IDs, stats: deps.DropinStats}}
 	h.probes.limiter = rate.NewLimiter(probesPerSecond, probesPerSecond)
 	return append(h.dropinRows(), h.compatRows()...)
-}
-
-type handlers struct {
-	leasePolicy
-	deps    commands.Deps
-	scripts scriptCache
-	probes  prober
-	fences  fences
-	nextIDs nextIDs
 }
 
 func (h *handlers) dropinRows() []*commands.Command {
@@ -42,7 +33,7 @@ func (h *handlers) dropinRows() []*commands.Command {
 		}
 		return &commands.Command{
 			Name: name, Arity: a, Category: category, Redis: true,
-			Summary: summary, Flags: []string{flag, "fast"}, Args: args, Handle: commands.Served(h.deps.RedisCompat != nil, handle),
+			Summary: summary, Flags: []string{flag, "fast"}, Args: args, Handle: handle,
 		}
 	}
 	rows := []*commands.Command{
@@ -108,7 +99,6 @@ func (h *handlers) scriptRows(row rowMaker) []*commands.Command {
 		return commands.BarrierWhen(h.readsFirst, row(name, commands.AtLeast(3), category, summary, handle, first, numkeys, keys, args))
 	}
 	scripts := row("script", commands.AtLeast(2), access.CategoryLock, "Keeps the texts of scripts for EVALSHA.", nil)
-	scripts.Handle = nil
 	scripts.Parts = []*commands.Command{
 		row("load", commands.Exactly(3), access.CategoryLock, "Keeps a text for this user: its SHA1.", h.scripts.load, script),
 		row("exists", commands.AtLeast(3), access.CategoryLock, "Which texts are kept for this user.", h.scripts.exists, arg.Multiple(arg.Text("sha1"))),

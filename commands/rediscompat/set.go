@@ -23,7 +23,7 @@ func (h *handlers) set(c *commands.Call) error {
 		return commands.RedisText(err.Error())
 	}
 	if r.When == dropin.Always || r.Get || r.Expiry.Kind == dropin.KeepExpiry {
-		if h.compatOn() {
+		if h.deps.CompatTest {
 			return h.forwardKey(c)
 		}
 		return errNoDatabase
@@ -82,7 +82,7 @@ func (h *handlers) replaceValue(c *commands.Call, request redlock.LockRequest, w
 	case value == string(request.Token) && request.TTL < redlock.Endless:
 		h.prolong(c, request, watch)
 	case len(value) < 1 || len(value) > maxValueBytes:
-		c.Reply(commands.Nil) // no lock has such a value
+		timed(c, watch, commands.OK, commands.Nil)(false, nil) // no lock has such a value
 	default:
 		h.replace(c, request, watch, redlock.Token(value))
 	}

@@ -20,6 +20,8 @@ const (
 	minKeep = time.Millisecond
 )
 
+type handlers struct{ deps commands.Deps }
+
 // blocksWork makes DWORK with WAIT hold back the later commands of its connection,
 // as BLPOP does. Only words at the place of an option count: META may contain
 // anything.

@@ -38,27 +38,15 @@ func (h *handlers) end(c *commands.Call, end func(*redlock.Batch, redlock.WorkEn
 }
 
 // dworkextend answers the new validity in milliseconds, or nil if the attempt
-// was taken over. Nothing is undone if that is not delivered: the attempt runs, and its
-// worker may still be there on another connection.
+// was taken over.
 func (h *handlers) dworkextend(c *commands.Call) error {
 	words := c.Words()
 	request := redlock.WorkEndRequest{DB: c.Client.DB, Key: words.Work(), Token: words.Token(), Timeout: words.Time("timeout", h.leaseBounds())}
 	if err := words.Err(); err != nil {
 		return err
 	}
-	h.deps.Works.WorkExtend(c.Batch, request, func(work redlock.Work, err error) {
-		if err != nil {
-			c.Reply(commands.Failure(err))
-			return
-		}
-		c.Completer.CompleteDeferred(commands.Later(func() commands.Reply {
-			validity := work.Validity()
-			if validity < time.Millisecond {
-				return commands.TooLate(work.ExpiredError(), "the attempt may be taken over")
-			}
-			h.deps.Users.Prolonged(access.WorkQuotaKey(request.DB, request.Key), work.Token, validity)
-			return commands.Int(validity.Milliseconds())
-		}))
-	})
+	h.deps.Works.WorkExtend(c.Batch, request, commands.AnswerValidity(c, "the attempt may be taken over", func(work *redlock.Work, validity time.Duration) {
+		h.deps.Users.Prolonged(access.WorkQuotaKey(request.DB, request.Key), work.Token, validity)
+	}))
 	return nil
 }

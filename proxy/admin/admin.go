@@ -6,10 +6,10 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +17,7 @@ import (
 
 	"redlockd/commands"
 	"redlockd/commands/access"
+	"redlockd/proxy/preauth"
 )
 
 // tlsPrefix marks an address that uses TLS, as for the port.
@@ -27,6 +28,7 @@ const (
 	idleTimeout    = 2 * time.Minute  // longer than the interval of most scrapers
 	maxHeader      = 16 << 10         // bytes
 	requestTimeout = 30 * time.Second // for a request, except profiles
+	maxRequests    = 8                // of pages, at once
 )
 
 // Options of a Server.
@@ -58,34 +60,6 @@ type Server struct {
 	requestSlots chan struct{} // capacity maxRequests: requests of pages in flight
 	walkSlot     chan struct{} // capacity 1: a step over the list of locks is under way
 	accepting    sync.WaitGroup
-}
-
-// New opens the address; the error contains it.
-func New(o Options) (*Server, error) {
-	s := newServer(o)
-	address, secure := strings.CutPrefix(o.Listen, tlsPrefix)
-	if secure {
-		if err := s.ReloadTLS(); err != nil {
-			return nil, err
-		}
-	}
-	ln, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("admin-listen %q: %w", o.Listen, err)
-	}
-	if secure {
-		ln = tls.NewListener(ln, &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			return s.tls.Load(), nil
-		}})
-	}
-	s.listener = ln
-	s.server = &http.Server{
-		Handler:           s.limiter.limitRequests(s.routes()),
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-		ErrorLog:  slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
-		ConnState: s.limiter.onStateChange, ConnContext: s.limiter.connContext,
-	}
-	return s, nil
 }
 
 // newServer builds a server without an address.
@@ -143,4 +117,16 @@ func (s *Server) Shutdown(ctx context.Context) {
 	}
 	_ = s.listener.Close() // it is closed already if Serve was called
 	s.accepting.Wait()
+}
+
+// userHandler serves an authorized user.
+type userHandler func(http.ResponseWriter, *http.Request, access.HTTPUser)
+
+// origin returns the host that a request counts for, in the same form as at the port.
+func origin(remote string) (host string, local bool) {
+	address, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return "", false
+	}
+	return preauth.Origin(net.TCPAddrFromAddrPort(address))
 }

@@ -7,7 +7,6 @@ package admin
 import (
 	"cmp"
 	"encoding/base64"
-	"encoding/json"
 	"mime"
 	"net/http"
 	"slices"
@@ -23,9 +22,7 @@ import (
 )
 
 const (
-	// maxRequests is how many of these requests run at once.
-	maxRequests = 8
-	maxKey      = 512
+	maxKey = 512
 	// maxWaiting bounds the waiters that are read, in a millisecond, and maxWaiterRows those
 	// that are sent.
 	maxWaiting, maxWaiterRows = 1000, 50
@@ -209,8 +206,24 @@ func jsonValue(r commands.Reply) any {
 	return all
 }
 
-func writeJSON(w http.ResponseWriter, what any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	_ = json.NewEncoder(w).Encode(what) // a client that has gone needs no reply
+// readLocks reads locks with holders, META, fence and queue. A lock that cannot be read is
+// undecided.
+func (s *Server) readLocks(r *http.Request, db int, keys []redlock.Key) []redlock.LockView {
+	views, done := make([]redlock.LockView, len(keys)), make(chan struct{}, len(keys)) // no completion must ever block
+	for i, key := range keys {
+		s.options.Sources.Locks.ReadLock(db, key, func(v redlock.LockView, err error) {
+			if views[i] = v; err != nil {
+				views[i].State = redlock.LockUndecided
+			}
+			done <- struct{}{}
+		})
+	}
+	for range keys {
+		select {
+		case <-done:
+		case <-r.Context().Done():
+			return nil // the completions still write
+		}
+	}
+	return views
 }

@@ -81,25 +81,3 @@ func searchPattern(text string) (pattern, plain string) {
 	end := text[max(0, len(text)-maxSearched):]
 	return strings.ReplaceAll("*"+strings.ReplaceAll(end, "[", `\[`)+"*", "**", "*"), text
 }
-
-// readLocks reads locks with holders, META, fence and queue. A lock that cannot be read is
-// undecided.
-func (s *Server) readLocks(r *http.Request, db int, keys []redlock.Key) []redlock.LockView {
-	views, done := make([]redlock.LockView, len(keys)), make(chan struct{}, len(keys)) // no completion must ever block
-	for i, key := range keys {
-		s.options.Sources.Locks.ReadLock(db, key, func(v redlock.LockView, err error) {
-			if views[i] = v; err != nil {
-				views[i].State = redlock.LockUndecided
-			}
-			done <- struct{}{}
-		})
-	}
-	for range keys {
-		select {
-		case <-done:
-		case <-r.Context().Done():
-			return nil // the completions still write
-		}
-	}
-	return views
-}

@@ -3,12 +3,14 @@ package admin
 // routes.go contains the paths of the admin endpoint and the access checks.
 
 import (
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/pprof"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -16,7 +18,6 @@ import (
 
 	"redlockd/commands/access"
 	"redlockd/commands/diagnosis"
-	"redlockd/proxy/preauth"
 )
 
 // maxScrapes is how many scrapes run at once: a few scrapers, and people.
@@ -24,6 +25,34 @@ const maxScrapes = 4
 
 // profileTimeout is enough for the longest useful profile and its delivery.
 const profileTimeout = 5 * time.Minute
+
+// New opens the address; the error contains it.
+func New(o Options) (*Server, error) {
+	s := newServer(o)
+	address, secure := strings.CutPrefix(o.Listen, tlsPrefix)
+	if secure {
+		if err := s.ReloadTLS(); err != nil {
+			return nil, err
+		}
+	}
+	ln, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("admin-listen %q: %w", o.Listen, err)
+	}
+	if secure {
+		ln = tls.NewListener(ln, &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			return s.tls.Load(), nil
+		}})
+	}
+	s.listener = ln
+	s.server = &http.Server{
+		Handler:           s.limiter.limitRequests(s.routes()),
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ErrorLog:  slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
+		ConnState: s.limiter.onStateChange, ConnContext: s.limiter.connContext,
+	}
+	return s, nil
+}
 
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
@@ -98,16 +127,6 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	writeText(w, status, why)
 }
 
-func writeText(w http.ResponseWriter, status int, text string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_, _ = w.Write([]byte(text + "\n")) // a client that has gone needs no reply
-}
-
-// userHandler serves an authorized user.
-type userHandler func(http.ResponseWriter, *http.Request, access.HTTPUser)
-
 // guarded serves users with the category, see doc.go.
 func (s *Server) guarded(category string, inner http.Handler) http.Handler {
 	return s.authorized(category, func(w http.ResponseWriter, r *http.Request, _ access.HTTPUser) { inner.ServeHTTP(w, r) })
@@ -140,13 +159,4 @@ func (s *Server) authorized(category string, serve userHandler) http.Handler {
 			writeText(w, http.StatusUnauthorized, err.Error())
 		}
 	})
-}
-
-// origin returns the host that a request counts for, in the same form as at the port.
-func origin(remote string) (host string, local bool) {
-	address, err := netip.ParseAddrPort(remote)
-	if err != nil {
-		return "", false
-	}
-	return preauth.Origin(net.TCPAddrFromAddrPort(address))
 }

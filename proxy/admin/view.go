@@ -6,7 +6,9 @@ package admin
 import (
 	"cmp"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -112,3 +114,16 @@ func eventRows(events []redlock.Event, keyFilter func(redlock.Key) bool) []map[s
 
 // encodeKey returns an identifier for a key of any bytes.
 func encodeKey(key redlock.Key) string { return base64.RawURLEncoding.EncodeToString([]byte(key)) }
+
+func writeText(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text + "\n")) // a client that has gone needs no reply
+}
+
+func writeJSON(w http.ResponseWriter, what any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = json.NewEncoder(w).Encode(what) // a client that has gone needs no reply
+}

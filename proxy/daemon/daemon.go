@@ -162,11 +162,11 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	stats := new(dropin.Stats)
 	operations := tracer.Wrap(tracing.Operations{Locks: endpoint.measure(locker), IDs: locker, Works: locker, RedisCompat: locker})
 	deps := commands.Deps{
-		Locks: operations.Locks, Waits: true, FairKeys: fair, IDs: operations.IDs, Works: operations.Works, Inspect: locker, Masters: locker, Databases: config.Databases,
+		Locks: operations.Locks, FairKeys: fair, IDs: operations.IDs, Works: operations.Works, Inspect: locker, Masters: locker, Databases: config.Databases,
 		RedisCompat: operations.RedisCompat, Scripts: scripts, DropinStats: stats, CompatTest: config.CompatTest, MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
 		MaxTTL: config.MaxTTL, KeyPrefix: config.KeyPrefix, MaxKeep: config.MaxKeep, MaxWait: config.MaxWait, MaxSubscriptions: config.MaxSubscriptions, VolatileIDs: volatileIDs(config),
 		Version: cli.Version(), Start: began, Port: port(config), Warning: config.BootstrapWarning, Config: config.Settings, Logger: logger,
-		Clients: server.Stats, Users: users, Connections: func() commands.Connections { return server },
+		Clients: server.Stats, Users: users, Connections: server,
 	}
 	if tracer != nil {
 		deps.Traces = tracer.Counts

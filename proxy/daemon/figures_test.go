@@ -46,7 +46,7 @@ func observeWith(t *testing.T, servers []*faulty.Server, timeout time.Duration) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &observed{locker, t, newTable(commands.Deps{Locks: locker, Masters: locker})}
+	return &observed{locker, t, newTable(commands.Deps{Locks: locker, Masters: locker, Clients: func() commands.ClientCounts { return commands.ClientCounts{} }})}
 }
 
 // figures are the integers of INFO masters.

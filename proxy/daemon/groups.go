@@ -22,6 +22,7 @@ import (
 	"redlockd/proxy/admin"
 	"redlockd/redlock"
 	"redlockd/redlock/groups"
+	"redlockd/redlock/homes"
 	"redlockd/redlock/slots"
 )
 
@@ -135,6 +136,20 @@ func inGroup(o pool.Options, err error) error {
 		return err
 	}
 	return fmt.Errorf("group %s: %w", o.Group, err)
+}
+
+// announce makes this daemon a node of a cluster; without --cluster-announce it returns nil.
+func announce(config configs.Config, logger *slog.Logger, f *fleet) *homes.Homes {
+	if config.ClusterAnnounce == "" {
+		return nil
+	}
+	if f.slots == nil {
+		return homes.New(config.ClusterAnnounce, []slots.Ranges{slots.All()}, logger, f.pools...)
+	}
+	nodes := homes.New(config.ClusterAnnounce, f.slots.Groups(), logger, f.pools...)
+	f.slots.OnChange(func() { nodes.SetGroups(f.slots.Groups()) })
+	nodes.SetGroups(f.slots.Groups()) // they may have moved before that
+	return nodes
 }
 
 // inUse is the configuration with the masters and the slots that the daemon has followed.

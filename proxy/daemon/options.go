@@ -24,8 +24,6 @@ import (
 	"redlockd/proxy"
 	"redlockd/proxy/tlsconf"
 	"redlockd/redlock"
-	"redlockd/redlock/homes"
-	"redlockd/redlock/slots"
 )
 
 // poolOptions reads the certificates that the masters name; the error is a
@@ -68,20 +66,6 @@ func lockerOptions(config configs.Config, logger *slog.Logger) redlock.Options {
 		MaxWaiters: config.MaxWaiters, MaxWaitersPerKey: config.MaxWaitersPerKey,
 		VolatileIDs: volatileIDs(config), LockInfo: config.LockInfo, Logger: logger,
 	}
-}
-
-// announce makes this daemon a node of a cluster; without --cluster-announce it returns nil.
-func announce(config configs.Config, logger *slog.Logger, f *fleet) *homes.Homes {
-	if config.ClusterAnnounce == "" {
-		return nil
-	}
-	if f.slots == nil {
-		return homes.New(config.ClusterAnnounce, []slots.Ranges{slots.All()}, logger, f.pools...)
-	}
-	nodes := homes.New(config.ClusterAnnounce, f.slots.Groups(), logger, f.pools...)
-	f.slots.OnChange(func() { nodes.SetGroups(f.slots.Groups()) })
-	nodes.SetGroups(f.slots.Groups()) // they may have moved before that
-	return nodes
 }
 
 // accessControl is which users may connect and which scripts they may send.

@@ -31,14 +31,19 @@ const (
 )
 
 // knotLimits and methodLimits are limits of their own, which packages and types have. They
-// only ever shrink.
+// only ever shrink. No file of a package with the limit 0 needs one that needs it.
 var (
 	knotLimits = map[string]int{
 		"pool":          2000, // the state machine of the lanes: lane, flush, verify, group, dial; epoch, follow
+		"proxy":         1725, // the server and its sessions
 		"redlock/lease": 1230, // the ballot, the extension and the release of a lock; the modes are outside
 		"redlock/wait":  1730,
+
+		"commands": 0, "commands/counter": 0, "commands/inspect": 0, "commands/lock": 0, "commands/rediscompat": 0, "commands/work": 0,
+		"commands/access": 900, "commands/arg": 330, "commands/cli": 300, "commands/conn": 360, "commands/dropin": 1040, "commands/tracing": 290,
+		"proxy/admin": 0, "proxy/daemon": 0, "proxy/guard": 670, "proxy/preauth": 210, "proxy/resp": 0, "configs": 0,
 	}
-	methodLimits = map[string]int{"commands.Table": 29, "redlock.Locker": 29, "redlock/lease.Leases": 36, "pool.lane": 30}
+	methodLimits = map[string]int{"commands.Table": 3, "redlock.Locker": 29, "redlock/lease.Leases": 36, "pool.lane": 30}
 )
 
 // mostOperations is how many types implement pool.Operation. It only ever shrinks.

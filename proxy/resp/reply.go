@@ -130,7 +130,7 @@ func (r *Reader) value(depth int) (Value, error) {
 	case kind == '_' && len(rest) == 0:
 		return Value{Kind: '_'}, nil
 	}
-	n, ok := parseLength(rest)
+	n, ok := ParseInteger(rest)
 	switch {
 	case !ok:
 	case kind == ':':

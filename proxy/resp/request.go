@@ -109,7 +109,7 @@ func (f *Frame) header(b []byte, limits *Limits) (size int, v FrameKind) {
 	if v != Array {
 		return 0, v
 	}
-	count, ok := parseLength(b[1:end])
+	count, ok := ParseInteger(b[1:end])
 	if !ok || count > int64(limits.MaxArgs) {
 		return 0, f.breaks("invalid multibulk length")
 	}
@@ -136,7 +136,7 @@ func (f *Frame) bulk(b []byte, limits *Limits) FrameKind {
 		if v != Array {
 			return v
 		}
-		size, ok := parseLength(b[f.at+1 : end])
+		size, ok := ParseInteger(b[f.at+1 : end])
 		if !ok || size < 0 || size > int64(limits.MaxBulk) {
 			return f.breaks("invalid bulk length")
 		}
@@ -222,22 +222,22 @@ func (f *Frame) breaksBy(fault string) FrameKind {
 	return Broken
 }
 
-// parseLength reads a decimal number as strictly as Redis does: no sign but a
+// ParseInteger reads a decimal number as strictly as Redis does: no sign but a
 // minus, no leading zero, no blanks, nothing beyond int64.
-func parseLength(b []byte) (n int64, ok bool) {
-	negative := len(b) > 1 && b[0] == '-'
+func ParseInteger[T string | []byte](text T) (n int64, ok bool) {
+	negative := len(text) > 1 && text[0] == '-'
 	if negative {
-		b = b[1:]
+		text = text[1:]
 	}
-	if len(b) == 0 || len(b) > 19 || b[0] == '0' && (len(b) > 1 || negative) {
+	if len(text) == 0 || len(text) > 19 || text[0] == '0' && (len(text) > 1 || negative) {
 		return 0, false
 	}
 	var u uint64 // 19 digits fit
-	for _, c := range b {
-		if c < '0' || c > '9' {
+	for i := range len(text) {
+		if text[i] < '0' || text[i] > '9' {
 			return 0, false
 		}
-		u = u*10 + uint64(c-'0')
+		u = u*10 + uint64(text[i]-'0')
 	}
 	switch {
 	case negative && u <= math.MaxInt64+1:

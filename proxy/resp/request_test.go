@@ -9,13 +9,13 @@ func TestFraming_ReadsNumbersAsStrictlyAsRedis(t *testing.T) {
 	good := map[string]int64{"0": 0, "7": 7, "-1": -1, "1024": 1024,
 		"9223372036854775807": 1<<63 - 1, "-9223372036854775808": -1 << 63}
 	for text, want := range good {
-		if n, ok := parseLength([]byte(text)); !ok || n != want {
+		if n, ok := ParseInteger([]byte(text)); !ok || n != want {
 			t.Errorf("%q: got %d, %v", text, n, ok)
 		}
 	}
 	for _, text := range []string{"", "-", "+1", "01", "-0", "-01", "00", " 1", "1 ", "1x", "0x1", "1.0", "٣",
 		"9223372036854775808", "-9223372036854775809", "18446744073709551617", "99999999999999999999"} {
-		if n, ok := parseLength([]byte(text)); ok {
+		if n, ok := ParseInteger([]byte(text)); ok {
 			t.Errorf("%q was taken for %d", text, n)
 		}
 	}

@@ -6,6 +6,10 @@
 // the masters, which have no subscribers. redlockd sends the message for everything
 // that ends a lock, through whichever daemon it happens; also for the end of a lease,
 // for which Redis sends none.
+//
+// Unlock messages for Redisson: a waiter for the lock name subscribes to channel
+// redisson_lock__channel:{name}, without the braces if the name has its own, and tries again when
+// "0" comes, for the same ends.
 
 package conn
 
@@ -52,6 +56,23 @@ func (r *channels) registriesLocked(all []delivery, w *dbSubscriptions, may map[
 		if a := w.sets[toPattern][channel+":*"]; a != nil {
 			all = r.addRecipientsLocked(all, a, may, key, commands.Bulk("pmessage"), commands.Bulk(channel+":*"), commands.Bulk(channel+":"+lock), commands.Bulk(lock))
 		}
+	}
+	return all
+}
+
+const (
+	redissonChannel = "redisson_lock__channel:"
+	redissonUnlock  = "0"
+)
+
+// redissonLocked adds the message to clients of Redisson that wait for the lock.
+func (r *channels) redissonLocked(all []delivery, w *dbSubscriptions, may map[string]bool, key redlock.Key) []delivery {
+	channel := redissonChannel + string(key)
+	if !strings.Contains(string(key), "{") {
+		channel = redissonChannel + "{" + string(key) + "}"
+	}
+	if a := w.sets[toChannel][channel]; a != nil {
+		all = r.addRecipientsLocked(all, a, may, key, commands.Bulk("message"), commands.Bulk(channel), commands.Bulk(redissonUnlock))
 	}
 	return all
 }
