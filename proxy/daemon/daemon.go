@@ -35,6 +35,7 @@ import (
 // name; environ is in the form of os.Environ. It may be called once in a process:
 // it takes over SIGINT, SIGTERM and the garbage collector's setting.
 func Main(args, environ []string, in io.Reader, stdout, stderr io.Writer) int {
+	limitMemory(os.DirFS("/"))
 	adaptGCPercent()
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2) // both signals may arrive before the first is received
