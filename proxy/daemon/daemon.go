@@ -35,7 +35,7 @@ import (
 // name; environ is in the form of os.Environ. It may be called once in a process:
 // it takes over SIGINT, SIGTERM and the garbage collector's setting.
 func Main(args, environ []string, in io.Reader, stdout, stderr io.Writer) int {
-	adaptGCPercent()
+	limitMemory(os.DirFS("/"))
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2) // both signals may arrive before the first is received
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -144,6 +144,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	}
 	defer groups.close()
 	locker := groups.engine // with one group its Locker itself
+	adaptGCPercent(ctx, locker)
 	users, scripts, err := accessControl(config)
 	if err != nil {
 		return err

@@ -365,16 +365,6 @@ func wantMemoryFits(t *testing.T, one *container, config configs.Config) {
 	if 2*bounded > limit {
 		t.Errorf("clients and waiters may use %d bytes, and as much before garbage is collected: the limit is %d", bounded, limit)
 	}
-	for _, v := range one.Env {
-		if v.Name == "GOMEMLIMIT" {
-			n, err := strconv.ParseInt(strings.TrimSuffix(string(v.Value), "MiB"), 10, 32)
-			if n <<= 20; err != nil || n < bounded || n > limit/10*9 {
-				t.Errorf("GOMEMLIMIT is %s beside a limit of %d bytes and %d in use: %v", v.Value, limit, bounded, err)
-			}
-			return
-		}
-	}
-	t.Error("GOMEMLIMIT is not set: Go may collect garbage too late, and the daemon is killed")
 }
 
 // A master forks to rewrite its file; then it needs up to twice its memory.
