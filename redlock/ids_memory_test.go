@@ -139,9 +139,10 @@ func TestIDs_WhoseTruthIsLostContinueAboveWhatTheOperatorSays(t *testing.T) {
 	if !known[0].Known || !known[0].Trusted || known[0].Value != 1000 || known[1].Trusted {
 		t.Fatalf("the masters know %+v, want a trusted at 1000 and b not", known)
 	}
+	c.do(2, "SET", "redlockd:id:n", "1500@lost") // untrusted, and yet ids up to there may have been given
 	var below *BelowKnown
-	if err := one.reseed("n", 999); !errors.As(err, &below) || below.Known != 1000 || below.Master != "a" || !strings.Contains(err.Error(), "1000") {
-		t.Fatalf("reseeding below what a knows: %v, want BelowKnown 1000 on a", err)
+	if err := one.reseed("n", 999); !errors.As(err, &below) || below.Known != 1500 || below.Master != "c" || !strings.Contains(err.Error(), "at least 1500") {
+		t.Fatalf("reseeding below what a and c know: %v, want BelowKnown with the highest value, 1500 on c", err)
 	}
 	if one.counter("n")[1].Trusted {
 		t.Fatal("b was reseeded although a knows of higher ids")

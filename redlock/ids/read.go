@@ -77,11 +77,15 @@ func (s *IDs) Reseed(db int, name engine.Key, value int64, done func(error)) {
 	}
 	finish := func(err error) { s.engine.Leave(); done(err) }
 	s.readCounter(db, name, func(c Counter, _ *engine.Missing) {
+		highest := CounterOnMaster{Value: value} // the error proposes it: a lower one would be refused again
 		for _, m := range c.Masters {
-			if m.Known && m.Value > value {
-				finish(&BelowKnown{Counter: name, Value: value, Known: m.Value, Master: m.Master})
-				return
+			if m.Known && m.Value > highest.Value {
+				highest = m
 			}
+		}
+		if highest.Known {
+			finish(&BelowKnown{Counter: name, Value: value, Known: highest.Value, Master: highest.Master})
+			return
 		}
 		s.install(db, name, value, finish)
 	})
