@@ -60,7 +60,9 @@ type granting struct{ grants int64 }
 
 func (g *granting) Counters() redlock.Counters {
 	g.grants += 1e6
-	return redlock.Counters{Acquired: g.grants}
+	var c redlock.Counters
+	c.Acquired = g.grants
+	return c
 }
 
 func TestMemory_PercentageFollowsTheGrantsUntilTheEnd(t *testing.T) {
