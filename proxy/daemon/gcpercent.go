@@ -7,7 +7,7 @@ package daemon
 // second then and slows the slowest requests most. So the heap may grow to
 // heapFloor first, and by the root of live bytes times what the locks granted in a second
 // need: a collection costs more the larger the live heap is, and comes more often the more
-// is granted. Only grants count, because a client that reads no replies gets none: with all
+// is granted. Only grants count, because a client that reads no replies gets few: with all
 // allocations in their place, a thousand connections that sent GET and read nothing took 41 kB each.
 //
 // Apart from grants, the percentage above the floor is the number of megabytes that the daemon
