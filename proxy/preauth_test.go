@@ -27,7 +27,7 @@ func guarded(t testing.TB) *commands.Table {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return commands.NewTable(commands.Deps{Users: users}, conn.Rows)
+	return commands.NewTable(commands.Deps{Inspect: &happenings{}, Users: users}, conn.Rows)
 }
 
 const (
@@ -175,7 +175,7 @@ func TestUnauth_GetsANewTimeoutAfterALogout(t *testing.T) {
 }
 
 func TestUnauth_DoesNotExistWithoutPasswords(t *testing.T) {
-	s := serve(t, Options{LoginTimeout: time.Millisecond}, commands.NewTable(commands.Deps{}, conn.Rows))
+	s := serve(t, Options{LoginTimeout: time.Millisecond}, commands.NewTable(commands.Deps{Inspect: &happenings{}}, conn.Rows))
 	c := dial(t, s)
 	c.send(command("PING"))
 	c.expect("+PONG\r\n")
@@ -196,7 +196,7 @@ func TestSession_ClosesWhenItsUserIsRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, Options{}, commands.NewTable(commands.Deps{Users: users}, conn.Rows))
+	s := serve(t, Options{}, commands.NewTable(commands.Deps{Inspect: &happenings{}, Users: users}, conn.Rows))
 	a, b := dial(t, s), dial(t, s)
 	for name, c := range map[string]*client{"a": a, "b": b} {
 		c.send(command("AUTH", name, "pw"))

@@ -38,7 +38,7 @@ func alike() []string {
 
 func TestRedisDiff_RepliesAreTheBytesOfARealRedis(t *testing.T) {
 	redis := faulty.Start(t).Addr()
-	s := serve(t, Options{}, commands.NewTable(commands.Deps{}, conn.Rows))
+	s := serve(t, Options{}, commands.NewTable(commands.Deps{Inspect: &happenings{}}, conn.Rows))
 	for _, input := range alike() {
 		want, got := overhear(t, redis, input), overhear(t, s.Addrs()[0], input)
 		if got != want {
@@ -71,7 +71,7 @@ func overhear(t *testing.T, address, input string) string {
 }
 
 func TestRedisDiff_NoOperatorCommandIsForwarded(t *testing.T) {
-	s := serve(t, Options{}, commands.NewTable(commands.Deps{}, conn.Rows))
+	s := serve(t, Options{}, commands.NewTable(commands.Deps{Inspect: &happenings{}}, conn.Rows))
 	c := dial(t, s)
 	for _, name := range []string{"FCALL", "FUNCTION", "DEBUG", "SHUTDOWN", "MONITOR", "KEYS", "SCAN", "FLUSHALL",
 		"MODULE", "ACL", "REPLICAOF", "SYNC", "PSYNC", "BGSAVE", "LASTSAVE", "SLOWLOG", "MIGRATE", "RESTORE"} {

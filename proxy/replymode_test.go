@@ -12,7 +12,7 @@ import (
 )
 
 func TestSession_WritesNothingToAClientWithRepliesOff(t *testing.T) {
-	s := serve(t, Options{MaxUnwritten: 4096, Window: 16}, commands.NewTable(commands.Deps{}, conn.Rows))
+	s := serve(t, Options{MaxUnwritten: 4096, Window: 16}, commands.NewTable(commands.Deps{Inspect: &happenings{}}, conn.Rows))
 	c := dial(t, s)
 	c.send(command("CLIENT", "REPLY", "SKIP") + command("ECHO", "a") + command("ECHO", "b"))
 	c.expect("$1\r\nb\r\n")
@@ -47,7 +47,7 @@ func TestSession_RepliesSwitchedOffAreNotUndelivered(t *testing.T) {
 }
 
 func TestSession_ConfirmsSubscriptionsInBothProtocols(t *testing.T) {
-	s := serve(t, Options{}, commands.NewTable(commands.Deps{}, conn.Rows))
+	s := serve(t, Options{}, commands.NewTable(commands.Deps{Inspect: &happenings{}}, conn.Rows))
 	c := dial(t, s)
 	c.send(command("SUBSCRIBE", "a", "b") + command("PING") + command("UNSUBSCRIBE"))
 	c.expect("*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n" +
@@ -63,7 +63,7 @@ func TestSession_ConfirmsSubscriptionsInBothProtocols(t *testing.T) {
 
 func TestServer_LetsAdminsSeeAndCloseConnections(t *testing.T) {
 	var others struct{ *Server }
-	s := serve(t, Options{}, commands.NewTable(commands.Deps{Connections: &others}, conn.Rows))
+	s := serve(t, Options{}, commands.NewTable(commands.Deps{Inspect: &happenings{}, Connections: &others}, conn.Rows))
 	others.Server = s
 	admin, other := dial(t, s), dial(t, s)
 	other.send(command("CLIENT", "SETNAME", "worker") + command("SELECT", "3"))
@@ -79,7 +79,7 @@ func TestServer_LetsAdminsSeeAndCloseConnections(t *testing.T) {
 }
 
 func TestServer_DescribesClientsAsTheyAreAfterTheirLastCommand(t *testing.T) {
-	s := serve(t, Options{}, commands.NewTable(commands.Deps{}, conn.Rows))
+	s := serve(t, Options{}, commands.NewTable(commands.Deps{Inspect: &happenings{}}, conn.Rows))
 	c := dial(t, s)
 	c.send(command("HELLO", "3", "SETNAME", "worker") + command("SELECT", "3") + command("CLIENT", "SETINFO", "LIB-NAME", "lib") + command("SUBSCRIBE", "x") + command("ECHO", "end"))
 	for line := ""; line != "end\r\n"; {
