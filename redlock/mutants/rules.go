@@ -135,8 +135,8 @@ func brokenCopies() []Mutant {
 		patched("resent-passes", "what a master did not execute is sent again, though a later operation of its token has been executed",
 			Change{"pool/bulk.go", "&& !f.isOvertaken(i) {", "&& (!f.isOvertaken(i) || Broken(\"resent-passes\")) {"}).in("reloads-3"),
 		patched("resent-last", "what a master did not execute is sent again behind everything that was queued since",
-			Change{"pool/verify.go", "\tl.queueFirstLocked(f.takeUnexecuted(now))\n",
-				"\tagain := f.takeUnexecuted(now)\n\tif Broken(\"resent-last\") {\n\t\tl.queue, again = append(l.queue, again...), nil\n\t}\n\tl.queueFirstLocked(again)\n"}).in("reloads-3"),
+			Change{"pool/verify.go", "\tl.queue.pushFirst(f.takeUnexecuted(now))\n",
+				"\tagain := f.takeUnexecuted(now)\n\tif Broken(\"resent-last\") {\n\t\tfor _, e := range again {\n\t\t\tl.queue.push(e)\n\t\t}\n\t\tagain = nil\n\t}\n\tl.queue.pushFirst(again)\n"}).in("reloads-3"),
 		patched("extend-stays", "extensions of a flush are executed in front of its acquires and releases",
 			Change{"pool/operation.go", "p.Sealed && !p.Exclusive }", "p.Sealed && !p.Exclusive && !Broken(\"extend-stays\") }"}).in("reloads-3").
 			but("an extension makes no copy: executed before an operation of its token that it passes, it is answered as if the two had come the other way round, and neither has been answered by then; TestBulk_KeepsTheOrderOfEveryKey is a directed test"),

@@ -161,8 +161,11 @@ func (j *checker) leaves(r *waitRecord, leave func()) {
 // daemon has no other waiter then (Scenario.Chosen), so the next number is its own.
 func (j *checker) queued(d *daemon, s *server, words []string, r pool.Reply, quick bool) {
 	n, _ := strconv.Atoi(words[2])
-	args := words[3+n:]
-	_, digits, _ := strings.Cut(args[1], "/")
+	full, waiter, ticket := words[4+n], words[5+n], words[6+n]
+	if full == "" {
+		return // a refresh
+	}
+	_, digits, _ := strings.Cut(waiter, "/")
 	number, _ := strconv.ParseInt(digits, 36, 64)
 	for _, one := range j.waiting.all {
 		if one.daemon == d && one.number == 0 && one.token != "" && one.fair && one.waits && number > j.waiting.queued[d] && !j.waiting.ambiguous[d] {
@@ -171,8 +174,8 @@ func (j *checker) queued(d *daemon, s *server, words []string, r pool.Reply, qui
 		if one.daemon != d || one.number != number {
 			continue
 		}
-		if one.ticket != args[0] {
-			one.ticket, one.established = args[0], 0
+		if one.ticket != ticket {
+			one.ticket, one.established = ticket, 0
 			clear(one.accepted)
 		}
 		if quick && len(r.Items) == 1 && r.Items[0].Int == 1 {
