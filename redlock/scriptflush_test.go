@@ -61,6 +61,7 @@ func TestScriptFlush_FailsNoRequest(t *testing.T) {
 		{"release of the waiter", func() error { d.free("f", tokenB); return nil }},
 		{"release of several keys", func() error { d.free("x", tokenA); d.free("y", tokenA); return nil }},
 	} {
+		d.settled(0, 1, 2) // a master that loses them again while they are loaded gets a new connection
 		c.flushScripts()
 		if err := step.run(); err != nil {
 			t.Errorf("%s: %v", step.name, err)
@@ -94,6 +95,7 @@ func TestScriptFlush_FailsNoneOfManyRequestsAtOnce(t *testing.T) {
 			}
 			d.Lock(&b, r, func(g Grant, err error) { answers <- lockAnswer{g, err} })
 		}
+		d.settled(0, 1, 2)
 		c.flushScripts()
 		b.Send()
 		var requests []UnlockRequest
@@ -111,6 +113,7 @@ func TestScriptFlush_FailsNoneOfManyRequestsAtOnce(t *testing.T) {
 		for _, r := range requests {
 			d.Unlock(&releases, r, func(was bool, err error) { released <- unlockAnswer{was, err} })
 		}
+		d.settled(0, 1, 2)
 		c.flushScripts()
 		releases.Send()
 		for range cap(released) {

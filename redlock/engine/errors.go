@@ -37,10 +37,11 @@ func (e *ForeignData) Error() string {
 	return one + strings.Join(e.Keys, ", ") + " holds something that redlockd did not write; it was left untouched. Delete it on the masters, or set another --key-prefix"
 }
 
-// IsWrongType reports whether a script met a value of another type than it expects.
+// IsWrongType reports whether a script met a value of another type than it expects. Before Redis 7,
+// the error of a command stands behind the line of the script.
 func IsWrongType(r pool.Reply) bool {
 	err, ok := r.Err.(pool.MasterError)
-	return ok && err.Begins("WRONGTYPE")
+	return ok && (err.Begins("WRONGTYPE") || strings.Contains(string(err), ": WRONGTYPE "))
 }
 
 // NoQuorum means that fewer than a quorum of masters gave an answer that

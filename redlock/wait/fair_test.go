@@ -40,23 +40,27 @@ func TestFair_AQueueThatWasEmptyForAMomentIsKept(t *testing.T) {
 	for i := range 2 {
 		c.Do(i, "SET", "k", "foreign", "PX", 60_000)
 	}
-	out, leave := d.stands()
-	d.Relays[1].Pause()
-	d.Freed(nil, 0, "k") // its head contends, and gets no answer
-	leave()
-	<-out
-	d.mu.Lock()
 	var ln *waitQueue
-	for _, one := range d.queues {
-		ln = one
-	}
-	d.mu.Unlock()
-	if ln == nil || ln.refreshTimer == nil {
-		t.Fatal("there is no queue with a ballot under way")
-	}
+	// Again, if the machine stood still until the master was given up.
+	redlocktest.Eventually(t, "there is a queue with a ballot under way", func() bool {
+		d.Relays[1].Resume()
+		redlocktest.Settled(t, d.engine, 0, 1, 2)
+		out, leave := d.stands()
+		d.Relays[1].Pause()
+		d.Freed(nil, 0, "k") // its head contends, and gets no answer
+		leave()
+		<-out
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		ln = nil
+		for _, one := range d.queues {
+			ln = one
+		}
+		return ln != nil && ln.refreshTimer != nil
+	})
 	ln.refreshTimer.Stop() // it fires now
 	ln.refreshTickets()
-	_, leave = d.stands()
+	_, leave := d.stands()
 	defer leave()
 	d.Relays[1].Resume()
 	ends := func() string {
