@@ -54,8 +54,9 @@ func TestClock_AStepThatWasSeenAndUndoneInvalidatesTheMastersIncarnation(t *test
 	if now := c.identity(1)[1]; now == incarnation {
 		t.Errorf("the master is still in the incarnation %s in which its clock stepped", now)
 	}
-	if n := one.engine.Pool.Counters().Invalidated; n != 1 {
-		t.Errorf("%d incarnations were invalidated, want 1", n)
+	// Twice, if the daemon admits the master again before the step is undone.
+	if n := one.engine.Pool.Counters().Invalidated; n < 1 || n > 2 {
+		t.Errorf("%d incarnations were invalidated, want 1 or 2", n)
 	}
 	one.refuse(key, time.Second)
 }
