@@ -189,6 +189,11 @@ func (h *holding) limited(c *client, w wants) {
 	}
 	began := l.began()
 	reason, err := c.talk.awaitLoss(l.token, longest+2*w.ttl)
+	if reason != "" { // its time is over, or another client has released it by force
+		for _, call := range c.begin(checker.Release, &l.wants, l.token) {
+			call.Unknown()
+		}
+	}
 	h.gone(l, h.record.Now())
 	switch {
 	case err != nil:

@@ -6,7 +6,9 @@ import (
 	"strconv"
 	"time"
 
+	"redlockd/pool"
 	"redlockd/redlock"
+	"redlockd/redlock/sim/fake"
 )
 
 // What the checker requires of leases with HOLD: their holder relies on them until it
@@ -80,6 +82,18 @@ func (j *checker) holdOver(h *holdRecord, reason error) {
 	if c := h.client; !c.busy() && c.tenure != nil && string(c.tenure.token) == h.token {
 		c.tenure = nil
 	}
+}
+
+// onQuorum reports whether a quorum of masters has the lock of a token. Then that is newer than what
+// another client has just received, whose copies were deleted before its answer came.
+func (j *checker) onQuorum(t *tokenState) bool {
+	copies := 0
+	for _, s := range j.world.servers {
+		if v := s.Memory[t.key]; v != nil && v.Kind == fake.String && v.Text == t.token {
+			copies++
+		}
+	}
+	return copies >= pool.Quorum(len(j.world.servers))
 }
 
 // mustEnd: another client has the lock, after it was deleted by hand. The next
