@@ -71,6 +71,7 @@ func TestUndo_ByACallersTokenIsNotRepeatedOnceItMayHaveBeenExecuted(t *testing.T
 				t.Parallel()
 				c := newCluster(t, 3, long)
 				one, two := c.daemon(relayed, blind), c.daemon()
+				request := request
 				request.Key, request.Token = "k", tokenA
 				undone := one.get(request)
 				made := map[int]any{}

@@ -74,10 +74,7 @@ func TestMemory_PercentageFollowsTheGrantsUntilTheEnd(t *testing.T) {
 	eventually(t, "the heap may grow for the grants", func() bool {
 		runtime.GC()
 		metrics.Read(percent)
-		return percent[0].Value.Uint64() != defaultPercent
+		return percent[0].Value.Uint64() > defaultPercent
 	}, func() string { return "" })
-	if n := percent[0].Value.Uint64(); n <= defaultPercent {
-		t.Errorf("%d %% beside %d bytes in use, want more for the grants", n, len(live))
-	}
 	runtime.KeepAlive(live)
 }

@@ -36,7 +36,7 @@ var (
 	knotLimits = map[string]int{
 		"pool":          2000, // the state machine of the lanes: lane, flush, verify, group, dial; epoch, follow
 		"proxy":         1725, // the server and its sessions
-		"redlock/lease": 1230, // the ballot, the extension and the release of a lock; the modes are outside
+		"redlock/lease": 1250, // the ballot, the extension and the release of a lock; the modes are outside
 		"redlock/wait":  1730,
 
 		"commands": 0, "commands/counter": 0, "commands/inspect": 0, "commands/lock": 0, "commands/rediscompat": 0, "commands/work": 0,

@@ -187,7 +187,7 @@ func (j *checker) exclusive(r *lockRecord, t *tokenState, until time.Duration) {
 	r.claims = slices.DeleteFunc(r.claims, func(c *tokenState) bool { return max(c.until, c.reads) <= now && !c.hold.active(now) })
 	together := 1
 	for _, c := range r.claims {
-		if c != t && j.world.Scenario.Wiped && c.hold.active(now) && !j.onQuorum(c) {
+		if c != t && j.world.Scenario.Wiped && c.hold.active(now) && !j.world.onQuorum(c) {
 			j.mustEnd(c.hold)
 		}
 		if c != t && c.mode == redlock.Permits && t.mode == redlock.Permits {

@@ -86,14 +86,14 @@ func (j *checker) holdOver(h *holdRecord, reason error) {
 
 // onQuorum reports whether a quorum of masters has the lock of a token. Then that is newer than what
 // another client has just received, whose copies were deleted before its answer came.
-func (j *checker) onQuorum(t *tokenState) bool {
+func (w *World) onQuorum(t *tokenState) bool {
 	copies := 0
-	for _, s := range j.world.servers {
+	for _, s := range w.servers {
 		if v := s.Memory[t.key]; v != nil && v.Kind == fake.String && v.Text == t.token {
 			copies++
 		}
 	}
-	return copies >= pool.Quorum(len(j.world.servers))
+	return copies >= pool.Quorum(len(w.servers))
 }
 
 // mustEnd: another client has the lock, after it was deleted by hand. The next
