@@ -46,15 +46,14 @@ func adaptGCPercent(ctx context.Context, locker interface{ Counters() redlock.Co
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/heap/allocs:bytes"}}
-	last, lastAllocated, lastGrants, lastTime := defaultPercent, uint64(0), int64(0), time.Now()
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/gogc:percent"}}
+	lastAllocated, lastGrants, lastTime := uint64(0), int64(0), time.Now()
 	adjust := func() {
 		metrics.Read(sample)
 		live, allocated, now := sample[0].Value.Uint64(), sample[1].Value.Uint64(), time.Now()
 		grants, seconds := locker.Counters().Acquired, max(now.Sub(lastTime), time.Millisecond).Seconds()
-		if next := percentFor(live, float64(allocated-lastAllocated)/seconds, float64(grants-lastGrants)/seconds); next != last {
+		if next := percentFor(live, float64(allocated-lastAllocated)/seconds, float64(grants-lastGrants)/seconds); uint64(next) != sample[2].Value.Uint64() {
 			debug.SetGCPercent(next)
-			last = next
 		}
 		lastAllocated, lastGrants, lastTime = allocated, grants, now
 	}
