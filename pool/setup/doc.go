@@ -10,7 +10,7 @@
 //   - performance.go: how long writes take, and which master timeout fits;
 //   - bootstrap.go, marks.go: a group of blank masters votes at once;
 //   - aged.go: one blank master begins where no daemon begins with it;
-//   - rename.go, rename.lua: other masters, while the daemons serve;
+//   - rename.go, rename.lua: other masters, while the daemons serve; requirements.go: what must be there before;
 //   - moves.go, carry.go, carry.lua: slots go to another group, while the daemons serve; showslots.go, slots.go: the map;
 //   - settings.go: what a fingerprint on a master says;
 //   - reconfigure.go, reconfigure.lua: other limits or versions, and other masters by force;

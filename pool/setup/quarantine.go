@@ -65,7 +65,11 @@ func (g *group) expendable(ctx context.Context, m wire.Master, link wire.Link) e
 	if err := c.read(); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(c.all[0].seals, func(s sealRecord) bool { return s.mark() != "" }) {
+	isIncarnation := func(s sealRecord) bool {
+		_, err := admission.ParseIdentity(s.identity)
+		return err == nil // otherwise there is none, or it was invalidated
+	}
+	if !slices.ContainsFunc(c.all[0].seals, isIncarnation) {
 		return nil
 	}
 	c.connect(ctx, g.options.Masters)

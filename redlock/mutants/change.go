@@ -19,10 +19,10 @@ func brokenChanges() []Mutant {
 			Change{"pool/setup/rename.go", "\tif err := c.renameAll(false); err != nil {\n", "\tif all := c.all; pool.Broken(\"newcomer-first\") {\n\t\tc.all = slices.DeleteFunc(slices.Clone(all), func(one *candidate) bool { return has(c.former, one.master.Name) })\n\t\t_ = c.beginNew()\n\t\tc.all = all\n\t}\n\tif err := c.renameAll(false); err != nil {\n"}).in("membership-replace").
 			but("an operator must be interrupted for the longest lease between the new master and the rename; not seen in 2.5 million executions. TestEpoch_AChangeThatIsInterruptedBeginsWithNoNewMaster is a directed test"),
 		patched("change-rest", "a change follows another at once",
-			Change{"pool/setup/rename.go", "\tif wait <= 0 {\n", "\tif wait <= 0 || pool.Broken(\"change-rest\") {\n"}).in("membership-resize").
+			Change{"pool/setup/requirements.go", "\tif wait <= 0 {\n", "\tif wait <= 0 || pool.Broken(\"change-rest\") {\n"}).in("membership-resize").
 			but("a lease must outlive two changes, and each waits for new memories to be sure of its masters; not seen in 2.5 million executions. TestFollow_AChangeAfterAnotherWaitsForTheLeases is a directed test"),
 		patched("meet", "a change is allowed whose quorums need not meet those of the former list",
-			Change{"pool/setup/rename.go", "\tcase q+next <= n:\n", "\tcase q+next <= n && !pool.Broken(\"meet\"):\n"}).in("membership-halved").
+			Change{"pool/setup/requirements.go", "\tcase q+next <= n:\n", "\tcase q+next <= n && !pool.Broken(\"meet\"):\n"}).in("membership-halved").
 			but("a lease must rest on a bare quorum that shares no master with the new list's quorum; not seen in 2.5 million executions. TestFollow_AChangeWhoseQuorumsNeedNotMeetIsRefused is a directed test"),
 		patched("rename-blind", "a change renames what carries another configuration",
 			Change{"pool/setup/rename.lua", "(former or print == new)", "print"},

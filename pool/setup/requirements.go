@@ -1,0 +1,144 @@
+// Requirements of a change: what the masters must show before it begins.
+
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/pool/admission"
+	"redlockd/pool/clock"
+)
+
+// allowed checks that quorums of both lists meet, and that enough masters answer.
+func (c *change) allowed() error {
+	n, q, next := len(c.former.Masters), pool.Quorum(len(c.former.Masters)), pool.Quorum(len(c.next.Masters))
+	common := 0
+	for _, m := range c.next.Masters {
+		if has(c.former, m.Name) {
+			common++
+		}
+	}
+	switch {
+	case q+next <= n:
+		return fmt.Errorf("reconfigure: from %d masters to %d: a quorum of %d need not meet one of %d; nothing was changed. First change to %d of them, then to %d; or stop all daemons and run redlockd reconfigure --force",
+			n, len(c.next.Masters), next, q, n-1, len(c.next.Masters))
+	case common < next:
+		return fmt.Errorf("reconfigure: only %d of the %d masters of the new list are in the former one, and %d must be, so that they can vote while the others are new; nothing was changed. Replace a minority at a time, or stop all daemons and run redlockd reconfigure --force",
+			common, len(c.next.Masters), next)
+	}
+	marks := []string{c.former.Mark(), c.next.Mark()}
+	for _, lost := range c.lostChanges() {
+		marks = append(marks, lost.Mark())
+	}
+	for db := range c.group.options.Databases {
+		all, common := c.carriers(db, marks...)
+		if used := c.used(db); used && (len(all) < q || len(common) < next) {
+			return fmt.Errorf("%s: group %s, database %d: of the masters of the former list that carry epoch %d, %s answer: %d must, and %d that are in both lists; nothing was changed. First bring back what is missing",
+				c.command(), c.group.options.Group, db, c.former.Epoch, strings.Join(append(all, "none")[:max(1, len(all))], ", "), q, next)
+		}
+	}
+	return nil
+}
+
+// reachable checks that masters which join answer and are fit: a mistake in an address would put a
+// master that cannot vote in the place of one that may come back.
+func (c *change) reachable() error {
+	var errs []error
+	for _, m := range c.next.Masters {
+		if why := c.absent[m.Name]; why != "" && !has(c.former, m.Name) && !c.terms.Absent {
+			errs = append(errs, fmt.Errorf("%s: %s=%s joins and %s; nothing was changed. In the new list it cannot vote: a quorum would be %d of the other %d masters. Start it, or correct its name and address; if it is to join all the same, add --absent",
+				c.command(), m.Name, m.Address, why, pool.Quorum(len(c.next.Masters)), len(c.next.Masters)-1))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// untilVotes is how long it takes until each master of a list that answers votes, in ascending
+// order; skip is the name of one that is left out.
+func (c *change) untilVotes(list *admission.Configuration, skip string) (all []time.Duration) {
+	age := c.group.options.Age()
+	for _, one := range c.all {
+		if !has(list, one.master.Name) || one.master.Name == skip {
+			continue
+		}
+		wait := time.Duration(-1)
+		for _, s := range one.seals {
+			incarnation, err := admission.ParseIdentity(s.identity)
+			switch {
+			case err == nil:
+				wait = max(wait, 0, time.Duration(incarnation.Base-one.info.Est.At(c.group.options.Clock.Now()))*time.Microsecond+age)
+			case s.identity != "": // a database without an identity is one that no daemon uses
+				wait = max(wait, age)
+			}
+		}
+		if wait < 0 {
+			wait = age
+		}
+		all = append(all, wait)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// used reports whether the group has an identity in a database.
+func (c *change) used(db int) bool {
+	return slices.ContainsFunc(c.all, func(one *candidate) bool { return one.seals[db].mark() != "" })
+}
+
+// carriers are the masters of the former list that carry one of the marks, and those of
+// them that are in both lists.
+func (c *change) carriers(db int, marks ...string) (all, common []string) {
+	for _, one := range c.all {
+		name, s := one.master.Name, &one.seals[db]
+		for _, mark := range marks {
+			if !has(c.former, name) || !strings.HasSuffix(admission.FingerprintOf(s.identity), "/epoch="+mark+"/master="+masterPart(c, name)) {
+				continue
+			}
+			all = append(all, name)
+			if has(c.next, name) {
+				common = append(common, name)
+			}
+		}
+	}
+	return all, common
+}
+
+// masterPart is a master's name as fingerprints have it.
+func masterPart(c *change, name string) string {
+	_, part, _ := strings.Cut(c.group.options.Fingerprint(0, "", name), "/epoch=/master=")
+	return part
+}
+
+// rest waits until the leases of the list before the former one are over. Before a quorum gets
+// larger, it also waits until the daemons have renewed their holds, which they do at a third of
+// the ttl: the larger quorum could not extend a lease that rests on a bare one.
+func (c *change) rest(ctx context.Context, newest admission.StoredConfiguration) error {
+	var wait time.Duration
+	text := fmt.Sprintf("epoch %d is too young: waiting %%s until the leases before it are over\n", c.former.Epoch)
+	if newest.Former != nil { // something was renamed
+		now := clock.Micros(c.group.options.Clock.Now()) + medianOffset(c.all)
+		wait = min(time.Duration(newest.At-now)*time.Microsecond, 0) + c.group.options.Age()
+	}
+	former, next := pool.Quorum(len(c.former.Masters)), pool.Quorum(len(c.next.Masters))
+	if renewed := c.group.options.MaxTTL / 2; next > former && renewed > wait {
+		wait, text = renewed, fmt.Sprintf("a quorum is to be %d masters and not %d: waiting %%s until the daemons have renewed their locks with HOLD on all masters\n", next, former)
+	}
+	// A master that restarted or joined lately does not vote yet. It is not left to replace one that does.
+	votes, then := c.untilVotes(c.former, ""), c.untilVotes(c.next, "")
+	if len(votes) >= former && votes[former-1] <= 0 && then[next-1] > wait {
+		wait, text = then[next-1], "too few masters of the new list vote yet: waiting %s until a quorum of them does\n"
+	}
+	if wait <= 0 {
+		return nil
+	}
+	if err := c.group.countdown(ctx, wait, text, c.out); err != nil {
+		return err
+	}
+	return c.read()
+}
