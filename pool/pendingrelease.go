@@ -91,7 +91,9 @@ func (p *pendingReleases) take(most int) (out []queueEntry) {
 		}
 	}
 	clear(p.list[:n])
-	p.list = p.list[n:]
+	if p.list = p.list[n:]; len(p.list) == 0 {
+		p.list = nil // the memory of an outage may be freed
+	}
 	return out
 }
 
