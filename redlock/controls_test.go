@@ -107,6 +107,7 @@ func poolControls() []control {
 	return []control{
 		{"resent-passes", "TestBulk_WhatHasLostItsScriptIsExecutedOnceAndPassesNothingOfItsToken", "is executed before"},
 		{"resent-last", "TestFlush_WhatIsSentAgainGoesInFrontOfWhatIsQueued", "executed"},
+		{"step-creep", "TestSteps_ASumBeyondTheBudgetInvalidates", "incarnations invalidated"},
 		{"extend-stays", "TestBulk_KeepsTheOrderOfEveryKey", "is executed before"},
 	}
 }

@@ -35,7 +35,8 @@ func brokenLanes() []Mutant {
 			Change{"pool/masterclock.go", "\tm.gain.observe(s.sent, s.received, s.time)\n\tm.anomaly = nil\n",
 				"\tm.gain.observe(s.sent, s.received, s.time)\n\tif Broken(\"step-last\") {\n\t\tm.gain.restart(s.received, s.time-clock.Micros(s.sent), 0)\n\t}\n\tm.anomaly = nil\n"}).in("ripples-3"),
 		patched("step-creep", "small steps of a clock are followed without a limit",
-			Change{"pool/verify.go", "\tcase err == nil && l.creptLocked(now, us):\n", "\tcase err == nil && !Broken(\"step-creep\") && l.creptLocked(now, us):\n"}).in("creep-3"),
+			Change{"pool/verify.go", "\tcase err == nil && l.creptLocked(now, us):\n", "\tcase err == nil && !Broken(\"step-creep\") && l.creptLocked(now, us):\n"}).in("creep-3").
+			but("a clock must creep beyond the budget while a lease rests on a bare quorum; not seen in 25 million executions. TestSteps_ASumBeyondTheBudgetInvalidates is a directed test"),
 		patched("rolled-back", "a register below what was acknowledged is nothing special",
 			Change{"pool/attempt.go", "a.Score >= least", "(Broken(\"rolled-back\") || a.Score >= least)"},
 			Change{"pool/flush.go", "old < f.minRegister {", "!Broken(\"rolled-back\") && old < f.minRegister {"}),
