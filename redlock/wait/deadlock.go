@@ -41,7 +41,7 @@ type visitedOwner struct {
 //
 // A lease ends by itself, so such a cycle does not last for ever. It costs every owner in it
 // the rest of its leases, and the last one to join can still be refused.
-func (s *Queues) cycleLocked(w *waiter) []engine.Key {
+func (l *waitList) cycleLocked(w *waiter) *Deadlock {
 	if w.request.Owner == nil {
 		return nil
 	}
@@ -50,23 +50,22 @@ func (s *Queues) cycleLocked(w *waiter) []engine.Key {
 	visited := map[lease.Owner]bool{w.request.Owner: true}
 	steps := 0
 	for at := 0; at < len(queue); at++ {
-		for _, lease := range queue[at].owner.Holds(s.leases.Runs) {
+		for _, held := range queue[at].owner.Holds(l.leases.Runs) {
 			if steps++; steps > maxCycleSteps {
 				return nil
 			}
-			held := dbKey{lease.DB, lease.Key}
-			if lease.DB == w.request.DB && slices.Contains(goals, lease.Key) && s.blocksLocked(w, lease) {
-				return cycleKeys(lease.Key, queue, at)
+			if held.DB == w.request.DB && slices.Contains(goals, held.Key) && l.blocksLocked(w, held) {
+				return &Deadlock{Keys: cycleKeys(held.Key, queue, at)}
 			}
 			queued := false // a waiter of FAIR is blocked; only a holder of the key may pass it
-			for _, ln := range s.byKey[held] {
+			for _, ln := range l.byKey[dbKey{held.DB, held.Key}] {
 				blocked := false // no waiter overtakes one that the lease blocks
 				for other := ln.head; other != nil && steps <= maxCycleSteps; other = other.next {
 					steps++
-					blocked = blocked || s.blockedBy(other, lease)
-					if owner := other.request.Owner; (blocked || queued && other.request.Token == "" && other.request.Reenters == "") && owner != nil && !visited[owner] {
+					blocked = blocked || l.blockedBy(other, held)
+					if owner := other.request.Owner; (blocked || queued && !other.mayHold()) && owner != nil && !visited[owner] {
 						visited[owner] = true
-						queue = append(queue, visitedOwner{owner, lease.Key, at})
+						queue = append(queue, visitedOwner{owner, held.Key, at})
 					}
 				}
 				queued = queued || blocked && ln.fair
@@ -76,20 +75,22 @@ func (s *Queues) cycleLocked(w *waiter) []engine.Key {
 	return nil
 }
 
+// mayHold reports whether the waiter's token or owner may hold the key already, and pass a ticket.
+func (w *waiter) mayHold() bool { return w.request.Token != "" || w.request.Reenters != "" }
+
 // blocksLocked reports whether a lease blocks the waiter, or another one that is, or would be,
-// ahead of it in its wait queue, or has a ticket of FAIR. A token may already hold the key, and pass
-// that ticket.
-func (s *Queues) blocksLocked(w *waiter, l engine.LeaseID) bool {
-	if s.blockedBy(w, l) {
+// ahead of it in its wait queue, or has a ticket of FAIR.
+func (l *waitList) blocksLocked(w *waiter, held engine.LeaseID) bool {
+	if l.blockedBy(w, held) {
 		return true
 	}
 	steps, own := 0, w.queueID()
-	for _, ln := range s.byKey[dbKey{l.DB, l.Key}] {
-		if ln.queueID != own && (!ln.fair || w.request.Token != "" || w.request.Reenters != "") {
+	for _, ln := range l.byKey[dbKey{held.DB, held.Key}] {
+		if ln.queueID != own && (!ln.fair || w.mayHold()) {
 			continue
 		}
 		for other := ln.head; other != nil && other != w && steps < maxCycleSteps; other = other.next {
-			if steps++; s.blockedBy(other, l) {
+			if steps++; l.blockedBy(other, held) {
 				return true
 			}
 		}
@@ -109,7 +110,7 @@ func cycleKeys(goal engine.Key, queue []visitedOwner, at int) []engine.Key {
 // blockedBy reports whether a lease of the awaited key blocks the waiter. A lease of its
 // own token does not. A reader that requests the write lock waits for the other readers;
 // if one of them requests it, too, neither will ever release.
-func (s *Queues) blockedBy(w *waiter, l engine.LeaseID) bool {
-	together := w.request.Mode != lease.Exclusive && w.request.Mode == s.leases.Known(l).Mode && w.request.Reenters == engine.OwnerOf(l.Token)
-	return l.Token != w.request.Token && !together
+func (l *waitList) blockedBy(w *waiter, held engine.LeaseID) bool {
+	together := w.request.Mode != lease.Exclusive && w.request.Mode == l.leases.Known(held).Mode && w.request.Reenters == engine.OwnerOf(held.Token)
+	return held.Token != w.request.Token && !together
 }

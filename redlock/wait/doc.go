@@ -1,12 +1,12 @@
 // Package wait keeps the requests that wait: for a lock, with WAIT and FAIR, for a key to become
 // free, or for work.
 //
-// Files in reading order:
-//   - waiters.go: requests that wait, and how a wait ends;
-//   - waitqueue.go, keywatch.go: the queue of one key, and what the masters report of it;
-//   - fair.go: the order over all daemons;
+// Files in reading order, each of which needs only those after it:
+//   - waiters.go: how a wait begins and ends;
+//   - waitqueue.go: when the first waiter for a key contends on the masters;
 //   - deadlock.go: a wait that would close a cycle is refused;
-//   - edges.go: the same over several daemons;
-//   - scriptwait.go: waits that do not take the lock;
-//   - waitlist.go: the list of the requests that wait.
+//   - fair.go: the order over all daemons;
+//   - waitlist.go: the requests that wait, by their keys;
+//   - edges.go: deadlocks over several daemons;
+//   - keywatch.go: what the masters report of a key.
 package wait

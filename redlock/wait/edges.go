@@ -25,6 +25,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"redlockd/pool"
@@ -45,37 +46,40 @@ const (
 	maxEdges, maxRounds = 16, 32
 )
 
-// waiterEdges are the edges of one waiter; the mutex of Queues guards it.
+// waiterEdges are the edges of one waiter.
 type waiterEdges struct {
-	w     *waiter
-	id    string // no two waiters have the same; a later one has a larger one
-	held  []engine.LeaseID
+	engine   *engine.Engine
+	leases   *lease.Leases
+	group    *pool.Group
+	request  *lease.LockRequest
+	id       string                                       // no two waiters have the same; a later one has a larger one
+	deadlock func(keys []engine.Key, began time.Duration) // ends the wait, unless the search that began then took too long
+
+	held []engine.LeaseID
+
+	mu    sync.Mutex
 	timer pool.Timer
 	until time.Duration // they have expired by then; 0 = they were never written
+	over  bool          // the wait is over
 }
 
-// startEdgesLocked writes the waiter's edges from edgeInterval on.
-func (s *Queues) startEdgesLocked(w *waiter) {
-	if s.engine.InProcess || w.request.Owner == nil || len(w.queue.keys) > 1 || w.peekOnly {
-		return
+// start writes the edges from edgeInterval on. It reports whether there are any.
+func (e *waiterEdges) start() bool {
+	if e.held = e.holds(); len(e.held) == 0 {
+		return false
 	}
-	e := &waiterEdges{w: w}
-	if e.held = e.holdsLocked(); len(e.held) == 0 {
-		return
-	}
-	e.id = fmt.Sprintf("%016d/%s", w.queue.group.Time(), engine.NewToken())
-	if s.edges == nil {
-		s.edges = map[*waiter]*waiterEdges{}
-	}
-	s.edges[w], e.timer = e, s.engine.Clock.AfterFunc(edgeInterval, e.search)
+	e.id = fmt.Sprintf("%016d/%s", e.group.Time(), engine.NewToken())
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.timer = e.engine.Clock.AfterFunc(edgeInterval, e.search)
+	return true
 }
 
-// holdsLocked is what the waiter's connection holds on these masters. It may hold more on those of
+// holds is what the waiter's connection holds on these masters. It may hold more on those of
 // another group.
-func (e *waiterEdges) holdsLocked() (held []engine.LeaseID) {
-	s, r := e.w.waits, &e.w.request
-	for _, one := range r.Owner.Holds(s.leases.Runs) {
-		if one.DB == r.DB && s.leases.Runs(one) && len(held) < maxEdges {
+func (e *waiterEdges) holds() (held []engine.LeaseID) {
+	for _, one := range e.request.Owner.Holds(e.leases.Runs) {
+		if one.DB == e.request.DB && e.leases.Runs(one) && len(held) < maxEdges {
 			held = append(held, one)
 		}
 	}
@@ -83,9 +87,9 @@ func (e *waiterEdges) holdsLocked() (held []engine.LeaseID) {
 }
 
 // keysOf are the edges of leases, on the masters.
-func (s *Queues) keysOf(held []engine.LeaseID) (keys []string) {
+func (e *waiterEdges) keysOf(held []engine.LeaseID) (keys []string) {
 	for _, one := range held {
-		keys = append(keys, s.engine.KeyOf(edgeKind, engine.Key(one.Token)))
+		keys = append(keys, e.engine.KeyOf(edgeKind, engine.Key(one.Token)))
 	}
 	return keys
 }
@@ -95,19 +99,40 @@ const edgeKind = "w:"
 // search writes the edges, searches for a cycle, and repeats. A connection that waits takes no
 // locks, but it may lose some, or turn out to be a pool's.
 func (e *waiterEdges) search() {
-	s, r := e.w.waits, &e.w.request
-	own := edge{id: e.id, key: s.engine.MasterKey(r.Key), writes: r.Mode != lease.Shared}
-	c := &cycleSearch{edges: e, began: s.engine.Clock.Now(), found: []edge{own}}
-	s.mu.Lock()
-	over := e.w.over
-	if !over {
+	r := e.request
+	own := edge{id: e.id, key: e.engine.MasterKey(r.Key), writes: r.Mode != lease.Shared}
+	c := &cycleSearch{edges: e, began: e.engine.Clock.Now(), found: []edge{own}}
+	holds := e.holds()
+	e.mu.Lock()
+	if !e.over {
 		e.timer.Reset(edgeInterval)
-		c.held = slices.DeleteFunc(e.holdsLocked(), func(one engine.LeaseID) bool { return !slices.Contains(e.held, one) })
+		c.held = slices.DeleteFunc(holds, func(one engine.LeaseID) bool { return !slices.Contains(e.held, one) })
 	}
-	s.mu.Unlock()
+	e.mu.Unlock()
 	if len(c.held) > 0 {
 		c.query(0)
 	}
+}
+
+// stop ends the searches: the wait is over.
+func (e *waiterEdges) stop() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.over = true
+	e.timer.Stop()
+}
+
+// delete deletes the edges of a wait that is over. It calls done when no quorum has them.
+func (e *waiterEdges) delete(done func()) {
+	e.mu.Lock()
+	until := e.until
+	e.mu.Unlock()
+	if until == 0 { // they were never written
+		done()
+		return
+	}
+	d := &edgeDeletion{keys: e.keysOf(e.held), until: until, done: done}
+	d.ballot.Ask(e.engine, nil, e.group, nil, d)
 }
 
 // cycleSearch is one search. Its rounds, one after another, look for the holders of the keys of found.
@@ -150,8 +175,7 @@ var _ engine.Question = (*searchRound)(nil)
 
 func (c *cycleSearch) query(at int) {
 	r := &searchRound{search: c, at: at, awaited: c.found[at], votes: map[string]int{}}
-	w := c.edges.w
-	r.ballot.Ask(w.waits.engine, nil, w.queue.group, nil, r)
+	r.ballot.Ask(c.edges.engine, nil, c.edges.group, nil, r)
 }
 
 func (r *searchRound) Props() pool.Props {
@@ -162,21 +186,20 @@ func (r *searchRound) Props() pool.Props {
 // deletion comes last. No edge outlasts its lease.
 func (r *searchRound) Command(m *pool.SendContext, c *pool.Command) bool {
 	e, held := r.search.edges, r.search.held
-	s := e.w.waits
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	switch {
-	case e.w.over:
+	case e.over:
 		return false
 	case r.at > 0:
 		held = nil
 	default:
 		e.until = max(e.until, m.Now+edgeLife)
 	}
-	c.Set("EVALSHA", s.engine.Scripts.Edges, strconv.Itoa(1+len(held)), r.awaited.key)
-	c.Args = append(append(c.Args, s.keysOf(held)...), engine.Flag(r.awaited.writes), s.engine.KeyOf(edgeKind, ""), r.awaited.String())
+	c.Set("EVALSHA", e.engine.Scripts.Edges, strconv.Itoa(1+len(held)), r.awaited.key)
+	c.Args = append(append(c.Args, e.keysOf(held)...), engine.Flag(r.awaited.writes), e.engine.KeyOf(edgeKind, ""), r.awaited.String())
 	for _, one := range held {
-		left := min(edgeLife, s.leases.Known(one).Until-m.Now)
+		left := min(edgeLife, e.leases.Known(one).Until-m.Now)
 		c.Args = append(c.Args, strconv.FormatInt(m.Time/1000+left.Milliseconds(), 10))
 	}
 	return true
@@ -236,66 +259,20 @@ func (r *searchRound) Decided(quorum.Result) {
 }
 
 // closed: the client at this index waits for what the waiter holds. The waiter is answered if it is
-// the last one of the cycle. If its request for the lock is under way, the next search decides.
+// the last one of the cycle.
 func (c *cycleSearch) closed(at int) {
-	w := c.edges.w
-	s, deadlock := w.waits, &Deadlock{}
+	e, keys := c.edges, []engine.Key(nil)
 	for i := at; ; i = c.found[i].from {
-		if c.found[i].id > c.edges.id {
+		if c.found[i].id > e.id {
 			return
 		}
-		deadlock.Keys = append(deadlock.Keys, engine.Key(strings.TrimPrefix(c.found[i].key, s.engine.KeyPrefix)))
+		keys = append(keys, engine.Key(strings.TrimPrefix(c.found[i].key, e.engine.KeyPrefix)))
 		if i == 0 {
 			break
 		}
 	}
-	slices.Reverse(deadlock.Keys)
-	s.mu.Lock()
-	if w.over || w.queue.contender == w || s.engine.Clock.Now()-c.began > maxSearch {
-		s.mu.Unlock()
-		return
-	}
-	w.endLocked(deadlock)
-}
-
-// answer answers a waiter that was in a queue, once its edges are gone.
-func (w *waiter) answer(g lease.Grant, err error) {
-	s := w.waits
-	s.mu.Lock()
-	w.pending = s.edges[w] != nil
-	pending := w.pending
-	s.mu.Unlock()
-	if !pending {
-		w.done(g, err)
-		return
-	}
-	w.deleteEdges(func() {
-		s.mu.Lock()
-		left := !w.pending
-		w.pending = false
-		s.mu.Unlock()
-		switch {
-		case !left:
-			w.done(g, err)
-		case err == nil:
-			s.leases.Undelivered(g)
-		}
-	})
-}
-
-// deleteEdges deletes the edges of a wait that is over. It calls done when no quorum has them.
-func (w *waiter) deleteEdges(done func()) {
-	s := w.waits
-	s.mu.Lock()
-	e := s.edges[w]
-	delete(s.edges, w)
-	s.mu.Unlock()
-	if e == nil || e.until == 0 { // they were never written
-		done()
-		return
-	}
-	d := &edgeDeletion{keys: s.keysOf(e.held), until: e.until, done: done}
-	d.ballot.Ask(s.engine, nil, s.engine.Pool.Group(w.request.DB), nil, d)
+	slices.Reverse(keys)
+	e.deadlock(keys, c.began)
 }
 
 // edgeDeletion deletes the edges of a wait that is over.

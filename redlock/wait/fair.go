@@ -43,63 +43,49 @@ const (
 	refreshInterval = ticketTimeout / 3
 	// maxTicketsPerRefresh is how many tickets one command refreshes.
 	maxTicketsPerRefresh = 64
-	// overtakenPause is how long a daemon waits that was refused a free key: the waiter that is
-	// ahead of it is about to take the key, or dead.
-	overtakenPause = 30 * time.Millisecond
 	// fasterPause is how long a waiter waits whose ticket came too late on most masters.
 	fasterPause = 2 * time.Millisecond
 )
 
-// enqueueCall proposes one ticket to all masters.
-type enqueueCall struct {
+// proposal proposes one ticket to all masters.
+type proposal struct {
 	engine.Plain
-	ballot engine.Ballot
-	w      *waiter
-	keys   []string
-
-	full int // masters whose queue is full
+	ballot  engine.Ballot
+	list    *waitList
+	request *lease.LockRequest
+	keys    []string
+	most    int // waiters of one key, in all daemons
+	full    int // masters whose queue is full
+	decided func(*proposal, quorum.Result)
 }
 
-var _ engine.Question = (*enqueueCall)(nil)
+var _ engine.Question = (*proposal)(nil)
 
-// enqueue gets a waiter its ticket before the waiter enters a wait queue of this daemon.
-func (s *Queues) enqueue(b *engine.Batch, w *waiter) {
-	s.mu.Lock()
-	if !s.admitLocked(w) {
-		return
-	}
-	s.enqueued++
-	w.request.Ticket = &lease.Ticket{ID: s.name + "/" + strconv.FormatInt(s.enqueued, 36)}
-	s.mu.Unlock()
-	s.propose(b, w)
+func (l *waitList) propose(b *engine.Batch, r *lease.LockRequest, most int, decided func(*proposal, quorum.Result)) {
+	p := &proposal{list: l, request: r, keys: l.leases.QueueKeys(r), most: most, decided: decided}
+	p.ballot.Ask(l.engine, b, l.engine.Pool.Group(r.DB), nil, p)
 }
 
-func (s *Queues) propose(b *engine.Batch, w *waiter) {
-	e := &enqueueCall{w: w, keys: s.leases.QueueKeys(&w.request)}
-	e.ballot.Ask(s.engine, b, s.engine.Pool.Group(w.request.DB), nil, e)
-}
-
-func (e *enqueueCall) Props() pool.Props {
-	return pool.Props{Key: e.keys[0], Rest: e.keys[1:], StartsNew: true, Sealed: true}
+func (p *proposal) Props() pool.Props {
+	return pool.Props{Key: p.keys[0], Rest: p.keys[1:], StartsNew: true, Sealed: true}
 }
 
 // Command proposes the fence of the ballot as the ticket's number, so it rises over all daemons
 // that have received one another's.
-func (e *enqueueCall) Command(m *pool.SendContext, c *pool.Command) bool {
-	s, r := e.w.waits, &e.w.request
-	s.writeEnlist(m, c, e.keys, strconv.Itoa(s.maxPerKey))
-	c.Args = append(c.Args, r.Ticket.ID, strconv.FormatInt(e.ballot.Proposal, 10), engine.Flag(r.Writes()))
+func (p *proposal) Command(m *pool.SendContext, c *pool.Command) bool {
+	p.list.writeEnlist(m, c, p.keys, strconv.Itoa(p.most))
+	c.Args = append(c.Args, p.request.Ticket.ID, strconv.FormatInt(p.ballot.Proposal, 10), engine.Flag(p.request.Writes()))
 	return true
 }
 
 // writeEnlist writes a command to which waiters are added.
-func (s *Queues) writeEnlist(m *pool.SendContext, c *pool.Command, keys []string, full string) {
-	c.Set("EVALSHA", s.engine.Scripts.Enlist, strconv.Itoa(len(keys)))
+func (l *waitList) writeEnlist(m *pool.SendContext, c *pool.Command, keys []string, full string) {
+	c.Set("EVALSHA", l.engine.Scripts.Enlist, strconv.Itoa(len(keys)))
 	c.Args = append(append(c.Args, keys...), strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10), full)
 }
 
 // Read: a master refuses a ticket whose number is too low, or whose queue is full or other data.
-func (e *enqueueCall) Read(answer pool.Answer) engine.Reading {
+func (p *proposal) Read(answer pool.Answer) engine.Reading {
 	n := engine.Numbers(answer.Reply)
 	switch {
 	case engine.IsWrongType(answer.Reply) && answer.Seal.Good:
@@ -109,82 +95,30 @@ func (e *enqueueCall) Read(answer pool.Answer) engine.Reading {
 	case n[0] == 1:
 		return engine.Yes
 	case n[0] != 2:
-		e.full++
+		p.full++
 	}
 	return engine.No
 }
 
 // Decide waits for all masters unless the ticket is established: the error is about all of them.
-func (e *enqueueCall) Decide(t *quorum.Tally) quorum.Result {
+func (p *proposal) Decide(t *quorum.Tally) quorum.Result {
 	if r := t.Result(); r == quorum.Granted || t.Pending() == 0 {
 		return r
 	}
 	return quorum.Undecided
 }
 
-func (e *enqueueCall) Decided(r quorum.Result) {
-	l, t := e.w.waits, &e.ballot.Tally
-	switch {
-	case r == quorum.Granted:
-		l.established(e.w, e.ballot.Proposal)
-	case e.full > t.N-t.Quorum:
-		e.w.rejectEnqueue(&engine.Busy{What: "waiters for this key in all daemons", Limit: l.maxPerKey, Option: "--max-waiters-per-key"})
-	case e.ballot.MostlyWrongType():
-		e.w.rejectEnqueue(&engine.ForeignData{Keys: e.keys})
-	default:
-		l.engine.Clock.AfterFunc(l.engine.Spread(e.pause()), func() { l.proposeAgain(e.w) })
-	}
-}
+func (p *proposal) Decided(r quorum.Result) { p.decided(p, r) }
 
-// pause is how long the daemon waits before the next proposal. The end of the wait may have to report
-// why this one failed.
-func (e *enqueueCall) pause() time.Duration {
-	w, t := e.w, &e.ballot.Tally
-	w.waits.mu.Lock()
-	defer w.waits.mu.Unlock()
-	if t.Answered() >= t.Quorum {
-		w.failures, w.everRefused = 0, true
-		return fasterPause
+// err is why no further proposal can succeed, nil if one can.
+func (p *proposal) err() error {
+	switch t := &p.ballot.Tally; {
+	case p.full > t.N-t.Quorum:
+		return &engine.Busy{What: "waiters for this key in all daemons", Limit: p.most, Option: "--max-waiters-per-key"}
+	case p.ballot.MostlyWrongType():
+		return &engine.ForeignData{Keys: p.keys}
 	}
-	w.firstErr = e.ballot.NoQuorum("it waits for its place in the queue")
-	w.failures++
-	return retryDelay(w.failures)
-}
-
-// proposeAgain proposes the next ticket, unless the wait is over.
-func (s *Queues) proposeAgain(w *waiter) {
-	s.mu.Lock()
-	over := w.over || s.closed
-	s.mu.Unlock()
-	if over {
-		w.rejectEnqueue(engine.ErrShutdown)
-		return
-	}
-	s.propose(nil, w)
-}
-
-// rejectEnqueue ends a wait that got no ticket, unless it is over.
-func (w *waiter) rejectEnqueue(err error) {
-	w.waits.mu.Lock()
-	if !w.over {
-		w.endLocked(err)
-		return
-	}
-	w.waits.mu.Unlock()
-	w.leaveQueue()
-}
-
-// established puts a waiter into its wait queue, by the number of its ticket.
-func (s *Queues) established(w *waiter, ticket int64) {
-	s.mu.Lock()
-	if w.over || s.closed { // while it was on its way into the wait queue
-		s.mu.Unlock()
-		w.rejectEnqueue(engine.ErrShutdown)
-		return
-	}
-	w.request.Ticket.Number, w.request.Ticket.Since = ticket, s.engine.Clock.Now()
-	w.firstErr = nil
-	s.joinLocked(nil, w)
+	return nil
 }
 
 // leaveQueue takes the waiter out of its queues on the masters, if it is in any. On a master
@@ -193,7 +127,7 @@ func (w *waiter) leaveQueue() {
 	if w.request.Ticket == nil {
 		return
 	}
-	l := w.waits
+	l := w.list
 	keys, id := l.leases.QueueKeys(&w.request), w.request.Ticket.ID
 	l.engine.Submit(nil, l.engine.Pool.Group(w.request.DB), &engine.Message{
 		Plan: pool.Props{Key: keys[0], Rest: keys[1:]},
@@ -205,50 +139,58 @@ func (w *waiter) leaveQueue() {
 	})
 }
 
+// refreshLocked makes sure that the tickets of a wait queue are refreshed.
+func (ln *waitQueue) refreshLocked() {
+	if ln.refreshTimer != nil {
+		return
+	}
+	l, db := ln.list, ln.db
+	ln.refreshTimer = l.engine.Clock.AfterFunc(refreshInterval, ln.refreshTickets)
+	ln.group.OnReconnect(func() []pool.Operation { return l.refreshAfterReconnect(db) })
+}
+
 // refreshTickets refreshes all tickets of a wait queue, and repeats.
 func (ln *waitQueue) refreshTickets() {
-	s := ln.waits
-	s.mu.Lock()
+	l := ln.list
+	l.mu.Lock()
 	if ln.length == 0 { // a request of a waiter that left is still in flight: the next waiter sets the timer anew
 		ln.refreshTimer = nil
-		s.mu.Unlock()
+		l.mu.Unlock()
 		return
 	}
 	ln.refreshTimer.Reset(refreshInterval)
-	parts, request := ln.partsLocked(), ln.head.request
-	s.mu.Unlock()
-	keys := s.leases.QueueKeys(&request)
+	again := ln.refreshesLocked()
+	l.mu.Unlock()
 	var b engine.Batch
-	for part := range parts {
-		b.Add(ln.group, ln.ticketRefresh(keys, part))
+	for _, one := range again {
+		b.Add(ln.group, one)
 	}
 	b.Send()
 }
 
-// partsLocked is how many commands refresh a wait queue.
-func (ln *waitQueue) partsLocked() int {
-	return (ln.length + maxTicketsPerRefresh - 1) / maxTicketsPerRefresh
-}
-
 // refreshAfterReconnect refreshes all tickets on a master that is back: it may have forgotten
 // them, or counted them as dead. The order is that of the keys.
-func (s *Queues) refreshAfterReconnect(db int) (again []pool.Operation) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var lines []*waitQueue
-	for _, ln := range s.queues {
+func (l *waitList) refreshAfterReconnect(db int) (again []pool.Operation) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var queues []*waitQueue
+	for _, ln := range l.queues {
 		if ln.fair && ln.db == db && ln.length > 0 {
-			lines = append(lines, ln)
+			queues = append(queues, ln)
 		}
 	}
-	slices.SortFunc(lines, func(a, b *waitQueue) int {
-		return cmp.Or(cmp.Compare(a.queueID.keys, b.queueID.keys), cmp.Compare(engine.Flag(a.peekOnly), engine.Flag(b.peekOnly)))
-	})
-	for _, ln := range lines {
-		keys := s.leases.QueueKeys(&ln.head.request)
-		for part := range ln.partsLocked() {
-			again = append(again, ln.ticketRefresh(keys, part))
-		}
+	slices.SortFunc(queues, func(a, b *waitQueue) int { return cmp.Compare(a.queueID.keys, b.queueID.keys) })
+	for _, ln := range queues {
+		again = append(again, ln.refreshesLocked()...)
+	}
+	return again
+}
+
+// refreshesLocked are the commands that refresh all tickets of a wait queue.
+func (ln *waitQueue) refreshesLocked() (again []pool.Operation) {
+	keys := ln.list.leases.QueueKeys(&ln.head.request)
+	for part := 0; part*maxTicketsPerRefresh < ln.length; part++ {
+		again = append(again, ln.ticketRefresh(keys, part))
 	}
 	return again
 }
@@ -264,10 +206,9 @@ func (ln *waitQueue) ticketRefresh(keys []string, part int) *engine.Message {
 }
 
 func (ln *waitQueue) writeRefresh(m *pool.SendContext, c *pool.Command, keys []string, part int) bool {
-	s := ln.waits
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.writeEnlist(m, c, keys, "")
+	ln.list.mu.Lock()
+	defer ln.list.mu.Unlock()
+	ln.list.writeEnlist(m, c, keys, "")
 	at, kept := 0, 0
 	for w := ln.head; w != nil; w = w.next {
 		if at++; (at-1)/maxTicketsPerRefresh != part {

@@ -99,7 +99,7 @@ func TestFair_NoEstablishedWaiterIsOvertakenInAStorm(t *testing.T) {
 			for round := range rounds {
 				out := make(chan waited, 1) // its one answer
 				r := lease.LockRequest{Key: "k", TTL: long, Wait: time.Minute, Fair: true}
-				w := &waiter{waits: d.Queues, request: r, end: d.engine.Clock.Now() + r.Wait, done: func(g lease.Grant, err error) { out <- waited{fmt.Sprint(i), g, err} }}
+				w := &waiter{list: &d.waitList, request: r, end: d.engine.Clock.Now() + r.Wait, done: func(g lease.Grant, err error) { out <- waited{fmt.Sprint(i), g, err} }}
 				came := time.Now()
 				d.enqueue(nil, w)
 				if (i+round)%5 == 0 {

@@ -188,8 +188,8 @@ func TestWait_AfterALongStreakTheQueueOfFairGoesFirst(t *testing.T) {
 func TestWait_RemembersThatADowngradeHasBegun(t *testing.T) {
 	t.Parallel()
 	d := newEmbedded(t)
-	w := &waiter{waits: d.Queues, request: lease.LockRequest{Key: "k", Mode: lease.Shared}, end: forever}
-	w.queue = &waitQueue{waits: d.Queues}
+	w := &waiter{list: &d.waitList, request: lease.LockRequest{Key: "k", Mode: lease.Shared}, end: forever}
+	w.queue = &waitQueue{list: &d.waitList}
 	begun := &engine.NoQuorum{Downgrading: true}
 	for _, c := range []struct{ said, want error }{
 		{engine.ErrHeld, engine.ErrHeld}, {&engine.NoQuorum{}, nil}, {engine.ErrHeld, engine.ErrHeld}, {begun, begun}, {engine.ErrHeld, begun},

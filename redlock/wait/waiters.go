@@ -1,8 +1,4 @@
-// This file keeps the requests that wait for a key in this daemon.
-//
-// Waiters of one key stand in a wait queue, in order of arrival. Only the head of the
-// queue contends on the masters (waitqueue.go): a thousand waiters cost them what one
-// costs. A waiter is an entry and a timer, not a goroutine.
+// This file begins and ends waits.
 
 package wait
 
@@ -10,124 +6,111 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
+	"strconv"
 	"time"
 
-	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/lease"
+	"redlockd/redlock/quorum"
 	"redlockd/redlock/work"
 )
 
 // ErrLeft: the client left while it waited; nothing reads this answer.
 var ErrLeft = errors.New("the client has left")
 
-// dbKey identifies a key for which a request may wait.
-type dbKey struct {
-	db  int
-	key engine.Key
-}
-
-// queueID identifies a wait queue. Queues differ by their keys, by whether their waiters
-// also have a ticket on the masters, and by whether they take the lock at all.
-type queueID struct {
-	db       int
-	keys     string
-	fair     bool
-	peekOnly bool // they do not take the lock
-	work     bool // they want work, and the key is its record
-}
-
-// waiter is one request that waits. The mutex of Queues guards it.
-type waiter struct {
-	waits       *Queues
-	queue       *waitQueue // nil until the waiter is in a queue
-	prev, next  *waiter
-	request     lease.LockRequest
-	work        *workWaiter // what it requests instead of a lock; nil: a lock
-	done        lease.LockDone
-	end         time.Duration // of the wait, on the pool's clock
-	timer       pool.Timer
-	firstErr    error            // why the masters could not decide before the waiter was in a queue
-	downgrading *engine.NoQuorum // one of its ballots has begun to downgrade the writer
-	peekOnly    bool             // it does not take the lock, see AwaitFree
-	everRefused bool             // another request precedes this one: its ballot was refused, or others were faster in the queue
-	over        bool             // out of the queue, answered or about to be
-	pending     bool             // its answer waits for the deletion of its edges
-	failures    int32            // proposals of its ticket in a row that the masters could not decide
-}
-
-// workWaiter requests work. The attempt before it lasts until runsUntil.
-type workWaiter struct {
-	contend   work.Contend
-	runsUntil time.Duration
-}
-
 // Queues are the wait queues of all keys.
 type Queues struct {
-	engine *engine.Engine
-	leases *lease.Leases
+	waitList
 	// maxWaiters bounds the requests that wait, maxPerKey those for one key.
 	maxWaiters, maxPerKey int
 
-	name  string       // of this daemon, in the queues on the masters
-	count atomic.Int64 // at 0 a release does not take the lock
-
-	mu       sync.Mutex
-	queues   map[queueID]*waitQueue
-	byKey    map[dbKey][]*waitQueue // the queues that wait for a key, FAIR first
-	enqueued int64                  // number of the last waiter that requested a ticket
-	edges    map[*waiter]*waiterEdges
-	closed   bool
+	name     string // of this daemon, in the queues on the masters
+	enqueued int64  // number of the last waiter that requested a ticket
 }
 
 // New returns the wait queues of a daemon. Of all requests at most maxWaiters wait, and of those
 // for one key at most maxPerKey.
 func New(e *engine.Engine, l *lease.Leases, maxWaiters, maxPerKey int) *Queues {
-	return &Queues{engine: e, leases: l, maxWaiters: maxWaiters, maxPerKey: maxPerKey, name: string(engine.NewToken())[:8]}
+	return &Queues{
+		waitList: waitList{
+			engine: e, leases: l,
+			queues: map[queueID]*waitQueue{}, byKey: map[dbKey][]*waitQueue{}, edges: map[*waiter]*waiterEdges{},
+		},
+		maxWaiters: maxWaiters, maxPerKey: maxPerKey, name: string(engine.NewToken())[:8],
+	}
 }
 
 // Wait requests a lock and waits while another token holds the key, r.Wait at most. done
 // is called exactly once, as for Lock, or with ErrLeft once leave was called. A grant
 // that arrives after that is given back. When the time is over the answer is ErrHeld, or
 // the reason why the masters could not decide.
-func (l *Queues) Wait(b *engine.Batch, r lease.LockRequest, done lease.LockDone) (leave func()) {
-	w := &waiter{waits: l, request: r, done: done, end: l.engine.Recent() + r.Wait}
-	enter := l.enter
+func (s *Queues) Wait(b *engine.Batch, r lease.LockRequest, done lease.LockDone) (leave func()) {
+	w := &waiter{list: &s.waitList, request: r, done: done, end: s.engine.Recent() + r.Wait}
+	enter := s.enter
 	if r.Fair {
-		enter = l.enqueue
+		enter = s.enqueue
 	}
 	if r.Token == "" && r.Reenters == "" {
 		enter(b, w)
 		return w.leave
 	}
 	// Its token or owner may hold the key already: a repeat must not wait for its own lock.
-	l.leases.Lock(b, r, func(g lease.Grant, err error) {
+	s.leases.Lock(b, r, func(g lease.Grant, err error) {
 		if errors.Is(err, engine.ErrHeld) || IsUndecided(err) {
 			w.noteDowngrade(err)
 			w.everRefused = errors.Is(err, engine.ErrHeld)
 			enter(nil, w)
 			return
 		}
-		w.finishFirst(g, err)
+		s.mu.Lock()
+		left := w.over
+		w.over = true
+		s.mu.Unlock()
+		w.deliver(left, g, err)
 	})
 	return w.leave
 }
 
-// finishFirst answers a waiter that was never in a queue.
-func (w *waiter) finishFirst(g lease.Grant, err error) {
-	w.waits.mu.Lock()
-	left := w.over
-	w.over = true
-	w.waits.mu.Unlock()
-	switch {
-	case !left:
-		w.done(g, err)
-	case err == nil:
-		w.waits.leases.Undelivered(g)
+// AwaitRequest waits for a key that no token holds.
+type AwaitRequest struct {
+	DB        int
+	Key       engine.Key
+	Timeout   time.Duration    // how long at most
+	Requester *lease.Requester // the client, for people; nil = unknown
+}
+
+// AwaitDone is called exactly once, from any goroutine. free is true if a quorum of
+// masters had nothing at the key, and false after the timeout or once leave was called.
+// err is *NoQuorum, *Expired, *Busy or ErrShutdown.
+type AwaitDone func(free bool, err error)
+
+// AwaitFree waits for a key to become free without taking the lock: for libraries that try again
+// themselves when they are woken. Such waiters have a wait queue of their own. Each time the key is
+// seen free, one waiter is woken, as by the one element that a release pushes on a list. The next
+// waiter polls a moment later, in case the first no longer wants the lock. leave ends the wait of a
+// client that has left.
+func (s *Queues) AwaitFree(r AwaitRequest, done AwaitDone) (leave func()) {
+	request := lease.LockRequest{DB: r.DB, Key: r.Key, Wait: r.Timeout, Requester: r.Requester}
+	w := &waiter{list: &s.waitList, request: request, peekOnly: true, end: s.engine.Recent() + r.Timeout, done: func(_ lease.Grant, err error) {
+		if errors.Is(err, engine.ErrHeld) || errors.Is(err, ErrLeft) {
+			done(false, nil)
+			return
+		}
+		done(err == nil, err)
+	}}
+	s.enter(nil, w)
+	return w.leave
+}
+
+// AwaitWork waits in the queue of a work's record; see work.Await.
+func (s *Queues) AwaitWork(db int, record engine.Key, wait, runs time.Duration, contend work.Contend, done func(error)) (leave func()) {
+	now := s.engine.Clock.Now()
+	w := &waiter{
+		list: &s.waitList, request: lease.LockRequest{DB: db, Key: record, Wait: wait}, work: &workWaiter{contend, now + runs},
+		done: func(_ lease.Grant, err error) { done(err) }, end: now + wait, everRefused: true,
 	}
+	s.enter(nil, w)
+	return w.leave
 }
 
 // enter puts a waiter at the end of its queue.
@@ -160,10 +143,8 @@ func (s *Queues) joinLocked(b *engine.Batch, w *waiter) {
 	ln := s.queueLocked(w)
 	ln.insertLocked(w)
 	s.startEdgesLocked(w)
-	if ln.fair && ln.refreshTimer == nil {
-		ln.refreshTimer = s.engine.Clock.AfterFunc(refreshInterval, ln.refreshTickets)
-		db := ln.db
-		ln.group.OnReconnect(func() []pool.Operation { return s.refreshAfterReconnect(db) })
+	if ln.fair {
+		ln.refreshLocked()
 	}
 	first := ln.head == w && ln.contender == nil
 	switch {
@@ -177,6 +158,29 @@ func (s *Queues) joinLocked(b *engine.Batch, w *waiter) {
 	if first {
 		ln.contend(b, w)
 	}
+}
+
+// startEdgesLocked gives a waiter edges if its connection holds locks.
+func (s *Queues) startEdgesLocked(w *waiter) {
+	if s.engine.InProcess || w.request.Owner == nil || len(w.queue.keys) > 1 || w.peekOnly {
+		return
+	}
+	e := &waiterEdges{engine: s.engine, leases: s.leases, group: w.queue.group, request: &w.request, deadlock: w.onDeadlock}
+	if e.start() {
+		s.edges[w] = e
+	}
+}
+
+// onDeadlock ends a wait that is in a cycle. If the waiter's request for the lock is under way, the
+// next search decides.
+func (w *waiter) onDeadlock(keys []engine.Key, began time.Duration) {
+	l := w.list
+	l.mu.Lock()
+	if w.over || w.queue.contender == w || l.engine.Clock.Now()-began > maxSearch {
+		l.mu.Unlock()
+		return
+	}
+	w.endLocked(&Deadlock{Keys: keys})
 }
 
 // refusalLocked returns the reason why a request may not wait.
@@ -194,84 +198,87 @@ func (s *Queues) refusalLocked(w *waiter) error {
 	}
 	// Another request waits already, so the key is held. The first waiter detects a cycle
 	// after its ballot, see waitQueue.decided.
-	if keys := s.cycleLocked(w); keys != nil {
-		return &Deadlock{Keys: keys}
+	if deadlock := s.cycleLocked(w); deadlock != nil {
+		return deadlock
 	}
 	return nil
 }
 
-// queueID of a request: several keys are one queue in whatever order they are named.
-func (w *waiter) queueID() queueID {
-	r := &w.request
-	id := queueID{db: r.DB, keys: string(r.Key), fair: r.Fair, peekOnly: w.peekOnly, work: w.work != nil}
-	if len(r.More) > 0 {
-		var names strings.Builder
-		for _, key := range r.SortedKeys() {
-			names.WriteString(string(key))
-			names.WriteByte(0)
-		}
-		id.keys = names.String()
-	}
-	return id
-}
-
-func (s *Queues) queueLocked(w *waiter) *waitQueue {
-	id := w.queueID()
-	if ln := s.queues[id]; ln != nil {
-		return ln
-	}
-	ln := &waitQueue{waits: s, queueID: id, keys: w.request.SortedKeys(), group: s.engine.Pool.Group(id.db), runsUntil: forever}
-	if s.queues == nil {
-		s.queues, s.byKey = map[queueID]*waitQueue{}, map[dbKey][]*waitQueue{}
-	}
-	s.queues[id] = ln
-	for _, key := range ln.keys {
-		at := dbKey{id.db, key}
-		if id.fair {
-			s.byKey[at] = append([]*waitQueue{ln}, s.byKey[at]...)
-		} else {
-			s.byKey[at] = append(s.byKey[at], ln)
-		}
-	}
-	return ln
-}
-
-func (s *Queues) forgetLocked(ln *waitQueue) {
-	delete(s.queues, ln.queueID)
-	for _, key := range ln.keys {
-		at := dbKey{ln.db, key}
-		if s.byKey[at] = slices.DeleteFunc(s.byKey[at], func(other *waitQueue) bool { return other == ln }); len(s.byKey[at]) == 0 {
-			delete(s.byKey, at)
-		}
+// enqueue gets a waiter its ticket before the waiter enters a wait queue of this daemon.
+func (s *Queues) enqueue(b *engine.Batch, w *waiter) {
+	s.mu.Lock()
+	if s.admitLocked(w) {
+		s.enqueued++
+		w.request.Ticket = &lease.Ticket{ID: s.name + "/" + strconv.FormatInt(s.enqueued, 36)}
+		s.proposeLocked(b, w)
 	}
 }
 
-// removeLocked removes a waiter from its queue, if it is in one. The caller must then
-// remove it from the queues on the masters and answer it.
-func (s *Queues) removeLocked(w *waiter) {
-	w.over = true
-	if w.timer == nil {
-		return // its token is being tried
+// proposeLocked proposes a ticket, and then the next one, until one is established or the wait is
+// over. It unlocks the mutex.
+func (s *Queues) proposeLocked(b *engine.Batch, w *waiter) {
+	if w.over || s.closed {
+		w.rejectLocked(engine.ErrShutdown)
+		return
 	}
-	w.timer.Stop()
-	if e := s.edges[w]; e != nil {
-		e.timer.Stop()
+	s.mu.Unlock()
+	s.propose(b, &w.request, s.maxPerKey, func(p *proposal, r quorum.Result) {
+		if pause := s.proposed(w, p, r); pause > 0 {
+			s.engine.Clock.AfterFunc(s.engine.Spread(pause), func() {
+				s.mu.Lock()
+				s.proposeLocked(nil, w)
+			})
+		}
+	})
+}
+
+// proposed puts a waiter into its wait queue, by the number of its ticket. Otherwise it returns when
+// the next ticket is proposed. The end of the wait may have to report why this one failed.
+func (s *Queues) proposed(w *waiter, p *proposal, r quorum.Result) (pause time.Duration) {
+	s.mu.Lock()
+	err := p.err()
+	switch t := &p.ballot.Tally; {
+	case r == quorum.Granted && !w.over && !s.closed:
+		w.request.Ticket.Number, w.request.Ticket.Since = p.ballot.Proposal, s.engine.Clock.Now()
+		w.firstErr = nil
+		s.joinLocked(nil, w)
+		return 0
+	case r == quorum.Granted:
+		err = engine.ErrShutdown
+	case err != nil:
+	case t.Answered() >= t.Quorum:
+		w.failures, w.everRefused, pause = 0, true, fasterPause
+	default:
+		w.firstErr = p.ballot.NoQuorum("it waits for its place in the queue")
+		w.failures++
+		pause = retryDelay(w.failures)
 	}
-	s.count.Add(-1)
-	if w.queue != nil {
-		w.queue.unlinkLocked(w)
-		w.queue.dropIfDoneLocked()
+	if pause == 0 {
+		w.rejectLocked(err)
+		return 0
 	}
+	s.mu.Unlock()
+	return pause
+}
+
+// rejectLocked ends a wait that got no ticket, unless it is over. It unlocks the mutex.
+func (w *waiter) rejectLocked(err error) {
+	if !w.over {
+		w.endLocked(err)
+		return
+	}
+	w.list.mu.Unlock()
+	w.leaveQueue()
 }
 
 // leave ends a wait whose client has left.
 func (w *waiter) leave() {
-	s := w.waits
-	s.mu.Lock()
+	l := w.list
+	l.mu.Lock()
 	if w.over {
 		pending := w.pending
 		w.pending = false
-		s.mu.Unlock()
+		l.mu.Unlock()
 		if pending {
 			w.done(lease.Grant{}, ErrLeft)
 		}
@@ -279,23 +286,26 @@ func (w *waiter) leave() {
 	}
 	if ln := w.queue; ln != nil && ln.work && ln.contender == w { // its wait ends with the answer
 		w.end = 0
-		s.mu.Unlock()
+		l.mu.Unlock()
 		return
 	}
-	s.removeLocked(w)
-	s.mu.Unlock()
+	w.removeLocked()
+	e := l.edges[w]
+	delete(l.edges, w)
+	l.mu.Unlock()
 	w.leaveQueue()
 	w.done(lease.Grant{}, ErrLeft)
-	w.deleteEdges(func() {})
+	if e != nil {
+		e.delete(func() {})
+	}
 }
 
 // onTimeout ends a wait. A ballot of the waiter that is under way may still be granted,
 // and then the grant is the answer.
 func (w *waiter) onTimeout() {
-	s := w.waits
-	s.mu.Lock()
+	w.list.mu.Lock()
 	if w.over || w.queue != nil && w.queue.contender == w {
-		s.mu.Unlock()
+		w.list.mu.Unlock()
 		return
 	}
 	w.endLocked(w.finalError())
@@ -303,9 +313,8 @@ func (w *waiter) onTimeout() {
 
 // endLocked ends a wait without a grant. It unlocks the mutex.
 func (w *waiter) endLocked(err error) {
-	w.waits.removeLocked(w)
-	w.waits.mu.Unlock()
-	w.leaveQueue()
+	w.removeLocked()
+	w.list.mu.Unlock()
 	w.answer(lease.Grant{}, err)
 }
 
@@ -320,16 +329,9 @@ func (w *waiter) finalError() error {
 	case w.downgrading != nil:
 		return w.downgrading
 	case !w.everRefused && (w.queue == nil || !w.queue.everDecided):
-		return w.waits.engine.NoQuorum(&engine.Missing{}, "the wait was over before the masters had answered")
+		return w.list.engine.NoQuorum(&engine.Missing{}, "the wait was over before the masters had answered")
 	}
 	return engine.ErrHeld
-}
-
-// noteDowngrade keeps an error that a later refusal must not hide.
-func (w *waiter) noteDowngrade(err error) {
-	if n := (*engine.NoQuorum)(nil); errors.As(err, &n) && n.Downgrading {
-		w.downgrading = n
-	}
 }
 
 // Freed is called for every release through this daemon, as part of its batch: the
@@ -339,21 +341,17 @@ func (s *Queues) Freed(b *engine.Batch, db int, key engine.Key) {
 	if s.count.Load() == 0 {
 		return
 	}
-	type contender struct {
-		queue  *waitQueue
-		waiter *waiter
-	}
-	var buffer [2]contender
+	var buffer [2]*waiter
 	next := buffer[:0]
 	s.mu.Lock()
 	for _, ln := range s.byKey[dbKey{db, key}] {
 		if w := ln.handOverLocked(); w != nil {
-			next = append(next, contender{ln, w})
+			next = append(next, w)
 		}
 	}
 	s.mu.Unlock()
-	for _, c := range next {
-		c.queue.contend(b, c.waiter)
+	for _, w := range next {
+		w.queue.contend(b, w)
 	}
 }
 
@@ -361,89 +359,42 @@ func (s *Queues) Freed(b *engine.Batch, db int, key engine.Key) {
 func (s *Queues) End() {
 	s.mu.Lock()
 	s.closed = true
-	var all []*waiter
-	for _, ln := range s.queues {
-		for w := ln.head; w != nil; w = ln.head {
-			s.removeLocked(w)
-			all = append(all, w)
-		}
-	}
-	s.mu.Unlock()
-	slices.SortFunc(all, (*waiter).arrived)
-	for _, w := range all {
-		w.leaveQueue()
-		w.answer(lease.Grant{}, engine.ErrShutdown)
-	}
+	s.dropLocked(func(*waiter) error { return engine.ErrShutdown })
 }
 
 // DropMoved answers each waiter for a key that has left the group with a *engine.Moving. The one whose
 // request is in flight follows with that.
 func (s *Queues) DropMoved() {
+	s.mu.Lock()
+	s.dropLocked(func(w *waiter) error {
+		if moving := w.movingLocked(); moving != nil && w.queue.contender != w {
+			return moving
+		}
+		return nil
+	})
+}
+
+// dropLocked answers the waiters for which why returns an error, in the order of their arrival. It
+// unlocks the mutex.
+func (s *Queues) dropLocked(why func(*waiter) error) {
 	type dropped struct {
-		waiter *waiter
-		err    *engine.Moving
+		*waiter
+		err error
 	}
 	var all []dropped
-	s.mu.Lock()
 	for _, ln := range s.queues {
-		for w := ln.head; w != nil; {
-			this := w
-			w = w.next
-			if err := s.movingLocked(this); err != nil && ln.contender != this {
-				all = append(all, dropped{this, err})
+		for w := ln.head; w != nil; w = w.next {
+			if err := why(w); err != nil {
+				all = append(all, dropped{w, err})
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b dropped) int { return a.waiter.arrived(b.waiter) })
-	for _, d := range all {
-		s.removeLocked(d.waiter)
+	slices.SortFunc(all, func(a, b dropped) int { return cmp.Compare(a.end-a.request.Wait, b.end-b.request.Wait) })
+	for _, w := range all {
+		w.removeLocked()
 	}
 	s.mu.Unlock()
-	for _, d := range all {
-		d.waiter.leaveQueue()
-		d.waiter.answer(lease.Grant{}, d.err)
+	for _, w := range all {
+		w.answer(lease.Grant{}, w.err)
 	}
-}
-
-// movingLocked is the error of a waiter one of whose keys has left the group.
-func (s *Queues) movingLocked(w *waiter) *engine.Moving {
-	for _, key := range w.queue.keys {
-		if w.work != nil {
-			key = work.NameOf(key)
-		}
-		if o := s.engine.Ownership; o.Since(key) == 0 {
-			return o.Moving(key)
-		}
-	}
-	return nil
-}
-
-// arrived compares two waiters by their arrival.
-func (w *waiter) arrived(o *waiter) int {
-	return cmp.Compare(w.end-w.request.Wait, o.end-o.request.Wait)
-}
-
-// AwaitWork waits in the queue of a work's record; see work.Await.
-func (s *Queues) AwaitWork(db int, record engine.Key, wait, runs time.Duration, contend work.Contend, done func(error)) (leave func()) {
-	now := s.engine.Clock.Now()
-	w := &waiter{
-		waits: s, request: lease.LockRequest{DB: db, Key: record, Wait: wait}, work: &workWaiter{contend, now + runs},
-		done: func(_ lease.Grant, err error) { done(err) }, end: now + wait, everRefused: true,
-	}
-	s.enter(nil, w)
-	return w.leave
-}
-
-// Waiters is how many requests wait.
-func (l *Queues) Waiters() int { return int(l.count.Load()) }
-
-// IsUndecided reports whether the masters could not decide now, but may decide later, in this group.
-func IsUndecided(err error) bool {
-	var quorum *engine.NoQuorum
-	var late *engine.Expired
-	var busy *engine.Busy
-	if errors.As(err, &quorum) && quorum.Moving != nil {
-		return false // it waits for another group
-	}
-	return errors.As(err, &quorum) || errors.As(err, &late) || errors.As(err, &busy)
 }

@@ -1,15 +1,181 @@
 // This file lists the requests that wait in this daemon.
+//
+// Waiters of one key stand in a wait queue, in order of arrival. A waiter is an entry and a
+// timer, not a goroutine.
 
 package wait
 
 import (
 	"cmp"
 	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/lease"
+	"redlockd/redlock/work"
 )
+
+// waitList is the requests that wait in this daemon, by the keys that they wait for.
+type waitList struct {
+	engine *engine.Engine
+	leases *lease.Leases
+	count  atomic.Int64 // at 0 a release does not take the lock
+
+	mu     sync.Mutex
+	queues map[queueID]*waitQueue
+	byKey  map[dbKey][]*waitQueue // the queues that wait for a key, FAIR first
+	edges  map[*waiter]*waiterEdges
+	closed bool
+}
+
+// dbKey identifies a key for which a request may wait.
+type dbKey struct {
+	db  int
+	key engine.Key
+}
+
+// queueID identifies a wait queue. Queues differ by their keys, by whether their waiters
+// also have a ticket on the masters, and by whether they take the lock at all.
+type queueID struct {
+	db       int
+	keys     string
+	fair     bool
+	peekOnly bool // they do not take the lock
+	work     bool // they want work, and the key is its record
+}
+
+// waiter is one request that waits. The mutex of its list guards it.
+type waiter struct {
+	list        *waitList
+	queue       *waitQueue // nil until the waiter is in a queue
+	prev, next  *waiter
+	request     lease.LockRequest
+	work        *workWaiter // what it requests instead of a lock; nil: a lock
+	done        lease.LockDone
+	end         time.Duration // of the wait, on the pool's clock
+	timer       pool.Timer
+	firstErr    error            // why the masters could not decide before the waiter was in a queue
+	downgrading *engine.NoQuorum // one of its ballots has begun to downgrade the writer
+	peekOnly    bool             // it does not take the lock, see AwaitFree
+	everRefused bool             // another request precedes this one: its ballot was refused, or others were faster in the queue
+	over        bool             // out of the queue, answered or about to be
+	pending     bool             // its answer waits for the deletion of its edges
+	failures    int32            // proposals of its ticket in a row that the masters could not decide
+}
+
+// workWaiter requests work. The attempt before it lasts until runsUntil.
+type workWaiter struct {
+	contend   work.Contend
+	runsUntil time.Duration
+}
+
+// waitQueue holds the waiters of one key. The mutex of its list guards all of it.
+type waitQueue struct {
+	list *waitList
+	queueID
+	keys  []engine.Key
+	group *pool.Group
+
+	head, tail  *waiter
+	length      int
+	contender   *waiter // whose request is in flight
+	hinted      bool    // the key may have become free since the request
+	streak      int     // hand-overs in a row
+	failures    int32   // undecided requests in a row …
+	lastErr     error   // … and why the last of them was not decided, nil if it was
+	everDecided bool    // a request has been decided
+	reads       bool    // the head's requests are scripts: of foreignLocked, or after maxStreak
+
+	runsUntil time.Duration // when the attempt that runs has timed out; forever in a queue for locks
+
+	refreshTimer pool.Timer // of FAIR, see refreshTickets
+	timer        pool.Timer // nil until it is first set
+	wakeAt       time.Duration
+	watch        queueWatch
+}
+
+// insertLocked puts a waiter at the end, or where its ticket belongs.
+func (ln *waitQueue) insertLocked(w *waiter) {
+	after := ln.tail
+	for ln.fair && after != nil && after.request.Ticket.Number > w.request.Ticket.Number {
+		after = after.prev
+	}
+	w.queue, w.prev = ln, after
+	if after == nil {
+		w.next, ln.head = ln.head, w
+	} else {
+		w.next, after.next = after.next, w
+	}
+	if w.next == nil {
+		ln.tail = w
+	} else {
+		w.next.prev = w
+	}
+	ln.length++
+}
+
+func (ln *waitQueue) unlinkLocked(w *waiter) {
+	if w.prev == nil {
+		ln.head = w.next
+	} else {
+		w.prev.next = w.next
+	}
+	if w.next == nil {
+		ln.tail = w.prev
+	} else {
+		w.next.prev = w.prev
+	}
+	w.prev, w.next = nil, nil
+	ln.length--
+}
+
+// queueID of a request: several keys are one queue in whatever order they are named.
+func (w *waiter) queueID() queueID {
+	r := &w.request
+	id := queueID{db: r.DB, keys: string(r.Key), fair: r.Fair, peekOnly: w.peekOnly, work: w.work != nil}
+	if len(r.More) > 0 {
+		var names strings.Builder
+		for _, key := range r.SortedKeys() {
+			names.WriteString(string(key))
+			names.WriteByte(0)
+		}
+		id.keys = names.String()
+	}
+	return id
+}
+
+// queueLocked is the queue of a waiter, which may be a new one.
+func (l *waitList) queueLocked(w *waiter) *waitQueue {
+	id := w.queueID()
+	if ln := l.queues[id]; ln != nil {
+		return ln
+	}
+	ln := &waitQueue{list: l, queueID: id, keys: w.request.SortedKeys(), group: l.engine.Pool.Group(id.db), runsUntil: forever}
+	l.queues[id] = ln
+	for _, key := range ln.keys {
+		at := dbKey{id.db, key}
+		if id.fair {
+			l.byKey[at] = append([]*waitQueue{ln}, l.byKey[at]...)
+		} else {
+			l.byKey[at] = append(l.byKey[at], ln)
+		}
+	}
+	return ln
+}
+
+func (l *waitList) forgetLocked(ln *waitQueue) {
+	delete(l.queues, ln.queueID)
+	for _, key := range ln.keys {
+		at := dbKey{ln.db, key}
+		if l.byKey[at] = slices.DeleteFunc(l.byKey[at], func(other *waitQueue) bool { return other == ln }); len(l.byKey[at]) == 0 {
+			delete(l.byKey, at)
+		}
+	}
+}
 
 // Waiting is one request that waits.
 type Waiting struct {
@@ -26,13 +192,10 @@ type Waiting struct {
 // Waiting lists the requests that wait for a wanted key of a database, at most limit of
 // them, those that have waited longest first. all is how many there are. It walks over
 // all wait queues once; wanted must be quick.
-func (l *Queues) Waiting(db int, wanted func(engine.Key) bool, limit int) (list []Waiting, all int) {
-	s, now := l, l.engine.Clock.Now()
-	if s.count.Load() == 0 {
-		return nil, 0
-	}
-	s.mu.Lock()
-	for _, ln := range s.queues {
+func (l *waitList) Waiting(db int, wanted func(engine.Key) bool, limit int) (list []Waiting, all int) {
+	now := l.engine.Clock.Now()
+	l.mu.Lock()
+	for _, ln := range l.queues {
 		if ln.db != db || ln.work || !slices.ContainsFunc(ln.keys, wanted) {
 			continue
 		}
@@ -46,7 +209,7 @@ func (l *Queues) Waiting(db int, wanted func(engine.Key) bool, limit int) (list 
 			list = oldest(list, limit)
 		}
 	}
-	s.mu.Unlock()
+	l.mu.Unlock()
 	return oldest(list, limit), all
 }
 
@@ -70,15 +233,15 @@ func oldest(list []Waiting, limit int) []Waiting {
 }
 
 // CountAt is how many requests wait for one key.
-func (s *Queues) CountAt(db int, key engine.Key) int {
-	if s.count.Load() == 0 {
-		return 0
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (l *waitList) CountAt(db int, key engine.Key) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	n := 0
-	for _, ln := range s.byKey[dbKey{db, key}] {
+	for _, ln := range l.byKey[dbKey{db, key}] {
 		n += ln.length
 	}
 	return n
 }
+
+// Waiters is how many requests wait.
+func (l *waitList) Waiters() int { return int(l.count.Load()) }

@@ -1,4 +1,5 @@
-// waitQueue is the FIFO of local waiters for one key. Only its head contends on the masters.
+// This file serves the wait queue of one key. Only its head contends on the masters: a thousand
+// waiters cost them what one costs.
 //
 // The head contends when it becomes the head of a queue whose key is not known to be held. It
 // contends again at every hint that the key may be free:
@@ -22,6 +23,7 @@ import (
 	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/lease"
+	"redlockd/redlock/work"
 )
 
 const (
@@ -41,85 +43,14 @@ const (
 	// minRetryDelay and maxRetryDelay bound the delays after undecided requests.
 	minRetryDelay = 20 * time.Millisecond
 	maxRetryDelay = time.Second
+	// overtakenPause is how long a daemon waits that was refused a free key: the waiter that is
+	// ahead of it is about to take the key, or dead.
+	overtakenPause = 30 * time.Millisecond
 )
 
 // retryDelay is the pause after some requests in a row that the masters could not decide.
 func retryDelay(failures int32) time.Duration {
 	return min(maxRetryDelay, minRetryDelay<<min(failures-1, 8))
-}
-
-// waitQueue holds the waiters of one key. The mutex of Queues guards all of it.
-type waitQueue struct {
-	waits *Queues
-	queueID
-	keys  []engine.Key
-	group *pool.Group
-
-	head, tail  *waiter
-	length      int
-	contender   *waiter // whose request is in flight
-	hinted      bool    // the key may have become free since the request
-	streak      int     // hand-overs in a row
-	failures    int32   // undecided requests in a row …
-	lastErr     error   // … and why the last of them was not decided, nil if it was
-	everDecided bool    // a request has been decided
-	reads       bool    // the head's requests are scripts: of foreignLocked, or after maxStreak
-
-	runsUntil time.Duration // when the attempt that runs has timed out; forever in a queue for locks
-
-	refreshTimer pool.Timer // of FAIR, see refreshTickets
-	timer        pool.Timer // nil until it is first set
-	wakeAt       time.Duration
-	watch        queueWatch
-}
-
-// insertLocked puts a waiter at the end, or where its ticket belongs.
-func (ln *waitQueue) insertLocked(w *waiter) {
-	after := ln.tail
-	for ln.fair && after != nil && after.request.Ticket.Number > w.request.Ticket.Number {
-		after = after.prev
-	}
-	w.queue, w.prev = ln, after
-	if after == nil {
-		w.next, ln.head = ln.head, w
-	} else {
-		w.next, after.next = after.next, w
-	}
-	if w.next == nil {
-		ln.tail = w
-	} else {
-		w.next.prev = w
-	}
-	ln.length++
-}
-
-func (ln *waitQueue) unlinkLocked(w *waiter) {
-	if w.prev == nil {
-		ln.head = w.next
-	} else {
-		w.prev.next = w.next
-	}
-	if w.next == nil {
-		ln.tail = w.prev
-	} else {
-		w.next.prev = w.prev
-	}
-	w.prev, w.next = nil, nil
-	ln.length--
-}
-
-// dropIfDoneLocked drops a queue without waiters and without a request in flight.
-func (ln *waitQueue) dropIfDoneLocked() {
-	if ln.head != nil || ln.contender != nil {
-		return
-	}
-	for _, timer := range []pool.Timer{ln.timer, ln.refreshTimer} {
-		if timer != nil {
-			timer.Stop()
-		}
-	}
-	ln.unwatchLocked()
-	ln.waits.forgetLocked(ln)
 }
 
 // setContenderLocked notes that the waiter's request is about to leave.
@@ -130,22 +61,28 @@ func (ln *waitQueue) setContenderLocked(w *waiter) {
 	}
 }
 
-// contend sends the waiter's request to the masters; b may be nil.
+// contend sends the waiter's request to the masters; b may be nil. A waiter that does not take the
+// lock only looks whether it would be refused.
 func (ln *waitQueue) contend(b *engine.Batch, w *waiter) {
-	if ln.work {
+	l := ln.list
+	switch {
+	case ln.work:
 		w.work.contend(b, func(runs time.Duration, err error) {
-			ln.waits.mu.Lock()
-			ln.runsUntil = ln.waits.engine.Clock.Now() + runs
-			ln.waits.mu.Unlock()
+			l.mu.Lock()
+			ln.runsUntil = l.engine.Clock.Now() + runs
+			l.mu.Unlock()
 			ln.decided(w, lease.Grant{}, err)
 		})
-		return
+	case ln.peekOnly:
+		l.leases.View(b, w.request.DB, w.request.Key, func(v lease.View, err error) {
+			if err == nil && !v.Free {
+				err = engine.ErrHeld
+			}
+			ln.decided(w, lease.Grant{}, err)
+		})
+	default:
+		l.leases.Lock(b, w.request, func(g lease.Grant, err error) { ln.decided(w, g, err) })
 	}
-	lock := ln.waits.leases.Lock
-	if ln.peekOnly {
-		lock = ln.waits.peek
-	}
-	lock(b, w.request, func(g lease.Grant, err error) { ln.decided(w, g, err) })
 }
 
 // handOverLocked is the waiter whose request leaves together with a release, if any.
@@ -168,43 +105,134 @@ func (ln *waitQueue) handOverLocked() *waiter {
 }
 
 func (ln *waitQueue) decided(w *waiter, g lease.Grant, err error) {
-	s := ln.waits
-	s.mu.Lock()
+	l := ln.list
+	l.mu.Lock()
 	ln.contender = nil
 	left := w.over
 	w.noteDowngrade(err)
-	stays := !left && (errors.Is(err, engine.ErrHeld) || IsUndecided(err)) && s.engine.Clock.Now() < w.end && !s.closed
+	stays := !left && (errors.Is(err, engine.ErrHeld) || IsUndecided(err)) && l.engine.Clock.Now() < w.end && !l.closed
 	if stays {
 		w.firstErr = nil // from here on the wait queue has it
 		if errors.Is(err, engine.ErrHeld) {
-			if keys := s.cycleLocked(w); keys != nil {
-				stays, err = false, &Deadlock{Keys: keys}
+			if deadlock := l.cycleLocked(w); deadlock != nil {
+				stays, err = false, deadlock
 			}
 		}
 	}
-	if stays && s.engine.Ownership != nil {
-		if moving := s.movingLocked(w); moving != nil {
+	if stays && l.engine.Ownership != nil {
+		if moving := w.movingLocked(); moving != nil {
 			stays, err = false, moving
 		}
 	}
 	if !stays && !left {
-		s.removeLocked(w)
+		w.removeLocked()
 	}
 	next := ln.nextLocked(g, err)
 	ln.dropIfDoneLocked()
-	s.mu.Unlock()
-	if !stays && !left {
-		w.leaveQueue()
-	}
+	l.mu.Unlock()
 	switch {
 	case stays:
-	case !left:
+	case left:
+		w.deliver(left, g, err)
+	default:
 		w.answer(g, err)
-	case err == nil:
-		s.leases.Undelivered(g) // and its release hands over to the next
 	}
 	if next != nil {
 		ln.contend(nil, next)
+	}
+}
+
+// noteDowngrade keeps an error that a later refusal must not hide.
+func (w *waiter) noteDowngrade(err error) {
+	if n, ok := errors.AsType[*engine.NoQuorum](err); ok && n.Downgrading {
+		w.downgrading = n
+	}
+}
+
+// IsUndecided reports whether the masters could not decide now, but may decide later, in this group.
+func IsUndecided(err error) bool {
+	if n, ok := errors.AsType[*engine.NoQuorum](err); ok {
+		return n.Moving == nil // else it waits for another group
+	}
+	_, late := errors.AsType[*engine.Expired](err)
+	_, busy := errors.AsType[*engine.Busy](err)
+	return late || busy
+}
+
+// movingLocked is the error of a waiter one of whose keys has left the group.
+func (w *waiter) movingLocked() *engine.Moving {
+	for _, key := range w.queue.keys {
+		if w.work != nil {
+			key = work.NameOf(key)
+		}
+		if o := w.list.engine.Ownership; o.Since(key) == 0 {
+			return o.Moving(key)
+		}
+	}
+	return nil
+}
+
+// removeLocked removes a waiter from its queue, if it is in one. The caller must then
+// answer it, which removes it from the queues on the masters.
+func (w *waiter) removeLocked() {
+	w.over = true
+	if w.timer == nil {
+		return // its token is being tried
+	}
+	w.timer.Stop()
+	if e := w.list.edges[w]; e != nil {
+		e.stop()
+	}
+	w.list.count.Add(-1)
+	if w.queue != nil {
+		w.queue.unlinkLocked(w)
+		w.queue.dropIfDoneLocked()
+	}
+}
+
+// dropIfDoneLocked drops a queue without waiters and without a request in flight.
+func (ln *waitQueue) dropIfDoneLocked() {
+	if ln.head != nil || ln.contender != nil {
+		return
+	}
+	for _, timer := range []pool.Timer{ln.timer, ln.refreshTimer} {
+		if timer != nil {
+			timer.Stop()
+		}
+	}
+	ln.unwatchLocked()
+	ln.list.forgetLocked(ln)
+}
+
+// answer answers a waiter that has been removed, once it has no edges.
+func (w *waiter) answer(g lease.Grant, err error) {
+	w.leaveQueue()
+	l := w.list
+	l.mu.Lock()
+	e := l.edges[w]
+	w.pending = e != nil
+	delete(l.edges, w)
+	l.mu.Unlock()
+	if e == nil {
+		w.done(g, err)
+		return
+	}
+	e.delete(func() {
+		l.mu.Lock()
+		left := !w.pending
+		w.pending = false
+		l.mu.Unlock()
+		w.deliver(left, g, err)
+	})
+}
+
+// deliver answers a waiter. If its client has left, a grant is given back.
+func (w *waiter) deliver(left bool, g lease.Grant, err error) {
+	switch {
+	case !left:
+		w.done(g, err)
+	case err == nil:
+		w.list.leases.Undelivered(g) // and its release hands over to the next
 	}
 }
 
@@ -225,7 +253,7 @@ func (ln *waitQueue) nextLocked(g lease.Grant, err error) *waiter {
 		return nil
 	case undecided:
 		ln.failures++
-		ln.setTimerLocked(ln.waits.engine.Spread(retryDelay(ln.failures)))
+		ln.setTimerLocked(ln.list.engine.Spread(retryDelay(ln.failures)))
 		return nil
 	case err == nil && g.Mode() == lease.Exclusive && !ln.hinted:
 		// Held by a client that this daemon has just served; if it has left, its release
@@ -252,7 +280,7 @@ func (ln *waitQueue) nextLocked(g lease.Grant, err error) *waiter {
 }
 
 func (ln *waitQueue) setTimerLocked(delay time.Duration) {
-	clock := ln.waits.engine.Clock
+	clock := ln.list.engine.Clock
 	ln.wakeAt = clock.Now() + delay
 	if ln.timer == nil {
 		ln.timer = clock.AfterFunc(delay, ln.onTimer)
@@ -263,24 +291,149 @@ func (ln *waitQueue) setTimerLocked(delay time.Duration) {
 
 // onTimer watches the key anew, or lets the head contend.
 func (ln *waitQueue) onTimer() {
-	s := ln.waits
-	s.mu.Lock()
+	l := ln.list
+	l.mu.Lock()
 	if ln.contender != nil || ln.head == nil {
-		s.mu.Unlock()
+		l.mu.Unlock()
 		return
 	}
-	if early := ln.wakeAt - s.engine.Clock.Now(); early > 0 { // the timer was set anew while it fired, or its clock runs fast
+	if early := ln.wakeAt - l.engine.Clock.Now(); early > 0 { // the timer was set anew while it fired, or its clock runs fast
 		ln.timer.Reset(early)
-		s.mu.Unlock()
+		l.mu.Unlock()
 		return
 	}
 	if ln.watch.due {
 		ln.watchLocked(0)
-		s.mu.Unlock()
+		l.mu.Unlock()
 		return
 	}
+	ln.contendLocked()
+}
+
+// contendLocked lets the head contend. It unlocks the mutex.
+func (ln *waitQueue) contendLocked() {
 	w := ln.head
 	ln.setContenderLocked(w)
-	s.mu.Unlock()
+	ln.list.mu.Unlock()
 	ln.contend(nil, w)
+}
+
+// watchLocked queries the masters for the remaining time of their copies and subscribes
+// to changes. With a delay it does so when that has passed.
+func (ln *waitQueue) watchLocked(delay time.Duration) {
+	ln.unwatchLocked()
+	if delay > 0 {
+		ln.watch.due = true
+		ln.setTimerLocked(delay)
+		return
+	}
+	ln.watch = queueWatch{active: true, round: ln.watch.round + 1, keys: make([]copies, len(ln.keys))}
+	ln.pollLocked(ln.runsUntil)
+	for i, key := range ln.keys {
+		ln.group.Keys.Watch(ln.list.engine.MasterKey(key), 0, keyWatch{ln, i, ln.watch.round})
+	}
+}
+
+func (ln *waitQueue) unwatchLocked() {
+	for i, key := range ln.keys {
+		if ln.watch.active {
+			ln.group.Keys.Unwatch(ln.list.engine.MasterKey(key), keyWatch{ln, i, ln.watch.round})
+		}
+	}
+	ln.watch = queueWatch{round: ln.watch.round}
+}
+
+// keyWatch takes what the masters report of one key of a queue in one round.
+type keyWatch struct {
+	queue *waitQueue
+	index int
+	round uint64
+}
+
+var _ pool.Watcher = keyWatch{}
+
+// Remains takes one master's answer to Watch.
+func (k keyWatch) Remains(lane int, _ uint64, left time.Duration, tracked bool) {
+	end := forever
+	if left >= 0 {
+		end = k.queue.list.engine.Clock.Now() + left
+	}
+	k.note(lane, end, tracked, false)
+}
+
+// Gone takes a master's report that its copy was deleted or changed.
+func (k keyWatch) Gone(lane int) { k.note(lane, k.queue.list.engine.Clock.Now(), false, true) }
+
+// note takes when a master's copy ends. If a quorum has none, the head contends for the key;
+// otherwise the timer is set to when that will be so.
+func (k keyWatch) note(lane int, end time.Duration, tracked, changed bool) {
+	ln, l := k.queue, k.queue.list
+	l.mu.Lock()
+	if !ln.watch.active || k.round != ln.watch.round {
+		l.mu.Unlock()
+		return
+	}
+	if tracked && k.index == 0 {
+		ln.watch.tracked++
+	}
+	ln.watch.keys[k.index].note(lane, end, changed)
+	if ln.contender != nil {
+		l.mu.Unlock()
+		return
+	}
+	now := l.engine.Clock.Now()
+	free := ln.freeAtLocked(now)
+	switch {
+	case ln.head != nil && !ln.reads && ln.foreignLocked(now):
+		ln.reads = true
+	case free > now || ln.head == nil:
+		ln.pollLocked(free)
+		l.mu.Unlock()
+		return
+	}
+	if ln.watch.behind && !changed { // the key is free, but an earlier ticket may take it first
+		ln.setTimerLocked(l.engine.Spread(overtakenPause))
+		l.mu.Unlock()
+		return
+	}
+	ln.contendLocked()
+}
+
+// pollLocked sets the timer to when the keys will be free, or to the next poll if that is earlier.
+func (ln *waitQueue) pollLocked(free time.Duration) {
+	e, poll := ln.list.engine, pollUnwatched
+	if ln.watch.tracked >= e.Pool.Quorum() && !ln.watch.unseen {
+		poll = pollWatched
+	}
+	ln.setTimerLocked(max(min(free-e.Clock.Now(), e.Spread(poll)), time.Millisecond))
+}
+
+// freeAtLocked is when the head contends unless the masters report a change before. For work that
+// is when the attempt has timed out, or now: once a quorum is watched, and if no quorum is left
+// whose records have not changed.
+func (ln *waitQueue) freeAtLocked(now time.Duration) time.Duration {
+	p := ln.list.engine.Pool
+	switch {
+	case !ln.work:
+		return ln.watch.quorumEnds(p.N(), p.Quorum())
+	case ln.watch.keys[0].answered() < p.Quorum(), ln.watch.confirmed && ln.unchangedLocked():
+		return ln.runsUntil
+	}
+	return now
+}
+
+// foreignLocked reports whether most masters have something at the key that lasts longer than any
+// lease. It may be another application's data, for which a plain SET NX would wait for ever. So
+// the head contends once more, and from now on with the script that looks at the key: if it
+// holds no lock, the answer is ErrWrongType. If it holds one, as one without an expiry, the
+// wait goes on. Until then, a wait costs the masters nothing more than a plain one.
+func (ln *waitQueue) foreignLocked(now time.Duration) bool {
+	e := ln.list.engine
+	return !ln.work && !ln.peekOnly && ln.watch.keys[0].lasting(now+e.MaxTTL+e.Late+time.Second) >= e.Pool.Quorum()
+}
+
+// unchangedLocked reports, for work, whether a quorum is watched and has reported no change of the
+// record. Each end of an attempt that a quorum has acknowledged changes one of these.
+func (ln *waitQueue) unchangedLocked() bool {
+	return ln.work && ln.watch.active && ln.watch.keys[0].unchanged() >= ln.list.engine.Pool.Quorum()
 }
