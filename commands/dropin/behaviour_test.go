@@ -162,22 +162,22 @@ return 1`},
 	"release 1 (token) nil|1!|nil|1!": {
 		`if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('unlink', KEYS[1]) return true end return false`,
 	},
-	"release 1 (token at) 0|1!|0|1!": {
+	"release 1 (token ms@) 0|1!|0|1!": {
 		`local v = redis.call('GET', KEYS[1]) return v == ARGV[1] and redis.call('DEL', KEYS[1]) or 0`,
 	},
-	"extend 1 (token at) 0|1!|0|1!": {
+	"extend 1 (token ms@) 0|1!|0|1!": {
 		`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpireat', KEYS[1], ARGV[2]) end return 0`,
 	},
 	"acquire 1 (token ms) OK!|nil|nil|nil": {`return redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])`, `local r = redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2], 'nx') return r`},
 	"acquire 1 (any token ms) OK!|nil|nil|nil": {
 		`if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('unlink', KEYS[1]) end return redis.call('set', KEYS[1], ARGV[2], 'PX', ARGV[3], 'NX')`,
 	},
-	"acquire 1 (token at) OK!|nil|nil|nil":   {`local made = redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PXAT', ARGV[2]) return made`},
-	"overwrite 1 (token ms) OK!|OK!|OK!|OK!": {`local made = redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return made`},
-	"overwrite 1 (token at) OK!|OK!|OK!|OK!": {`local made = redis.call('SET', KEYS[1], ARGV[1], 'PXAT', ARGV[2]) return made`},
-	"read 1 (token) -3|pttl|-3|-1":           {`if redis.call('get', KEYS[1]) ~= ARGV[1] then return -3 else return redis.call('pttl', KEYS[1]) end`},
-	"acquire 1 (db token ms) 1!|0|0|0":       {`redis.pcall('select', ARGV[1]) local n = 0 for _, k in ipairs(KEYS) do if redis.call('set', k, ARGV[2], 'nx', 'px', ARGV[3]) then n = n + 1 end end return n`},
-	"extend 1 (db token ms) 0|1!|0|1!":       {`redis.pcall('SELECT', tonumber(ARGV[1])) if redis.call('get', KEYS[1]) == ARGV[2] then return redis.call('pexpire', KEYS[1], ARGV[3]) end return 0`},
+	"acquire 1 (token ms@) OK!|nil|nil|nil":   {`local made = redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PXAT', ARGV[2]) return made`},
+	"overwrite 1 (token ms) OK!|OK!|OK!|OK!":  {`local made = redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return made`},
+	"overwrite 1 (token ms@) OK!|OK!|OK!|OK!": {`local made = redis.call('SET', KEYS[1], ARGV[1], 'PXAT', ARGV[2]) return made`},
+	"read 1 (token) -3|pttl|-3|-1":            {`if redis.call('get', KEYS[1]) ~= ARGV[1] then return -3 else return redis.call('pttl', KEYS[1]) end`},
+	"acquire 1 (db token ms) 1!|0|0|0":        {`redis.pcall('select', ARGV[1]) local n = 0 for _, k in ipairs(KEYS) do if redis.call('set', k, ARGV[2], 'nx', 'px', ARGV[3]) then n = n + 1 end end return n`},
+	"extend 1 (db token ms) 0|1!|0|1!":        {`redis.pcall('SELECT', tonumber(ARGV[1])) if redis.call('get', KEYS[1]) == ARGV[2] then return redis.call('pexpire', KEYS[1], ARGV[3]) end return 0`},
 	"extend 1 (token least ms) [-1 -2]|[1 pttl]!|[-1 pttl]|[0 -1]|[0 pttl]": {
 		`local left = redis.call('pttl', KEYS[1]) if left == -2 then return {-1, -2} end if left < tonumber(ARGV[2]) then return {0, left} end if redis.call('get', KEYS[1]) ~= ARGV[1] then return {-1, left} end redis.call('pexpire', KEYS[1], ARGV[3]) return {1, left}`,
 	},
@@ -204,7 +204,7 @@ func (k knownScript) example() ScriptCall {
 	for _, word := range strings.Fields(k.args) {
 		value, given := strings.CutPrefix(word, "=")
 		if !given {
-			value = map[string]string{"token": "f3Kq8Zr1vN5tY7wB2mXc9dLh", "ms": "20000", "s": "20", "at": "1800000020000", "len": "22", "db": "3", "any": "1000", "least": "2000"}[word]
+			value = map[string]string{"token": "f3Kq8Zr1vN5tY7wB2mXc9dLh", "ms": "20000", "s": "20", "ms@": "1800000020000", "len": "22", "db": "3", "any": "1000", "least": "2000"}[word]
 		}
 		call.Args = append(call.Args, value)
 	}

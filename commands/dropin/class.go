@@ -49,9 +49,6 @@ const (
 	ByPin                      // the option --script-class: what else the script does is not known
 )
 
-// ScriptCall is one EVAL or EVALSHA: KEYS and ARGV.
-type ScriptCall struct{ Keys, Args []string }
-
 // Unit is the unit of a time argument.
 type Unit uint8
 
@@ -63,6 +60,9 @@ const (
 	UnixSeconds                   // a point in time
 	FixedMilliseconds             // written in the script itself
 )
+
+// timeUnits are the units by the words of the table and of --script-class.
+var timeUnits = map[string]Unit{"ms": Milliseconds, "s": Seconds, "ms@": UnixMilliseconds, "s@": UnixSeconds}
 
 // milliseconds converts a time of this unit. ok is false if it is not above 0, or too long.
 func (u Unit) milliseconds(n int64) (ms int64, ok bool) {

@@ -49,13 +49,13 @@ const reservedChannel = "redlockd:"
 
 // commandCall is one call of a command.
 type commandCall struct {
-	*evaluator
+	*evaluation
 	name string // in lower case
 	args []luaValue
 }
 
 // command is redis.call or redis.pcall. words begins with the name of the command.
-func (e *evaluator) command(words []luaValue) luaValue {
+func (e *evaluation) command(words []luaValue) luaValue {
 	name := strings.ToLower(words[0].text)
 	c := evaluatedCommands[name]
 	e.writes = e.writes || c.effect != readsOnly

@@ -9,7 +9,7 @@
 //   - recogniser.go: pins, known scripts and evaluated scripts;
 //   - known.txt, known.go, pin.go: scripts with a class of the table or of an option;
 //   - parse.go, syntax.go: the closed language of the other scripts;
-//   - evaluator.go, path.go, expression.go, command.go, value.go: every path of a script;
+//   - evaluator.go, expression.go, command.go, evaluation.go, path.go, value.go: every path of a script;
 //   - classify.go: from the paths to the Class;
 //   - set.go: SET and compare-and-delete without a script;
 //   - stats.go: how often, and how long they take.

@@ -12,7 +12,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-func (e *evaluator) values(list []ast.Expr) []luaValue {
+func (e *evaluation) values(list []ast.Expr) []luaValue {
 	values := make([]luaValue, len(list))
 	for i, x := range list {
 		values[i] = e.expression(x)
@@ -20,7 +20,7 @@ func (e *evaluator) values(list []ast.Expr) []luaValue {
 	return values
 }
 
-func (e *evaluator) expression(x ast.Expr) luaValue {
+func (e *evaluation) expression(x ast.Expr) luaValue {
 	e.step(x.Line())
 	if n, ok := x.(*ast.LogicalOpExpr); ok { // it evaluates its right side only where Lua does
 		if left := e.expression(n.Lhs); e.truth(n.Line(), left) == (n.Operator == "or") {
@@ -40,7 +40,7 @@ func (e *evaluator) expression(x ast.Expr) luaValue {
 }
 
 // apply is the value of an expression with the values of its operands.
-func (e *evaluator) apply(x ast.Expr, values []luaValue) luaValue {
+func (e *evaluation) apply(x ast.Expr, values []luaValue) luaValue {
 	switch n := x.(type) {
 	case *ast.NilExpr:
 		return luaValue{}
@@ -79,7 +79,7 @@ func (e *evaluator) apply(x ast.Expr, values []luaValue) luaValue {
 	panic(e.refusal("it has an expression that lock scripts have no use for"))
 }
 
-func (e *evaluator) number(text string) luaValue {
+func (e *evaluation) number(text string) luaValue {
 	whole, ok := wholeNumber(text)
 	if !ok {
 		panic(e.refusal("it has the number %s, allowed are whole ones up to 2^53", short(text)))
@@ -87,7 +87,7 @@ func (e *evaluator) number(text string) luaValue {
 	return numberValue(whole)
 }
 
-func (e *evaluator) name(name string) luaValue {
+func (e *evaluation) name(name string) luaValue {
 	if l := e.path.find(name); l != nil {
 		return l.value
 	}
@@ -95,7 +95,7 @@ func (e *evaluator) name(name string) luaValue {
 }
 
 // element is KEYS[n] or ARGV[n].
-func (e *evaluator) element(list string, at luaValue) luaValue {
+func (e *evaluation) element(list string, at luaValue) luaValue {
 	if at.kind != valueNumber {
 		panic(e.refusal("it takes an element of %s that is not a known one", list))
 	}
@@ -110,7 +110,7 @@ func (e *evaluator) element(list string, at luaValue) luaValue {
 }
 
 // table is a list, {ok = text} or {err = text}.
-func (e *evaluator) table(fields []*ast.Field, values []luaValue) luaValue {
+func (e *evaluation) table(fields []*ast.Field, values []luaValue) luaValue {
 	for _, field := range fields {
 		if field.Key == nil {
 			continue
@@ -132,7 +132,7 @@ func (e *evaluator) table(fields []*ast.Field, values []luaValue) luaValue {
 }
 
 // arithmetic calculates with numbers of the script, and adds an argument to a remaining time.
-func (e *evaluator) arithmetic(operator string, l, r luaValue) luaValue {
+func (e *evaluation) arithmetic(operator string, l, r luaValue) luaValue {
 	if operator == "+" && r.kind == valueRemainingMS {
 		l, r = r, l
 	}
@@ -158,7 +158,7 @@ func (e *evaluator) arithmetic(operator string, l, r luaValue) luaValue {
 }
 
 // join is a .. b. A script can only return or publish the result.
-func (e *evaluator) join(sides ...luaValue) luaValue {
+func (e *evaluation) join(sides ...luaValue) luaValue {
 	joined, literal := luaValue{kind: valueJoined}, 0
 	for _, v := range sides {
 		switch v.kind {
@@ -180,7 +180,7 @@ func (e *evaluator) join(sides ...luaValue) luaValue {
 }
 
 // function is the call of a command, or of one of the few functions of the language.
-func (e *evaluator) function(callee ast.Expr, args []luaValue) luaValue {
+func (e *evaluation) function(callee ast.Expr, args []luaValue) luaValue {
 	name := ""
 	if field, ok := callee.(*ast.AttrGetExpr); ok { // of redis or server
 		name = field.Key.(*ast.StringExpr).Value
@@ -200,7 +200,7 @@ func (e *evaluator) function(callee ast.Expr, args []luaValue) luaValue {
 	return e.toText(args[0])
 }
 
-func (e *evaluator) toNumber(v luaValue) luaValue {
+func (e *evaluation) toNumber(v luaValue) luaValue {
 	switch v.kind {
 	case valueNumber, valueRemainingMS, valueRemainingS, valueArgNumber, valueExtended:
 		return v
@@ -215,7 +215,7 @@ func (e *evaluator) toNumber(v luaValue) luaValue {
 	panic(e.refusal("it takes something for a number that may be none"))
 }
 
-func (e *evaluator) toText(v luaValue) luaValue {
+func (e *evaluation) toText(v luaValue) luaValue {
 	switch v.kind {
 	case valueText, valueArg, valueKey, valueHeld, valueJoined:
 		return v
@@ -225,7 +225,7 @@ func (e *evaluator) toText(v luaValue) luaValue {
 	panic(e.refusal("it makes a text of something other than a text or a number of its own"))
 }
 
-func (e *evaluator) toReply(kind valueKind, v luaValue) luaValue {
+func (e *evaluation) toReply(kind valueKind, v luaValue) luaValue {
 	if v.kind != valueText {
 		panic(e.refusal("it answers a status or an error that is not written in the script"))
 	}
@@ -233,7 +233,7 @@ func (e *evaluator) toReply(kind valueKind, v luaValue) luaValue {
 }
 
 // compare is a comparison with ==, ~=, <, <=, > or >=.
-func (e *evaluator) compare(operator string, l, r luaValue) bool {
+func (e *evaluation) compare(operator string, l, r luaValue) bool {
 	switch operator {
 	case "==":
 		return e.equal(l, r)
@@ -249,7 +249,7 @@ func (e *evaluator) compare(operator string, l, r luaValue) bool {
 	return e.less(r, l, 1)
 }
 
-func (e *evaluator) equal(l, r luaValue) bool {
+func (e *evaluation) equal(l, r luaValue) bool {
 	if l.kind > r.kind {
 		l, r = r, l
 	}
@@ -278,7 +278,7 @@ func (e *evaluator) equal(l, r luaValue) bool {
 }
 
 // equalNumber compares a value with a number of the script.
-func (e *evaluator) equalNumber(n int64, v luaValue) bool {
+func (e *evaluation) equalNumber(n int64, v luaValue) bool {
 	switch v.kind {
 	case valueText, valueArg, valueKey, valueHeld, valueStatus, valueFailure, valueJoined, valueTable:
 		return false // of another type
@@ -300,7 +300,7 @@ func (e *evaluator) equalNumber(n int64, v luaValue) bool {
 }
 
 // less is l < r + more. l <= r is l < r + 1: all numbers are whole.
-func (e *evaluator) less(l, r luaValue, more int64) bool {
+func (e *evaluation) less(l, r luaValue, more int64) bool {
 	atLeastZero := func(v luaValue) bool { return v.is(valueRemainingMS, valueRemainingS, valueArgNumber) }
 	switch {
 	case l.kind == valueNumber && r.kind == valueNumber:
@@ -319,4 +319,11 @@ func (e *evaluator) less(l, r luaValue, more int64) bool {
 		return !e.below(r.key, threshold{arg: l.arg, n: 1 - more})
 	}
 	panic(e.refusal("a condition depends on something other than how much is left of a key"))
+}
+
+func valueAt(values []luaValue, i int) luaValue {
+	if i < len(values) {
+		return values[i]
+	}
+	return luaValue{}
 }

@@ -102,14 +102,12 @@ func (k knownScript) class() *Class {
 	return c
 }
 
-var tableUnits = map[string]Unit{"ms": Milliseconds, "s": Seconds, "at": UnixMilliseconds}
-
 func (c *Class) setRole(word string, arg int) {
 	switch word {
 	case "token":
 		c.Token = arg
-	case "ms", "s", "at":
-		c.Time = Time{Arg: arg, Unit: tableUnits[word]}
+	case "ms", "s", "ms@":
+		c.Time = Time{Arg: arg, Unit: timeUnits[word]}
 	case "least":
 		c.Numbers = append(c.Numbers, arg)
 	case "len":

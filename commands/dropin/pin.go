@@ -77,8 +77,6 @@ func pinned(op Op) *Class {
 	return c
 }
 
-var pinUnits = map[string]Unit{"ms": Milliseconds, "s": Seconds, "ms@": UnixMilliseconds, "s@": UnixSeconds}
-
 func (c *Class) setOption(name, value string) error {
 	if name == "token" && strings.Contains(value, "+") {
 		return c.pinTokens(value)
@@ -86,7 +84,7 @@ func (c *Class) setOption(name, value string) error {
 	number, unit := value, Milliseconds
 	if name == "time" {
 		digits := strings.TrimRight(value, "ms@")
-		if u, ok := pinUnits[value[len(digits):]]; ok {
+		if u, ok := timeUnits[value[len(digits):]]; ok {
 			number, unit = digits, u
 		}
 		if value == "none" {

@@ -98,7 +98,7 @@ func TestVote_OfARealMasterAgreesWithTheClass(t *testing.T) {
 		call := row.example()
 		for i, word := range strings.Fields(row.args) {
 			switch word {
-			case "at":
+			case "ms@":
 				call.Args[i] = strconv.FormatInt(time.Now().Add(20*time.Second).UnixMilli(), 10)
 			case "db":
 				call.Args[i] = "0"

@@ -1,4 +1,4 @@
-// The answers of scripts. A ScriptReply is one answer of a master. The class of a script has
+// Calls and answers of scripts. A ScriptReply is one answer of a master. The class of a script has
 // its answers as values: some contain a remaining time, a name or the token that the key
 // holds.
 
@@ -10,6 +10,9 @@ import (
 	"strconv"
 	"strings"
 )
+
+// ScriptCall is one EVAL or EVALSHA: KEYS and ARGV.
+type ScriptCall struct{ Keys, Args []string }
 
 // ReplyKind is the type of a ScriptReply.
 type ReplyKind uint8

@@ -47,9 +47,9 @@ func (c Condition) Holds(value, operand string) bool {
 	case IfNotEqual:
 		return value != operand
 	case IfDigestEqual:
-		return Digest(value) == lower(operand)
+		return strings.EqualFold(Digest(value), operand)
 	case IfDigestNotEqual:
-		return Digest(value) != lower(operand)
+		return !strings.EqualFold(Digest(value), operand)
 	}
 	return false
 }
@@ -247,17 +247,8 @@ func ParseDelete(words []string) (DeleteRequest, error) {
 	return DeleteRequest{Key: words[1], When: when, Operand: words[3]}, when.checkOperand(words[3])
 }
 
-// lower and upper change ASCII letters only: strings.ToUpper also turns the dotless ı into
-// an I, and the long ſ into an S.
-func lower(word string) string {
-	return strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			return r - 'A' + 'a'
-		}
-		return r
-	}, word)
-}
-
+// upper changes ASCII letters only: strings.ToUpper also turns the dotless ı into an I, and the
+// long ſ into an S.
 func upper(word string) string {
 	return strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' {
