@@ -21,6 +21,10 @@ import (
 	"redlockd/redlock/slots"
 )
 
+// maxGroups: a cursor has the number of its group above a group's own bits, and is a signed number for
+// many clients.
+const maxGroups = 1 << (63 - redlock.CursorBits)
+
 // Map begins with the slots of a file, and follows the configurations of the masters.
 type Map struct {
 	names []string

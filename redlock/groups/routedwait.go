@@ -9,6 +9,7 @@ package groups
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -62,7 +63,8 @@ func (s *waitInTurn) hasLeft() bool {
 // routedWait is one request that waits.
 type routedWait struct {
 	waitInTurn
-	router  *Router
+	slots   *Map
+	parked  *parking
 	keys    []redlock.Key
 	end     time.Duration        // of the wait
 	request *redlock.LockRequest // for people; nil: it is none for a lock
@@ -70,27 +72,27 @@ type routedWait struct {
 	fail    func(error)
 
 	// Guarded by the lock of parking.
-	number int // in order of arrival; 0 = it is not parked
+	number int // in order of arrival
 	timer  pool.Timer
 }
 
-func newRoutedWait(r *Router, wait time.Duration, keys ...redlock.Key) *routedWait {
-	return &routedWait{router: r, keys: keys, end: r.clock.Now() + wait}
+func newRoutedWait(m *Map, p *parking, wait time.Duration, keys ...redlock.Key) *routedWait {
+	return &routedWait{slots: m, parked: p, keys: keys, end: m.clock.Now() + wait}
 }
 
 // begin waits in the group that has the keys now, or until they are in one.
 func (w *routedWait) begin(b *redlock.Batch) {
-	if err := w.router.slots.frozen(w.keys[0], w.keys[1:]...); err != nil {
+	if err := w.slots.frozen(w.keys[0], w.keys[1:]...); err != nil {
 		w.park(err)
 		return
 	}
-	w.wait(func() (leave func()) { return w.start(b, w.end-w.router.clock.Now()) })
+	w.wait(func() (leave func()) { return w.start(b, w.end-w.slots.clock.Now()) })
 }
 
 // follows goes on waiting if a wait has ended because the keys have left the group.
 func (w *routedWait) follows(err error) bool {
 	moving, ok := errors.AsType[*redlock.Moving](err)
-	if !ok || w.hasLeft() || w.router.clock.Now() >= w.end {
+	if !ok || w.hasLeft() || w.slots.clock.Now() >= w.end {
 		return false
 	}
 	if moving.Moved {
@@ -103,12 +105,12 @@ func (w *routedWait) follows(err error) bool {
 
 // park waits for the next change of the map.
 func (w *routedWait) park(err error) {
-	left := w.end - w.router.clock.Now()
+	left := w.end - w.slots.clock.Now()
 	if left <= 0 {
 		w.fail(err)
 		return
 	}
-	p := &w.router.parked
+	p := w.parked
 	w.wait(func() (leave func()) {
 		if !p.add(w, left) {
 			w.fail(redlock.ErrShutdown)
@@ -119,14 +121,112 @@ func (w *routedWait) park(err error) {
 			}
 		}
 	})
-	if w.router.slots.frozen(w.keys[0], w.keys[1:]...) == nil && p.remove(w) { // the map has changed meanwhile
+	if w.slots.frozen(w.keys[0], w.keys[1:]...) == nil && p.remove(w) { // the map has changed meanwhile
 		w.begin(nil)
 	}
 }
 
 // onTimeout answers why nothing could be granted: whether the keys are held is not known.
 func (w *routedWait) onTimeout() {
-	if w.router.parked.remove(w) {
-		w.fail(cmp.Or(w.router.slots.frozen(w.keys[0], w.keys[1:]...), redlock.ErrHeld))
+	if w.parked.remove(w) {
+		w.fail(cmp.Or(w.slots.frozen(w.keys[0], w.keys[1:]...), redlock.ErrHeld))
 	}
+}
+
+// parking has the requests that wait for a change of the map.
+type parking struct {
+	mu     sync.Mutex
+	last   int
+	closed bool
+	all    map[*routedWait]struct{}
+}
+
+// add reports false if the daemon stops.
+func (p *parking) add(w *routedWait, left time.Duration) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	if p.all == nil {
+		p.all = map[*routedWait]struct{}{}
+	}
+	p.last++
+	w.number, p.all[w] = p.last, struct{}{}
+	w.timer = w.slots.clock.AfterFunc(left, w.onTimeout)
+	return true
+}
+
+// remove reports whether the request was parked: its next step is the caller's.
+func (p *parking) remove(w *routedWait) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.removeLocked(w)
+}
+
+func (p *parking) removeLocked(w *routedWait) bool {
+	if _, parked := p.all[w]; !parked {
+		return false
+	}
+	delete(p.all, w)
+	w.timer.Stop()
+	return true
+}
+
+// takeLocked removes all requests, and returns them in order of arrival.
+func (p *parking) takeLocked() (all []*routedWait) {
+	for w := range p.all {
+		all = append(all, w)
+	}
+	slices.SortFunc(all, func(a, b *routedWait) int { return cmp.Compare(a.number, b.number) })
+	for _, w := range all {
+		p.removeLocked(w)
+	}
+	return all
+}
+
+// wake lets all requests begin again; those whose keys are frozen still are parked again.
+func (p *parking) wake() {
+	p.mu.Lock()
+	all := p.takeLocked()
+	p.mu.Unlock()
+	for _, w := range all {
+		w.begin(nil)
+	}
+}
+
+// end answers all requests with ErrShutdown.
+func (p *parking) end() {
+	p.mu.Lock()
+	p.closed = true
+	all := p.takeLocked()
+	p.mu.Unlock()
+	for _, w := range all {
+		w.fail(redlock.ErrShutdown)
+	}
+}
+
+func (p *parking) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.all)
+}
+
+// waiting lists the requests for locks, see redlock.Locker.
+func (p *parking) waiting(db int, wanted func(redlock.Key) bool, most int) (list []redlock.Waiting, all int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for w := range p.all {
+		q := w.request
+		if q == nil || q.DB != db || !slices.ContainsFunc(w.keys, wanted) {
+			continue
+		}
+		all++
+		list = append(list, redlock.DescribeWait(q, w.keys, w.number, w.end, w.slots.clock.Now()))
+	}
+	slices.SortFunc(list, func(a, b redlock.Waiting) int { return cmp.Compare(a.Place, b.Place) })
+	for i := range list {
+		list[i].Place = i + 1
+	}
+	return list[:min(len(list), most)], all
 }

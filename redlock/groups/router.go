@@ -3,9 +3,7 @@
 package groups
 
 import (
-	"cmp"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -13,23 +11,15 @@ import (
 	"redlockd/redlock"
 )
 
-// Group is one group of masters.
-type Group struct {
-	Name   string
-	Locker *redlock.Locker
-}
-
 // Router serves all groups. It has the methods of a redlock.Locker that commands call.
 type Router struct {
-	groups []Group
-	slots  *Map
-	clock  pool.Clock
+	directory
 	parked parking
 }
 
 // New returns the router of the groups of a map, in its order. The pools and Lockers have its hooks.
 func New(all []Group, m *Map) *Router {
-	r := &Router{groups: all, slots: m, clock: m.clock}
+	r := &Router{directory: directory{groups: all, slots: m, clock: m.clock}}
 	m.OnChange(r.onChange)
 	return r
 }
@@ -42,29 +32,6 @@ func (r *Router) onChange() {
 	r.parked.wake()
 }
 
-// ErrSeveral means that the keys of a request belong to several groups and one group must have
-// them all.
-var ErrSeveral = errors.New("the keys belong to several groups of masters, and this needs them in one; nothing was done: give them one hash tag, such as {order:7}:a and {order:7}:b")
-
-// indexOf is the group of a key, and of that of a request for it. While its slot moves, it is the group
-// that the slot leaves.
-func (r *Router) indexOf(key redlock.Key) int { return int(r.slots.at(key).group) }
-
-func (r *Router) of(key redlock.Key) *redlock.Locker { return r.groups[r.slots.of(key)].Locker }
-
-// ofAll is the group that has all the keys of a request; nil if there is none.
-func (r *Router) ofAll(key redlock.Key, more []redlock.Key) *redlock.Locker {
-	at := r.slots.of(key)
-	if !inGroup(r, at, more) {
-		return nil
-	}
-	return r.groups[at].Locker
-}
-
-func inGroup(r *Router, at int, more []redlock.Key) bool {
-	return !slices.ContainsFunc(more, func(other redlock.Key) bool { return r.indexOf(other) != at })
-}
-
 func (r *Router) Lock(b *redlock.Batch, q redlock.LockRequest, done redlock.LockDone) {
 	if err := r.slots.frozen(q.Key, q.More...); err != nil {
 		done(redlock.Grant{}, err)
@@ -74,14 +41,14 @@ func (r *Router) Lock(b *redlock.Batch, q redlock.LockRequest, done redlock.Lock
 		one.Lock(b, q, done)
 		return
 	}
-	lockSeveral(r, q, done)
+	lockSeveral(&r.directory, q, done)
 }
 
 func (r *Router) Wait(b *redlock.Batch, q redlock.LockRequest, done redlock.LockDone) (leave func()) {
 	if q.Owner != nil {
-		q.Owner = owner{q.Owner, r}
+		q.Owner = owner{q.Owner, &r.directory}
 	}
-	w := newRoutedWait(r, q.Wait, append([]redlock.Key{q.Key}, q.More...)...)
+	w := newRoutedWait(r.slots, &r.parked, q.Wait, append([]redlock.Key{q.Key}, q.More...)...)
 	w.request = &q
 	w.fail = func(err error) { done(redlock.Grant{}, err) }
 	w.start = func(b *redlock.Batch, left time.Duration) (leave func()) {
@@ -95,57 +62,15 @@ func (r *Router) Wait(b *redlock.Batch, q redlock.LockRequest, done redlock.Lock
 		if one := r.ofAll(q.Key, q.More); one != nil {
 			return one.Wait(b, again, answered)
 		}
-		return lockSeveral(r, again, answered)
+		return lockSeveral(&r.directory, again, answered)
 	}
 	w.begin(b)
 	return w.onLeave
 }
 
-// owner is a connection whose leases are those of all groups. A cycle is found if all its waits
-// are in one group.
-type owner struct {
-	redlock.Owner
-	router *Router
-}
-
-func (o owner) Holds(func(redlock.Lease) bool) []redlock.Lease {
-	return o.Owner.Holds(func(l redlock.Lease) bool { return o.router.groups[o.router.indexOf(l.Key)].Locker.Runs(l) })
-}
-
 func (r *Router) Unlock(b *redlock.Batch, q redlock.UnlockRequest, done redlock.UnlockDone) {
-	one, left := goesTo(r, q.Key)
+	one, left := r.goesTo(q.Key)
 	one.Unlock(b, q, unlessLeft(left, done, isFalse))
-}
-
-// goesTo is the group of a request about what a client has. left is the error if the keys were not in
-// the group all the time since: that the group has nothing then proves nothing, since the next group
-// may have it.
-func goesTo(r *Router, key redlock.Key, more ...redlock.Key) (one *redlock.Locker, left func() error) {
-	at := r.slots.of(key)
-	return r.groups[at].Locker, sinceNow(r, at, append(more[:len(more):len(more)], key))
-}
-
-func sinceNow(r *Router, group int, keys []redlock.Key) (left func() error) {
-	owned, began := ownership{r.slots, group}, r.slots.now.Load().version
-	return func() error {
-		for _, key := range keys {
-			if since := owned.Since(key); since == 0 || since > began {
-				return owned.Moving(key)
-			}
-		}
-		return nil
-	}
-}
-
-// unlessLeft passes an answer on. That nothing was found becomes an error if the keys have left the
-// group: the next one may have it.
-func unlessLeft[T any](left func() error, done func(T, error), nothing func(T) bool) func(T, error) {
-	return func(answer T, err error) {
-		if err == nil && nothing(answer) {
-			err = left()
-		}
-		done(answer, err)
-	}
 }
 
 func (r *Router) Extend(b *redlock.Batch, q redlock.ExtendRequest, done redlock.ExtendDone) {
@@ -153,25 +78,11 @@ func (r *Router) Extend(b *redlock.Batch, q redlock.ExtendRequest, done redlock.
 		done(redlock.Grant{}, err)
 		return
 	}
-	if !inGroup(r, r.indexOf(q.Key), q.More) {
-		extendSeveral(r, b, q, done)
+	if !r.inGroup(r.indexOf(q.Key), q.More) {
+		extendSeveral(&r.directory, b, q, done)
 		return
 	}
-	extendInOne(r, b, q, done)
-}
-
-func extendInOne(r *Router, b *redlock.Batch, q redlock.ExtendRequest, done redlock.ExtendDone) {
-	one, left := goesTo(r, q.Key, q.More...)
-	one.Extend(b, q, func(g redlock.Grant, err error) { done(g, ifStill(err, left)) })
-}
-
-// ifStill is the error of a request whose keys the group has had all the time: another one, and not
-// ErrNotHeld, if they have left it.
-func ifStill(err error, left func() error) error {
-	if errors.Is(err, redlock.ErrNotHeld) {
-		return cmp.Or(left(), err)
-	}
-	return err
+	r.extend(b, q, done)
 }
 
 // GiveBack also takes a grant of several groups, which knows its parts.
@@ -210,7 +121,7 @@ func (r *Router) DeleteCounter(db int, name redlock.Key, confirm int64, done fun
 }
 
 func (r *Router) Work(b *redlock.Batch, q redlock.WorkRequest, done redlock.WorkCompletion) (leave func()) {
-	w := newRoutedWait(r, q.Wait, q.Key)
+	w := newRoutedWait(r.slots, &r.parked, q.Wait, q.Key)
 	w.fail = func(err error) { done(redlock.Work{}, err) }
 	w.start = func(b *redlock.Batch, left time.Duration) (leave func()) {
 		again := q
@@ -228,7 +139,7 @@ func (r *Router) Work(b *redlock.Batch, q redlock.WorkRequest, done redlock.Work
 func (r *Router) WorkGiveBack(w redlock.Work) { r.of(w.Key).WorkGiveBack(w) }
 
 func (r *Router) ReadWork(db int, key redlock.Key, done func(redlock.WorkView, error)) {
-	one, left := goesTo(r, key)
+	one, left := r.goesTo(key)
 	one.ReadWork(db, key, unlessLeft(left, done, func(v redlock.WorkView) bool { return v.State == "" }))
 }
 
@@ -245,7 +156,7 @@ func endWork(r *Router, b *redlock.Batch, q redlock.WorkEndRequest, end func(*re
 		done(false, err)
 		return
 	}
-	one, left := goesTo(r, q.Key)
+	one, left := r.goesTo(q.Key)
 	end(one, b, q, unlessLeft(left, done, isFalse))
 }
 
@@ -254,12 +165,12 @@ func (r *Router) WorkExtend(b *redlock.Batch, q redlock.WorkEndRequest, done red
 		done(redlock.Work{}, err)
 		return
 	}
-	one, left := goesTo(r, q.Key)
+	one, left := r.goesTo(q.Key)
 	one.WorkExtend(b, q, func(w redlock.Work, err error) { done(w, ifStill(err, left)) })
 }
 
 func (r *Router) View(b *redlock.Batch, db int, key redlock.Key, done redlock.ViewDone) {
-	one, left := goesTo(r, key)
+	one, left := r.goesTo(key)
 	one.View(b, db, key, unlessLeft(left, done, func(v redlock.View) bool { return v.Free }))
 }
 
@@ -268,7 +179,7 @@ func (r *Router) Write(b *redlock.Batch, q redlock.WriteRequest, done redlock.Wr
 		done(false, err)
 		return
 	}
-	one, left := goesTo(r, q.Key)
+	one, left := r.goesTo(q.Key)
 	one.Write(b, q, unlessLeft(left, done, isFalse))
 }
 
@@ -276,7 +187,7 @@ func (r *Router) Write(b *redlock.Batch, q redlock.WriteRequest, done redlock.Wr
 // the masters keep.
 func (r *Router) RunScript(b *redlock.Batch, q redlock.ScriptRequest, done redlock.ScriptDone) {
 	one, err := r.ofAll(q.Keys[0], q.Keys[1:]), error(nil)
-	left := sinceNow(r, r.indexOf(q.Keys[0]), q.Keys)
+	left := r.sinceNow(r.indexOf(q.Keys[0]), q.Keys)
 	if q.Effect != redlock.ScriptReleases {
 		err = r.slots.frozen(q.Keys[0], q.Keys[1:]...)
 	}
@@ -291,7 +202,7 @@ func (r *Router) RunScript(b *redlock.Batch, q redlock.ScriptRequest, done redlo
 }
 
 func (r *Router) AwaitFree(q redlock.AwaitRequest, done redlock.AwaitDone) (leave func()) {
-	w := newRoutedWait(r, q.Timeout, q.Key)
+	w := newRoutedWait(r.slots, &r.parked, q.Timeout, q.Key)
 	w.fail = func(err error) {
 		if errors.Is(err, redlock.ErrLeft) {
 			err = nil
@@ -317,17 +228,17 @@ func (r *Router) Forward(_ *redlock.Batch, _ redlock.ForwardRequest, done redloc
 }
 
 func (r *Router) ReadLock(db int, key redlock.Key, done func(redlock.LockView, error)) {
-	one, left := goesTo(r, key)
+	one, left := r.goesTo(key)
 	one.ReadLock(db, key, unlessLeft(left, done, func(v redlock.LockView) bool { return v.State == redlock.LockFree }))
 }
 
 func (r *Router) Force(q redlock.ForceRequest, done func(bool, error)) {
-	one, left := goesTo(r, q.Key)
+	one, left := r.goesTo(q.Key)
 	one.Force(q, unlessLeft(left, done, isFalse))
 }
 
 func (r *Router) Describe(id redlock.Lease, meta string, done func(bool, error)) {
-	one, left := goesTo(r, id.Key)
+	one, left := r.goesTo(id.Key)
 	one.Describe(id, meta, unlessLeft(left, done, isFalse))
 }
 

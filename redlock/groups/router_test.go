@@ -192,7 +192,7 @@ func TestRouter_AListingWalksOverAllGroups(t *testing.T) {
 	if len(want) > 0 || steps < 4 {
 		t.Errorf("%d steps missed %v", steps, want)
 	}
-	s.ListLocks(redlock.Listing{Cursor: 2 << cursorBits}, func(_ redlock.LockPage, err error) {
+	s.ListLocks(redlock.Listing{Cursor: 2 << redlock.CursorBits}, func(_ redlock.LockPage, err error) {
 		if !errors.Is(err, redlock.ErrBadCursor) {
 			t.Errorf("a cursor of a third group: %v", err)
 		}

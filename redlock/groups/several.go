@@ -8,8 +8,9 @@
 package groups
 
 import (
+	"cmp"
 	"errors"
-	"slices"
+	"sync"
 	"time"
 
 	"redlockd/redlock"
@@ -33,7 +34,7 @@ const undecidedPause = 100 * time.Millisecond
 
 // several is one request for keys of several groups.
 type several struct {
-	router  *Router
+	*directory
 	request redlock.LockRequest
 	parts   []redlock.LockRequest // in the order of the groups
 	done    redlock.LockDone
@@ -46,31 +47,23 @@ type several struct {
 	refused int // waitN when a part was refused last
 }
 
-// split returns the keys by group, in ascending order of the groups.
-func split(r *Router, keys []redlock.Key) (parts [][]redlock.Key) {
-	byGroup := make([][]redlock.Key, len(r.groups))
-	for _, key := range keys {
-		i := r.indexOf(key)
-		byGroup[i] = append(byGroup[i], key)
-	}
-	return slices.DeleteFunc(byGroup, func(keys []redlock.Key) bool { return keys == nil })
-}
-
 // lockSeveral requests all parts. done is called exactly once.
-func lockSeveral(r *Router, q redlock.LockRequest, done redlock.LockDone) (leave func()) {
+func lockSeveral(d *directory, q redlock.LockRequest, done redlock.LockDone) (leave func()) {
+	var err error
 	switch {
 	case q.Script != nil:
-		done(redlock.Grant{}, ErrSeveral)
-		return func() {}
+		err = ErrSeveral
 	case q.Mode != redlock.Exclusive || q.Fair:
-		done(redlock.Grant{}, errOneGroup)
-		return func() {}
+		err = errOneGroup
 	case q.Hold != nil && q.Token != "":
-		done(redlock.Grant{}, errHeldToken)
+		err = errHeldToken
+	}
+	if err != nil {
+		done(redlock.Grant{}, err)
 		return func() {}
 	}
-	s := &several{router: r, request: q, done: done, end: r.clock.Now() + q.Wait}
-	for _, keys := range split(r, append([]redlock.Key{q.Key}, q.More...)) {
+	s := &several{directory: d, request: q, done: done, end: d.clock.Now() + q.Wait}
+	for _, keys := range d.split(append([]redlock.Key{q.Key}, q.More...)) {
 		part := q
 		part.Key, part.More = keys[0], keys[1:]
 		s.parts = append(s.parts, part)
@@ -97,7 +90,7 @@ func (s *several) next() {
 	if s.held != nil {
 		part.Hold = s.held.ofPart()
 	}
-	locker := s.router.groups[s.router.indexOf(part.Key)].Locker
+	locker := s.groups[s.indexOf(part.Key)].Locker
 	decided := func(g redlock.Grant, err error) { s.onPart(locker, g, err) }
 	if part.Wait = s.timeLeft(); n == 0 && part.Wait > 0 {
 		s.wait(func() func() { return locker.Wait(nil, part, decided) })
@@ -109,12 +102,12 @@ func (s *several) next() {
 
 // joined takes the outcome of the whole.
 func (s *several) joined(g redlock.Grant, err error) {
-	if err == nil && s.held != nil {
-		g = s.held.granted(g, s.granted)
-	}
 	if err != nil {
 		s.fail(err)
 		return
+	}
+	if s.held != nil {
+		g = s.held.granted(g, s.granted)
 	}
 	s.done(g, nil)
 }
@@ -124,14 +117,14 @@ func (s *several) joined(g redlock.Grant, err error) {
 func (s *several) fail(err error) {
 	s.granted = nil
 	if left := s.timeLeft(); left > 0 && redlock.IsUndecided(err) && !s.hasLeft() {
-		s.router.clock.AfterFunc(min(undecidedPause, left), s.next)
+		s.clock.AfterFunc(min(undecidedPause, left), s.next)
 		return
 	}
 	s.done(redlock.Grant{}, err)
 }
 
 // timeLeft is how long the request may wait still.
-func (s *several) timeLeft() time.Duration { return s.end - s.router.clock.Now() }
+func (s *several) timeLeft() time.Duration { return s.end - s.clock.Now() }
 
 // onPart takes the outcome of a part.
 func (s *several) onPart(locker *redlock.Locker, g redlock.Grant, err error) {
@@ -195,7 +188,7 @@ func (s *several) again() {
 		s.next()
 		return
 	}
-	s.router.clock.AfterFunc(freePause, s.next)
+	s.clock.AfterFunc(freePause, s.next)
 }
 
 // onFree goes on with the other keys of the part that was refused.
@@ -214,8 +207,8 @@ func (s *several) onFree(locker *redlock.Locker, rest []redlock.Key) redlock.Awa
 
 // extendSeveral extends in all groups. If the token does not hold all keys, some of them may last
 // longer now, which promises nothing.
-func extendSeveral(r *Router, b *redlock.Batch, q redlock.ExtendRequest, done redlock.ExtendDone) {
-	parts := split(r, append([]redlock.Key{q.Key}, q.More...))
+func extendSeveral(d *directory, b *redlock.Batch, q redlock.ExtendRequest, done redlock.ExtendDone) {
+	parts := d.split(append([]redlock.Key{q.Key}, q.More...))
 	var shortest redlock.Grant
 	notHeld := false
 	each := gather(len(parts), func(err error) {
@@ -232,7 +225,7 @@ func extendSeveral(r *Router, b *redlock.Batch, q redlock.ExtendRequest, done re
 	for _, keys := range parts {
 		part := q
 		part.Key, part.More = keys[0], keys[1:]
-		extendInOne(r, b, part, func(g redlock.Grant, err error) {
+		d.extend(b, part, func(g redlock.Grant, err error) {
 			absent := errors.Is(err, redlock.ErrNotHeld)
 			if absent {
 				err = nil
@@ -244,5 +237,23 @@ func extendSeveral(r *Router, b *redlock.Batch, q redlock.ExtendRequest, done re
 				}
 			}, err)
 		})
+	}
+}
+
+// gather calls done with the first error once each of n was called. add runs in the order of the
+// calls, one at a time.
+func gather(n int, done func(error)) (each func(add func(), err error)) {
+	var mu sync.Mutex
+	var first error
+	return func(add func(), err error) {
+		mu.Lock()
+		add()
+		first = cmp.Or(first, err)
+		n--
+		last := n == 0
+		mu.Unlock()
+		if last {
+			done(first)
+		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"redlockd/pool"
 	"redlockd/redlock"
@@ -32,43 +31,19 @@ func (r *Router) ListCounters(db int, done func([]redlock.Key, error)) {
 	}
 }
 
-// gather calls done with the first error once each of n was called. add runs in the order of the
-// calls, one at a time.
-func gather(n int, done func(error)) (each func(add func(), err error)) {
-	var mu sync.Mutex
-	var first error
-	return func(add func(), err error) {
-		mu.Lock()
-		add()
-		first = cmp.Or(first, err)
-		n--
-		last := n == 0
-		mu.Unlock()
-		if last {
-			done(first)
-		}
-	}
-}
-
-const (
-	// cursorBits are those of a group's own cursor; the number of the group stands above them.
-	cursorBits = redlock.CursorBits
-	// maxGroups: a cursor is a signed number for many clients.
-	maxGroups = 1 << (63 - cursorBits)
-)
-
-// ListLocks walks over one group after the other.
+// ListLocks walks over one group after the other. The number of the group stands above the bits of its
+// own cursor.
 func (r *Router) ListLocks(q redlock.Listing, done func(redlock.LockPage, error)) {
-	at := q.Cursor >> cursorBits
+	at := q.Cursor >> redlock.CursorBits
 	if at >= uint64(len(r.groups)) {
 		done(redlock.LockPage{}, redlock.ErrBadCursor)
 		return
 	}
 	next := uint64(0)
 	if at+1 < uint64(len(r.groups)) {
-		next = (at + 1) << cursorBits
+		next = (at + 1) << redlock.CursorBits
 	}
-	q.Cursor &= 1<<cursorBits - 1
+	q.Cursor &= 1<<redlock.CursorBits - 1
 	wanted := q.Wanted
 	q.Wanted = func(key redlock.Key) bool { return r.indexOf(key) == int(at) && wanted(key) }
 	r.groups[at].Locker.ListLocks(q, func(page redlock.LockPage, err error) {
@@ -78,7 +53,7 @@ func (r *Router) ListLocks(q redlock.Listing, done func(redlock.LockPage, error)
 		if page.Cursor == 0 {
 			page.Cursor = next
 		} else {
-			page.Cursor |= at << cursorBits
+			page.Cursor |= at << redlock.CursorBits
 		}
 		done(page, err)
 	})
