@@ -2,7 +2,8 @@
 // them regardless of their holders.
 //
 // Files in reading order:
-//   - readlock.go, aggregate.go: one lock;
-//   - walk.go: the locks of a database;
+//   - lockview.go: one lock, by what each master shows;
+//   - readlock.go: one lock, from every master;
+//   - walk.go, reported.go: the locks of a database;
 //   - force.go: the release of every holder.
 package inspect

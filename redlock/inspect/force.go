@@ -8,11 +8,9 @@
 package inspect
 
 import (
-	"errors"
 	"slices"
 	"sync"
 
-	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/lease"
 )
@@ -123,23 +121,4 @@ func (f *forceCall) finish(err error) {
 	}
 	l.engine.Leave()
 	f.done(f.released && err == nil, err)
-}
-
-var errCutShort = errors.New("has more holders than it shows")
-
-// missing are the masters that do not show what they have; with all, also those that may not show every
-// token that has a copy there.
-func missing(masters []LockOnMaster, all bool) *engine.Missing {
-	var m engine.Missing
-	for lane := range masters {
-		switch one := &masters[lane]; {
-		case !one.Known || all && one.Quarantined:
-			m.MarkMissing(lane, one.absence)
-		case all && one.Count > len(one.holders):
-			m.MarkMissing(lane, pool.AbsentFor(errCutShort, 0))
-		default:
-			m.MarkCounted(lane)
-		}
-	}
-	return &m
 }

@@ -9,8 +9,9 @@ package inspect
 
 import (
 	"hash/maphash"
-	"slices"
 	"sync"
+
+	"redlockd/redlock/engine"
 )
 
 const (
@@ -41,17 +42,17 @@ type reported struct {
 }
 
 // take returns what the walk has reported so far; nil if that is not known.
-func (r *reported) take(l *Listing) reportedKeys {
+func (r *reported) take(client int64, db int, cursor uint64) reportedKeys {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	w := r.walks[l.Client]
-	r.dropLocked(l.Client)
+	w := r.walks[client]
+	r.dropLocked(client)
 	switch {
-	case l.Client == 0:
+	case client == 0:
 		return nil
-	case l.Cursor == 0:
+	case cursor == 0:
 		return reportedKeys{}
-	case w.db != l.DB || w.cursor != l.Cursor:
+	case w.db != db || w.cursor != cursor:
 		return nil
 	}
 	return w.keys
@@ -59,14 +60,14 @@ func (r *reported) take(l *Listing) reportedKeys {
 
 // keep remembers what the walk has reported until the step with that cursor; 0 = it has ended. If
 // there is no space, other walks are forgotten: many of them have been given up by their clients.
-func (r *reported) keep(l *Listing, cursor uint64, keys reportedKeys) {
+func (r *reported) keep(client int64, db int, cursor uint64, keys reportedKeys) {
 	cost := walkCost + len(keys)
 	if cursor == 0 || keys == nil || cost > maxReported {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.dropLocked(l.Client)
+	r.dropLocked(client)
 	for other := range r.walks {
 		if r.total+cost <= maxReported {
 			break
@@ -77,7 +78,7 @@ func (r *reported) keep(l *Listing, cursor uint64, keys reportedKeys) {
 		r.walks = map[int64]interrupted{}
 	}
 	r.total += cost
-	r.walks[l.Client] = interrupted{l.DB, cursor, keys}
+	r.walks[client] = interrupted{db, cursor, keys}
 }
 
 // dropLocked forgets a client's walk, if there is one.
@@ -88,15 +89,13 @@ func (r *reported) dropLocked(client int64) {
 	}
 }
 
-// newOf returns the locks that the walk has not reported before.
-func (r *reported) newOf(locks []ListedLock, keys reportedKeys) []ListedLock {
+// isNew reports whether the walk has not reported the key before, and notes it.
+func (r *reported) isNew(key engine.Key, keys reportedKeys) bool {
 	if keys == nil {
-		return locks
+		return true
 	}
-	return slices.DeleteFunc(locks, func(one ListedLock) bool {
-		hash := maphash.String(r.seed, string(one.Key))
-		_, before := keys[hash]
-		keys[hash] = struct{}{}
-		return before
-	})
+	hash := maphash.String(r.seed, string(key))
+	_, before := keys[hash]
+	keys[hash] = struct{}{}
+	return !before
 }

@@ -140,15 +140,15 @@ func (l *Inspector) ListLocks(r Listing, done func(LockPage, error)) {
 	}
 	g := l.engine.Pool.Group(r.DB)
 	w := &walk{inspector: l, group: g, listing: r, order: byName(g), cursor: cursor, left: r.Count}
-	keys := l.walks.take(&r)
+	keys := l.walks.take(r.Client, r.DB, r.Cursor)
 	w.done = func(p LockPage, err error) {
 		l.engine.Leave()
 		next := p.Cursor
 		if err != nil { // the step may be repeated
 			next = r.Cursor
 		}
-		p.Locks = l.walks.newOf(p.Locks, keys)
-		l.walks.keep(&r, next, keys)
+		p.Locks = slices.DeleteFunc(p.Locks, func(one ListedLock) bool { return !l.walks.isNew(one.Key, keys) })
+		l.walks.keep(r.Client, r.DB, next, keys)
 		done(p, err)
 	}
 	w.step()
@@ -360,7 +360,7 @@ func (s *walkInspect) aggregate() (locks []ListedLock, decided bool, err error) 
 	masters := make([]LockOnMaster, len(s.answers))
 	for i, key := range s.keys {
 		s.readAnswers(masters, i)
-		view, err := l.aggregate(masters)
+		view, err := l.viewOf(masters)
 		if err != nil {
 			return nil, false, err
 		}

@@ -68,12 +68,11 @@ func TestReported_WalksThatWereGivenUpMakePlace(t *testing.T) {
 	t.Parallel()
 	r := reported{seed: maphash.MakeSeed()}
 	step := func(client int64, locks int) {
-		l := &Listing{Client: client}
-		keys := r.take(l)
+		keys := r.take(client, 0, 0)
 		for i := range locks {
-			r.newOf([]ListedLock{{Key: engine.Key(strconv.Itoa(i))}}, keys)
+			r.isNew(engine.Key(strconv.Itoa(i)), keys)
 		}
-		r.keep(l, 7, keys)
+		r.keep(client, 0, 7, keys)
 	}
 	for client := range int64(4) {
 		step(1+client, maxReported/4)
@@ -85,12 +84,12 @@ func TestReported_WalksThatWereGivenUpMakePlace(t *testing.T) {
 		t.Errorf("%d walks are remembered, at most %d have space", n, maxReported/walkCost)
 	}
 	step(1, 3)
-	again := r.take(&Listing{Client: 1, Cursor: 7})
-	if got := r.newOf([]ListedLock{{Key: "2"}, {Key: "new"}}, again); len(got) != 1 || got[0].Key != "new" {
-		t.Errorf("the next step of a walk has %v, want the new lock alone", got)
+	again := r.take(1, 0, 7)
+	if r.isNew("2", again) || !r.isNew("new", again) {
+		t.Error("the next step of a walk does not list the new lock alone")
 	}
 	for client := range r.walks {
-		r.take(&Listing{Client: client})
+		r.take(client, 0, 0)
 	}
 	if r.total != 0 {
 		t.Errorf("without walks %d locks are counted", r.total)
