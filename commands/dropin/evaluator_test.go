@@ -247,9 +247,13 @@ func TestEvaluator_FollowsEveryWayInWhichManyKeysAreHeld(t *testing.T) {
 		t.Errorf("what it answers with half of its keys is not followed: %v, %v", class, err)
 	}
 	call = ScriptCall{Keys: call.Keys[:3], Args: sample.Args}
-	parity := `local n = 0 for _, k in ipairs(KEYS) do local v = redis.call('get', k) if v and v ~= ARGV[1] then n = 1 - n else redis.call('set', k, ARGV[1], 'PX', ARGV[2]) end end return n`
-	if class, err := classOfText(parity, call); err == nil {
-		t.Errorf("with two keys of another it answers as with none, and is %s", described(class))
+	for name, text := range map[string]string{
+		"with two keys of another it answers as with none": `local n = 0 for _, k in ipairs(KEYS) do local v = redis.call('get', k) if v and v ~= ARGV[1] then n = 1 - n else redis.call('set', k, ARGV[1], 'PX', ARGV[2]) end end return n`,
+		"it takes some keys and answers as with all":       `local n = 0 for _, k in ipairs(KEYS) do if redis.call('set', k, ARGV[1], 'NX', 'PX', ARGV[2]) then n = 1 end end return n`,
+	} {
+		if class, err := classOfText(text, call); err == nil {
+			t.Errorf("%s, and is %s", name, described(class))
+		}
 	}
 }
 

@@ -160,25 +160,6 @@ func TestRecognise_ServesManyCallersAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// With several keys a vote is one for all of them.
-func TestVote_OfSeveralKeysIsAYesOnlyForAll(t *testing.T) {
-	count := `local n = 0 for _, k in ipairs(KEYS) do if redis.call('get', k) == ARGV[1] then n = n + redis.call('del', k) end end return n`
-	call := ScriptCall{Keys: []string{"a", "b", "c"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh"}}
-	class, err := classOfText(count, call)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n, want := range []AnswerMeaning{No, No, No, Yes, Unclear} {
-		if got := class.Vote(call, number(int64(n))); got != want {
-			t.Errorf("%d of 3 keys is vote %d, want %d", n, got, want)
-		}
-	}
-	half := `local n = 0 for _, k in ipairs(KEYS) do if redis.call('set', k, ARGV[1], 'NX', 'PX', ARGV[2]) then n = 1 end end return n`
-	if class, err := classOfText(half, ScriptCall{Keys: call.Keys, Args: sample.Args}); err == nil {
-		t.Errorf("a script that takes some keys and says 1 is %s", described(class))
-	}
-}
-
 // A semaphore is refused: masters could choose different slots.
 func TestEvaluator_RefusesTheFirstFreeOneOfSeveralKeys(t *testing.T) {
 	text := behaviours["acquire 1 (any s token) {arg1}1!|nil|nil|nil"][0]
