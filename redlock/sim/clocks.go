@@ -17,9 +17,9 @@ func (s *server) set(by int64) {
 
 // doubt is called when daemons may take the memory for a new one, because it is lost or the clock is
 // set. Its votes need not count before it is old enough, nor while places of waiters that have left
-// last longer, because the clock was set back.
+// last longer, because the clock was set back: each time adds to it.
 func (s *server) doubt(longer time.Duration) {
-	s.doubted = max(s.doubted, s.world.now+s.world.Scenario.age()+time.Second+longer)
+	s.doubted = max(s.doubted, s.world.now+s.world.Scenario.age()+time.Second) + longer
 }
 
 // undo sets the clock right again once every daemon has seen that it was wrong.
