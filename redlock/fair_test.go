@@ -241,18 +241,21 @@ func TestFair_ARepeatOfTheHoldersTokenPassesTheQueue(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
-	r := LockRequest{Key: "k", TTL: long, Token: "the holder's token", Fair: true, Wait: time.Minute}
-	out := make(chan waited, 2) // both answers
-	answer := func(g Grant, err error) { out <- waited{"holder", g, err} }
-	one.Wait(nil, r, answer)
-	first := got(t, out)
-	behind, _ := two.stands("k", LockRequest{})
-	two.Wait(nil, r, answer)
-	if again := got(t, out); again.Fence <= first.Fence {
-		t.Errorf("the repeat has fence %d after %d", again.Fence, first.Fence)
+	for key, other := range map[string]LockRequest{"k": {}, "p": {Mode: Permits, Limit: 1}} {
+		r := other
+		r.Key, r.TTL, r.Token, r.Fair, r.Wait = Key(key), long, "the holder's token", true, time.Minute
+		out := make(chan waited, 2) // both answers
+		answer := func(g Grant, err error) { out <- waited{"holder", g, err} }
+		one.Wait(nil, r, answer)
+		first := got(t, out)
+		behind, _ := two.stands(key, other)
+		two.Wait(nil, r, answer)
+		if again := got(t, out); again.Fence <= first.Fence {
+			t.Errorf("%s: the repeat has fence %d after %d", key, again.Fence, first.Fence)
+		}
+		one.free(r.Key, r.Token)
+		two.free(r.Key, got(t, behind).Token)
 	}
-	one.free("k", r.Token)
-	two.free("k", got(t, behind).Token)
 }
 
 // Readers that come and go all the time keep a writer waiting for those that were there when it

@@ -70,6 +70,12 @@ func brokenOrder() []Mutant {
 			Change{scripts + "queue.lua", "writes == '1' and queue or writers", "writers"}).in("fair-3"),
 		patched("own-lease", "the holder's repeated request waits behind its own waiters",
 			Change{scripts + "fair.lua", behind, "ARGV[#ARGV - 2]) then"}).in("chosen-3"),
+		patched("own-permit", "the holder of a permit that repeats its request waits behind its own waiters",
+			Change{scripts + "queue.lua", "  if permitted(lock, token) then return true end\n", ""}).in("regulars-3"),
+		patched("fair-permits", "a request for a permit does not look at the queue",
+			Change{"redlock/lease/new.go", "\tcase *freshMode:\n\t\treturn &queueCheck{}\n", "\tcase *freshMode:\n\t\treturn &queueCheck{}\n\tcase *permitMode:\n\t\tif pool.Broken(\"fair-permits\") {\n\t\t\treturn nil\n\t\t}\n"}).in("seats-3"),
+		patched("place-lost", "a refresh does not give a waiter the place back that a master has lost",
+			Change{scripts + "enlist.lua", "  for a = 3, #ARGV, 3 do\n    redis.call('ZADD', KEYS[i], 'GT',", "  for a = 3, #ARGV, 3 do\n    redis.call('ZADD', KEYS[i], full and 'GT' or 'XX',"}).in("blanks-3"),
 	}
 }
 

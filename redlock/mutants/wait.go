@@ -23,6 +23,12 @@ func brokenWaits() []Mutant {
 				"\t\tif poll = pollWatched; pool.Broken(\"poll\") {\n\t\t\tpoll = forever / 2\n\t\t}\n"}).in("mute-3"),
 		patched("arrival", "a wait queue is served from its end",
 			Change{"redlock/wait/waitlist.go", "\tafter := ln.tail\n", "\tafter := ln.tail\n\tif pool.Broken(\"arrival\") && !ln.fair {\n\t\tafter = ln.head\n\t}\n"}).in("crowd-3"),
+		patched("undecided", "a wait ends when the masters cannot decide for a moment",
+			Change{"redlock/wait/waitqueue.go", "(errors.Is(err, engine.ErrHeld) || IsUndecided(err)) && l.", "(errors.Is(err, engine.ErrHeld) || IsUndecided(err) && !pool.Broken(\"undecided\")) && l."}).in("blanks-3"),
+		patched("wait-clock", "a wait ends by the masters' clocks",
+			Change{"redlock/wait/waitlist.go", "\tpending     bool             // its", "\tstarted     int64\n\tpending     bool             // its"},
+			Change{"redlock/wait/waiters.go", "\ts.count.Add(1)\n", "\ts.count.Add(1)\n\tw.started = s.engine.Pool.Group(w.request.DB).Time()\n"},
+			Change{"redlock/wait/waitqueue.go", "l.engine.Clock.Now() < w.end", "l.engine.Clock.Now() < w.end && !(pool.Broken(\"wait-clock\") && ln.group.Time()-w.started > w.request.Wait.Microseconds())"}).in("waitzones-3"),
 		patched("time-over", "the end of a wait is missed while others are before it",
 			Change{"redlock/wait/waiters.go", "if w.over || w.queue != nil && w.queue.contender == w {", "if w.over || w.queue != nil && (w.queue.contender == w || pool.Broken(\"time-over\") && w.queue.head != w) {"}).in("waits-3"),
 	}

@@ -17,9 +17,23 @@ local function precedes(queue, ends, writers, writes, ticket, waiter)
   if not first[1] or first[1] == waiter then return false end
   return ticket == '' or tonumber(first[2]) < tonumber(ticket)
 end
+-- Whether the token has one of the lock's permits. They are read once.
+local permits = {}
+local function permitted(lock, token)
+  if not permits[lock] then
+    permits[lock] = {}
+    local now, all = clock(), redis.pcall('HGETALL', lock)
+    for i = 2, #all, 2 do
+      local ends, holder = string.match(all[i], '^(%d+) (.*)$')
+      if ends and tonumber(ends) >= now then permits[lock][holder] = true end
+    end
+  end
+  return permits[lock][token]
+end
 -- Whether the token holds the lock already, perhaps with another level of its owner.
 local function holds(lock, token)
   if redis.pcall('GET', lock) == token or type(redis.pcall('ZSCORE', lock, token)) == 'string' then return true end
+  if permitted(lock, token) then return true end
   if string.byte(token, -28) ~= 35 then return false end -- a level: its owner may have others, see shape.lua
   local owner, last = string.sub(token, 1, -28), redis.pcall('ZRANGE', lock, -1, -1)[1]
   return last and #last == #token and string.sub(last, 1, #owner) == owner

@@ -23,7 +23,7 @@ func absent(w *World) {
 	}
 	w.after(away*9/10, nil, func() {
 		w.trace.note("", "the clock of master %s is set by %d ms, unseen", s.name, by/1000)
-		s.offset += by
+		s.set(by)
 	})
 }
 
@@ -43,7 +43,7 @@ func oversleep(w *World) {
 			set = s.home - s.offset
 		}
 		w.trace.note("", "the clock of master %s is set by %d ms", s.name, set/1000)
-		s.offset += set
+		s.set(set)
 	}
 	d.paused = w.now + by + masterTimeout + w.between(0, masterTimeout)
 	d.resumed = max(d.resumed, d.paused)
@@ -74,7 +74,7 @@ func doze(w *World) {
 			set = s.home - s.offset
 		}
 		w.trace.note("", "the clock of master %s is set by %d ms", s.name, set/1000)
-		s.offset += set
+		s.set(set)
 	}
 	d.paused = w.now + nap
 	d.resumed = max(d.resumed, d.paused)
@@ -96,7 +96,7 @@ func stepClock(w *World) {
 	}
 	by := int64(w.between(-400*time.Millisecond, 1200*time.Millisecond) / time.Microsecond)
 	w.trace.note("", "the clock of master %s is set by %d ms", s.name, by/1000)
-	s.offset += by
+	s.set(by)
 	s.steps = append(s.steps, &clockStep{at: w.now, by: by, seen: map[*daemon]bool{}})
 	if w.chance(2) {
 		s.readClock(int64(w.now / time.Microsecond))

@@ -9,6 +9,19 @@ type clockStep struct {
 	seen map[*daemon]bool
 }
 
+// set sets the clock ahead, or back.
+func (s *server) set(by int64) {
+	s.offset += by
+	s.doubt(time.Duration(max(0, -by)) * time.Microsecond)
+}
+
+// doubt is called when daemons may take the memory for a new one, because it is lost or the clock is
+// set. Its votes need not count before it is old enough, nor while places of waiters that have left
+// last longer, because the clock was set back: each time adds to it.
+func (s *server) doubt(longer time.Duration) {
+	s.doubted = max(s.doubted, s.world.now+s.world.Scenario.age()+time.Second) + longer
+}
+
 // undo sets the clock right again once every daemon has seen that it was wrong.
 func (s *server) undo() {
 	w := s.world
@@ -23,7 +36,7 @@ func (s *server) undo() {
 		}
 	}
 	w.trace.note("", "the clock of master %s is set right again", s.name)
-	s.offset -= st.by
+	s.set(-st.by)
 	s.steps = nil
 }
 
@@ -56,7 +69,7 @@ func (s *server) heal() {
 		s.steps = nil
 	}
 	s.undo()
-	if len(s.steps) == 0 {
-		s.offset = s.home
+	if len(s.steps) == 0 && s.offset != s.home {
+		s.set(s.home - s.offset)
 	}
 }

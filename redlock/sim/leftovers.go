@@ -107,7 +107,11 @@ func (j *checker) rests() {
 		return
 	}
 	if !w.Scenario.Reliable { // a ticket that is refreshed no more expires
-		w.run(w.now + 4*time.Second)
+		until := w.now + 4*time.Second
+		for _, s := range w.servers {
+			until = max(until, s.doubted)
+		}
+		w.run(until)
 	}
 	j.queues()
 }

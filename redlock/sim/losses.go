@@ -11,6 +11,7 @@ func (s *server) flushall() {
 	}
 	s.world.trace.note("", "FLUSHALL on master %s", s.name)
 	clear(s.Memory)
+	s.doubt(0)
 }
 
 // flushInside is a FLUSHALL between two commands of a flush.

@@ -60,7 +60,9 @@ func (s *server) crash(kind int) {
 			return
 		}
 		s.promoted = kind == 3
-		s.start(next)
+		if s.start(next); kind != 2 || !s.durable {
+			s.doubt(0)
+		}
 		w.trace.note("", "master %s is there again with %d keys", s.name, len(next))
 	})
 }
@@ -90,5 +92,6 @@ func (s *server) evict() {
 			s.evicted++
 		}
 	}
+	s.doubt(0)
 	w.trace.note("", "master %s has evicted %d keys", s.name, s.evicted)
 }

@@ -119,7 +119,7 @@ func (r *rippled) next() {
 
 func (r *rippled) set(by time.Duration) {
 	s := r.server
-	s.offset += r.sign * int64(by/time.Microsecond)
+	s.set(r.sign * int64(by/time.Microsecond))
 	r.left -= by
 	if s.up && !s.stopped {
 		s.readClock(int64(s.world.now / time.Microsecond))

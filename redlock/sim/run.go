@@ -106,7 +106,7 @@ func (r *runner) play() {
 func (r *runner) take() (scenario int, seed uint64, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.over || time.Since(r.start) > r.plan.Time {
+	if r.over || len(r.plan.Scenarios) == 0 || time.Since(r.start) > r.plan.Time {
 		return 0, 0, false
 	}
 	n := r.next

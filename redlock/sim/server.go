@@ -33,6 +33,7 @@ type server struct {
 	parted      time.Duration // when a connection to it ended last
 	snapshot    fake.Memory
 	steps       []*clockStep
+	doubted     time.Duration             // until then its votes need not count, see doubt
 	rippling    bool                      // its clock is being moved by little steps
 	clockSeenAt map[*daemon]time.Duration // when a daemon saw its clock last
 	tracked     map[string][]*simLink     // connections that receive a key's next change

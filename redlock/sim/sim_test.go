@@ -32,7 +32,7 @@ func TestSimulation_KeepsEveryPromise(t *testing.T) {
 	if name := os.Getenv("SIM_SCENARIO"); name != "" {
 		s := Find(name)
 		if s == nil {
-			t.Fatalf("SIM_SCENARIO=%q: no such scenario", name)
+			t.Fatalf("SIM_SCENARIO=%q: no such scenario; there are %s", name, names())
 		}
 		var out io.Writer = io.Discard
 		if os.Getenv("SIM_TRACE") != "" {
@@ -48,7 +48,7 @@ func TestSimulation_KeepsEveryPromise(t *testing.T) {
 		seconds = 4
 	}
 	plan := Plan{
-		Scenarios: named(os.Getenv("SIM_ONLY")), Seed: uint64(environment(t, "SIM_SEED", 1)),
+		Scenarios: named(t, os.Getenv("SIM_ONLY")), Seed: uint64(environment(t, "SIM_SEED", 1)),
 		Threads:    int(environment(t, "SIM_THREADS", int64(min(2, runtime.GOMAXPROCS(0))))),
 		Time:       time.Duration(environment(t, "SIM_SECONDS", seconds)) * time.Second,
 		Executions: environment(t, "SIM_EXECUTIONS", 0), Progress: os.Stderr,
@@ -68,14 +68,28 @@ func TestSimulation_KeepsEveryPromise(t *testing.T) {
 	}
 }
 
-// named are the scenarios whose names begin with the prefix.
-func named(prefix string) []*Scenario {
-	return slices.DeleteFunc(Scenarios(), func(s *Scenario) bool { return !strings.HasPrefix(s.Name, prefix) })
+// named are the scenarios whose names begin with the prefix, at least one.
+func named(t *testing.T, prefix string) []*Scenario {
+	t.Helper()
+	some := slices.DeleteFunc(Scenarios(), func(s *Scenario) bool { return !strings.HasPrefix(s.Name, prefix) })
+	if len(some) == 0 {
+		t.Fatalf("SIM_ONLY=%q: no scenario's name begins so; there are %s", prefix, names())
+	}
+	return some
+}
+
+// names are those of all scenarios.
+func names() string {
+	var all []string
+	for _, s := range Scenarios() {
+		all = append(all, s.Name)
+	}
+	return strings.Join(all, ", ")
 }
 
 // A world is a function of its scenario and its seed.
 func TestWorlds_AreTheSameEveryTime(t *testing.T) {
-	names := []string{"everything-3", "deaths-5", "work-3", "crowd-3", "holds-3", "queue-3", "permits-3", "contest-3", "drain-3", "leave-3", "cycles-3", "cyclefaults-3", "rings-3", "ringfaults-3", "unasked-3", "guests-3", "regrets-3", "groups-3", "groupdeaths-3", "slotdeaths-3"}
+	names := []string{"everything-3", "deaths-5", "work-3", "crowd-3", "holds-3", "queue-3", "oblivion-3", "waitzones-3", "permits-3", "contest-3", "drain-3", "leave-3", "cycles-3", "cyclefaults-3", "rings-3", "ringfaults-3", "unasked-3", "guests-3", "regrets-3", "groups-3", "groupdeaths-3", "slotdeaths-3"}
 	if testing.Short() {
 		names = []string{"work-3", "crowd-3", "holds-3", "drain-3"} // the shortest worlds
 	}

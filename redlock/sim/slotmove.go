@@ -128,7 +128,7 @@ func setGroupClocks(w *World) {
 	if !w.overAge() {
 		return
 	}
-	first, by := w.random.IntN(2)*w.Scenario.Masters, -w.between(500*time.Millisecond, 10*time.Second)
+	first, by := w.random.IntN(len(w.servers)/w.Scenario.Masters)*w.Scenario.Masters, -w.between(500*time.Millisecond, 10*time.Second)
 	if w.chance(3) {
 		by = -by
 	}
@@ -137,7 +137,8 @@ func setGroupClocks(w *World) {
 		s, set := w.servers[first+at], int64((by+time.Duration(i)*30*time.Millisecond)/time.Microsecond)
 		w.after(time.Duration(i)*w.between(200*time.Millisecond, 400*time.Millisecond), nil, func() {
 			w.trace.note("", "the clock of master %s is set by %d ms", s.name, set/1000)
-			s.offset, s.home = s.offset+set, s.home+set
+			s.set(set)
+			s.home += set
 		})
 	}
 }

@@ -86,6 +86,9 @@ func (c *waiting) drawRequest() (r redlock.LockRequest, keys []string, waits boo
 		Key: redlock.Key(keys[0]), TTL: w.between(s.MinTTL, s.MaxTTL).Truncate(time.Millisecond),
 		Mode: w.anyMode(), Fair: w.chance(s.Fair),
 	}
+	if r.Mode == redlock.Permits {
+		r.Limit, keys = permits, keys[:1]
+	}
 	for _, key := range keys[1:] {
 		r.More = append(r.More, redlock.Key(key))
 	}
@@ -173,7 +176,7 @@ func (c *waiting) onAnswer(record *waitRecord, held *holdRecord, before []int64,
 	c.tenure = &tenure{keys: record.keys, token: g.Token, owner: d, hold: g.Hold, until: until, ttl: until - w.now, mode: record.mode, fair: record.fair}
 	for i, key := range record.keys {
 		t := w.checker().token(key, string(g.Token))
-		t.mode = record.mode
+		t.mode, t.limit = record.mode, permits
 		w.checker().granted(d, key, string(g.Token), int64(g.Fence), before[i], until)
 		if t.hold = held; held != nil {
 			held.granted(string(g.Token))
@@ -197,6 +200,9 @@ func (c *waiting) onAnswer(record *waitRecord, held *holdRecord, before []int64,
 func (c *waiting) again(d *daemon) {
 	w, t := c.world, c.tenure
 	r := redlock.LockRequest{Key: redlock.Key(t.keys[0]), TTL: w.Scenario.MaxTTL, Token: t.token, Mode: t.mode, Fair: true}
+	if t.mode == redlock.Permits {
+		r.Limit = permits
+	}
 	for _, key := range t.keys[1:] {
 		r.More = append(r.More, redlock.Key(key))
 	}

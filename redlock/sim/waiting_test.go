@@ -14,7 +14,7 @@ const longestWait = "guests-3"
 // seeds. SIM_ONLY limits it to scenarios whose names begin with it.
 func TestWaits_KeepEveryPromise(t *testing.T) {
 	worlds := environment(t, "SIM_WORLDS", 1)
-	rows := slices.DeleteFunc(named(os.Getenv("SIM_ONLY")), func(s *Scenario) bool {
+	rows := slices.DeleteFunc(named(t, os.Getenv("SIM_ONLY")), func(s *Scenario) bool {
 		return s.MaxWait == 0 || testing.Short() && (s.Masters > 3 || s.Name == longestWait)
 	})
 	first := uint64(environment(t, "SIM_SEED", 1))

@@ -137,6 +137,105 @@ func cycleScenarios() []*Scenario {
 	}
 }
 
+// permitWaitScenarios have clients that wait for permits.
+func permitWaitScenarios() []*Scenario {
+	all := []redlock.Mode{redlock.Permits, redlock.Permits, redlock.Permits, redlock.Exclusive, redlock.Shared}
+	return []*Scenario{
+		waitBase("seats", func(s *Scenario) { // nothing but permits
+			s.Keys, s.Fair, s.Leavers, s.Modes, s.Prompt, s.Announcements, s.Named = 2, 2, 6, all[:1], true, true, 0
+			s.Slow, s.Stall, s.Split, s.Reliable, s.Asleep = 0, 0, 0, true, time.Second
+			s.Length, s.MinTTL, s.MaxTTL, s.MaxWait = 2*time.Second, 8*time.Second, 10*time.Second, 8*time.Second
+		}),
+		waitBase("stalls", func(s *Scenario) { // permits beside other modes
+			s.Keys, s.Several, s.Fair, s.Leavers, s.Modes, s.Holding, s.Announcements = 2, 6, 2, 6, all, 8, true
+			s.Clients, s.Slow, s.Stall, s.Split, s.Reliable, s.Asleep = []ClientGroup{{12, newWaiting}}, 0, 0, 0, true, 6*time.Second
+		}),
+		waitBase("stands", func(s *Scenario) { // likewise, among faults
+			s.Keys, s.Several, s.Fair, s.Leavers, s.Modes, s.Holding, s.Announcements = 2, 6, 1, 6, all, 8, true
+			s.Clients, s.Length, s.MaxWait, s.Asleep, s.Slow = []ClientGroup{{12, newWaiting}}, 10*time.Second, 8*time.Second, 6*time.Second, 10
+			s.Faults = []fault{{700 * time.Millisecond, cut}, {time.Second, stop}, {time.Second, sleep}, {2 * time.Second, partition}, {3 * time.Second, die}}
+		}),
+		waitBase("regulars", func(s *Scenario) { // with tokens of the clients' own
+			s.Clients, s.Daemons, s.Chosen, s.Fair, s.Keys, s.Several, s.Modes = []ClientGroup{{6, newWaiting}}, 6, true, 1, 2, 6, all
+			s.Slow, s.Stall, s.Split, s.Undelivered, s.Reliable, s.Announcements, s.Asleep = 0, 0, 0, 0, true, true, 6*time.Second
+		}),
+	}
+}
+
+// mixedWait is a scenario with waits of every kind, on few keys.
+func mixedWait(name string, change func(*Scenario)) *Scenario {
+	return waitBase(name, func(s *Scenario) {
+		s.Modes = []redlock.Mode{redlock.Exclusive, redlock.Exclusive, redlock.Shared, redlock.Permits}
+		s.Keys, s.Several, s.Fair, s.Leavers, s.Holding, s.Announcements = 2, 6, 2, 6, 6, true
+		s.Clients, s.Length, s.MaxWait, s.Asleep = []ClientGroup{{10, newWaiting}}, 16*time.Second, 8*time.Second, 6*time.Second
+		change(s)
+	})
+}
+
+// mixedRings is likewise, with clients that wait for one another.
+func mixedRings(name string, faults ...fault) *Scenario {
+	return mixedWait(name, func(s *Scenario) {
+		s.Clients, s.Several, s.Fair, s.Leavers, s.Holding, s.Named, s.Modes = []ClientGroup{{10, newCycleClient}}, 0, 4, 0, 0, 0, s.Modes[1:3]
+		s.Keys, s.Undelivered, s.MinTTL, s.MaxTTL, s.MaxCycle, s.Faults = 4, 0, 300*time.Millisecond, 3*time.Second, 2*time.Second, faults
+	})
+}
+
+// forgetfulWaitScenarios have clients that wait while masters lose their memory.
+func forgetfulWaitScenarios() []*Scenario {
+	return []*Scenario{
+		mixedWait("oblivion", func(s *Scenario) {
+			s.Faults = []fault{{300 * time.Millisecond, remember}, {300 * time.Millisecond, restart}, {300 * time.Millisecond, flushSometimes}, {2 * time.Second, cut}}
+		}),
+		mixedWait("lapses", func(s *Scenario) { // between two commands of a flush
+			s.Split, s.Inside = 3, flushInside
+		}),
+		mixedWait("blanks", func(s *Scenario) { // all masters at once
+			s.Faults = []fault{{time.Second, restartAll}, {2 * time.Second, cut}, {3 * time.Second, partition}}
+		}),
+		mixedWait("ledgers", func(s *Scenario) { // durable masters, some of which lie
+			s.Durable = true
+			s.Faults = []fault{{400 * time.Millisecond, restartDurable}, {50 * time.Millisecond, remember}, {2 * time.Second, lie}, {2 * time.Second, cut}}
+		}),
+		mixedWait("recalled", func(s *Scenario) { // a daemon is behind with all clocks, and masters forget the queues
+			s.Keys, s.Several, s.Fair, s.Named, s.Holding, s.Askew, s.Daemons, s.Modes = 1, 0, 1, 0, 0, 60*time.Millisecond, 2, nil
+			s.Faults = []fault{{100 * time.Millisecond, flushSometimes}, {500 * time.Millisecond, partition}}
+		}),
+		mixedRings("ringsforget", fault{100 * time.Millisecond, remember}, fault{300 * time.Millisecond, restart}, fault{time.Second, flushSometimes}, fault{2 * time.Second, cut}),
+	}
+}
+
+// clockWaitScenarios have clients that wait while clocks are set.
+func clockWaitScenarios() []*Scenario {
+	return []*Scenario{
+		mixedWait("waitsteps", func(s *Scenario) {
+			s.Faults = []fault{{2500 * time.Millisecond, stepClock}, {2 * time.Second, cut}}
+		}),
+		mixedWait("waitabsence", func(s *Scenario) {
+			s.Faults = []fault{{500 * time.Millisecond, absent}, {2 * time.Second, cut}}
+		}),
+		mixedWait("waitzones", func(s *Scenario) { // the clocks of all masters, by seconds
+			s.Length, s.Faults = 30*time.Second, []fault{{5 * time.Second, setGroupClocks}, {2 * time.Second, cut}}
+		}),
+		mixedWait("waitripples", func(s *Scenario) {
+			s.MinTTL, s.MaxTTL, s.Length, s.Keys = 200*time.Millisecond, 2500*time.Millisecond, 40*time.Second, 3
+			s.Faults = []fault{{300 * time.Millisecond, ripple}}
+		}),
+		mixedWait("waitcreep", func(s *Scenario) {
+			s.MinTTL, s.MaxTTL, s.Length, s.Keys = 200*time.Millisecond, 2*time.Second, 20*time.Second, 3
+			s.Faults = []fault{{1500 * time.Millisecond, creep}, {500 * time.Millisecond, stop}}
+		}),
+		mixedWait("waitrates", func(s *Scenario) {
+			s.RatePPM = 4500
+			s.Faults = []fault{{time.Second, stop}, {2 * time.Second, cut}}
+		}),
+		mixedWait("waitjumps", func(s *Scenario) {
+			s.Holding, s.Asleep = 0, 8*time.Second
+			s.Faults = []fault{{700 * time.Millisecond, jump}, {time.Second, sleep}, {2 * time.Second, cut}}
+		}),
+		mixedRings("ringsteps", fault{2500 * time.Millisecond, stepClock}, fault{2 * time.Second, cut}),
+	}
+}
+
 // waitBase is what scenarios with waits have in common.
 func waitBase(name string, change func(*Scenario)) *Scenario {
 	return base(name, func(s *Scenario) {
