@@ -90,14 +90,17 @@ func (l *LastAcquired) Remember(db int, key redlock.Key, token redlock.Token, va
 	}
 }
 
-// Prolong notes that a remembered lock lasts longer now.
+// Prolong notes that a remembered lock lasts at least that long now. One that is renewed still does
+// until its renewal ends.
 func (l *LastAcquired) Prolong(db int, key redlock.Key, token redlock.Token, validity time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := access.HeldKey{DB: db, Key: key}
 	if lock, ok := l.locks[at]; ok && lock.token == token {
-		lock.until = time.Now().Add(validity)
-		l.locks[at] = lock
+		if until := time.Now().Add(validity); until.After(lock.until) {
+			lock.until = until
+			l.locks[at] = lock
+		}
 	}
 }
 

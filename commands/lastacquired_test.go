@@ -128,3 +128,22 @@ func TestLastAcquired_ServesManyGoroutines(t *testing.T) {
 		t.Errorf("%d bytes, %d locks are left", h.bytes, len(h.locks))
 	}
 }
+
+// A lock with HOLD that is confirmed with DEXTEND is still held by this connection when that
+// validity is over: it counts for deadlocks, and its next user after RESET must give its token.
+func TestLastAcquired_ARenewedLockOutlastsItsExtension(t *testing.T) {
+	for _, renewed := range []time.Duration{Unbounded, Endless} {
+		var h LastAcquired
+		h.SawToken(0, "other", "12345678") // the connection belongs to a pool
+		h.Remember(0, "k", "12345678", renewed)
+		h.Prolong(0, "k", "12345678", time.Nanosecond)
+		time.Sleep(time.Microsecond)
+		if held := h.Holds(func(redlock.Lease) bool { return true }); len(held) != 1 {
+			t.Errorf("%v: it holds %v", renewed, held)
+		}
+		h.HandOn()
+		if held := h.Holds(func(redlock.Lease) bool { return true }); len(held) != 1 {
+			t.Errorf("%v: after RESET it holds %v", renewed, held)
+		}
+	}
+}

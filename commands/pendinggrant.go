@@ -48,7 +48,7 @@ func (p *PendingGrant) Reserve(c *Call, request *redlock.LockRequest) bool {
 	p.Keys, p.slots = append(append(p.oneKey[:0], request.Key), request.More...), p.oneSlot[:0]
 	who := c.Rights()
 	for _, key := range p.Keys {
-		slot, err := c.users.Reserve(who, access.QuotaKeyOf(p.DB, p.mode, key, request.Token))
+		slot, err := c.users.ReserveKey(who, p.DB, p.mode, key, request.Token)
 		if err != nil {
 			p.Refuse(Error("TRYLATER", err.Error()), nil)
 			return false
@@ -78,7 +78,7 @@ func (p *PendingGrant) Refuse(reply Reply, err error) {
 func (p *PendingGrant) Grant(grant redlock.Grant, counts time.Duration) {
 	p.Granted = grant
 	for i, slot := range p.slots {
-		slot.Fill(p.quotaKey(i), grant.TokenOf(i), counts)
+		slot.FillKey(p.DB, p.mode, p.Keys[i], grant.TokenOf(i), counts, grant.Hold != nil)
 		if p.mode == redlock.Exclusive {
 			p.call.SawHeld(p.Keys[i], grant.TokenOf(i), grant.Left()) // Validity would read the clock with a system call
 		}

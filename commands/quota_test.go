@@ -1,6 +1,7 @@
 package commands_test
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/commands/arg"
+	"redlockd/pool"
 	"redlockd/redlock"
 )
 
@@ -163,5 +165,197 @@ func TestQuota_AKeptLockTakesItsSlotUntilItEnds(t *testing.T) {
 	now = now.Add(time.Second)
 	if !free() {
 		t.Error("a lock that has ended takes a slot")
+	}
+}
+
+// held logs in a user who may hold n things, and returns the reply beyond that.
+func held(c *conversation, deps commands.Deps, n int) (full string) {
+	c.t.Helper()
+	user := access.Everything("low", "pw")
+	user.Held = n
+	users, err := access.NewUsers([]access.User{user})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	deps.Users = users
+	c.serve(deps)
+	c.say("AUTH low pw")
+	return fmt.Sprintf("-TRYLATER user 'low' may hold %d locks at once (held in the users file); nothing was done", n)
+}
+
+// DEXTEND confirms a lock after a wait. What HOLD renews counts on when that validity is over.
+func TestQuota_ARenewedLockTakesItsSlotWhateverExtendsIt(t *testing.T) {
+	playHolds(t, func(h *holds) {
+		deps := h.deps
+		deps.RedisCompat = &oneRedis{fakeLocks: h.locks, wrote: true}
+		full := held(h.conversation, deps, 1)
+		h.play(1, 0, "DLOCK k 30000 TOKEN leaders-token HOLD")
+		for _, command := range []string{"DEXTEND k leaders-token 30000", "PEXPIRE k 30000"} {
+			h.play(1, 0, command)
+			time.Sleep(time.Hour)
+			if got := h.say("DLOCK other 1000 TOKEN others-token"); got != full {
+				t.Errorf("an hour after %s: %s", command, got)
+			}
+		}
+		h.play(1, 0, "DUNLOCK k leaders-token")
+		h.play(1, 0, "DLOCK other 1000 TOKEN others-token")
+	})
+}
+
+// A renewal may end before the lock does, and even before the grant is decided.
+func TestQuota_ALockWhoseRenewalHasEndedTakesItsSlotUntilItEnds(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		playHolds(t, func(h *holds) {
+			full := held(h.conversation, h.deps, 1)
+			plain := h.locks.lock
+			var end func()
+			h.locks.lock = func(r redlock.LockRequest) (redlock.Grant, error) {
+				g, err := plain(r)
+				if r.Hold != nil {
+					r.Hold.GoesOn = 10 * time.Second
+					end = func() { r.Hold.OnEnd(g, nil) }
+					if early {
+						end()
+					}
+				}
+				return g, err
+			}
+			h.play(1, 0, "DLOCK k 30000 TOKEN leaders-token HOLD")
+			if !early {
+				time.Sleep(time.Hour)
+				end()
+			}
+			time.Sleep(9 * time.Second)
+			if got := h.say("DLOCK other 1000 TOKEN others-token"); got != full {
+				t.Errorf("early %t, while it goes on: %s", early, got)
+			}
+			time.Sleep(time.Second)
+			h.play(1, 0, "DLOCK other 1000 TOKEN others-token")
+		})
+	}
+}
+
+// A reader that becomes the writer, and the other way round, holds one lock.
+func TestQuota_ATokenThatHoldsAKeyInAnotherModeKeepsItsSlot(t *testing.T) {
+	user := low()
+	user.Held = 1
+	_, users := guarded(t, user)
+	who := users.Find("low")
+	take := func(mode redlock.Mode, key redlock.Key, token redlock.Token) bool {
+		slot, err := users.ReserveKey(who, 0, mode, key, token)
+		if err == nil {
+			slot.FillKey(0, mode, key, token, time.Minute, false)
+		}
+		return err == nil
+	}
+	for _, mode := range []redlock.Mode{redlock.Shared, redlock.Exclusive, redlock.Shared} {
+		if !take(mode, "a:1", "lock-token") {
+			t.Errorf("mode %v is refused to the token that holds the key", mode)
+		}
+		if take(redlock.Shared, "a:1", "other-token") || take(mode, "a:2", "lock-token") {
+			t.Errorf("mode %v: a second lock", mode)
+		}
+	}
+	users.ReleasedKey(0, "a:1", "lock-token")
+	if !take(redlock.Exclusive, "a:2", "lock-token") {
+		t.Error("after its release it still takes a slot")
+	}
+}
+
+func TestQuota_SurvivesThatTheUserIsRemovedForAWhile(t *testing.T) {
+	user := low()
+	user.Held = 2
+	_, users := guarded(t, user)
+	now := time.Now()
+	users.Now = func() time.Time { return now }
+	take := func(key redlock.Key) (access.Slot, bool) {
+		slot, err := users.ReserveKey(users.Find("low"), 0, redlock.Exclusive, key, "")
+		return slot, err == nil
+	}
+	slot, _ := take("a:1")
+	slot.FillKey(0, redlock.Exclusive, "a:1", "lock-token", time.Minute, false)
+	waiting, _ := take("a:2")
+	for _, list := range [][]access.User{{}, {access.Everything("other", "pw")}, {user}} {
+		if err := users.Replace(list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, ok := take("a:3"); ok {
+		t.Error("a lock and a request of before count no more")
+	}
+	waiting.Free()
+	if slot, ok := take("a:3"); !ok {
+		t.Error("the end of a request of before does not count")
+	} else {
+		slot.Free()
+	}
+	now = now.Add(time.Minute)
+	for _, key := range []redlock.Key{"a:4", "a:5"} {
+		if _, ok := take(key); !ok {
+			t.Error("a lock of before counts for ever")
+		}
+	}
+}
+
+// Whatever takes a lock from its holder gives the slot back. What others hold counts on.
+func TestQuota_ALockTakenByForceTakesNoSlot(t *testing.T) {
+	c := newConversation(t)
+	c.grantsAll()
+	looks := &fakeInspect{forced: true}
+	masters := &oneRedis{fakeLocks: c.locks, answers: redlock.ScriptOutcome{Reply: pool.Reply{Kind: pool.ReplyInt, Int: 1}, Yes: true, Replied: true}}
+	full := held(c, commands.Deps{Locks: c.locks, Inspect: looks, RedisCompat: masters}, 3)
+	lock := []string{"DLOCK k 1000 TOKEN token-of-1 SHARED", "DLOCK k 1000 TOKEN token-of-2 SHARED", "DLOCK a:k 1000 TOKEN token-of-3"}
+	for _, command := range lock {
+		c.say(command)
+	}
+	if got := c.say("DLOCK other 1000 TOKEN others-token"); got != full {
+		t.Fatal(got)
+	}
+	looks.err = &redlock.NoQuorum{}
+	c.say("DFORCE k")
+	if got := c.say("DLOCK other 1000 TOKEN others-token"); got != full {
+		t.Error("after a DFORCE that is undecided:", got)
+	}
+	looks.err = nil
+	c.say("DFORCE k")
+	for _, command := range lock[:2] {
+		if got := c.say(command); got == full {
+			t.Errorf("after DFORCE, %s: %s", command, got)
+		}
+	}
+	if got := c.say("DLOCK other 1000 TOKEN others-token"); got != full {
+		t.Error("DFORCE of k gave back the slot of another lock:", got)
+	}
+	if got := c.eval("EVAL", discards, "1", "a:k"); got != ":1" {
+		t.Fatal(got)
+	}
+	if got := c.say("DLOCK other 1000 TOKEN others-token"); got == full {
+		t.Error("after a script that deletes:", got)
+	}
+}
+
+func TestQuota_CountsWhatAScriptOverwrites(t *testing.T) {
+	c := newConversation(t)
+	c.grantsAll()
+	masters := &oneRedis{fakeLocks: c.locks}
+	full := held(c, commands.Deps{Locks: c.locks, RedisCompat: masters}, 1)
+	overwrite := func(key string) string {
+		return c.eval("EVAL", "return redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2])", "1", key, "scripts-token", "30000")
+	}
+	masters.failure = &redlock.NoQuorum{}
+	for range 3 {
+		overwrite("a")
+	}
+	masters.failure, masters.answers = nil, redlock.ScriptOutcome{Reply: pool.Reply{Kind: pool.ReplyInt, Int: 1}, Yes: true, Replied: true}
+	for range 2 {
+		if got := overwrite("a"); got == full || got[0] == '-' {
+			t.Error("the first lock, again:", got)
+		}
+	}
+	if got := overwrite("b"); got != full {
+		t.Error("a second lock:", got)
+	}
+	if got := c.say("DLOCK b 1000 TOKEN others-token"); got != full {
+		t.Error("beside it:", got)
 	}
 }

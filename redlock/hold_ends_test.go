@@ -155,3 +155,37 @@ func TestHold_IsNotRenewedWhileItsReaderRequestsTheUpgrade(t *testing.T) {
 	}
 	eventually(t, "a has a reader again", func() bool { return c.do(0, "TYPE", "k") == "zset" })
 }
+
+// The owner of a renewal learns with its end for how long the keys stay taken.
+func TestHold_ReportsForHowLongTheKeysStayTaken(t *testing.T) {
+	t.Parallel()
+	const delay = 30 * time.Second
+	for name, c := range map[string]struct {
+		request LockRequest
+		end     func(d *daemon, g Grant)
+		atLeast time.Duration // 0: they are released
+	}{
+		"its connection ends":                     {LockRequest{}, func(_ *daemon, g Grant) { g.Hold.End() }, 0},
+		"its connection ends, with a delay":       {LockRequest{Delay: delay}, func(_ *daemon, g Grant) { g.Hold.End() }, delay},
+		"its connection ends, with its own token": {LockRequest{Token: "a-token-of-its-own"}, func(_ *daemon, g Grant) { g.Hold.End() }, long / 2},
+		"its user is removed":                     {LockRequest{Delay: delay}, func(_ *daemon, g Grant) { g.Hold.Abandon(errors.New("removed")) }, long/2 + delay},
+		"it is released, not yet acknowledged":    {LockRequest{}, func(d *daemon, g Grant) { d.free("k", g.Token) }, long / 2},
+		"another connection holds it by its token": {LockRequest{Token: "a-token-of-its-own"}, func(d *daemon, g Grant) {
+			d.get(LockRequest{Key: "k", Token: g.Token, TTL: long, Hold: &HoldTerms{OnEnd: func(Grant, error) {}}})
+		}, long / 2},
+		"it is taken by force": {LockRequest{Delay: delay}, func(d *daemon, _ Grant) { d.Force(ForceRequest{Key: "k"}, func(bool, error) {}) }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newCluster(t, 3, long).daemon()
+			over := make(chan time.Duration, 1)
+			terms := &HoldTerms{}
+			terms.OnEnd = func(Grant, error) { over <- terms.GoesOn }
+			r := c.request
+			r.Key, r.TTL, r.Hold = "k", long, terms
+			c.end(d, d.get(r))
+			if goesOn := receive(t, over); goesOn < c.atLeast || c.atLeast == 0 && goesOn > 0 {
+				t.Errorf("they stay taken for %v, want %v", goesOn, c.atLeast)
+			}
+		})
+	}
+}

@@ -5,5 +5,5 @@
 //   - users.go: users, and what they may run and name;
 //   - login.go, loginlimit.go, argon2id.go: passwords, and how often they are checked;
 //   - signedin.go: the connections of a user;
-//   - quota.go: what a user may have at once.
+//   - account.go, quota.go: what a user has used up, and may have at once.
 package access

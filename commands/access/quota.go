@@ -7,37 +7,12 @@
 package access
 
 import (
-	"crypto/sha256"
 	"fmt"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"redlockd/redlock"
 )
-
-// account is what a user has used up. It belongs to the name and survives a
-// reload. All of it is guarded by the mutex of the ledger.
-type account struct {
-	reserved   int // acquires in flight, which may become locks
-	leases     map[HeldKey]quotaLease
-	nextExpiry time.Time // no lease ends before it; zero: not known
-
-	counters map[counterName]struct{} // used, at most as many as the quota allows
-}
-
-type quotaLease struct {
-	token redlock.Token
-	until time.Time
-}
-
-// ledger keeps the accounts. Only what users with a quota hold is in it, so it
-// is never larger than the quotas together.
-type ledger struct {
-	mu     sync.Mutex
-	owners map[HeldKey]*account
-}
 
 // WithinRate counts one command against the user's rate. A nil *Rights has none.
 func (u *Users) WithinRate(who *Rights) error {
@@ -53,16 +28,33 @@ type Slot struct {
 	account *account
 }
 
-// Reserve finds a slot for a lock on key. A key that the user holds already, as in a
-// retry or a hand-over, takes the same slot again.
-func (u *Users) Reserve(who *Rights, at HeldKey) (Slot, error) {
+// ReserveKey finds a slot for a lock on a key. A token that holds the key already, in
+// whatever mode, takes the same slot again.
+func (u *Users) ReserveKey(who *Rights, db int, mode redlock.Mode, key redlock.Key, token redlock.Token) (Slot, error) {
+	if who == nil || who.Held == 0 {
+		return Slot{}, nil
+	}
+	at := QuotaKeyOf(db, mode, key, token)
+	if token == "" {
+		return u.Reserve(who, at)
+	}
+	return u.reserve(who, at, otherMode(db, mode, key, token), token)
+}
+
+// Reserve finds a slot for what is held at a quota key. What the user holds there already,
+// as in a retry or a hand-over, takes the same slot again.
+func (u *Users) Reserve(who *Rights, at HeldKey) (Slot, error) { return u.reserve(who, at, at, "") }
+
+func (u *Users) reserve(who *Rights, at, other HeldKey, token redlock.Token) (Slot, error) {
 	if who == nil || who.Held == 0 {
 		return Slot{}, nil
 	}
 	u.ledger.mu.Lock()
 	defer u.ledger.mu.Unlock()
 	a := who.account
-	if _, again := a.leases[at]; !again && len(a.leases)+a.reserved >= who.Held {
+	_, again := a.leases[at]
+	again = again || token != "" && a.leases[other].token == token
+	if !again && len(a.leases)+a.reserved >= who.Held {
 		u.ledger.sweepLocked(a, u.Now())
 		if len(a.leases)+a.reserved >= who.Held {
 			return Slot{}, fmt.Errorf("user '%s' may hold %d locks at once (held in the users file); nothing was done", who.Name, who.Held)
@@ -87,17 +79,34 @@ func (p Slot) Fill(at HeldKey, token redlock.Token, validity time.Duration) {
 	if p.account == nil {
 		return
 	}
-	// Copies: the originals point into the buffer of a whole command.
-	at.Key = redlock.Key(strings.Clone(string(at.Key)))
-	token = redlock.Token(strings.Clone(string(token)))
-	u, l := p.users, &p.users.ledger
+	l := &p.users.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	p.fillLocked(at, quotaLease{token: token, until: p.users.Now().Add(validity)})
+}
+
+// FillKey turns the slot into a lock of the token for that long, if it is renewed until
+// RenewalEnded. It takes the place of the lock that the token had in another mode.
+func (p Slot) FillKey(db int, mode redlock.Mode, key redlock.Key, token redlock.Token, validity time.Duration, renewed bool) {
+	if p.account == nil {
+		return
+	}
+	l := &p.users.ledger
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.endLocked(otherMode(db, mode, key, token), token)
+	p.fillLocked(QuotaKeyOf(db, mode, key, token), quotaLease{token, p.users.Now().Add(validity), renewed})
+}
+
+func (p Slot) fillLocked(at HeldKey, lease quotaLease) {
+	// Copies: the originals point into the buffer of a whole command.
+	at.Key = redlock.Key(strings.Clone(string(at.Key)))
+	lease.token = redlock.Token(strings.Clone(string(lease.token)))
+	l := &p.users.ledger
 	p.account.reserved--
 	l.dropLocked(at)
-	until := u.Now().Add(validity)
-	p.account.leases[at] = quotaLease{token, until}
-	p.account.noteLocked(until)
+	p.account.leases[at] = lease
+	p.account.noteLocked(lease.until)
 	l.owners[at] = p.account
 }
 
@@ -123,70 +132,53 @@ func (u *Users) change(at HeldKey, token redlock.Token, anyToken bool, left time
 	case a == nil || !anyToken && a.leases[at].token != token:
 	case left <= 0:
 		u.ledger.dropLocked(at)
-	default:
-		until := u.Now().Add(left)
-		a.leases[at] = quotaLease{a.leases[at].token, until}
-		a.noteLocked(until)
+	case !a.leases[at].renewed:
+		u.ledger.lastLocked(a, at, u.Now().Add(left))
 	}
 }
 
-func (l *ledger) dropLocked(at HeldKey) {
-	if a := l.owners[at]; a != nil {
-		delete(a.leases, at)
-		delete(l.owners, at)
-	}
-}
-
-func (a *account) noteLocked(until time.Time) {
-	if a.nextExpiry.IsZero() || until.Before(a.nextExpiry) {
-		a.nextExpiry = until
-	}
-}
-
-// sweepLocked drops what has expired. It runs only when something may have, so
-// that repeated requests of a user at the limit cost nothing.
-func (l *ledger) sweepLocked(a *account, now time.Time) {
-	if now.Before(a.nextExpiry) {
+// RenewalEnded notes that the lock of a token is renewed no longer, and how long it goes on.
+func (u *Users) RenewalEnded(db int, key redlock.Key, token redlock.Token, goesOn time.Duration) {
+	if u == nil {
 		return
 	}
-	a.nextExpiry = time.Time{}
-	for at, lease := range a.leases {
-		if lease.until.After(now) {
-			a.noteLocked(lease.until)
-		} else {
+	l := &u.ledger
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, at := range []HeldKey{{db, key}, sharedQuotaKey(db, key, token)} {
+		switch a := l.owners[at]; {
+		case a == nil || a.leases[at].token != token:
+		case goesOn <= 0:
 			l.dropLocked(at)
+		default:
+			l.lastLocked(a, at, u.Now().Add(goesOn))
 		}
 	}
 }
 
-// ReservedPrefix begins the names that the daemon uses on the masters for its own
-// records. No lock has such a name.
-const ReservedPrefix = "redlockd:"
-
-type HeldKey struct {
-	DB  int
-	Key redlock.Key
-}
-
-// WorkQuotaKey is the quota key of an attempt at the work key. No lock can have it:
-// its name would be a reserved one.
-func WorkQuotaKey(db int, key redlock.Key) HeldKey {
-	return HeldKey{db, ReservedPrefix + "work:" + key}
-}
-
-// sharedQuotaKey is the quota key of one of several holders of a key. No lock can
-// have it: its name would be a reserved one.
-func sharedQuotaKey(db int, key redlock.Key, token redlock.Token) HeldKey {
-	return HeldKey{db, ReservedPrefix + "with:" + redlock.Key(token) + ":" + key}
-}
-
-// QuotaKeyOf is the quota key of a request for the key. A token that is still to
-// be chosen holds nothing yet: it needs a new slot.
-func QuotaKeyOf(db int, mode redlock.Mode, key redlock.Key, token redlock.Token) HeldKey {
-	if mode == redlock.Exclusive {
-		return HeldKey{db, key}
+// HoldersOf is for a key that is about to be taken from all that hold it. Call taken when it
+// was: those that got it meanwhile count on.
+func (u *Users) HoldersOf(db int, key redlock.Key) (taken func()) {
+	if u == nil {
+		return func() {}
 	}
-	return sharedQuotaKey(db, key, token)
+	l := &u.ledger
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	holders := make(map[HeldKey]redlock.Token)
+	for at, a := range l.owners {
+		token := a.leases[at].token
+		if at.DB == db && (at.Key == key || strings.HasSuffix(string(at.Key), string(key)) && at == sharedQuotaKey(db, key, token)) {
+			holders[at] = token
+		}
+	}
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for at, token := range holders {
+			l.endLocked(at, token)
+		}
+	}
 }
 
 // ReleasedKey notes that the token no longer holds the key, in whatever mode it did.
@@ -238,17 +230,9 @@ func (u *Users) keep(a *account, at HeldKey, lease quotaLease, left time.Duratio
 	if until := u.Now().Add(left); until.Before(lease.until) {
 		lease.until = until
 	}
+	lease.renewed = false
 	a.leases[at], u.ledger.owners[at] = lease, a
 	a.noteLocked(lease.until)
-}
-
-// counterName stands for a counter's name in a quota: a digest, so that the longest names
-// cost no more memory than others. That bounds a user to about 50 bytes for each counter.
-type counterName [16]byte
-
-func counterNameOf(db int, name redlock.Key) counterName {
-	sum := sha256.Sum256([]byte(strconv.Itoa(db) + ":" + string(name)))
-	return counterName(sum[:16])
 }
 
 // MayCount notes that the user uses a counter, or refuses it. A counter stays on the
@@ -283,7 +267,7 @@ func (u *Users) CounterGone(db int, name redlock.Key) {
 	at := counterNameOf(db, name)
 	u.ledger.mu.Lock()
 	defer u.ledger.mu.Unlock()
-	for _, who := range u.roster.Load().users {
-		delete(who.account.counters, at)
+	for _, a := range u.ledger.accounts {
+		delete(a.counters, at)
 	}
 }

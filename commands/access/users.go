@@ -121,7 +121,8 @@ var everything = &Rights{User: User{Commands: Categories()}, keys: make([]glob.P
 // NewUsers checks the users; the error names user, value and what is allowed.
 func NewUsers(list []User) (*Users, error) {
 	u := &Users{hash: func(b []byte) [sha256.Size]byte { return sha256.Sum256(b) }, Now: time.Now, port: newLoginLimit(), http: newLoginLimit()}
-	u.ledger.owners, u.signedIn.users = make(map[HeldKey]*account), make(map[string]map[*Member]struct{})
+	u.ledger.owners, u.ledger.accounts = make(map[HeldKey]*account), make(map[string]*account)
+	u.signedIn.users = make(map[string]map[*Member]struct{})
 	for i := range u.decoy {
 		rand.Read(u.decoy[i][:]) // never fails: the runtime ends the process instead
 	}
@@ -148,7 +149,6 @@ func (u *Users) Replace(list []User) error {
 		}
 		if before != nil && before.users[given.Name] != nil {
 			former := before.users[given.Name]
-			made.account = former.account
 			if made.Rate == former.Rate { // another rate begins with all tokens
 				made.limiter = former.limiter
 			}
@@ -161,6 +161,10 @@ func (u *Users) Replace(list []User) error {
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
+	for name, who := range users {
+		who.account = u.ledger.accountOf(name)
+	}
+	u.ledger.forget(func(name string) bool { return users[name] != nil }, u.Now())
 	for m, why := range u.enforce(&roster{users, padArgon(users)}) {
 		if m.Expel != nil {
 			m.Expel(why)
@@ -171,7 +175,7 @@ func (u *Users) Replace(list []User) error {
 
 // prepare checks one user; the error is the rest of a sentence.
 func (u *Users) prepare(given User) (*Rights, error) {
-	made := &Rights{User: given, digests: u.decoy, limiter: newLimiter(given.Rate), account: &account{leases: make(map[HeldKey]quotaLease)}}
+	made := &Rights{User: given, digests: u.decoy, limiter: newLimiter(given.Rate)}
 	copy(made.digests[:], given.Passwords)
 	passwords := len(given.Passwords) + len(given.Argon2id)
 	switch {

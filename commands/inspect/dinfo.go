@@ -30,7 +30,13 @@ func (h *handlers) dforce(c *commands.Call) error {
 		return err
 	}
 	request := redlock.ForceRequest{DB: c.Client.DB, Key: key, By: *c.Client.Identity()}
-	h.deps.Inspect.Force(request, commands.Answer(c, commands.Bool))
+	taken, reply := h.deps.Users.HoldersOf(request.DB, key), commands.Answer(c, commands.Bool)
+	h.deps.Inspect.Force(request, func(was bool, err error) {
+		if err == nil {
+			taken()
+		}
+		reply(was, err)
+	})
 	return nil
 }
 

@@ -115,25 +115,28 @@ type heldLock struct {
 	mu     sync.Mutex
 	unbind func() // removes the hook
 	ended  bool
+	goesOn time.Duration // of an ended renewal: for how long the keys stay taken
 }
 
 // bind makes the lock end with the client's connection.
 func (h *handlers) bind(client *commands.Client, request *redlock.LockRequest, done redlock.LockDone) redlock.LockDone {
 	held := &heldLock{handlers: h, client: client}
 	terms := *request.Hold
-	terms.OnEnd, terms.OnWanted = held.onEnded, held.onWanted
+	terms.OnEnd = func(grant redlock.Grant, reason error) { held.onEnded(grant, reason, terms.GoesOn) }
+	terms.OnWanted = held.onWanted
 	request.Hold = &terms
 	return func(grant redlock.Grant, err error) {
 		done(grant, err)
 		if err == nil && grant.Hold != nil {
-			held.onGranted(grant.Hold)
+			held.onGranted(&grant)
 		}
 	}
 }
 
-// onGranted ties the renewal to the connection. If the lock ended meanwhile, it
-// removes the hook again.
-func (b *heldLock) onGranted(hold redlock.Hold) {
+// onGranted ties the renewal to the connection. If the renewal ended meanwhile, it removes the
+// hook again, and the lock counts no longer than its lease: its end came before its slot was filled.
+func (b *heldLock) onGranted(grant *redlock.Grant) {
+	hold := grant.Hold
 	unbind := b.client.OnClose.Add(func(why error) {
 		if why == nil {
 			hold.End()
@@ -143,10 +146,11 @@ func (b *heldLock) onGranted(hold redlock.Hold) {
 	})
 	b.mu.Lock()
 	b.unbind = unbind
-	ended := b.ended
+	ended, goesOn := b.ended, b.goesOn
 	b.mu.Unlock()
 	if ended {
 		unbind()
+		b.noLongerRenewed(grant, goesOn)
 	}
 }
 
@@ -167,17 +171,23 @@ func (b *heldLock) push(words ...string) {
 	b.client.Push(message, false)
 }
 
+func (b *heldLock) noLongerRenewed(grant *redlock.Grant, goesOn time.Duration) {
+	for _, key := range grant.Keys() {
+		b.handlers.deps.Users.RenewalEnded(grant.DB(), key, grant.Token, goesOn)
+	}
+}
+
 // onEnded takes the end of the renewal; reason is nil when the lock was released.
-func (b *heldLock) onEnded(grant redlock.Grant, reason error) {
+func (b *heldLock) onEnded(grant redlock.Grant, reason error, goesOn time.Duration) {
 	b.mu.Lock()
-	b.ended = true
+	b.ended, b.goesOn = true, goesOn
 	unbind := b.unbind
 	b.mu.Unlock()
 	if unbind != nil {
 		unbind()
 	}
+	b.noLongerRenewed(&grant, goesOn)
 	for _, key := range grant.Keys() {
-		b.handlers.deps.Users.ReleasedKey(grant.DB(), key, grant.Token)
 		b.client.LastAcquired.EndRenewal(grant.DB(), key, grant.Token)
 		if reason == nil {
 			continue

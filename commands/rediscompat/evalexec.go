@@ -61,8 +61,10 @@ func (e *evaluation) serve() error {
 		e.acquire(script, locks, token, ttl)
 	case dropin.ExtendAdd:
 		e.extendBy(script, locks, token, ttl)
+	case dropin.Overwrite, dropin.Discard:
+		e.force(redlock.ScriptRequest{Script: script, Effect: e.effect(), Keys: locks, Token: token, TTL: ttl})
 	default:
-		e.run(redlock.ScriptRequest{Script: script, Effect: e.effect(), Keys: locks, Token: token, TTL: ttl})
+		e.run(redlock.ScriptRequest{Script: script, Effect: e.effect(), Keys: locks, Token: token, TTL: ttl}, func(bool) {})
 	}
 	return nil
 }
@@ -291,16 +293,49 @@ func (e *evaluation) extendBy(s *redlock.Script, locks []redlock.Key, token redl
 				v.Left.Milliseconds(), more.Milliseconds(), e.handlers.deps.MaxTTL.Milliseconds()).Error()))
 		default:
 			e.call.Batch = nil // it has been sent
-			e.run(redlock.ScriptRequest{Script: s, Effect: redlock.ScriptAdds, Keys: locks, Token: token, TTL: more})
+			e.run(redlock.ScriptRequest{Script: s, Effect: redlock.ScriptAdds, Keys: locks, Token: token, TTL: more}, func(bool) {})
 		}
 	})
 }
 
-// run is for everything that takes no lock.
-func (e *evaluation) run(r redlock.ScriptRequest) {
+// force deletes or overwrites locks, whoever holds them. An overwritten one takes a slot of the
+// user's quota, as with SET XX.
+func (e *evaluation) force(r redlock.ScriptRequest) {
+	users := e.handlers.deps.Users
+	slots := make([]access.Slot, len(r.Keys))
+	for i, key := range r.Keys {
+		if e.class.Op == dropin.Discard {
+			break
+		}
+		var err error
+		if slots[i], err = users.Reserve(e.call.Rights(), access.HeldKey{DB: e.db, Key: key}); err != nil {
+			for _, slot := range slots[:i] {
+				slot.Free()
+			}
+			e.watch.Stop(false, err)
+			e.call.Reply(commands.Error("TRYLATER", err.Error()))
+			return
+		}
+	}
+	e.run(r, func(yes bool) {
+		for i, slot := range slots {
+			if !yes {
+				slot.Free()
+				continue
+			}
+			at := access.HeldKey{DB: e.db, Key: r.Keys[i]}
+			users.Changed(at, 0) // for any holder
+			slot.Fill(at, r.Token, r.TTL)
+		}
+	})
+}
+
+// run is for everything that takes no lock. after is called before the reply.
+func (e *evaluation) run(r redlock.ScriptRequest, after func(yes bool)) {
 	users, fences := e.handlers.deps.Users, &e.handlers.fences
 	r.DB, r.Partly = e.db, e.class.Prefix > 0
 	e.handlers.deps.RedisCompat.RunScript(e.call.Batch, r, func(o redlock.ScriptOutcome, err error) {
+		after(err == nil && o.Yes)
 		e.watch.Stop(o.Yes, err)
 		e.saw(r, o, err)
 		switch {

@@ -230,8 +230,11 @@ func (e *evaluation) forceRedisson() error {
 		return nil
 	}
 	request := redlock.ForceRequest{DB: e.db, Key: e.keys[0], By: *e.call.Client.Identity()}
-	reply := commands.Answer(e.call, commands.Bool)
+	taken, reply := e.handlers.deps.Users.HoldersOf(request.DB, request.Key), commands.Answer(e.call, commands.Bool)
 	e.handlers.deps.Inspect.Force(request, func(was bool, err error) {
+		if err == nil {
+			taken()
+		}
 		e.watch.Stop(was, err)
 		reply(was, err)
 	})

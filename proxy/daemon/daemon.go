@@ -127,6 +127,8 @@ type lateTable struct{ *commands.Table }
 func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger *slog.Logger) error {
 	began := time.Now()
 	defer warn(config, logger)()
+	hangups, stopHangups := takeHangups()
+	defer stopHangups()
 	// After the last client received its reply, only copies of failed attempts remain
 	// to be given back: the flush in flight and one more.
 	last := min(2*config.MasterTimeout, config.DrainTimeout/2)
@@ -183,7 +185,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	if err := endpoint.listen(groups, users, table.Table, stats, deps.Snapshot, logger); err != nil {
 		return err
 	}
-	defer onHangup(&reloader{config: config, users: users, server: server, endpoint: endpoint, logger: logger})()
+	defer (&reloader{config: config, users: users, server: server, endpoint: endpoint, logger: logger}).reloadOn(hangups)()
 	nodes.AwaitOthers(ctx)
 	cli.Banner(stdout, groups.inUse(config), server.Addrs(), pool.Quorum)
 	endpoint.serve(ctx, stdout)

@@ -24,24 +24,32 @@ type reloader struct {
 	logger   *slog.Logger
 }
 
-// onHangup reloads at every SIGHUP until stop is called, which waits for a reload
-// in progress.
-func onHangup(r *reloader) (stop func()) {
-	hangups := make(chan os.Signal, 1) // 1: signals during a reload count as one
-	done := make(chan struct{})
+// takeHangups takes over SIGHUP until stop is called. One that comes before the first reload
+// waits for it: its default would end the process.
+func takeHangups() (hangups chan os.Signal, stop func()) {
+	hangups = make(chan os.Signal, 1) // 1: signals during a reload count as one
 	signal.Notify(hangups, syscall.SIGHUP)
-	go r.reloadOn(hangups, done)
-	return func() {
-		signal.Stop(hangups)
-		close(hangups)
-		<-done
-	}
+	return hangups, func() { signal.Stop(hangups) }
 }
 
-func (r *reloader) reloadOn(hangups <-chan os.Signal, done chan<- struct{}) {
-	defer close(done)
-	for range hangups {
-		r.reload()
+// reloadOn reloads at every SIGHUP until stop is called, which waits for a reload
+// in progress.
+func (r *reloader) reloadOn(hangups <-chan os.Signal) (stop func()) {
+	end, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-hangups:
+				r.reload()
+			case <-end:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(end)
+		<-done
 	}
 }
 

@@ -4,11 +4,13 @@ package daemon
 
 import (
 	"bufio"
+	"context"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -260,4 +262,43 @@ func TestProcess_AReloadEndsConnectionsWhoseCertificateTheNewCADidNotSign(t *tes
 	if got := renewed.ask(t, "DUNLOCK a"); got != ":1" {
 		t.Errorf("the connection with the new certificate: %s", got)
 	}
+}
+
+// The users file may change while the daemon starts. A SIGHUP of that time ends no daemon, and is not lost.
+func TestProcess_ReadsTheUsersAgainAfterASIGHUPDuringItsStart(t *testing.T) {
+	path, socket := filepath.Join(t.TempDir(), "users.toml"), filepath.Join(t.TempDir(), "socket")
+	usersFile(t, path, "anna")
+	var masters []string
+	for i := range 3 { // they answer nothing, which lengthens the start
+		silent, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = silent.Close() })
+		masters = append(masters, fmt.Sprintf("%c=%s", 'a'+i, silent.Addr()))
+	}
+	limit, cancel := context.WithTimeout(context.Background(), 2*testTimeout)
+	t.Cleanup(cancel)
+	process := exec.CommandContext(limit, os.Args[0], "--listen", "unix:"+socket, "--users", path, "--masters", strings.Join(masters, ","))
+	log := &faulty.Log{}
+	process.Env, process.Stderr = asDaemon(), log
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = process.Process.Kill() // of a process that has ended: an error, rightly ignored
+		_ = process.Wait()
+	})
+	eventually(t, "it listens", func() bool {
+		c, err := net.Dial("unix", socket)
+		if err == nil {
+			_ = c.Close()
+		}
+		return err == nil
+	}, log.String)
+	usersFile(t, path, "bert")
+	if err := process.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	awaits(t, log, "users reloaded")
 }

@@ -6,6 +6,7 @@ package groups
 
 import (
 	"sync"
+	"time"
 
 	"redlockd/redlock"
 )
@@ -21,14 +22,21 @@ type heldParts struct {
 	whole  bool          // grant is valid
 	ended  bool          // a part has ended, or the client has left
 	reason error         // of that
+	goesOn time.Duration // for how long keys of ended parts stay taken
 }
 
 // ofPart are the terms of a part.
 func (h *heldParts) ofPart() *redlock.HoldTerms {
-	return &redlock.HoldTerms{
+	terms := &redlock.HoldTerms{
 		MaxTime: h.terms.MaxTime, OnWanted: h.terms.OnWanted,
-		OnEnd: func(_ redlock.Grant, reason error) { h.Abandon(reason) },
 	}
+	terms.OnEnd = func(_ redlock.Grant, reason error) {
+		h.mu.Lock()
+		h.goesOn = max(h.goesOn, terms.GoesOn)
+		h.mu.Unlock()
+		h.Abandon(reason)
+	}
+	return terms
 }
 
 // granted makes it the renewal of the whole. A part may have ended before.
@@ -73,5 +81,8 @@ func (h *heldParts) finish(reason error, each func(redlock.Hold)) {
 	for _, p := range h.parts {
 		each(p)
 	}
+	h.mu.Lock()
+	h.terms.GoesOn = h.goesOn
+	h.mu.Unlock()
 	h.terms.OnEnd(h.grant, reason)
 }

@@ -74,6 +74,9 @@ type HoldTerms struct {
 	// OnEnd is called once, from any goroutine: with nil when the lease was released, else with
 	// the reason for its loss. What was left of the lease is being given back.
 	OnEnd func(g Grant, reason error)
+	// GoesOn is set before OnEnd: for how long the keys stay taken after the renewal, unless a release
+	// that is under way is acknowledged before. 0: they are released, or lost.
+	GoesOn time.Duration
 	// OnWanted is called, from any goroutine, when a client requests that the holder lets go of
 	// this key; nil = it is not. It may come shortly after OnEnd.
 	OnWanted func(key engine.Key, text string)

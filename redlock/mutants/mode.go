@@ -113,7 +113,7 @@ func brokenCycles() []Mutant {
 func brokenEnds() []Mutant {
 	return []Mutant{
 		patched("drain-release", "a daemon that ends releases what is held with HOLD",
-			Change{"redlock/renew/hold.go", "\t\tif !s.draining.Load() {\n", "\t\tif !s.draining.Load() || pool.Broken(\"drain-release\") {\n"}).in("drain-3"),
+			Change{"redlock/renew/hold.go", "\tif !s.draining.Load() {\n", "\tif !s.draining.Load() || pool.Broken(\"drain-release\") {\n"}).in("drain-3"),
 		patched("drain-join", "a daemon that ends lets further clients wait",
 			Change{"redlock/wait/waiters.go", "\tcase s.closed:\n\t\treturn engine.ErrShutdown\n", "\tcase s.closed && !pool.Broken(\"drain-join\"):\n\t\treturn engine.ErrShutdown\n"}).in("drain-3"),
 		patched("drain-way", "a waiter that is just joining the wait queue does not receive SHUTDOWN",

@@ -127,7 +127,7 @@ func (s *Holds) Granted(g lease.Grant, made lease.Copies, terms *lease.HoldTerms
 	s.scheduleLocked(h, first)
 	s.mu.Unlock()
 	if before != nil {
-		before.terms.OnEnd(before.grant, nil)
+		before.report(before.left(), nil)
 	}
 	return h
 }
@@ -137,18 +137,36 @@ func (h *hold) id() engine.LeaseID { return h.grant.Lease() }
 // End and Abandon: see lease.Hold.
 func (h *hold) End() {
 	s := h.holds
-	if s.end(h) {
-		if !s.draining.Load() {
-			s.leases.GiveUp(&h.grant)
-		}
-		h.terms.OnEnd(h.grant, nil)
+	if !s.end(h) {
+		return
 	}
+	goesOn := h.left()
+	if !s.draining.Load() {
+		s.leases.GiveUp(&h.grant)
+		if !h.grant.Chosen() {
+			goesOn = h.grant.Delay()
+		}
+	}
+	h.report(goesOn, nil)
 }
 
 func (h *hold) Abandon(reason error) {
 	if h.holds.end(h) {
-		h.terms.OnEnd(h.grant, reason)
+		h.report(h.left(), reason)
 	}
+}
+
+// left is for how long the keys of an ended hold stay taken, unless they are released.
+func (h *hold) left() time.Duration {
+	h.holds.mu.Lock()
+	defer h.holds.mu.Unlock()
+	return max(h.until-h.holds.engine.Recent(), 0) + h.grant.Delay()
+}
+
+// report tells the owner of an ended hold. It is called once.
+func (h *hold) report(goesOn time.Duration, reason error) {
+	h.terms.GoesOn = goesOn
+	h.terms.OnEnd(h.grant, reason)
 }
 
 // Released ends the renewal of a lease that is being released. A renewal that is under way
@@ -164,7 +182,7 @@ func (s *Holds) Released(id engine.LeaseID) {
 	}
 	s.mu.Unlock()
 	if h != nil {
-		h.terms.OnEnd(h.grant, nil)
+		h.report(h.left(), nil) // until the release is acknowledged
 	}
 }
 
@@ -195,7 +213,7 @@ func (h *hold) onForced(key engine.Key) {
 			h.holds.leases.ReleaseAlways(other)
 		}
 	}
-	h.terms.OnEnd(h.grant, ErrLostForced)
+	h.report(0, ErrLostForced)
 }
 
 // end ends a hold, and reports whether this call did.
@@ -332,5 +350,5 @@ func (h *hold) onLost(reason error) {
 		s.log.note(id, reason)
 	}
 	s.leases.GiveUpLost(&h.grant, h.terms, h.until)
-	h.terms.OnEnd(h.grant, reason)
+	h.report(h.grant.Delay(), reason)
 }
