@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"redlockd/commands"
 	"redlockd/commands/diagnosis"
 	"redlockd/redlock"
 )
@@ -167,6 +168,21 @@ func TestState_ShowsOnlyWhatTheUserMaySee(t *testing.T) {
 	}
 	if all := readJSON[stateView](t, s, "/state", "operator:op"); all.Waiting != 2 || len(all.Events) != 2 {
 		t.Errorf("the operator sees %+v", all)
+	}
+}
+
+func TestState_NamesSlotsOfAnUnfinishedMove(t *testing.T) {
+	o := withPage(figures(), lookingAt())
+	before := o.Sources.Snapshot
+	o.Sources.Snapshot = func() commands.Snapshot {
+		snapshot := before()
+		snapshot.UnfinishedSlots = 8192
+		return snapshot
+	}
+	s := newServer(o)
+	defer s.watches.end(nil)
+	if v := readJSON[stateView](t, s, "/state", ""); !strings.Contains(strings.Join(v.Headline.Lines, "\n"), "Nothing is granted in 8192 slots: ") {
+		t.Errorf("the headline is %+v", v.Headline)
 	}
 }
 
