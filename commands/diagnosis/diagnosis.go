@@ -214,6 +214,13 @@ func (h *Headline) WarnSlots(unfinished int64) {
 	}
 }
 
+// WarnDaemons reports daemons that the masters list with a former configuration, or with none.
+func (h *Headline) WarnDaemons(stale int64) {
+	if stale > 0 {
+		h.warn("Daemons that grant nothing, because their configuration is not that of the masters: %d (INFO masters names them).", stale)
+	}
+}
+
 func (h *Headline) warnUndecided(n int64) {
 	if n > 0 {
 		h.warn("Undecided lock requests in the last minute (NOQUORUM or EXPIRED): %d.", n)

@@ -65,6 +65,17 @@ func TestDiagnosis_NamesEveryMasterThatCannotVoteAndWhy(t *testing.T) {
 	}
 }
 
+func TestDiagnosis_NamesDaemonsThatGrantNothing(t *testing.T) {
+	for stale, want := range map[int64]string{0: LevelGood, 2: LevelWarn} {
+		h := Headline{Level: LevelGood}
+		h.WarnDaemons(stale)
+		h.Finish(3, "")
+		if text := strings.Join(h.Lines, "\n"); h.Level != want || strings.Contains(text, "not that of the masters: 2 (") != (stale > 0) {
+			t.Errorf("level %s, want %s: %s", h.Level, want, text)
+		}
+	}
+}
+
 func TestDiagnosis_NamesSlotsOfAnUnfinishedMove(t *testing.T) {
 	for unfinished, want := range map[int64]string{0: LevelGood, 8192: LevelWarn} {
 		h := Headline{Level: LevelGood}

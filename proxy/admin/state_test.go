@@ -14,6 +14,7 @@ import (
 
 	"redlockd/commands"
 	"redlockd/commands/diagnosis"
+	"redlockd/pool"
 	"redlockd/redlock"
 )
 
@@ -171,8 +172,18 @@ func TestState_ShowsOnlyWhatTheUserMaySee(t *testing.T) {
 	}
 }
 
-func TestState_NamesSlotsOfAnUnfinishedMove(t *testing.T) {
-	o := withPage(figures(), lookingAt())
+// staleDaemon is a group with a daemon that has not followed a change.
+type staleDaemon struct{ fakes }
+
+func (f staleDaemon) Reports(db int) []redlock.MasterReport {
+	all := f.fakes.Reports(db)
+	all[0].Epoch, all[0].Daemons = 2, []pool.Daemon{{Name: "web/1", Epoch: 1}}
+	return all
+}
+
+func TestState_NamesWhatTheMastersDoNotShow(t *testing.T) {
+	o := figures()
+	o.Sources.Locks = staleDaemon{fakes{lookingAt()}}
 	before := o.Sources.Snapshot
 	o.Sources.Snapshot = func() commands.Snapshot {
 		snapshot := before()
@@ -181,8 +192,11 @@ func TestState_NamesSlotsOfAnUnfinishedMove(t *testing.T) {
 	}
 	s := newServer(o)
 	defer s.watches.end(nil)
-	if v := readJSON[stateView](t, s, "/state", ""); !strings.Contains(strings.Join(v.Headline.Lines, "\n"), "Nothing is granted in 8192 slots: ") {
-		t.Errorf("the headline is %+v", v.Headline)
+	lines := strings.Join(readJSON[stateView](t, s, "/state", "").Headline.Lines, "\n")
+	for _, want := range []string{"Daemons that grant nothing, because their configuration is not that of the masters: 1 (", "Nothing is granted in 8192 slots: "} {
+		if !strings.Contains(lines, want) {
+			t.Errorf("%q is missing in %s", want, lines)
+		}
 	}
 }
 
