@@ -102,7 +102,7 @@ func TestDWORK_ReportsACallersMistakes(t *testing.T) {
 		{"DWORK report 1000 MAX 1000001", "MAX '1000001'" + notANumber + "1 to 1000000"},
 		{"DWORK report 1000 MAX -1", "MAX '-1'" + notANumber + "1 to 1000000"},
 		{"DWORK report 1000 MAX 1 max 2", "option MAX is given twice"},
-		{"DWORK report 1000 WAIT 5", "option MAX is missing: say how many attempts there may be, 1 to 1000000"},
+		{"DWORK report 1000 WAIT 5", "option MAX is missing: give the number of attempts, 1 to 1000000"},
 		{"DWORK report 1000 MAX 1 WAIT -1", "WAIT '-1'" + notANumber + "0 to 120000 ms (--max-wait)"},
 		{"DWORK report 1000 MAX 1 WAIT 120001", "WAIT '120001'" + notANumber + "0 to 120000 ms (--max-wait)"},
 		{"DWORK report 1000 MAX 1 WAIT", "option WAIT needs a value"},

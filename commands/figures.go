@@ -7,6 +7,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock"
+	"redlockd/redlock/slots"
 )
 
 // Snapshot holds all counters at about one moment.
@@ -39,13 +40,19 @@ func (e *Deps) Snapshot() Snapshot {
 		s.Daemons = len(e.Cluster().Daemons)
 	}
 	if e.Slots != nil {
-		for _, one := range e.Slots() {
-			if one.Frozen && one.Rest == 0 {
-				s.UnfinishedSlots += one.Last - one.First + 1
-			}
-		}
+		s.UnfinishedSlots = UnfinishedSlots(e.Slots())
 	}
 	return s
+}
+
+// UnfinishedSlots is how many slots are in no group although their freeze is over.
+func UnfinishedSlots(all []slots.Served) (n int) {
+	for _, one := range all {
+		if one.Frozen && one.Rest == 0 {
+			n += one.Last - one.First + 1
+		}
+	}
+	return n
 }
 
 type Section string

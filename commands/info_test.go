@@ -148,11 +148,12 @@ func TestINFO_ShowsTheMapOfSeveralGroups(t *testing.T) {
 	c.table = newTable(commands.Deps{Slots: func() []slots.Served {
 		return []slots.Served{
 			{Range: slots.Range{First: 0, Last: 1000}, Group: "g1", Version: 5, Frozen: true, To: "g2", Rest: 41230 * time.Millisecond, Operations: 7},
-			{Range: slots.Range{First: 1001, Last: 16383}, Group: "g1", Version: 5, Operations: 1 << 40},
+			{Range: slots.Range{First: 1001, Last: 16379}, Group: "g1", Version: 5, Operations: 1 << 40},
+			{Range: slots.Range{First: 16380, Last: 16383}, Group: "g1", Version: 5, Frozen: true, To: "g2"},
 		}
 	}})
 	text := c.say("INFO slots")
-	for _, line := range []string{"slot_ranges:2", "slots0:slots=0-1000,group=g1,map=5,operations=7,to=g2,rest_ms=41230", "slots1:slots=1001-16383,group=g1,map=5,operations=1099511627776"} {
+	for _, line := range []string{"slot_ranges:3", "unfinished_slots:4", "slots0:slots=0-1000,group=g1,map=5,operations=7,to=g2,rest_ms=41230", "slots1:slots=1001-16379,group=g1,map=5,operations=1099511627776"} {
 		if !strings.Contains(text, line+`\r\n`) {
 			t.Errorf("%s is missing in %s", line, text)
 		}

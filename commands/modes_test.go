@@ -85,7 +85,7 @@ func TestDLOCK_AnotherNumberOfPermitsIsAnErrorThatNamesBoth(t *testing.T) {
 		return redlock.Grant{}, &redlock.OtherLimit{Key: "k", Asked: 3, Limit: 5}
 	}
 	got := c.say("DLOCK k 1000 LIMIT 3")
-	if !strings.HasPrefix(got, "-ERR LIMIT 3 was asked for 'k', which is held with LIMIT 5") {
+	if !strings.HasPrefix(got, "-ERR LIMIT 3 was requested for 'k', which is held with LIMIT 5") {
 		t.Error(got)
 	}
 }

@@ -81,16 +81,15 @@ func Error(code, text string) Reply {
 	return Reply{Kind: KindError, Text: code + " " + text}
 }
 
-// Field keeps a text from ending its field or its line: details may quote an
-// error of a master.
-func Field(s string) string {
+// Line keeps a text from ending its line: details may quote an error of a master.
+func Line(s string) string {
 	return strings.Map(func(r rune) rune {
-		switch {
-		case r == ',':
-			return ';'
-		case r < ' ' || r == 0x7f:
+		if r < ' ' || r == 0x7f {
 			return ' '
 		}
 		return r
 	}, s)
 }
+
+// Field also keeps it from ending its field in a line of INFO.
+func Field(s string) string { return strings.ReplaceAll(Line(s), ",", ";") }

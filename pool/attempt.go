@@ -166,9 +166,8 @@ func (d *attempt) quarantineEvicting(cause error) error {
 	if f.Policy == "" || f.Policy == "noeviction" {
 		return cause
 	}
-	all, _ := admission.EndIncarnations(d.link, l.group.sealKey)
-	for _, e := range all {
-		l.group.pool.options.Logger.Warn("incarnation invalidated", "master", l.master.Name, "db", e.DB, "err", cause.Error())
+	if all, _ := admission.EndIncarnations(d.link, l.group.sealKey); len(all) > 0 {
+		l.group.pool.options.Logger.Warn("incarnation invalidated", "master", l.master.Name, "db", admission.Databases(all), "err", cause.Error())
 	}
 	return cause
 }

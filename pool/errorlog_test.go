@@ -33,3 +33,23 @@ func TestErrorLog_NamesTheMaster(t *testing.T) {
 		}
 	})
 }
+
+// After bootstrap --fence-above the registers are ahead of the clocks for an hour, and nearly every
+// flush of a busy daemon finds that another one has raised them.
+func TestErrorLog_HasAFarRegisterOnceAMinute(t *testing.T) {
+	var log strings.Builder
+	o := Options{MaxTTL: time.Second, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	onStage(t, 3, o, func(s *stage) {
+		for range 2 {
+			log.Reset()
+			for range 5 {
+				s.change(1, func(m *fakeMaster) { m.register += time.Hour.Microseconds() })
+				s.vote(1)
+			}
+			if n := strings.Count(log.String(), `"register is far ahead of the clocks; fences follow it" master=b`); n != 1 || !strings.Contains(log.String(), "hint=") {
+				t.Errorf("%d lines about the register of master b, want 1 with a hint:\n%s", n, &log)
+			}
+			s.clock.advance(time.Minute)
+		}
+	})
+}

@@ -175,9 +175,9 @@ func (c *connection) goodSealLocked(f *flush, old, top, us int64) Seal {
 	l := c.lane
 	g := l.group
 	now := g.now()
-	if median := g.medianLocked(now); old > median+10_000_000 && old > g.hybrid.Seen {
-		l.group.pool.options.Logger.Warn("register is far ahead of the clocks; fences follow it",
-			"master", l.master.Name, "register", old, "ahead_ms", (old-median)/1000)
+	if median := g.medianLocked(now); old > median+10_000_000 && old > g.hybrid.Seen && l.errorLog.ShouldLog("register ahead", now) { // under load nearly each flush finds it
+		l.group.pool.options.Logger.Warn("register is far ahead of the clocks; fences follow it", "master", l.master.Name, "db", g.db, "register", old, "ahead_ms", (old-median)/1000,
+			"hint", "after bootstrap --fence-above: nothing, until the clocks have reached it; otherwise a clock was ahead: see Clocks in the runbook")
 	}
 	l.acked = max(l.acked, top)
 	g.hybrid.Observe(old)

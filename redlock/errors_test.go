@@ -44,7 +44,7 @@ func TestErrors_StateWhatWasWrongAndWhatToDo(t *testing.T) {
 			What: "operations in flight", Limit: 7, Option: "--max-operations"},
 		"2 of 5 masters are durable, 3 needed: a has appendonly no, b has appendfsync everysec; set appendonly yes, appendfsync always and no-appendfsync-on-rewrite no on them (one that has written without them must be restarted), or accept that a crash may repeat ids with --ids-durability=off": &NotDurable{
 			Durable: 2, Needed: 3, Total: 5, Volatile: []string{"a has appendonly no", "b has appendfsync everysec"}},
-		"counter 'orders' is remembered by 1 trusted masters, 3 needed, and the highest value found is 41; if it was never used, or its last id is known, say DIDRESEED orders VALUE with a value not below the last id that was given": &LostState{
+		"counter 'orders' is remembered by 1 trusted masters, 3 needed, and the highest value found is 41; if it was never used, or its last id is known, send DIDRESEED orders VALUE with a value not below the last id that was given": &LostState{
 			Counter: "orders", Trusted: 1, Needed: 3, Highest: 41},
 		"counter 'orders' is at 9223372036854775807 and ends at 9223372036854775807; use another name": &Exhausted{
 			Counter: "orders", Value: math.MaxInt64},

@@ -64,6 +64,8 @@ func (m *monitor) refresh(ctx context.Context) (s snapshot, err error) {
 	if len(stuck) > 0 {
 		verdict.WarnStuck(waitedFor(stuck, views), requests, waiting[0].Since, at)
 	}
+	verdict.WarnDaemons(info.sum("daemons_stale"))
+	verdict.WarnSlots(info.sum("unfinished_slots"))
 	verdict.Finish(len(masters.rows), info.text("redlockd_warning"))
 	s = snapshot{title: m.title(info, at), verdict: verdict, figures: m.figures(info, refusal(replies[0])), panels: []panel{masters, waits, m.locksPanel(views, note, at)}}
 	m.before = info

@@ -226,6 +226,15 @@ func TestMonitor_ShowsTheErrorOfACommandInItsPanel(t *testing.T) {
 	}
 }
 
+func TestMonitor_NamesWhatTheMastersDoNotShow(t *testing.T) {
+	info := infoReply("a", noon.UnixMicro(), 5)
+	info = strings.TrimSuffix(info, "\r\n")[strings.Index(info, "\r\n")+2:] + "daemons_stale:2\r\nunfinished_slots:8192\r\n"
+	shown, err := newMonitor(t, answering(t, wire(info))).refresh(t.Context())
+	if text := render(shown, 0, 0); err != nil || !strings.Contains(text, "Needs attention: Daemons that grant nothing, ") || !strings.Contains(text, "\nNothing is granted in 8192 slots: ") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
 func TestTop_RefusesWhatCannotWork(t *testing.T) {
 	for line, says := range map[string]string{
 		"now": "write top [OPTION…]", "--db -1": "--db is -1", "--connect=": "--connect names no daemon", "--ca /does/not/exist": "--ca", "--ttl 5s": "--ttl",

@@ -168,6 +168,7 @@ func (h *handlers) infoMasters(p *infoPage) {
 func (h *handlers) infoSlots(p *infoPage) {
 	all := h.deps.Slots()
 	p.line("slot_ranges", len(all))
+	p.line("unfinished_slots", commands.UnfinishedSlots(all))
 	for i, s := range all {
 		line := fmt.Sprintf("slots=%s,group=%s,map=%d,operations=%d", s.Range, commands.Field(s.Group), s.Version, s.Operations)
 		if s.Frozen {

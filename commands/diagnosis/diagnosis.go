@@ -146,7 +146,7 @@ func (a histories) note(reports []redlock.MasterReport, now time.Time) {
 }
 
 // reasonOf returns the detail of pool.Status without the times in it, which are shown
-// elsewhere, and Go's errors in plain words. DMASTERS writes semicolons for commas.
+// elsewhere, and Go's errors in plain words.
 func reasonOf(reason string) string {
 	if at := strings.LastIndexAny(reason, ",;"); at > 0 && (strings.HasSuffix(reason, " ago") || strings.HasPrefix(reason[at+1:], " votes in ")) {
 		reason = reason[:at]
@@ -205,6 +205,20 @@ func diagnose(reports []redlock.MasterReport, masters histories, quorum int, und
 	}
 	h.warnUndecided(undecided)
 	return h
+}
+
+// WarnSlots reports slots that have left a group of masters in a move that was not finished.
+func (h *Headline) WarnSlots(unfinished int64) {
+	if unfinished > 0 {
+		h.warn("Nothing is granted in %d slots: a move of slots was not finished (redlockd slots prints the command).", unfinished)
+	}
+}
+
+// WarnDaemons reports daemons that the masters list with a former configuration, or with none.
+func (h *Headline) WarnDaemons(stale int64) {
+	if stale > 0 {
+		h.warn("Daemons that grant nothing, because their configuration is not that of the masters: %d (INFO masters names them).", stale)
+	}
 }
 
 func (h *Headline) warnUndecided(n int64) {

@@ -65,6 +65,28 @@ func TestDiagnosis_NamesEveryMasterThatCannotVoteAndWhy(t *testing.T) {
 	}
 }
 
+func TestDiagnosis_NamesDaemonsThatGrantNothing(t *testing.T) {
+	for stale, want := range map[int64]string{0: LevelGood, 2: LevelWarn} {
+		h := Headline{Level: LevelGood}
+		h.WarnDaemons(stale)
+		h.Finish(3, "")
+		if text := strings.Join(h.Lines, "\n"); h.Level != want || strings.Contains(text, "not that of the masters: 2 (") != (stale > 0) {
+			t.Errorf("level %s, want %s: %s", h.Level, want, text)
+		}
+	}
+}
+
+func TestDiagnosis_NamesSlotsOfAnUnfinishedMove(t *testing.T) {
+	for unfinished, want := range map[int64]string{0: LevelGood, 8192: LevelWarn} {
+		h := Headline{Level: LevelGood}
+		h.WarnSlots(unfinished)
+		h.Finish(6, "")
+		if text := strings.Join(h.Lines, "\n"); h.Level != want || strings.Contains(text, "Nothing is granted in 8192 slots: ") != (unfinished > 0) {
+			t.Errorf("level %s, want %s: %s", h.Level, want, text)
+		}
+	}
+}
+
 // A master that is gone is dialled again and again: that is no change.
 func TestDiagnosis_RemembersSinceWhenAndWhyWhileItIsDialled(t *testing.T) {
 	masters := histories{}

@@ -69,7 +69,7 @@ func (r *Recogniser) Recognise(text string, call ScriptCall) (*Class, error) {
 		reason = err.Error()
 		r.keep(func() { r.refused[key] = reason })
 	}
-	return nil, fmt.Errorf("script %s is not a recognised lock script: %s; if it is one, say what it does with --script-class %s=<class>,keys=%d,args=%d",
+	return nil, fmt.Errorf("script %s is not a recognised lock script: %s; if it is one, declare its class with --script-class %s=<class>,keys=%d,args=%d",
 		id, reason, id, len(call.Keys), len(call.Args))
 }
 

@@ -130,7 +130,7 @@ func voteReply(m *redlock.LockOnMaster) commands.Reply {
 	return commands.Map(
 		commands.Bulk("master"), commands.Bulk(m.Master),
 		commands.Bulk("state"), commands.Simple(state),
-		commands.Bulk("detail"), commands.Bulk(commands.Field(m.Reason)),
+		commands.Bulk("detail"), commands.Bulk(commands.Line(m.Reason)),
 		commands.Bulk("mode"), mode,
 		commands.Bulk("holders"), commands.Int(int64(m.Count)),
 		commands.Bulk("token"), token,

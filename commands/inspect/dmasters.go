@@ -25,7 +25,7 @@ func masterReply(m *redlock.MasterReport) commands.Reply {
 		commands.Bulk("name"), commands.Bulk(m.Name),
 		commands.Bulk("address"), commands.Bulk(m.Address),
 		commands.Bulk("state"), commands.Bulk(m.State),
-		commands.Bulk("detail"), commands.Bulk(commands.Field(m.Detail)),
+		commands.Bulk("detail"), commands.Bulk(commands.Line(m.Detail)),
 		commands.Bulk("since_ms"), commands.Int(m.Since.Milliseconds()),
 		commands.Bulk("left_ms"), commands.Int(m.Left.Milliseconds()),
 		commands.Bulk("epoch"), commands.Int(m.Epoch),

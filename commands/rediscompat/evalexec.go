@@ -97,7 +97,7 @@ func (e *evaluation) allowed() bool {
 		why = "it deletes a key that is not the '" + signalPrefix + "' of its lock, regardless of the holder"
 	default:
 		needs = access.CategoryForce
-		why = "it is known by its behaviour alone; if it is a lock's, the operator can say so with --script-class " + e.sha + "=<class>"
+		why = "it is known by its behaviour alone; if it is a lock's, the operator can declare it with --script-class " + e.sha + "=<class>"
 	}
 	if e.call.May(needs) {
 		return true

@@ -71,7 +71,7 @@ func (h *handlers) workRequest(c *commands.Call) (redlock.WorkRequest, error) {
 		}
 	}
 	if request.Max == 0 {
-		words.Fail(fmt.Errorf("option MAX is missing: say how many attempts there may be, 1 to %d", maxAttempts))
+		words.Fail(fmt.Errorf("option MAX is missing: give the number of attempts, 1 to %d", maxAttempts))
 	}
 	return request, words.Err()
 }

@@ -178,7 +178,7 @@ func (q *Request) otherPrefix(escaped string) error {
 		return Unfitf("serves group %s with the key prefixes %q, and this daemon's --key-prefix is %q: allowed are those; redlockd reconfigure --key-prefixes %s,%[3]s adds it", q.Group, all, q.KeyPrefix, listed)
 	}
 	return Unfitf("serves daemons of group %s whose --key-prefix is %q, and this daemon's is %q: locks would be held twice. "+
-		"Give all daemons of the group the same; or list both, %[2]s first: --key-prefixes; or give this one another --group; or, if no daemon with the other prefix runs any more, delete %[4]s in database %[5]d on every master",
+		"Give all daemons of the group the same; or list both, %[2]q first: --key-prefixes; or give this one another --group; or, if no daemon with the other prefix runs any more, delete %[4]s in database %[5]d on every master",
 		q.Group, listed, q.KeyPrefix, ConfigurationKey, q.DB)
 }
 
@@ -213,6 +213,15 @@ func LoadScripts(link wire.Link, scripts []string) error {
 
 // Ended is an incarnation that EndIncarnations ended, in one database.
 type Ended struct{ DB, Identity string }
+
+// Databases lists those of the incarnations.
+func Databases(all []Ended) string {
+	dbs := make([]string, len(all))
+	for i, e := range all {
+		dbs[i] = e.DB
+	}
+	return strings.Join(dbs, ", ")
+}
 
 // EndIncarnations ends those of all databases of the server, because an operator replaced the
 // master's files, or because an eviction policy may have removed locks.

@@ -20,6 +20,7 @@ type ServerInfo struct {
 	Volatile string // why it is not durable, "" if it is
 	Commands int64  // that this process has counted
 	Policy   string // maxmemory-policy
+	Redlockd bool   // it is a daemon
 	Est      clock.Estimate
 }
 
@@ -56,6 +57,7 @@ func Probe(link wire.Link, clock clock.Clock) (ServerInfo, error) {
 		Volatile: Volatile(replies[2], info),
 		Commands: Processed(info),
 		Policy:   wire.InfoField(info, "maxmemory_policy"),
+		Redlockd: isRedlockd(info),
 	}
 	if err := checkFitness(info); err != nil {
 		return f, err
@@ -89,12 +91,14 @@ func (f *ServerInfo) ReadClock(link wire.Link, ours clock.Clock) error {
 const emptyReplica = "they do not replicate (REPLICAOF NO ONE, then restart it empty: its memory may lack writes that its master acknowledged)"
 
 // clusterNode is why a node of a Redis Cluster cannot vote.
-const clusterNode = "; a node of a Redis Cluster may lose a lock when a replica takes over or a slot moves: start a server with cluster-enabled no; for more masters than one group, see [[group]] in the configuration file"
+const clusterNode = "; a node of a Redis Cluster may lose a lock when a replica takes over or a slot moves: start a server with cluster-enabled no; for more masters than those of one group see [[group]] in the configuration file"
+
+func isRedlockd(info string) bool { return wire.InfoField(info, "redlockd_version") != "" }
 
 // checkFitness refuses servers on which a lock could silently disappear.
 func checkFitness(info string) error {
-	if wire.InfoField(info, "redlockd_version") != "" {
-		return Unfitf("is a redlockd: masters are the Redis or Valkey servers that keep its locks; list those, and not the address of a daemon")
+	if isRedlockd(info) {
+		return Unfitf("is a redlockd: masters are the Redis or Valkey servers that keep its locks; list those instead of a daemon")
 	}
 	if !atLeast(wire.InfoField(info, "redis_version"), 6, 2) { // every Valkey reports 7.2.4 here
 		return Unfitf("version %s: Redis 6.2 or later, or Valkey 7.2 or later, is needed", versionOf(info))

@@ -146,7 +146,7 @@ func (b *bootstrapping) run(out io.Writer) error {
 		fmt.Fprintf(out, "fences: all are above %d in databases 0-%d; a register that was higher already was kept\n", above, b.group.options.Databases-1)
 	}
 	if existed && b.terms.Force {
-		fmt.Fprintln(out, "counters: DNEXTID answers LOSTSTATE for those that a quorum of masters has, until DIDRESEED sets them, and begins at 1 where a quorum has nothing; look at DIDS and set what was in use before clients ask")
+		fmt.Fprintln(out, "counters: DNEXTID answers LOSTSTATE for those that a quorum of masters has, until DIDRESEED sets them, and begins at 1 where a quorum has nothing; look at DIDS and set what was in use before clients request ids")
 	}
 	return nil
 }

@@ -5,6 +5,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,6 +106,9 @@ func (g *group) inspect(ctx context.Context, m wire.Master, terms CheckTerms) *f
 	f.info, err = admission.Probe(link, g.options.Clock)
 	if err != nil {
 		f.problem("%v", err)
+	}
+	if f.info.Redlockd {
+		return f // nothing else of it is a master's
 	}
 	g.measure(f, link)
 	g.permissions(ctx, f, link)
@@ -230,7 +234,7 @@ const newSeal = "new"
 func (f *finding) checkSeal(identity, ours string, age time.Duration, us int64) {
 	incarnation, err := admission.ParseIdentity(identity)
 	if err != nil {
-		f.seal = "invalidated"
+		f.seal = cmp.Or(f.seal, "invalidated") // also if another database has a vote
 		return
 	}
 	print := incarnation.Fingerprint
@@ -241,7 +245,11 @@ func (f *finding) checkSeal(identity, ours string, age time.Duration, us int64) 
 	switch {
 	case other:
 		if f.seal != "other settings" {
-			f.problem("serves daemons with other settings: %s; see redlockd reconfigure", admission.Difference(ours, print))
+			difference, hint := admission.Difference(ours, print), "see redlockd reconfigure"
+			if strings.HasPrefix(difference, "master is ") {
+				hint = "the name has the address of another master here, or this server has its files"
+			}
+			f.problem("serves daemons with other settings: %s; %s", difference, hint)
 		}
 		f.seal, f.carries = "other settings", false
 	case incarnation.MayVote(us, age):
@@ -298,13 +306,13 @@ func findLonely(all []*finding) {
 	if carriers == 0 || carriers >= quorum || carriers+blank < quorum {
 		return
 	}
-	first := ""
+	first := ": "
 	if len(silent) > 0 {
-		first = "Bring back " + strings.Join(silent, ", ") + ". If they are gone for good: "
+		first = ". Bring back " + strings.Join(silent, ", ") + ". If they are gone for good: "
 	}
 	for _, f := range all {
 		if f.seal == newSeal {
-			f.problem("is empty, and only %d of %d masters answer with the settings of the group, %d are needed: no daemon begins with it. %s%s",
+			f.problem("is empty, and only %d of %d masters answer with the settings of the group, %d are needed: no daemon begins with it%s%s",
 				carriers, len(all), quorum, first, admission.AgedAdvice(f.master.Name))
 		}
 	}

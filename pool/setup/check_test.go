@@ -100,6 +100,25 @@ func TestCheck_SaysWhatIsWrongWithAMaster(t *testing.T) {
 	wantReason(t, o, "c: cannot be reached")
 }
 
+// Two entries of the list with each other's address are no reason to empty the servers.
+func TestCheck_NamesTheCauseOfAnotherMastersMemory(t *testing.T) {
+	_, o := bootstrapped(t, 3)
+	o.Masters = slices.Clone(o.Masters)
+	o.Masters[0].Address, o.Masters[1].Address = o.Masters[1].Address, o.Masters[0].Address
+	wantReason(t, o, "a: serves daemons with other settings: master is a here and b there; the name has the address of another master here, or")
+}
+
+// A database that no client uses may stay invalidated; the vote in another one counts for the cell.
+func TestCheck_ShowsTheVoteOfAMasterBesideAnInvalidatedDatabase(t *testing.T) {
+	servers, o := bootstrapped(t, 3)
+	if _, err := servers[2].Do("EVAL", "redis.call('select', 1) redis.call('del', KEYS[1]) return redis.call('zadd', KEYS[1], 1, 'gone')", 1, "redlockd:seal"); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := check(t, o); err != nil || strings.Contains(out, "invalidated") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 func TestCheck_FindsMastersThatRefuseWrites(t *testing.T) {
 	servers := faulty.StartGroup(t, 3, onDisk...)
 	for _, set := range []struct {

@@ -40,9 +40,7 @@ func Quarantine(ctx context.Context, o pool.Options, master string, force bool, 
 	if err != nil {
 		return fmt.Errorf("quarantine: master %s: %w", m.Name, err)
 	}
-	dbs := make([]string, len(all))
-	for i, e := range all {
-		dbs[i] = e.DB
+	for _, e := range all {
 		// The daemons that admit it may run with other limits than this process.
 		if ttl, err := parseSettings(e.Identity).duration("max-ttl"); err == nil {
 			g.options.MaxTTL = max(g.options.MaxTTL, ttl)
@@ -51,7 +49,7 @@ func Quarantine(ctx context.Context, o pool.Options, master string, force bool, 
 	if len(all) == 0 {
 		fmt.Fprintf(out, "master %s: it has no incarnation in any database; nothing was changed\n", m.Name)
 	} else {
-		fmt.Fprintf(out, "master %s: ended its incarnation in databases %s\n", m.Name, strings.Join(dbs, ", "))
+		fmt.Fprintf(out, "master %s: ended its incarnation in databases %s\n", m.Name, admission.Databases(all))
 	}
 	fmt.Fprintf(out, "master %s: it does not vote for %s from its next admission; a daemon that runs admits it at once (DMASTERS: quarantined)\n", m.Name, humanDuration(g.options.Age()))
 	return nil

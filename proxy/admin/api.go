@@ -106,6 +106,8 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request, visitor access.HT
 	if stuck, requests := diagnosis.StuckKeys(waiting, keyFilter); len(stuck) > 0 {
 		verdict.WarnStuck(waitedFor(stuck, s.readLocks(r, db, stuck)), requests, waiting[0].Since, now)
 	}
+	verdict.WarnDaemons(int64(len(pool.StaleDaemons(reports))))
+	verdict.WarnSlots(int64(figures.UnfinishedSlots))
 	verdict.Finish(len(masters), sources.Warning)
 	waiters := []map[string]any{}
 	for i := range waiting[:min(len(waiting), maxWaiterRows)] {

@@ -12,7 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"redlockd/commands"
 	"redlockd/commands/diagnosis"
+	"redlockd/pool"
 	"redlockd/redlock"
 )
 
@@ -167,6 +169,34 @@ func TestState_ShowsOnlyWhatTheUserMaySee(t *testing.T) {
 	}
 	if all := readJSON[stateView](t, s, "/state", "operator:op"); all.Waiting != 2 || len(all.Events) != 2 {
 		t.Errorf("the operator sees %+v", all)
+	}
+}
+
+// staleDaemon is a group with a daemon that has not followed a change.
+type staleDaemon struct{ fakes }
+
+func (f staleDaemon) Reports(db int) []redlock.MasterReport {
+	all := f.fakes.Reports(db)
+	all[0].Epoch, all[0].Daemons = 2, []pool.Daemon{{Name: "web/1", Epoch: 1}}
+	return all
+}
+
+func TestState_NamesWhatTheMastersDoNotShow(t *testing.T) {
+	o := figures()
+	o.Sources.Locks = staleDaemon{fakes{lookingAt()}}
+	before := o.Sources.Snapshot
+	o.Sources.Snapshot = func() commands.Snapshot {
+		snapshot := before()
+		snapshot.UnfinishedSlots = 8192
+		return snapshot
+	}
+	s := newServer(o)
+	defer s.watches.end(nil)
+	lines := strings.Join(readJSON[stateView](t, s, "/state", "").Headline.Lines, "\n")
+	for _, want := range []string{"Daemons that grant nothing, because their configuration is not that of the masters: 1 (", "Nothing is granted in 8192 slots: "} {
+		if !strings.Contains(lines, want) {
+			t.Errorf("%q is missing in %s", want, lines)
+		}
 	}
 }
 

@@ -228,7 +228,7 @@ func onMasters(stderr io.Writer, do func(context.Context, pool.Options, cli.Comm
 // withInterrupt adds what to do after a signal that ended a job.
 func withInterrupt(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
-		return fmt.Errorf("interrupted, and what the masters have stored stays: run the same command again, it does the rest or says what to do (%w)", err)
+		return fmt.Errorf("interrupted, and what the masters have stored stays: run the same command again, it does the rest or reports what to do (%w)", err)
 	}
 	return err
 }

@@ -77,6 +77,16 @@ func TestProcess_ChecksBootstrapsAndReconfiguresMasters(t *testing.T) {
 	}
 }
 
+// The list of masters has the address of a daemon: that alone is wrong with it.
+func TestProcess_CheckNamesADaemonAmongTheMasters(t *testing.T) {
+	servers := faulty.StartGroup(t, 2)
+	masters := "--masters=" + listOf(servers) + ",c=" + serveHere(t, nil, "--embedded=3")
+	code, output := typedInTime(t, []string{"check", masters, "--databases=1"})
+	if code != cli.ExitRuntime || strings.Count(output, "\nc: ") != 1 || !strings.Contains(output, "\nc: is a redlockd: ") {
+		t.Errorf("code %d:\n%s", code, output)
+	}
+}
+
 // A daemon does not serve a new group that it could not bootstrap; a group in use it serves.
 func TestProcess_BootstrapOfADaemonEndsWithTheReason(t *testing.T) {
 	servers := faulty.StartGroup(t, 3)

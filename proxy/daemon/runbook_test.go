@@ -169,6 +169,23 @@ func TestRunbook_ContainsEveryErrorCode(t *testing.T) {
 	}
 }
 
+// The contract lists what the daemon logs.
+func TestRunbook_ContainsEveryLineOfTheLog(t *testing.T) {
+	golden, err := os.ReadFile("proxy/contract/testdata/logs.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runbook, lines := file(t, "RUNBOOK.md"), 0
+	for _, match := range regexp.MustCompile(`(?m)^(?:WARN|ERROR) +"([^;"…]+)`).FindAllStringSubmatch(string(golden), -1) {
+		if lines++; !strings.Contains(runbook, "`"+shorten(match[1])) {
+			t.Errorf("the runbook does not explain %q", match[1])
+		}
+	}
+	if lines < 35 {
+		t.Errorf("only %d lines were found in the contract", lines)
+	}
+}
+
 // notCodes look like codes and are other words.
 var notCodes = []string{"GET", "POST", "MAX", "WAIT"}
 

@@ -29,7 +29,7 @@ type LostState struct {
 }
 
 func (e *LostState) Error() string {
-	return fmt.Sprintf("counter '%s' is remembered by %d trusted masters, %d needed, and the highest value found is %d; if it was never used, or its last id is known, say DIDRESEED %s VALUE with a value not below the last id that was given",
+	return fmt.Sprintf("counter '%s' is remembered by %d trusted masters, %d needed, and the highest value found is %d; if it was never used, or its last id is known, send DIDRESEED %s VALUE with a value not below the last id that was given",
 		e.Counter, e.Trusted, e.Needed, e.Highest, e.Counter)
 }
 
@@ -66,7 +66,7 @@ func (e *NotConfirmed) Error() string {
 	if e.Absent {
 		return fmt.Sprintf("counter '%s' is on no master that answered; nothing was deleted", e.Counter)
 	}
-	return fmt.Sprintf("CONFIRM %d is not the value of counter '%s', which is %d; nothing was deleted; say CONFIRM %d if it is the right counter and all ids up to that may be given again",
+	return fmt.Sprintf("CONFIRM %d is not the value of counter '%s', which is %d; nothing was deleted; send CONFIRM %d if it is the right counter and all ids up to that may be given again",
 		e.Confirm, e.Counter, e.Value, e.Value)
 }
 

@@ -56,6 +56,6 @@ type OtherLimit struct {
 }
 
 func (e *OtherLimit) Error() string {
-	return fmt.Sprintf("LIMIT %d was asked for '%s', which is held with LIMIT %d: all users of a key must give the same number, another number only while the key is free",
+	return fmt.Sprintf("LIMIT %d was requested for '%s', which is held with LIMIT %d: all users of a key must give the same number, another number only while the key is free",
 		e.Asked, e.Key, e.Limit)
 }

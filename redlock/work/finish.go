@@ -166,7 +166,7 @@ func (w *workFinish) Decided(v quorum.Result) {
 	case quorum.Refused:
 		w.done(false, nil)
 	default:
-		note := "the end is repeated until every master has it; say it again to be sure"
+		note := "the end is repeated until every master has it; repeat it to be sure"
 		if newer := w.ballot.Missing.PhrasesOf(e.Pool, w.newer); len(newer) > 0 {
 			note += fmt.Sprintf("; %d of those that answered may have forgotten since the attempt began that it was taken over: %s",
 				len(newer), strings.Join(newer, ", "))
