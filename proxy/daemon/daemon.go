@@ -56,7 +56,10 @@ func watchSignals(signals <-chan os.Signal, drain context.CancelFunc) {
 func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stderr io.Writer) error {
 	app := cli.App{Environ: environ, In: in, Out: stdout, Err: stderr, Build: cli.Build(), HashPassword: access.HashPassword}
 	app.Serve = func(ctx context.Context, config configs.Config) error {
-		return withAddressHint(serve(ctx, config, stdout, newLogger(config, stderr)))
+		signal.Ignore(syscall.SIGPIPE) // a daemon survives the program that reads its log
+		log := newLogWriter(config, stderr)
+		defer log.close()
+		return withAddressHint(serve(ctx, config, stdout, newLogger(config, log)))
 	}
 	app.Jobs = map[string]cli.Job{
 		"bootstrap": onSlots(onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
