@@ -128,7 +128,8 @@ type lateTable struct{ *commands.Table }
 // serve builds the parts bottom-up and serves until ctx ends. Then it shuts down
 // top-down within --drain-timeout: clients, operations, masters.
 func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger *slog.Logger) error {
-	began := time.Now()
+	began, hangups := time.Now(), hangups()
+	defer signal.Stop(hangups)
 	defer warn(config, logger)()
 	// After the last client received its reply, only copies of failed attempts remain
 	// to be given back: the flush in flight and one more.
@@ -186,7 +187,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	if err := endpoint.listen(groups, users, table.Table, stats, deps.Snapshot, logger); err != nil {
 		return err
 	}
-	defer onHangup(&reloader{config: config, users: users, server: server, endpoint: endpoint, logger: logger})()
+	defer onHangup(hangups, &reloader{config: config, users: users, server: server, endpoint: endpoint, logger: logger})()
 	nodes.AwaitOthers(ctx)
 	cli.Banner(stdout, groups.inUse(config), server.Addrs(), pool.Quorum)
 	endpoint.serve(ctx, stdout)

@@ -47,7 +47,7 @@ func (w *logWriter) Write(line []byte) (int, error) {
 func (w *logWriter) run(config configs.Config) {
 	defer close(w.ended)
 	var gap bytes.Buffer
-	format := newLogger(config, &gap)
+	logger := newLogger(config, &gap)
 	for line := range w.lines {
 		if line != nil && !w.write(line, 1) {
 			continue
@@ -55,7 +55,7 @@ func (w *logWriter) run(config configs.Config) {
 		if lost := w.lost.Load(); lost > 0 && len(w.lines) == 0 { // what was queued before the gap is written
 			w.lost.Add(-lost)
 			gap.Reset()
-			format.Error("log messages lost", "messages", lost,
+			logger.Error("log messages lost", "messages", lost,
 				"hint", "the log could not be written, or not fast enough: look at its disk, or at the program that reads it")
 			w.write(gap.Bytes(), lost)
 		}

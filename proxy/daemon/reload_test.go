@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/configs"
 	"redlockd/pool/faulty"
 )
 
@@ -260,4 +262,50 @@ func TestProcess_AReloadEndsConnectionsWhoseCertificateTheNewCADidNotSign(t *tes
 	if got := renewed.ask(t, "DUNLOCK a"); got != ":1" {
 		t.Errorf("the connection with the new certificate: %s", got)
 	}
+}
+
+// A daemon that waits for its masters at the start is reloaded by SIGHUP later, not ended.
+func TestProcess_OutlivesSIGHUPWhileItStarts(t *testing.T) {
+	var silent []string
+	for i := range 3 {
+		listener, err := net.Listen("tcp", "127.0.0.1:0") // the kernel connects, and nothing answers
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { listener.Close() })
+		silent = append(silent, masterName(i)+"="+listener.Addr().String())
+	}
+	process, log := exec.CommandContext(t.Context(), os.Args[0], "--listen", "127.0.0.1:0", "--bootstrap", "--masters", strings.Join(silent, ",")), &faulty.Log{}
+	process.Env, process.Stderr = asDaemon(), log
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = process.Process.Kill()
+		_ = process.Wait()
+	}()
+	awaits(t, log, "waiting for a master")
+	if err := process.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	awaits(t, log, "for=3s")
+}
+
+func TestOnHangup_StopsThoughAFileIsNeverRead(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "users.toml")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log faulty.Log
+	signals := make(chan os.Signal, 1) // one reload
+	stop := onHangup(signals, &reloader{config: configs.Config{UsersFile: pipe}, logger: newLogger(configs.Config{}, &log)})
+	signals <- syscall.SIGHUP
+	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits for the reader
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	awaits(t, &log, "a reload has not ended")
+	writer.Close()
+	awaits(t, &log, "reload failed; keeping previous users")
 }
