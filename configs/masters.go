@@ -6,16 +6,16 @@ package configs
 import (
 	"cmp"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"redlockd/proxy/tlsconf"
 )
 
 // String is "name=address", or the address alone where it is the name.
@@ -35,17 +35,13 @@ func (m Master) String() string {
 func (t TLS) Load() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
 	if t.CAFile != "" {
-		pem, err := os.ReadFile(t.CAFile)
-		if err != nil {
+		var err error
+		if config.RootCAs, err = tlsconf.ReadAuthorities(t.CAFile); err != nil {
 			return nil, fmt.Errorf("ca: %w; name a readable PEM file", err)
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("ca: %s holds no certificate; name a PEM file", t.CAFile)
 		}
 	}
 	if t.CertFile != "" || t.KeyFile != "" {
-		pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+		pair, err := tlsconf.ReadPair(t.CertFile, t.KeyFile)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("cert %s with key %s cannot be used", t.CertFile, t.KeyFile), err)
 		}

@@ -383,3 +383,52 @@ func TestTLS_RejectsUncountedConnectionsWithoutPlaintext(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// A CA file that was written half must not close the connections of the CA that is missing in it.
+func TestTLS_AReloadOfAHalfFileKeepsThePreviousCAs(t *testing.T) {
+	a, foreign := newAuthority(t, "ca"), newAuthority(t, "foreign")
+	options := secureOptions(t, a)
+	options.TLS.ClientAuth, options.TLS.CAFile = tlsconf.AuthRequired, filepath.Join(t.TempDir(), "clients.pem")
+	both := append(pemOf(t, foreign), pemOf(t, a)...)
+	if err := os.WriteFile(options.TLS.CAFile, both, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	options.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	s := serve(t, options, newDispatcher())
+	c, err := dialTLS(t, s, a.trusting(a.pair("client")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(options.TLS.CAFile, both[:len(both)-100], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.ReloadTLS(); err == nil || !strings.Contains(err.Error(), options.TLS.CAFile+": 1 of its 2 certificates") {
+		t.Errorf("got %v", err)
+	}
+	c.send(command("PING"))
+	c.expect("+PONG\r\n")
+
+	stranger := newAuthority(t, "stranger")
+	if _, err := dialTLS(t, s, a.trusting(stranger.pair("stranger"))); err == nil {
+		t.Error("a client of another CA is served")
+	}
+	if _, err := dialTLS(t, s, a.trusting()); err == nil {
+		t.Error("a client without a certificate is served")
+	}
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if text := log.String(); strings.Count(text, `msg="client certificate rejected"`) != 1 || !strings.Contains(text, "tls-ca has signed") {
+		t.Errorf("got %s", text)
+	}
+}
+
+func pemOf(t *testing.T, a *authority) []byte {
+	t.Helper()
+	text, err := os.ReadFile(a.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}

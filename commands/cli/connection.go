@@ -6,11 +6,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"redlockd/proxy/tlsconf"
 )
 
 const defaultConnect = "127.0.0.1:7379"
@@ -84,13 +85,9 @@ func readAuthorities(path string) (*x509.CertPool, error) {
 	if path == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(path)
+	authorities, err := tlsconf.ReadAuthorities(path)
 	if err != nil {
 		return nil, fmt.Errorf("--ca: %w", err)
-	}
-	authorities := x509.NewCertPool()
-	if !authorities.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("--ca %s holds no certificate in PEM", path)
 	}
 	return authorities, nil
 }

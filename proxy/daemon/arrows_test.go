@@ -42,7 +42,7 @@ var arrows = map[string][]string{
 	"commands/dropin":      {"proxy/resp"},
 	"commands/rediscompat": {"commands", "commands/access", "commands/arg", "commands/dropin", "redlock", "pool"},
 	"commands/tracing":     {"commands", "redlock", "pool"},
-	"commands/cli":         {"proxy/resp", "commands/diagnosis", "redlock", "configs"},
+	"commands/cli":         {"proxy/resp", "proxy/tlsconf", "commands/diagnosis", "redlock", "configs"},
 	"redlock":              {"redlock/engine", "redlock/events", "redlock/ids", "redlock/inspect", "redlock/lease", "redlock/quorum", "redlock/renew", "redlock/scripts", "redlock/track", "redlock/wait", "redlock/work", "pool"},
 	"redlock/engine":       {"redlock/quorum", "redlock/scripts", "redlock/stored", "pool"},
 	"redlock/inspect":      {"redlock/engine", "redlock/lease", "redlock/quorum", "pool"},
@@ -68,7 +68,7 @@ var arrows = map[string][]string{
 	"pool/setup":           {"pool", "pool/admission", "pool/clock", "pool/wire", "redlock/slots", "redlock/stored"},
 	"pool/wire":            {},
 	"pool/embedded":        {"redlock/due"},
-	"configs":              {"redlock/slots"},
+	"configs":              {"redlock/slots", "proxy/tlsconf"},
 	"proxy/contract":       {"proxy/daemon"}, // tests only
 	"pool/faulty":          {"proxy/resp"},
 	"redlock/checker":      {},

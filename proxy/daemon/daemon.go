@@ -56,7 +56,10 @@ func watchSignals(signals <-chan os.Signal, drain context.CancelFunc) {
 func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stderr io.Writer) error {
 	app := cli.App{Environ: environ, In: in, Out: stdout, Err: stderr, Build: cli.Build(), HashPassword: access.HashPassword}
 	app.Serve = func(ctx context.Context, config configs.Config) error {
-		return withAddressHint(serve(ctx, config, stdout, newLogger(config, stderr)))
+		signal.Ignore(syscall.SIGPIPE) // a daemon survives the program that reads its log
+		log := newLogWriter(config, stderr)
+		defer log.close()
+		return withAddressHint(serve(ctx, config, stdout, newLogger(config, log)))
 	}
 	app.Jobs = map[string]cli.Job{
 		"bootstrap": onSlots(onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
@@ -125,10 +128,9 @@ type lateTable struct{ *commands.Table }
 // serve builds the parts bottom-up and serves until ctx ends. Then it shuts down
 // top-down within --drain-timeout: clients, operations, masters.
 func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger *slog.Logger) error {
-	began := time.Now()
+	began, hangups := time.Now(), hangups()
+	defer signal.Stop(hangups)
 	defer warn(config, logger)()
-	hangups, stopHangups := takeHangups()
-	defer stopHangups()
 	// After the last client received its reply, only copies of failed attempts remain
 	// to be given back: the flush in flight and one more.
 	last := min(2*config.MasterTimeout, config.DrainTimeout/2)
@@ -185,7 +187,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	if err := endpoint.listen(groups, users, table.Table, stats, deps.Snapshot, logger); err != nil {
 		return err
 	}
-	defer (&reloader{config: config, users: users, server: server, endpoint: endpoint, logger: logger}).reloadOn(hangups)()
+	defer onHangup(hangups, &reloader{config: config, users: users, server: server, endpoint: endpoint, logger: logger})()
 	nodes.AwaitOthers(ctx)
 	cli.Banner(stdout, groups.inUse(config), server.Addrs(), pool.Quorum)
 	endpoint.serve(ctx, stdout)

@@ -59,12 +59,23 @@ func awaits(t *testing.T, log *faulty.Log, text string) {
 // returns its address once it has printed it. Its log is a *faulty.Log at Stderr.
 func startProcess(t *testing.T, args ...string) (*exec.Cmd, string) {
 	t.Helper()
+	log := &faulty.Log{}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the daemon's log:\n%s", log.String())
+		}
+	})
+	return startProcessWithLog(t, log, args...)
+}
+
+// startProcessWithLog runs the daemon as startProcess does, and writes its log to stderr.
+func startProcessWithLog(t *testing.T, stderr io.Writer, args ...string) (*exec.Cmd, string) {
+	t.Helper()
 	limit, cancel := context.WithTimeout(context.Background(), 2*testTimeout) // one that does not end is killed
 	t.Cleanup(cancel)
 	process := exec.CommandContext(limit, os.Args[0], append([]string{"--listen", "127.0.0.1:0"}, args...)...)
 	process.Env = asDaemon()
-	log := &faulty.Log{}
-	process.Stderr = log
+	process.Stderr = stderr
 	stdout, err := process.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -75,9 +86,6 @@ func startProcess(t *testing.T, args ...string) (*exec.Cmd, string) {
 	t.Cleanup(func() {
 		_ = process.Process.Kill() // of a process that has ended: an error, rightly ignored
 		_ = process.Wait()
-		if t.Failed() {
-			t.Logf("the daemon's log:\n%s", log.String())
-		}
 	})
 	return process, readAddress(t, stdout)
 }

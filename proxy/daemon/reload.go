@@ -4,11 +4,12 @@ package daemon
 // change while clients are connected. All other settings are fixed at the start.
 
 import (
-	"errors"
+	"cmp"
 	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"redlockd/commands/access"
 	"redlockd/configs"
@@ -24,32 +25,37 @@ type reloader struct {
 	logger   *slog.Logger
 }
 
-// takeHangups takes over SIGHUP until stop is called. One that comes before the first reload
-// waits for it: its default would end the process.
-func takeHangups() (hangups chan os.Signal, stop func()) {
-	hangups = make(chan os.Signal, 1) // 1: signals during a reload count as one
-	signal.Notify(hangups, syscall.SIGHUP)
-	return hangups, func() { signal.Stop(hangups) }
+// hangups receives SIGHUP from now on: while the daemon starts, too, it must not end the process.
+func hangups() chan os.Signal {
+	signals := make(chan os.Signal, 1) // 1: signals during a reload count as one
+	signal.Notify(signals, syscall.SIGHUP)
+	return signals
 }
 
-// reloadOn reloads at every SIGHUP until stop is called, which waits for a reload
+// reloadTimeout bounds the wait for a reload at the end: a file of a mount that does not answer,
+// or a named pipe, may never be read.
+const reloadTimeout = time.Second
+
+// onHangup reloads at every SIGHUP until stop is called, which waits for a reload
 // in progress.
-func (r *reloader) reloadOn(hangups <-chan os.Signal) (stop func()) {
-	end, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-hangups:
-				r.reload()
-			case <-end:
-				return
-			}
-		}
-	}()
+func onHangup(hangups chan os.Signal, r *reloader) (stop func()) {
+	done := make(chan struct{})
+	go r.reloadOn(hangups, done)
 	return func() {
-		close(end)
-		<-done
+		signal.Stop(hangups)
+		close(hangups)
+		select {
+		case <-done:
+		case <-time.After(reloadTimeout):
+			r.logger.Warn("a reload has not ended: its files cannot be read in time")
+		}
+	}
+}
+
+func (r *reloader) reloadOn(hangups <-chan os.Signal, done chan<- struct{}) {
+	defer close(done)
+	for range hangups {
+		r.reload()
 	}
 }
 
@@ -59,7 +65,7 @@ func (r *reloader) reload() {
 		r.report("users", r.config.UsersFile, r.reloadUsers())
 	}
 	if r.config.TLSCert != "" {
-		r.report("certificates", r.config.TLSCert, errors.Join(r.server.ReloadTLS(), r.endpoint.reloadTLS()))
+		r.report("certificates", r.config.TLSCert, cmp.Or(r.server.ReloadTLS(), r.endpoint.reloadTLS()))
 	}
 	if r.config.UsersFile == "" && r.config.TLSCert == "" {
 		r.logger.Info("nothing to reload: no users file and no certificates are configured")

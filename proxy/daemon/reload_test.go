@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/configs"
 	"redlockd/pool/faulty"
 )
 
@@ -301,4 +302,23 @@ func TestProcess_ReadsTheUsersAgainAfterASIGHUPDuringItsStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaits(t, log, "users reloaded")
+}
+
+func TestOnHangup_StopsThoughAFileIsNeverRead(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "users.toml")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log faulty.Log
+	signals := make(chan os.Signal, 1) // one reload
+	stop := onHangup(signals, &reloader{config: configs.Config{UsersFile: pipe}, logger: newLogger(configs.Config{}, &log)})
+	signals <- syscall.SIGHUP
+	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits for the reader
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	awaits(t, &log, "a reload has not ended")
+	writer.Close()
+	awaits(t, &log, "reload failed; keeping previous users")
 }

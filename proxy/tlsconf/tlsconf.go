@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 )
 
 // ClientAuth is the policy for clients' certificates.
@@ -32,7 +31,7 @@ func (t Files) Load() (*tls.Config, error) {
 	if t.CertFile == "" || t.KeyFile == "" {
 		return nil, errors.New("proxy: Listen has an address with tls:, and TLS names no CertFile and KeyFile")
 	}
-	pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+	pair, err := ReadPair(t.CertFile, t.KeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("proxy: TLS certificate %q with key %q: %w", t.CertFile, t.KeyFile, err)
 	}
@@ -53,13 +52,8 @@ func (t Files) Load() (*tls.Config, error) {
 	default:
 		return nil, fmt.Errorf("proxy: TLS client auth is %q, allowed are off, optional and required", t.ClientAuth)
 	}
-	authorities, err := os.ReadFile(t.CAFile)
-	if err != nil {
+	if config.ClientCAs, err = ReadAuthorities(t.CAFile); err != nil {
 		return nil, fmt.Errorf("proxy: TLS CA of clients: %w", err)
-	}
-	config.ClientCAs = x509.NewCertPool()
-	if !config.ClientCAs.AppendCertsFromPEM(authorities) {
-		return nil, fmt.Errorf("proxy: TLS CA of clients %q holds no certificate in PEM", t.CAFile)
 	}
 	return config, nil
 }
