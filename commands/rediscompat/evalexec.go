@@ -61,10 +61,46 @@ func (e *evaluation) serve() error {
 		e.acquire(script, locks, token, ttl)
 	case dropin.ExtendAdd:
 		e.extendBy(script, locks, token, ttl)
+	case dropin.Overwrite, dropin.Discard:
+		e.force(redlock.ScriptRequest{Script: script, Effect: redlock.ScriptForces, Keys: locks, Token: token, TTL: ttl})
 	default:
-		e.run(redlock.ScriptRequest{Script: script, Effect: e.effect(), Keys: locks, Token: token, TTL: ttl})
+		e.run(redlock.ScriptRequest{Script: script, Effect: e.effect(), Keys: locks, Token: token, TTL: ttl}, func(bool) {})
 	}
 	return nil
+}
+
+// force runs a script that compares no token. As with SET XX and DEL, the quotas follow it.
+func (e *evaluation) force(r redlock.ScriptRequest) {
+	users := e.handlers.deps.Users
+	var taken []access.Slot
+	settle := func(done bool) {
+		for i, slot := range taken {
+			if at := (access.HeldKey{DB: e.db, Key: r.Keys[i]}); done {
+				slot.Fill(at, r.Token, r.TTL)
+			} else {
+				slot.Free()
+			}
+		}
+	}
+	if r.Token != "" {
+		for _, key := range r.Keys {
+			slot, err := users.Reserve(e.call.Rights(), access.HeldKey{DB: e.db, Key: key})
+			if err != nil {
+				settle(false)
+				e.call.Reply(commands.Error("TRYLATER", err.Error()))
+				return
+			}
+			taken = append(taken, slot)
+		}
+	}
+	e.run(r, func(done bool) {
+		for _, key := range r.Keys {
+			if done {
+				users.Changed(access.HeldKey{DB: e.db, Key: key}, 0) // for any holder
+			}
+		}
+		settle(done)
+	})
 }
 
 // tokens are those of the locks, if each is given its own; else nil.
@@ -291,18 +327,19 @@ func (e *evaluation) extendBy(s *redlock.Script, locks []redlock.Key, token redl
 				v.Left.Milliseconds(), more.Milliseconds(), e.handlers.deps.MaxTTL.Milliseconds()).Error()))
 		default:
 			e.call.Batch = nil // it has been sent
-			e.run(redlock.ScriptRequest{Script: s, Effect: redlock.ScriptAdds, Keys: locks, Token: token, TTL: more})
+			e.run(redlock.ScriptRequest{Script: s, Effect: redlock.ScriptAdds, Keys: locks, Token: token, TTL: more}, func(bool) {})
 		}
 	})
 }
 
-// run is for everything that takes no lock.
-func (e *evaluation) run(r redlock.ScriptRequest) {
+// run is for everything that takes no lock. It calls settle with the outcome before it replies.
+func (e *evaluation) run(r redlock.ScriptRequest, settle func(done bool)) {
 	users, fences := e.handlers.deps.Users, &e.handlers.fences
 	r.DB, r.Partly = e.db, e.class.Prefix > 0
 	e.handlers.deps.RedisCompat.RunScript(e.call.Batch, r, func(o redlock.ScriptOutcome, err error) {
 		e.watch.Stop(o.Yes, err)
 		e.saw(r, o, err)
+		settle(err == nil && o.Yes)
 		switch {
 		case err != nil:
 			e.call.Reply(commands.Failure(err))

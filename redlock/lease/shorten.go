@@ -23,6 +23,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
+	"redlockd/redlock/events"
 )
 
 // keptExpiry is a copy that a script wants to end earlier and that has kept its expiry.
@@ -57,7 +58,10 @@ func (s *Script) keptExpiries(reported []pool.Reply, lane int, e *engine.Engine)
 // that ends them at until.
 func (l *Leases) shorten(g *pool.Group, kept []keptExpiry, until time.Duration, ids ...engine.LeaseID) {
 	for _, id := range ids { // a client whose script sets an end is promised no more
-		l.records.update(id, func(known *leaseRecord) { known.until = min(known.until, until) })
+		if known, ok := l.records.find(id); ok && known.until > until {
+			l.records.update(id, func(known *leaseRecord) { known.until = min(known.until, until) })
+			l.events.Emit(events.Shortened, id, known.fence, until-l.engine.Clock.Now()+l.engine.MasterTimeout+l.engine.Late)
+		}
 	}
 	for _, k := range kept {
 		engine.RetryUntilAnswered(g, k.lane, k.key, pool.PendingRelease{
