@@ -12,8 +12,7 @@
 // expiry, if it still ends exactly then. Every command that gives an exclusive copy
 // another lease moves its expiry, if only by 1 ms (acquire.lua, multi.lua, extend.lua,
 // multiextend.lua). A late shortening then finds another expiry and does nothing. A copy
-// that a master reported after the decision may already be a later lease; it lasts as
-// long as before.
+// that a master reported after the decision may already be a later lease; it stays.
 
 package lease
 
@@ -54,8 +53,7 @@ func (s *Script) keptExpiries(reported []pool.Reply, lane int, e *engine.Engine)
 	return kept
 }
 
-// shorten makes copies of these leases end earlier. A quorum has agreed to the script
-// that ends them at until.
+// shorten makes copies of these leases end at until, to which a quorum has agreed.
 func (l *Leases) shorten(g *pool.Group, kept []keptExpiry, until time.Duration, ids ...engine.LeaseID) {
 	for _, id := range ids { // a client whose script sets an end is promised no more
 		if known, ok := l.records.find(id); ok && known.until > until {
