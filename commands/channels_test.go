@@ -21,11 +21,15 @@ type fakeEvents struct {
 	received map[int]func(redlock.Event) // by database: the latest listener
 	latest   map[int]int                 // by database: its number
 	began    int
+	broken   bool // Listen panics
 }
 
 func (f *fakeEvents) Listen(db int, received func(redlock.Event)) func() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.broken {
+		panic("a mistake of its own")
+	}
 	f.began++
 	number := f.began
 	if f.latest == nil {
@@ -98,6 +102,37 @@ func (c *conversation) messages() func() string {
 // another client of the same table.
 func (c *conversation) another(id int64) *conversation {
 	return &conversation{t: c.t, locks: c.locks, table: c.table, client: &commands.Client{ID: id, Proto: 3}}
+}
+
+// A session recovers from a panic of its command. The other connections subscribe and end.
+func TestSUBSCRIBE_APanicCostsItsConnectionAlone(t *testing.T) {
+	c, events := listening(t)
+	other := c.another(2)
+	events.broken = true
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		c.say("SUBSCRIBE dlock:a")
+	}()
+	events.broken = false
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		c.client.OnClose.Run()
+		other.say("SUBSCRIBE dlock:a")
+		other.client.OnClose.Run()
+	}()
+	select {
+	case <-over:
+	case <-time.After(time.Minute):
+		t.Fatal("the registry is locked")
+	}
+	if all := events.databases(); len(all) > 0 {
+		t.Errorf("databases %v have listeners", all)
+	}
 }
 
 const event = `"acquired 17 1700000000123 0123abcd"`

@@ -98,6 +98,49 @@ func TestQuota_FollowsLocksThatSETAndEXPIREChange(t *testing.T) {
 	}
 }
 
+// What scripts do that compare no token counts, too.
+func TestQuota_FollowsLocksThatScriptsTakeAway(t *testing.T) {
+	user, thief := access.Everything("low", "pw"), access.Everything("thief", "pw")
+	user.Held, thief.Held = 1, 1
+	users, err := access.NewUsers([]access.User{user, thief})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newConversation(t)
+	c.grantsAll()
+	masters := &oneRedis{fakeLocks: c.locks, answers: redlock.ScriptOutcome{Replied: true, Yes: true, Reply: pool.Reply{Kind: pool.ReplyInt, Int: 1}}}
+	c.serve(commands.Deps{Locks: c.locks, RedisCompat: masters, Users: users})
+	full := func(user string) string {
+		return "-TRYLATER user '" + user + "' may hold 1 locks at once (held in the users file); nothing was done"
+	}
+	is := func(got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	discard := func(key string) string { return c.eval("EVAL", "return redis.call('DEL', KEYS[1])", "1", key) }
+	overwrite := func(key string) string {
+		return c.eval("EVAL", "redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1", "1", key, "stolen", "30000")
+	}
+	take := func(key string) string { return c.say("SET " + key + " new NX PX 30000") }
+	c.say("AUTH low pw")
+	is(take("k1"), "+OK")
+	is(take("k2"), full("low"))
+	c.say("AUTH thief pw")
+	is(discard("k1"), ":1")
+	c.say("AUTH low pw")
+	is(take("k2"), "+OK")
+	is(take("k3"), full("low"))
+	c.say("AUTH thief pw")
+	is(overwrite("k2"), ":1")
+	is(overwrite("k3"), full("thief"))
+	is(take("k3"), full("thief"))
+	is(overwrite("k2"), ":1")
+	c.say("AUTH low pw")
+	is(take("k3"), "+OK")
+}
+
 // With DELAY a lock takes its slot for as long as it takes its key.
 func TestQuota_ADelayCountsAsTheLockDoes(t *testing.T) {
 	user := access.Everything("low", "pw")

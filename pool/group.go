@@ -125,13 +125,22 @@ func (g *Group) updateClockLocked() {
 }
 
 func (g *Group) send(ops []Operation) {
-	type rejected struct {
-		op   Operation
-		lane int
-		err  error
+	for _, r := range g.queue(ops) {
+		g.answer(r.op, Answer{Lane: r.lane, Reply: wire.Failed(r.err)})
 	}
-	var all []rejected
+}
+
+// rejected is an operation that a lane does not take.
+type rejected struct {
+	op   Operation
+	lane int
+	err  error
+}
+
+// queue queues operations on all lanes. A panic of one in its caller must not keep the mutex.
+func (g *Group) queue(ops []Operation) (all []rejected) {
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	now := g.now()
 	for _, op := range ops {
 		e := queueEntry{op: op, props: op.Props()}
@@ -149,10 +158,7 @@ func (g *Group) send(ops []Operation) {
 	for _, l := range g.lanes {
 		l.wakeLocked()
 	}
-	g.mu.Unlock()
-	for _, r := range all {
-		g.answer(r.op, Answer{Lane: r.lane, Reply: wire.Failed(r.err)})
-	}
+	return all
 }
 
 // answer passes one answer to its operation. A callback that panics costs its own
@@ -176,11 +182,12 @@ func (g *Group) recoverPanic() {
 
 // Push queues an operation on one lane only.
 func (g *Group) Push(index int, op Operation) {
+	props := op.Props()
 	g.mu.Lock()
 	err := errLeft
 	if index < len(g.lanes) {
 		l := g.lanes[index]
-		err = l.queueLocked(queueEntry{op: op, props: op.Props()})
+		err = l.queueLocked(queueEntry{op: op, props: props})
 		l.wakeLocked()
 	}
 	g.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -434,6 +435,29 @@ func TestLane_ClosingAnswersWhatIsOnItsWayAndWhatWaits(t *testing.T) {
 		if a := after.only(t, 0); a.Sent || !errors.Is(a.Reply.Err, errClosed) {
 			t.Errorf("afterwards: %+v", a)
 		}
+	})
+}
+
+// proposing panics when it is queued.
+type proposing struct{ *asker }
+
+func (proposing) Propose(int64, int) { panic("an operation's own mistake") }
+
+// The session that sends it recovers, so the group must go on.
+func TestGroup_AnOperationThatPanicsWhenItIsQueuedKeepsNoMutex(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		func() {
+			defer func() { _ = recover() }()
+			var b Batch
+			b.Add(s.group, proposing{acquiring("bad")})
+			b.Send()
+		}()
+		if !s.group.mu.TryLock() {
+			s.group.mu = sync.Mutex{} // for the end of the test
+			t.Fatal("the group's mutex is held")
+		}
+		s.group.mu.Unlock()
+		s.vote(0)
 	})
 }
 

@@ -147,6 +147,11 @@ func TestWriteScript_TheSameValueKeepsALaterEnd(t *testing.T) {
 		if m.do("GET", "lock") != "next" || m.end() != end-100 {
 			t.Errorf("the key is %s", m.holds())
 		}
+		m.says("any value, another end", "[1 next]", "write", "expire", end, "", "", "")
+		m.says("any value, another one", "[1 next]", "write", "set", end, "mine", "", "")
+		if m.do("GET", "lock") != "mine" || m.end() != end {
+			t.Errorf("the key is %s", m.holds())
+		}
 	})
 }
 
@@ -368,22 +373,59 @@ func TestScript_AShorterEndThatIsLateEndsNothing(t *testing.T) {
 	}
 }
 
-// The copy on the master that heard of it late lasts longer than the lease, which
-// somebody else has got by then.
+// The copy on the master that received it late, or never, lasts longer than the lease. Another client
+// has got the lock by then.
 func TestScript_AShorterLeaseIsOverForTheReleaseToo(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 3, 10*time.Minute)
-	d, other := c.daemon(relayed), c.daemon()
-	d.takeAs("k", "token-of-mine", 4*time.Minute)
-	d.settled(0, 1, 2)
-	d.relays[2].Pause(faulty.ToMaster)
-	if o, err := d.runScript(renews("token-of-mine", 3*time.Second)); err != nil || !o.Yes {
-		t.Fatalf("%+v, %v", o, err)
+	for name, ends := range map[string]func(d *daemon) bool{
+		"a script": func(d *daemon) bool {
+			o, err := d.runScript(renews("token-of-mine", 3*time.Second))
+			return err == nil && o.Yes
+		},
+		"EXPIRE": func(d *daemon) bool {
+			was, err := d.write(WriteRequest{Key: "k", Effect: WriteExpires, TTL: 3 * time.Second})
+			return was && err == nil
+		},
+		"SET XX": func(d *daemon) bool {
+			was, err := d.write(WriteRequest{Key: "k", Effect: WriteReplaces, Value: "token-of-other", TTL: 3 * time.Second})
+			return was && err == nil
+		},
+		"a script without a token": func(d *daemon) bool {
+			o, err := d.runScript(ScriptRequest{Script: script("return redis.call('DEL', KEYS[1]) == 1 and 'dropped' or 'not yours'", "", "", "k"), Effect: ScriptForces})
+			return err == nil && o.Yes
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 3, 10*time.Minute)
+			d, other := c.daemon(relayed), c.daemon()
+			d.takeAs("k", "token-of-mine", 4*time.Minute)
+			d.settled(0, 1, 2)
+			d.relays[2].Pause(faulty.ToMaster)
+			if !ends(d) {
+				t.Fatal("it is not ended")
+			}
+			eventually(t, "somebody else has it", func() bool { _, err := other.lock("k", time.Second*20); return err == nil })
+			d.relays[2].Cut() // what is on its way there is lost
+			d.relays[2].Resume(faulty.ToMaster)
+			d.settled(0, 1, 2)
+			c.staleCopyProvesNothing(d, "k", "token-of-mine")
+		})
 	}
-	eventually(t, "somebody else has it", func() bool { _, err := other.lock("k", time.Second*20); return err == nil })
-	d.relays[2].Resume(faulty.ToMaster)
-	d.settled(0, 1, 2)
-	c.staleCopyProvesNothing(d, "k", "token-of-mine")
+}
+
+// It is the lease of the same token that goes on.
+func TestWrite_ALeaseThatEXPIREMadeLongerIsExtended(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, 10*time.Minute)
+	d := c.daemon()
+	g := d.takeAs("k", "token-of-mine", time.Second)
+	if was, err := d.write(WriteRequest{Key: "k", Effect: WriteExpires, TTL: 5 * time.Minute}); !was || err != nil {
+		t.Fatal(was, err)
+	}
+	time.Sleep(g.Validity())
+	if _, err := d.extend("k", "token-of-mine", time.Minute); err != nil {
+		t.Errorf("behind its first end: %v", err)
+	}
 }
 
 // staleCopyProvesNothing: the release of a lock that another client has got answers no, with a copy

@@ -68,15 +68,11 @@ type handlers struct {
 // checked and are the connection's own copies. A name that it is subscribed to
 // already moves to its present database.
 func (r *channels) subscribe(c *commands.Client, names []string, patterns []glob.Pattern) {
+	s := r.subscriber(c)
 	r.mu.Lock()
-	s := r.subscribers[c]
-	isNew := s == nil
-	if isNew {
-		s = &channelSubscriber{client: c, names: [kinds]map[string]int{{}, {}}}
-		if r.subscribers == nil {
-			r.subscribers, r.dbs = map[*commands.Client]*channelSubscriber{}, map[int]*dbSubscriptions{}
-		}
-		r.subscribers[c] = s
+	defer r.mu.Unlock() // starting the events may panic, which costs the connection alone
+	if r.subscribers[c] != s {
+		return // the connection has ended meanwhile
 	}
 	s.user = c.User
 	for _, name := range names {
@@ -90,15 +86,28 @@ func (r *channels) subscribe(c *commands.Client, names []string, patterns []glob
 		r.addLocked(s, toPattern, pattern.Text, &pattern)
 	}
 	r.sweepLocked()
-	r.mu.Unlock()
-	if !isNew {
-		return
-	}
-	// If the connection has ended meanwhile, the hook runs at once.
-	unhook := c.OnClose.Add(func(error) { r.unsubscribeAll(c) })
+}
+
+// subscriber is the connection's entry. The connection's end removes it.
+func (r *channels) subscriber(c *commands.Client) *channelSubscriber {
 	r.mu.Lock()
-	s.unhook = unhook
+	s := r.subscribers[c]
+	isNew := s == nil
+	if isNew {
+		s = &channelSubscriber{client: c, names: [kinds]map[string]int{{}, {}}}
+		if r.subscribers == nil {
+			r.subscribers, r.dbs = map[*commands.Client]*channelSubscriber{}, map[int]*dbSubscriptions{}
+		}
+		r.subscribers[c] = s
+	}
 	r.mu.Unlock()
+	if isNew { // if the connection has ended meanwhile, the hook runs at once
+		unhook := c.OnClose.Add(func(error) { r.unsubscribeAll(c) })
+		r.mu.Lock()
+		s.unhook = unhook
+		r.mu.Unlock()
+	}
+	return s
 }
 
 func (r *channels) unsubscribe(c *commands.Client, of kind, names []string) {
@@ -113,11 +122,17 @@ func (r *channels) unsubscribe(c *commands.Client, of kind, names []string) {
 }
 
 func (r *channels) unsubscribeAll(c *commands.Client) {
+	if unhook := r.remove(c); unhook != nil {
+		unhook()
+	}
+}
+
+func (r *channels) remove(c *commands.Client) (unhook func()) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	s := r.subscribers[c]
 	if s == nil {
-		r.mu.Unlock()
-		return
+		return nil
 	}
 	delete(r.subscribers, c)
 	for of := range kinds {
@@ -126,22 +141,18 @@ func (r *channels) unsubscribeAll(c *commands.Client) {
 		}
 	}
 	r.sweepLocked()
-	unhook := s.unhook
-	r.mu.Unlock()
-	if unhook != nil {
-		unhook()
-	}
+	return s.unhook
 }
 
 func (r *channels) addLocked(s *channelSubscriber, of kind, name string, pattern *glob.Pattern) {
 	db := s.client.DB
-	s.names[of][name] = db
 	w := r.dbs[db]
 	if w == nil { // the first one starts the events of the database
 		w = &dbSubscriptions{sets: [kinds]map[string]*subscriberSet{{}, {}}}
-		r.dbs[db] = w
 		w.end = r.events.Listen(db, func(e redlock.Event) { r.publish(db, e) })
+		r.dbs[db] = w
 	}
+	s.names[of][name] = db
 	if w.sets[of][name] == nil {
 		w.sets[of][name] = &subscriberSet{pattern: pattern}
 	}
@@ -236,45 +247,4 @@ func maySubscribe(c *commands.Call, names []string) bool {
 		key, isLock := strings.CutPrefix(name, channelPrefix)
 		return isLock && !c.MayUse(key)
 	})
-}
-
-// smallSet is a set that most often has one member, as the subscribers of a channel do: a
-// map for each channel took half of its memory. The zero value of T is no member.
-type smallSet[T comparable] struct {
-	first T
-	more  map[T]struct{}
-}
-
-func (a *smallSet[T]) add(member T) {
-	var none T
-	if a.first == none || a.first == member {
-		delete(a.more, member)
-		a.first = member
-		return
-	}
-	if a.more == nil {
-		a.more = map[T]struct{}{}
-	}
-	a.more[member] = struct{}{}
-}
-
-// remove reports whether there is no member left.
-func (a *smallSet[T]) remove(member T) bool {
-	var none T
-	if delete(a.more, member); a.first == member {
-		a.first = none
-	}
-	return a.first == none && len(a.more) == 0
-}
-
-func (a *smallSet[T]) all(yield func(T) bool) {
-	var none T
-	if a.first != none && !yield(a.first) {
-		return
-	}
-	for member := range a.more {
-		if !yield(member) {
-			return
-		}
-	}
 }

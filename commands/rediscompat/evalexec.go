@@ -62,7 +62,7 @@ func (e *evaluation) serve() error {
 	case dropin.ExtendAdd:
 		e.extendBy(script, locks, token, ttl)
 	case dropin.Overwrite, dropin.Discard:
-		e.force(redlock.ScriptRequest{Script: script, Effect: e.effect(), Keys: locks, Token: token, TTL: ttl})
+		e.force(redlock.ScriptRequest{Script: script, Effect: redlock.ScriptForces, Keys: locks, Token: token, TTL: ttl})
 	default:
 		e.run(redlock.ScriptRequest{Script: script, Effect: e.effect(), Keys: locks, Token: token, TTL: ttl}, func(bool) {})
 	}

@@ -4,6 +4,7 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -442,4 +443,63 @@ func TestDropIn_RedissonsLevelsAreTheSameThroughEveryDaemon(t *testing.T) {
 	}
 	one.types(t, leave+"uuid-of-a:1 PUBLISH 1", "$-1", enter+"uuid-of-a:2", "$-1",
 		"DUNLOCK k uuid-of-a:2 REENTRANT", ":0", "DUNLOCK k uuid-of-a:2 REENTRANT", "$-1")
+}
+
+// A command or a script that compares no token ends a lock for the daemon that granted it, too: its
+// client is in no cycle of waits over it, it is counted no more, and its end is published in time.
+func TestDropIn_ALockThatIsEndedWithoutItsTokenIsOver(t *testing.T) {
+	address := serveHere(t, addresses(faulty.StartGroup(t, 3)), "--bootstrap", "--max-ttl", "10m", "--master-timeout", "1s")
+	operator := dial(t, address)
+	operator.ready(t)
+	for name, end := range map[string]struct{ says, answer, event string }{
+		"pexpire":   {"PEXPIRE %s 200", ":1", "expired"},
+		"set":       {"SET %s other-value XX PX 600000", "+OK", "forced"},
+		"overwrite": {`EVAL "return redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])" 1 %s other-value 600000`, "+OK", "forced"},
+		"discard":   {`EVAL "return redis.call('DEL', KEYS[1])" 1 %s`, ":1", "forced"},
+		"del":       {"DEL %s", ":1", "released"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x, y := name+":x", name+":y"
+			listener, a, b, other := dial(t, address), dial(t, address), dial(t, address), dial(t, address)
+			listener.send(t, "SUBSCRIBE dlock:%s", x)
+			listener.lines(t, 6)
+			held := func() string { return operator.info(t, "locks")["locks_held"] }
+			was := held()
+			_, fence := a.granted(t, "DLOCK %s 600000", x)
+			listener.event(t, x, fmt.Sprintf("acquired %d ", fence))
+			if got := other.ask(t, end.says, x); got != end.answer {
+				t.Fatalf("%s: %s", fmt.Sprintf(end.says, x), got)
+			}
+			eventually(t, "it is not counted", func() bool { return held() == was }, held)
+			listener.event(t, x, fmt.Sprintf("%s %d ", end.event, fence))
+			if got := other.ask(t, "SET %s third-value NX PX 600000", x); got != "+OK" && name != "set" && name != "overwrite" {
+				t.Fatalf("it is not free: %s", got)
+			}
+			b.granted(t, "DLOCK %s 600000", y)
+			a.send(t, "DLOCK %s 600000 WAIT 600000", y)
+			waiting(t, address, 1)
+			b.send(t, "DLOCK %s 600000 WAIT 600000", x)
+			waiters := func() string { return operator.info(t, "locks")["waiters"] }
+			eventually(t, "both wait, or one is refused", func() bool { return b.hasReply(t) || waiters() == "2" }, waiters)
+			for _, key := range []string{y, x} { // in this order: a has no lock when b waits
+				eventually(t, "it is released", func() bool { return operator.ask(t, "DFORCE %s", key) == ":1" }, func() string { return key })
+			}
+			for _, c := range []*client{a, b} {
+				if got := c.line(t); got != "*3" {
+					t.Errorf("a waiter received %s", got)
+				}
+			}
+			for _, key := range []string{x, y} {
+				operator.ask(t, "DFORCE %s", key)
+			}
+		})
+	}
+}
+
+// event reads one message of a lock's channel.
+func (c *client) event(t *testing.T, key, want string) {
+	t.Helper()
+	if got := c.lines(t, 7); got[4] != "dlock:"+key || !strings.HasPrefix(got[6], want) {
+		t.Errorf("received %q, want %q of %s", got, want, key)
+	}
 }

@@ -162,16 +162,24 @@ func (b *Ballot) Answer(a pool.Answer) {
 	if a.Reply.Err != nil {
 		b.question.Failed(a)
 	}
-	b.mu.Lock()
-	if r := b.result; r != quorum.Undecided {
-		b.mu.Unlock()
+	if r, raise, late := b.count(a); late {
 		b.question.Late(a, r)
-		return
+	} else {
+		b.follow(r, raise)
+	}
+}
+
+// count counts an answer, unless the ballot is decided. A reader that panics, such as that of a
+// library's script, costs its own answer: the other lanes need the mutex.
+func (b *Ballot) count(a pool.Answer) (r quorum.Result, raise []int, late bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.Over() {
+		return b.result, nil, true
 	}
 	b.countLocked(a, b.question.Read(a))
-	r, raise := b.decideLocked()
-	b.mu.Unlock()
-	b.follow(r, raise)
+	r, raise = b.decideLocked()
+	return r, raise, false
 }
 
 // onRaised takes the answer of a further seal for the fence.

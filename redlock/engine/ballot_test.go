@@ -15,6 +15,7 @@ type asked struct {
 	Plain
 	ballot Ballot
 	calls  []string
+	panics bool // in Read
 }
 
 func (q *asked) Props() pool.Props                             { return pool.Props{Bulk: "sha"} }
@@ -28,6 +29,8 @@ func (q *asked) Undecided()                                    { q.calls = appen
 func (q *asked) Read(a pool.Answer) Reading {
 	q.calls = append(q.calls, "read")
 	switch {
+	case q.panics:
+		panic("a mistake of its own")
 	case a.Reply.Err != nil:
 		return Uncounted
 	case IsOne(a.Reply):
@@ -59,6 +62,35 @@ func TestBallot_IsDecidedOnceAndLaterAnswersAreLate(t *testing.T) {
 	}
 	if q.ballot.Tally.Yes != 2 || q.ballot.Missing.Answered() != 2 {
 		t.Errorf("%+v: a late answer was counted", q.ballot.Tally)
+	}
+}
+
+// The daemon recovers from a panic of what reads an answer. The other masters still decide.
+func TestBallot_AReaderThatPanicsCostsItsOwnAnswer(t *testing.T) {
+	q := newAsked()
+	q.panics = true
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		q.ballot.Answer(oneOf(0, 1))
+	}()
+	q.panics = false
+	decided := make(chan struct{})
+	go func() {
+		defer close(decided)
+		q.ballot.Answer(oneOf(1, 1))
+		q.ballot.Answer(oneOf(2, 1))
+	}()
+	select {
+	case <-decided:
+	case <-time.After(time.Minute):
+		t.Fatal("the other lanes wait for the mutex")
+	}
+	if q.calls[len(q.calls)-1] != "decided" {
+		t.Errorf("%q", q.calls)
 	}
 }
 

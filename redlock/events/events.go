@@ -104,13 +104,17 @@ func (e *Events) EventCounts() (c Counts[int64]) {
 func (e *Events) Listen(db int, onEvent func(Event)) (end func()) {
 	s := e.ofDB(db)
 	entry := &listener{onEvent}
+	s.listen(entry)
+	return sync.OnceFunc(func() { s.unlisten(entry) })
+}
+
+func (s *dbEvents) listen(entry *listener) {
 	s.mu.Lock()
-	s.listeners = append(s.listeners[:len(s.listeners):len(s.listeners)], entry)
-	if len(s.listeners) == 1 {
+	defer s.mu.Unlock()
+	if len(s.listeners) == 0 {
 		s.group.Events.Listen(s.receive)
 	}
-	s.mu.Unlock()
-	return sync.OnceFunc(func() { s.unlisten(entry) })
+	s.listeners = append(s.listeners[:len(s.listeners):len(s.listeners)], entry)
 }
 
 // Emit reports an event to all listeners. A token or fence that is not known is left empty.

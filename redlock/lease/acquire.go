@@ -249,20 +249,22 @@ func (a *lockBallot) Read(answer pool.Answer) engine.Reading {
 // Late: a copy that comes after a grant is part of the lease, and the lease's release also
 // reaches that master.
 func (a *lockBallot) Late(answer pool.Answer, _ quorum.Result) {
-	a.ballot.Lock()
-	v := a.read(&answer)
-	won := a.won
-	if won {
-		a.copies[answer.Lane] = v.copy
-		a.refused = a.refused || v.no
-	}
-	a.ballot.Unlock()
+	v, won := a.readLate(&answer)
 	switch {
 	case !won:
 		a.giveBackLate(answer.Lane, v.copy)
 	case v.no && a.call.request.Hold != nil:
 		a.call.leases.changes.Copied(a.ids(), false)
 	}
+}
+
+func (a *lockBallot) readLate(answer *pool.Answer) (v vote, won bool) {
+	a.ballot.Lock()
+	defer a.ballot.Unlock() // a script's reader may panic
+	if v = a.read(answer); a.won {
+		a.copies[answer.Lane], a.refused = v.copy, a.refused || v.no
+	}
+	return v, a.won
 }
 
 func (a *lockBallot) Decide(t *quorum.Tally) quorum.Result {

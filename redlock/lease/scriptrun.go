@@ -55,9 +55,12 @@ func (l *Leases) RunScript(b *engine.Batch, r ScriptRequest, done ScriptDone) {
 		done(ScriptOutcome{}, err)
 		return
 	}
-	run := func(b *engine.Batch) { l.runScript(b, r, done) }
-	if r.Effect == ScriptExtends || r.Effect == ScriptAdds {
+	run := func(b *engine.Batch) { l.runScript(b, r, nil, done) }
+	switch r.Effect {
+	case ScriptExtends, ScriptAdds:
 		run = func(b *engine.Batch) { l.scriptExtend(b, r, done) }
+	case ScriptForces:
+		run = func(b *engine.Batch) { viewHolders(l, b, r, nil, done) }
 	}
 	if r.Token == "" || l.tokenQueue.idle() {
 		run(b)
@@ -139,6 +142,7 @@ type scriptCall struct {
 	keys    []string // on the masters
 	start   time.Duration
 	done    ScriptDone
+	holders []engine.Token // of ScriptForces: those of the request's keys before, see viewHolders
 
 	valid bool         // of a release: this daemon's own records show that the leases still run
 	fence engine.Fence // of the grant; 0 = not known
@@ -147,8 +151,20 @@ type scriptCall struct {
 
 var _ engine.Question = (*scriptCall)(nil)
 
-func (l *Leases) runScript(b *engine.Batch, r ScriptRequest, done ScriptDone) {
-	s := &scriptCall{leases: l, request: r, start: l.engine.Recent(), done: done, valid: r.Effect == ScriptReleases}
+// viewHolders reads the tokens that a script without a token is about to take the keys from, one key
+// after another: its text does not report them. What is not known stays as it is.
+func viewHolders(l *Leases, b *engine.Batch, r ScriptRequest, holders []engine.Token, done ScriptDone) {
+	if len(holders) == len(r.Keys) {
+		l.runScript(b, r, holders, done)
+		return
+	}
+	l.View(b, r.DB, r.Keys[len(holders)], func(v View, _ error) {
+		viewHolders(l, nil, r, append(holders, v.Value), done) // an empty Value is no lock
+	})
+}
+
+func (l *Leases) runScript(b *engine.Batch, r ScriptRequest, holders []engine.Token, done ScriptDone) {
+	s := &scriptCall{leases: l, request: r, holders: holders, start: l.engine.Recent(), done: done, valid: r.Effect == ScriptReleases}
 	if b == nil {
 		b = &engine.Batch{}
 		defer b.Send()
@@ -209,9 +225,22 @@ func (s *scriptCall) Owned(by func(engine.Key) bool) bool {
 // DecidedLocked emits the events of a release with the lock held, as release does.
 func (s *scriptCall) DecidedLocked(v quorum.Result) {
 	s.yes = v == quorum.Granted || v != quorum.Refused && s.valid && s.ballot.Tally.Yes > 0
-	if s.yes && s.request.Effect == ScriptReleases {
-		for _, id := range s.request.leases() {
+	if !s.yes {
+		return
+	}
+	r := &s.request
+	if r.Effect == ScriptReleases {
+		for _, id := range r.leases() {
 			s.leases.events.Emit(events.Released, id, s.fence, 0)
+		}
+	}
+	for i, holder := range s.holders {
+		switch id := (engine.LeaseID{DB: r.DB, Key: r.Keys[i], Token: holder}); holder {
+		case "":
+		case r.Token:
+			retime(s.leases, id, s.start, r.TTL, true)
+		default:
+			takenAway(s.leases, id, s.start)
 		}
 	}
 }

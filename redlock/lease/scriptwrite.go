@@ -5,6 +5,8 @@
 package lease
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"redlockd/pool"
@@ -57,9 +59,10 @@ func (l *Leases) write(b *engine.Batch, r WriteRequest, done WriteDone) {
 		return
 	}
 	w := &writeCall{leases: l, request: r, key: l.engine.MasterKey(r.Key), start: l.engine.Recent(), done: done}
-	if r.Effect == WriteDeletes || r.Effect == WriteReplaces && r.Value != r.Equal {
+	if w.takesAway() {
 		id := engine.LeaseID{DB: r.DB, Key: r.Key, Token: r.Equal}
-		l.records.release(id, w.start) // as a release does: a copy that stays proves nothing, and none is repaired
+		known, _ := l.records.release(id, w.start) // as a release does: a copy that stays proves nothing, and none is repaired
+		w.fence = known.fence
 		l.changes.Forced(id)
 	}
 	if b == nil {
@@ -82,6 +85,14 @@ type writeCall struct {
 	start   time.Duration
 	done    WriteDone
 	ends    [quorum.MaxMasters]int64 // written for each master, ms of its clock
+	fence   engine.Fence             // of the grant to Equal; 0 = not known
+	found   map[engine.Token]int     // values that were there, by how many masters counted for them; nil = Equal was
+}
+
+// takesAway reports whether the lock is another one afterwards, or none.
+func (w *writeCall) takesAway() bool {
+	r := &w.request
+	return r.Effect == WriteDeletes || r.Effect == WriteReplaces && r.Value != r.Equal
 }
 
 var _ engine.Question = (*writeCall)(nil)
@@ -101,23 +112,38 @@ func (w *writeCall) Command(m *pool.SendContext, c *pool.Command) bool {
 	return true
 }
 
-// unwrap separates the answer from the report of a copy that keeps its value and ends later than
-// requested.
-func (w *writeCall) unwrap(answer *pool.Answer) []keptExpiry {
+// unwrap separates the answer from the value that was there, or from the report of a copy that keeps
+// its value and ends later than requested.
+func (w *writeCall) unwrap(answer *pool.Answer) (found engine.Token, kept []keptExpiry) {
 	at := answer.Reply.Items
-	if len(at) != 3 {
-		return nil
+	if len(at) > 0 {
+		answer.Reply = at[0]
 	}
-	answer.Reply = at[0]
-	return []keptExpiry{{lane: answer.Lane, key: w.key, ends: at[1].Int, set: w.ends[answer.Lane], value: at[2].Str}}
+	switch len(at) {
+	case 2:
+		found = engine.Token(at[1].Str)
+	case 3:
+		kept = []keptExpiry{{lane: answer.Lane, key: w.key, ends: at[1].Int, set: w.ends[answer.Lane], value: at[2].Str}}
+	}
+	return found, kept
 }
 
-func (w *writeCall) IsYes(r pool.Reply) bool { return engine.IsOne(r) }
+func (w *writeCall) IsYes(r pool.Reply) bool {
+	answer := pool.Answer{Reply: r}
+	w.unwrap(&answer)
+	return engine.IsOne(answer.Reply)
+}
 
 func (w *writeCall) Read(answer pool.Answer) engine.Reading {
-	kept := w.unwrap(&answer)
+	found, kept := w.unwrap(&answer)
 	vote := w.vote(answer)
 	w.note(answer, vote, kept)
+	if vote == engine.Yes && found != "" {
+		if w.found == nil {
+			w.found = map[engine.Token]int{}
+		}
+		w.found[found]++
+	}
 	return vote
 }
 
@@ -142,10 +168,27 @@ func (w *writeCall) Owned(by func(engine.Key) bool) bool {
 	return w.request.Effect == WriteDeletes || by(w.request.Key)
 }
 
-// DecidedLocked reports the release. The holder of the deleted lock is not known.
+// DecidedLocked notes and reports the change, with the lock held: so it comes before that of a
+// command which the masters execute later. A lease ends with the change though fewer than a quorum
+// had its value: those were part of its quorum.
 func (w *writeCall) DecidedLocked(v quorum.Result) {
-	if r := &w.request; v == quorum.Granted && r.Effect == WriteDeletes {
-		w.leases.events.Emit(events.Released, engine.LeaseID{DB: r.DB, Key: r.Key, Token: ""}, 0, 0)
+	l, r := w.leases, &w.request
+	switch {
+	case v != quorum.Granted:
+	case r.Effect == WriteDeletes:
+		l.events.Emit(events.Released, engine.LeaseID{DB: r.DB, Key: r.Key, Token: r.Equal}, w.fence, 0)
+	case r.Equal != "" && w.takesAway():
+		l.events.Emit(events.Forced, engine.LeaseID{DB: r.DB, Key: r.Key, Token: r.Equal}, w.fence, 0)
+	}
+	for _, token := range slices.Sorted(maps.Keys(w.found)) { // a replay has the same order
+		id := engine.LeaseID{DB: r.DB, Key: r.Key, Token: token}
+		switch {
+		case v != quorum.Granted:
+		case r.Effect == WriteExpires, token == r.Value:
+			retime(l, id, w.start, r.TTL, w.found[token] >= l.engine.Pool.Quorum())
+		default:
+			takenAway(l, id, w.start)
+		}
 	}
 }
 
@@ -215,4 +258,31 @@ func (l *Leases) deleteSeen(b *engine.Batch, r WriteRequest, done WriteDone) {
 			l.write(nil, r, done)
 		}
 	})
+}
+
+// retime notes that a command which compares no token gave a lock this ttl at start, longer or
+// shorter. whole: a quorum has it. Otherwise it may only end the lease earlier.
+func retime(l *Leases, id engine.LeaseID, start, ttl time.Duration, whole bool) {
+	if ttl >= Endless {
+		return
+	}
+	until, now := quorum.Deadline(start, ttl), l.engine.Recent()
+	gone := l.goneAt(start, now, ttl)
+	known, _ := l.records.update(id, func(known *leaseRecord) {
+		if whole {
+			known.until, known.gone = until, max(known.gone, gone)
+		} else {
+			known.until = min(known.until, until)
+		}
+	})
+	if whole {
+		l.events.Emit(events.Extended, id, known.fence, gone-now)
+	}
+	l.events.Emit(events.Shortened, id, known.fence, gone-now)
+}
+
+// takenAway notes that a command which compares no token ended a lease.
+func takenAway(l *Leases, id engine.LeaseID, now time.Duration) {
+	known, _ := l.records.release(id, now)
+	l.events.Emit(events.Forced, id, known.fence, 0)
 }

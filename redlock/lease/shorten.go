@@ -12,8 +12,7 @@
 // expiry, if it still ends exactly then. Every command that gives an exclusive copy
 // another lease moves its expiry, if only by 1 ms (acquire.lua, multi.lua, extend.lua,
 // multiextend.lua). A late shortening then finds another expiry and does nothing. A copy
-// that a master reported after the decision may already be a later lease; it lasts as
-// long as before.
+// that a master reported after the decision may already be a later lease; it stays.
 
 package lease
 
@@ -23,6 +22,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
+	"redlockd/redlock/events"
 )
 
 // keptExpiry is a copy that a script wants to end earlier and that has kept its expiry.
@@ -53,11 +53,13 @@ func (s *Script) keptExpiries(reported []pool.Reply, lane int, e *engine.Engine)
 	return kept
 }
 
-// shorten makes copies of these leases end earlier. A quorum has agreed to the script
-// that ends them at until.
+// shorten makes copies of these leases end at until, to which a quorum has agreed.
 func (l *Leases) shorten(g *pool.Group, kept []keptExpiry, until time.Duration, ids ...engine.LeaseID) {
 	for _, id := range ids { // a client whose script sets an end is promised no more
-		l.records.update(id, func(known *leaseRecord) { known.until = min(known.until, until) })
+		if known, ok := l.records.find(id); ok && known.until > until {
+			l.records.update(id, func(known *leaseRecord) { known.until = min(known.until, until) })
+			l.events.Emit(events.Shortened, id, known.fence, until-l.engine.Clock.Now()+l.engine.MasterTimeout+l.engine.Late)
+		}
 	}
 	for _, k := range kept {
 		engine.RetryUntilAnswered(g, k.lane, k.key, pool.PendingRelease{

@@ -1,9 +1,10 @@
 -- Change a lock's copy for a client that treats the quorum as one Redis. KEYS 1 lock.
 -- ARGV 1 what: delete, expire or set 2 E, ms of the master's clock, '' = no expiry 3
 -- value to set 4 the value that must be there, '' = any 5 '1': copies without an expiry
--- are locks, too. Returns 1 done, {1, its expiry, SHA-1 of its value} the value is
--- unchanged, and keeps an expiry later than E, moved as in noshorten.lua, 0 there is
--- nothing, or another value, -1 no lock that allows this change.
+-- are locks, too. Returns 1 done, {1, the value that was there} done with any value,
+-- {1, its expiry, SHA-1 of its value} the value is unchanged, and keeps an expiry later than
+-- E, moved as in noshorten.lua, 0 there is nothing, or another value, -1 no lock that allows
+-- this change.
 -- include clock.lua
 local lock, what, E = KEYS[1], ARGV[1], ARGV[2]
 local holder = redis.pcall('GET', lock)
@@ -27,4 +28,5 @@ elseif E == '' then
 else
   redis.call('SET', lock, ARGV[3], 'PXAT', E)
 end
+if ARGV[4] == '' then return {1, holder} end
 return 1
