@@ -6,10 +6,7 @@ package proxy
 
 import (
 	"crypto/tls"
-	"errors"
 	"slices"
-	"strings"
-	"time"
 
 	"redlockd/commands"
 	"redlockd/proxy/guard"
@@ -31,10 +28,7 @@ func (s *Server) ReloadTLS() error {
 		return err
 	}
 	s.tls.Store(config)
-	if why := tlsconf.Unusable(config, time.Now()); why != "" {
-		s.options.Logger.Warn("certificate of the daemon is not valid now; clients do not accept it", "file", s.options.TLS.CertFile, "err", why,
-			"hint", "replace the file and send SIGHUP; check the clock of this machine")
-	}
+	warnUnusable(s.options.Logger, config, s.options.TLS.CertFile)
 	for _, c := range s.snapshot() {
 		if why := unverified(c.guard, config); why != "" {
 			c.expel(why)
@@ -46,18 +40,7 @@ func (s *Server) ReloadTLS() error {
 // handshake returns false if the connection is closed.
 func (l *clientListener) handshake(g *guard.Conn) bool {
 	if err := g.Handshake(); err != nil {
-		client := g.RemoteAddr().String()
-		var rejected *tls.CertificateVerificationError
-		switch {
-		case errors.As(err, &rejected) || strings.Contains(err.Error(), "client didn't provide a certificate"):
-			l.server.rareLog.Warn("client certificate rejected", "client", client, "listen", l.name, "err", err,
-				"hint", "clients must show a certificate for client authentication that is valid now and that tls-ca has signed")
-		case strings.Contains(err.Error(), "tls: "): // not of clients that only connect, as probes do
-			l.server.rareLog.Warn("TLS handshake failed", "client", client, "listen", l.name, "err", err,
-				"hint", "clients must use TLS here, and accept the certificate of this daemon: is it still valid?")
-		default:
-			l.server.options.Logger.Debug("TLS handshake failed", "client", client, "listen", l.name, "err", err)
-		}
+		logHandshake(&l.server.rareLog, g.RemoteAddr().String(), l.name, err)
 		g.Close()
 		return false
 	}
