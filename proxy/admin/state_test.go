@@ -177,7 +177,7 @@ type staleDaemon struct{ fakes }
 
 func (f staleDaemon) Reports(db int) []redlock.MasterReport {
 	all := f.fakes.Reports(db)
-	all[0].Epoch, all[0].Daemons = 2, []pool.Daemon{{Name: "web/1", Epoch: 1}}
+	all[0].Epoch, all[0].Configuration, all[0].Daemons = 2, "current", []pool.Daemon{{Name: "web/1", Epoch: 1}}
 	return all
 }
 
