@@ -90,7 +90,7 @@ func TestCheck_RefusesANodeOfACluster(t *testing.T) {
 	servers := faulty.StartGroup(t, 2)
 	o := optionsOf(servers[0], servers[1], node)
 	out, err := check(t, o)
-	if !errors.Is(err, ErrUnfit) || !strings.Contains(out, "c: runs in cluster mode: masters are independent standalone servers; a node of a Redis Cluster may lose a lock when a replica takes over or a slot moves: start a server with cluster-enabled no; for more masters than one group, see [[group]]") || !strings.Contains(err.Error(), "1 of 3") {
+	if !errors.Is(err, ErrUnfit) || !strings.Contains(out, "c: runs in cluster mode: masters are independent standalone servers; a node of a Redis Cluster may lose a lock when a replica takes over or a slot moves: start a server with cluster-enabled no; for more masters than those of one group see [[group]] in the configuration file") || !strings.Contains(err.Error(), "1 of 3") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if strings.Contains(out, "delete") || strings.Contains(out, "has no database") || strings.Contains(out, "cannot be read") {
