@@ -43,7 +43,7 @@ func newHolds(t *testing.T) *holds {
 		if terms := r.Hold; terms != nil {
 			g.Key, g.More = r.Key, r.More
 			ended := g
-			open[r.Key] = func() { terms.OnEnd(ended, nil) }
+			open[r.Key] = func() { terms.OnEnd(ended, nil, 0) }
 			g.Hold = &fakeHold{open[r.Key]}
 		}
 		return g, err

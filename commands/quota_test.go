@@ -255,8 +255,7 @@ func TestQuota_ALockWhoseRenewalHasEndedTakesItsSlotUntilItEnds(t *testing.T) {
 			h.locks.lock = func(r redlock.LockRequest) (redlock.Grant, error) {
 				g, err := plain(r)
 				if r.Hold != nil {
-					r.Hold.GoesOn = 10 * time.Second
-					end = func() { r.Hold.OnEnd(g, nil) }
+					end = func() { r.Hold.OnEnd(g, nil, 10*time.Second) }
 					if early {
 						end()
 					}

@@ -107,7 +107,7 @@ func TestDelay_AReleaseDeletesAtOnce(t *testing.T) {
 	t.Parallel()
 	c := newStillClock()
 	d := newPunctualDaemonWith(t, c)
-	for _, hold := range []*HoldTerms{nil, {OnEnd: func(Grant, error) {}}} {
+	for _, hold := range []*HoldTerms{nil, {OnEnd: func(Grant, error, time.Duration) {}}} {
 		g := d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: delay, Hold: hold})
 		d.quiet()
 		if was, err := d.unlock(UnlockRequest{Key: "k", Token: g.Token}); !was || err != nil {
@@ -140,7 +140,7 @@ func TestDelay_TheEndOfAHoldLeavesTheDelay(t *testing.T) {
 		c := newStillClock()
 		d := newPunctualDaemonWith(t, c)
 		over := make(chan error, 1)
-		terms := &HoldTerms{MaxTime: delayTTL / 4, OnEnd: func(_ Grant, reason error) { over <- reason }}
+		terms := &HoldTerms{MaxTime: delayTTL / 4, OnEnd: func(_ Grant, reason error, _ time.Duration) { over <- reason }}
 		g := d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: delay, Hold: terms})
 		d.quiet()
 		c.move(time.Second)
@@ -157,7 +157,7 @@ func TestDelay_ALostHoldSparesCopiesOfALaterExtension(t *testing.T) {
 	d := newPunctualDaemonWith(t, c)
 	over := make(chan error, 1)
 	d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: delay, Hold: &HoldTerms{
-		MaxTime: delayTTL / 4, OnEnd: func(_ Grant, reason error) { over <- reason },
+		MaxTime: delayTTL / 4, OnEnd: func(_ Grant, reason error, _ time.Duration) { over <- reason },
 	}})
 	d.quiet()
 	d.onMasters(func(lane int) { d.engine.Pool.Embedded().At(lane).SetTTL("k", 50*time.Second) })
@@ -175,7 +175,7 @@ func TestDelay_ARenewedHoldKeepsIt(t *testing.T) {
 	t.Parallel()
 	c := newStillClock()
 	d := newPunctualDaemonWith(t, c)
-	g := d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: delay, Hold: &HoldTerms{OnEnd: func(Grant, error) {}}})
+	g := d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: delay, Hold: &HoldTerms{OnEnd: func(Grant, error, time.Duration) {}}})
 	d.quiet()
 	began := d.Counters().Extended
 	c.move(delayTTL / 2)

@@ -161,7 +161,7 @@ func TestEvents_ALostLockIsNotAlsoReleased(t *testing.T) {
 	d := newPureDaemon(t, Options{})
 	j := listen(t, d.Locker)
 	lost := make(chan error, 2) // 2: so that a second loss would be seen
-	g := d.take(LockRequest{Key: "k", TTL: 3 * time.Second, Hold: &HoldTerms{MaxTime: time.Second, OnEnd: func(_ Grant, reason error) { lost <- reason }}})
+	g := d.take(LockRequest{Key: "k", TTL: 3 * time.Second, Hold: &HoldTerms{MaxTime: time.Second, OnEnd: func(_ Grant, reason error, _ time.Duration) { lost <- reason }}})
 	if reason := <-lost; reason == nil {
 		t.Fatal("released, want lost")
 	}

@@ -131,7 +131,7 @@ func TestFollow_ADeadMasterIsReplacedWhileAllDaemonsServe(t *testing.T) {
 		daemons = append(daemons, d)
 	}
 	lost := make(chan error, 1)
-	held := daemons[0].get(LockRequest{Key: "held", TTL: 5 * time.Second, Hold: &HoldTerms{OnEnd: func(_ Grant, reason error) { lost <- reason }}})
+	held := daemons[0].get(LockRequest{Key: "held", TTL: 5 * time.Second, Hold: &HoldTerms{OnEnd: func(_ Grant, reason error, _ time.Duration) { lost <- reason }}})
 	l := startLoad(daemons)
 	defer l.end()
 	l.goesOn(t, 10)

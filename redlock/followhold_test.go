@@ -23,7 +23,7 @@ func TestFollow_AHoldOnABareQuorumOutlastsALargerQuorum(t *testing.T) {
 	d.relays[2].Cut()
 	d.await(2, "down")
 	lost := make(chan error, 1)
-	held := d.get(LockRequest{Key: "held", TTL: ttl, Hold: &HoldTerms{OnEnd: func(_ Grant, reason error) { lost <- reason }}})
+	held := d.get(LockRequest{Key: "held", TTL: ttl, Hold: &HoldTerms{OnEnd: func(_ Grant, reason error, _ time.Duration) { lost <- reason }}})
 	d.relays[2].Accept()
 	d.await(2, "voting")
 	c.reconfigure(0, 1, 2, 3, 4)

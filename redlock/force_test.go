@@ -116,7 +116,7 @@ func TestForce_NotifiesTheDaemonThatRenewsTheLease(t *testing.T) {
 	d := c.daemon()
 	for _, forced := range []Key{"a", "b"} {
 		over := make(chan error, 1) // its one end
-		d.get(LockRequest{Key: "a", More: []Key{"b"}, Hold: &HoldTerms{OnEnd: func(_ Grant, reason error) { over <- reason }}})
+		d.get(LockRequest{Key: "a", More: []Key{"b"}, Hold: &HoldTerms{OnEnd: func(_ Grant, reason error, _ time.Duration) { over <- reason }}})
 		d.forced(forced)
 		if reason := receive(t, over); !errors.Is(reason, ErrLostForced) {
 			t.Errorf("the hold of a and b ended with %v after %s was forced", reason, forced)

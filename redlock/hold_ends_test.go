@@ -12,7 +12,7 @@ import (
 func (d *pureDaemon) leftOver(t *testing.T, r LockRequest) (over chan error) {
 	t.Helper()
 	over = make(chan error, 2)
-	r.Hold = &HoldTerms{OnEnd: func(_ Grant, reason error) { over <- reason }}
+	r.Hold = &HoldTerms{OnEnd: func(_ Grant, reason error, _ time.Duration) { over <- reason }}
 	out := make(chan waited, 1)
 	before := d.Counters().Acquired
 	leave := d.waitFor("w", r, out)
@@ -40,7 +40,7 @@ func TestHold_ThatIsLostLeavesNoCopyOfAGrantThatWasWrittenLate(t *testing.T) {
 	})
 	lost := make(chan error, 1)
 	answer := d.request(LockRequest{Key: "k", TTL: 5 * time.Second, Hold: &HoldTerms{
-		MaxTime: time.Millisecond, OnEnd: func(_ Grant, reason error) { lost <- reason },
+		MaxTime: time.Millisecond, OnEnd: func(_ Grant, reason error, _ time.Duration) { lost <- reason },
 	}})
 	time.Sleep(300 * time.Millisecond) // the drift that is allowed for is 52 ms
 	for _, r := range d.relays {
@@ -106,7 +106,7 @@ func TestHold_IsReportedLostBeforeAnotherGrant(t *testing.T) {
 			m := newCluster(t, 3, long)
 			d := m.daemon()
 			lost := make(chan error, 2)
-			g := d.get(LockRequest{Key: "k", TTL: long, Hold: &HoldTerms{OnEnd: func(_ Grant, reason error) { lost <- reason }}})
+			g := d.get(LockRequest{Key: "k", TTL: long, Hold: &HoldTerms{OnEnd: func(_ Grant, reason error, _ time.Duration) { lost <- reason }}})
 			c.end(d, g.Token)
 			if !c.keeps {
 				if len(lost) != 1 || d.Holds() != 0 {
@@ -140,7 +140,7 @@ func TestHold_IsNotRenewedWhileItsReaderRequestsTheUpgrade(t *testing.T) {
 	other.relays[0].Refuse()
 	other.await(0, "down")
 	other.get(LockRequest{Key: "k", TTL: long, Mode: Shared}) // on b and c alone
-	d.get(LockRequest{Key: "k", TTL: ttl, Mode: Shared, Token: token, Hold: &HoldTerms{OnEnd: func(Grant, error) {}}})
+	d.get(LockRequest{Key: "k", TTL: ttl, Mode: Shared, Token: token, Hold: &HoldTerms{OnEnd: func(Grant, error, time.Duration) {}}})
 	d.relays[1].Pause()
 	d.relays[2].Pause()
 	answer := make(chan lockAnswer, 1)
@@ -171,15 +171,14 @@ func TestHold_ReportsForHowLongTheKeysStayTaken(t *testing.T) {
 		"its user is removed":                     {LockRequest{Delay: delay}, func(_ *daemon, g Grant) { g.Hold.Abandon(errors.New("removed")) }, long/2 + delay},
 		"it is released, not yet acknowledged":    {LockRequest{}, func(d *daemon, g Grant) { d.free("k", g.Token) }, long / 2},
 		"another connection holds it by its token": {LockRequest{Token: "a-token-of-its-own"}, func(d *daemon, g Grant) {
-			d.get(LockRequest{Key: "k", Token: g.Token, TTL: long, Hold: &HoldTerms{OnEnd: func(Grant, error) {}}})
+			d.get(LockRequest{Key: "k", Token: g.Token, TTL: long, Hold: &HoldTerms{OnEnd: func(Grant, error, time.Duration) {}}})
 		}, long / 2},
 		"it is taken by force": {LockRequest{Delay: delay}, func(d *daemon, _ Grant) { d.Force(ForceRequest{Key: "k"}, func(bool, error) {}) }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newCluster(t, 3, long).daemon()
 			over := make(chan time.Duration, 1)
-			terms := &HoldTerms{}
-			terms.OnEnd = func(Grant, error) { over <- terms.GoesOn }
+			terms := &HoldTerms{OnEnd: func(_ Grant, _ error, goesOn time.Duration) { over <- goesOn }}
 			r := c.request
 			r.Key, r.TTL, r.Hold = "k", long, terms
 			c.end(d, d.get(r))

@@ -15,7 +15,7 @@ func TestHold_LastsAsLongAsAnExtensionPromisedItsHolder(t *testing.T) {
 	c := newCluster(t, 3, long)
 	d := c.daemon(relayed)
 	lost := make(chan error, 2) // 2: so that a second loss would be seen
-	terms := &HoldTerms{OnEnd: func(_ Grant, reason error) { lost <- reason }}
+	terms := &HoldTerms{OnEnd: func(_ Grant, reason error, _ time.Duration) { lost <- reason }}
 	granted := make(chan Grant, 1)
 	d.Lock(nil, LockRequest{Key: "k", TTL: ttl, Hold: terms}, func(g Grant, err error) {
 		if err != nil {
@@ -55,7 +55,7 @@ func TestHold_ThatIsLostSparesWhatAnotherDaemonHasExtended(t *testing.T) {
 	d, other := c.daemon(relayed), c.daemon()
 	lost := make(chan error, 1)
 	granted := make(chan Grant, 1)
-	d.Lock(nil, LockRequest{Key: "k", TTL: ttl, Hold: &HoldTerms{OnEnd: func(_ Grant, reason error) { lost <- reason }}}, func(g Grant, err error) {
+	d.Lock(nil, LockRequest{Key: "k", TTL: ttl, Hold: &HoldTerms{OnEnd: func(_ Grant, reason error, _ time.Duration) { lost <- reason }}}, func(g Grant, err error) {
 		if err != nil {
 			t.Error(err)
 		}

@@ -111,7 +111,7 @@ func TestJoin_APartThatWasRenewedIsGivenBack(t *testing.T) {
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	whole := Token("token-of-the-whole")
-	r := LockRequest{Key: "k", TTL: long, PartOf: &whole, Hold: &HoldTerms{OnEnd: func(Grant, error) {}}}
+	r := LockRequest{Key: "k", TTL: long, PartOf: &whole, Hold: &HoldTerms{OnEnd: func(Grant, error, time.Duration) {}}}
 	part := receive(t, d.request(r))
 	if part.err != nil {
 		t.Fatal(part.err)

@@ -154,7 +154,7 @@ func TestMoving_AHoldEndsWithItsLease(t *testing.T) {
 	over := make(chan error, 1)
 	const ttl = 3 * time.Second
 	wanted := make(chan string, 1)
-	hold := HoldTerms{OnEnd: func(_ Grant, reason error) { over <- reason }, OnWanted: func(key Key, text string) { wanted <- string(key) + ": " + text }}
+	hold := HoldTerms{OnEnd: func(_ Grant, reason error, _ time.Duration) { over <- reason }, OnWanted: func(key Key, text string) { wanted <- string(key) + ": " + text }}
 	a := receive(t, d.request(LockRequest{Key: "k", TTL: ttl, Hold: &hold}))
 	if a.err != nil {
 		t.Fatal(a.err)

@@ -129,7 +129,7 @@ func TestHold_OfAChosenTokenIsNotReleasedByTheEndOfItsConnection(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
-	terms := func() *HoldTerms { return &HoldTerms{OnEnd: func(Grant, error) {}} }
+	terms := func() *HoldTerms { return &HoldTerms{OnEnd: func(Grant, error, time.Duration) {}} }
 	first := one.get(LockRequest{Key: "k", Token: tokenA, Hold: terms()})
 	two.get(LockRequest{Key: "k", Token: tokenA, Hold: terms()})
 	first.Hold.End()

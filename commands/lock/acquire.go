@@ -122,8 +122,7 @@ type heldLock struct {
 func (h *handlers) bind(client *commands.Client, request *redlock.LockRequest, done redlock.LockDone) redlock.LockDone {
 	held := &heldLock{handlers: h, client: client}
 	terms := *request.Hold
-	terms.OnEnd = func(grant redlock.Grant, reason error) { held.onEnded(grant, reason, terms.GoesOn) }
-	terms.OnWanted = held.onWanted
+	terms.OnEnd, terms.OnWanted = held.onEnded, held.onWanted
 	request.Hold = &terms
 	return func(grant redlock.Grant, err error) {
 		done(grant, err)

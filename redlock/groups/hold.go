@@ -27,16 +27,15 @@ type heldParts struct {
 
 // ofPart are the terms of a part.
 func (h *heldParts) ofPart() *redlock.HoldTerms {
-	terms := &redlock.HoldTerms{
+	return &redlock.HoldTerms{
 		MaxTime: h.terms.MaxTime, OnWanted: h.terms.OnWanted,
+		OnEnd: func(_ redlock.Grant, reason error, goesOn time.Duration) {
+			h.mu.Lock()
+			h.goesOn = max(h.goesOn, goesOn)
+			h.mu.Unlock()
+			h.Abandon(reason)
+		},
 	}
-	terms.OnEnd = func(_ redlock.Grant, reason error) {
-		h.mu.Lock()
-		h.goesOn = max(h.goesOn, terms.GoesOn)
-		h.mu.Unlock()
-		h.Abandon(reason)
-	}
-	return terms
 }
 
 // granted makes it the renewal of the whole. A part may have ended before.
@@ -82,7 +81,7 @@ func (h *heldParts) finish(reason error, each func(redlock.Hold)) {
 		each(p)
 	}
 	h.mu.Lock()
-	h.terms.GoesOn = h.goesOn
+	goesOn := h.goesOn
 	h.mu.Unlock()
-	h.terms.OnEnd(h.grant, reason)
+	h.terms.OnEnd(h.grant, reason, goesOn)
 }

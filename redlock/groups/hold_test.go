@@ -20,8 +20,7 @@ type ending struct {
 func (s *stand) hold() (g redlock.Grant, endings chan ending) {
 	s.t.Helper()
 	endings = make(chan ending, 9)
-	terms := redlock.HoldTerms{}
-	terms.OnEnd = func(g redlock.Grant, reason error) { endings <- ending{g.Keys(), reason, terms.GoesOn} }
+	terms := redlock.HoldTerms{OnEnd: func(g redlock.Grant, reason error, goesOn time.Duration) { endings <- ending{g.Keys(), reason, goesOn} }}
 	answers := make(chan answer, 1)
 	keys := s.both()
 	s.Wait(nil, redlock.LockRequest{Key: keys[0], More: keys[1:], TTL: time.Minute, Wait: time.Minute, Hold: &terms}, func(g redlock.Grant, err error) { answers <- answer{g, err} })
@@ -93,7 +92,7 @@ func TestSeveral_HoldOfAFailedAttemptIsNone(t *testing.T) {
 	s := newStand(t)
 	held := s.take(s.key(1, 0))
 	answers := make(chan error, 1)
-	terms := &redlock.HoldTerms{OnEnd: func(g redlock.Grant, reason error) { t.Errorf("%q ended with %v", g.Keys(), reason) }}
+	terms := &redlock.HoldTerms{OnEnd: func(g redlock.Grant, reason error, _ time.Duration) { t.Errorf("%q ended with %v", g.Keys(), reason) }}
 	s.Lock(nil, redlock.LockRequest{Key: s.both()[0], More: s.both()[1:], TTL: time.Minute, Hold: terms}, func(_ redlock.Grant, err error) { answers <- err })
 	if err := receive(t, answers); !errors.Is(err, redlock.ErrHeld) || s.Holds() != 0 {
 		t.Errorf("%v, %d renewals", err, s.Holds())

@@ -72,11 +72,10 @@ func (g *Grant) Leases() (all []engine.LeaseID) {
 type HoldTerms struct {
 	MaxTime time.Duration // since the granted ballot began; 0 = without an end
 	// OnEnd is called once, from any goroutine: with nil when the lease was released, else with
-	// the reason for its loss. What was left of the lease is being given back.
-	OnEnd func(g Grant, reason error)
-	// GoesOn is set before OnEnd: for how long the keys stay taken after the renewal, unless a release
-	// that is under way is acknowledged before. 0: they are released, or lost.
-	GoesOn time.Duration
+	// the reason for its loss. What was left of the lease is being given back. The keys stay taken
+	// for goesOn after that, unless a release that is under way is acknowledged before; 0 = they
+	// are released, or lost.
+	OnEnd func(g Grant, reason error, goesOn time.Duration)
 	// OnWanted is called, from any goroutine, when a client requests that the holder lets go of
 	// this key; nil = it is not. It may come shortly after OnEnd.
 	OnWanted func(key engine.Key, text string)

@@ -127,7 +127,7 @@ func (s *Holds) Granted(g lease.Grant, made lease.Copies, terms *lease.HoldTerms
 	s.scheduleLocked(h, first)
 	s.mu.Unlock()
 	if before != nil {
-		before.report(before.left(), nil)
+		before.terms.OnEnd(before.grant, nil, before.left())
 	}
 	return h
 }
@@ -147,12 +147,12 @@ func (h *hold) End() {
 			goesOn = h.grant.Delay()
 		}
 	}
-	h.report(goesOn, nil)
+	h.terms.OnEnd(h.grant, nil, goesOn)
 }
 
 func (h *hold) Abandon(reason error) {
 	if h.holds.end(h) {
-		h.report(h.left(), reason)
+		h.terms.OnEnd(h.grant, reason, h.left())
 	}
 }
 
@@ -161,12 +161,6 @@ func (h *hold) left() time.Duration {
 	h.holds.mu.Lock()
 	defer h.holds.mu.Unlock()
 	return max(h.until-h.holds.engine.Recent(), 0) + h.grant.Delay()
-}
-
-// report tells the owner of an ended hold. It is called once.
-func (h *hold) report(goesOn time.Duration, reason error) {
-	h.terms.GoesOn = goesOn
-	h.terms.OnEnd(h.grant, reason)
 }
 
 // Released ends the renewal of a lease that is being released. A renewal that is under way
@@ -182,7 +176,7 @@ func (s *Holds) Released(id engine.LeaseID) {
 	}
 	s.mu.Unlock()
 	if h != nil {
-		h.report(h.left(), nil) // until the release is acknowledged
+		h.terms.OnEnd(h.grant, nil, h.left()) // until the release is acknowledged
 	}
 }
 
@@ -213,7 +207,7 @@ func (h *hold) onForced(key engine.Key) {
 			h.holds.leases.ReleaseAlways(other)
 		}
 	}
-	h.report(0, ErrLostForced)
+	h.terms.OnEnd(h.grant, ErrLostForced, 0)
 }
 
 // end ends a hold, and reports whether this call did.
@@ -350,5 +344,5 @@ func (h *hold) onLost(reason error) {
 		s.log.note(id, reason)
 	}
 	s.leases.GiveUpLost(&h.grant, h.terms, h.until)
-	h.report(h.grant.Delay(), reason)
+	h.terms.OnEnd(h.grant, reason, h.grant.Delay())
 }

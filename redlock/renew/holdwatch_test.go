@@ -37,7 +37,7 @@ func (s *sequence) add(line string) {
 // watchedHold takes a lock with HOLD and returns when all masters have answered the watch.
 func (d *daemon) watchedHold(r lease.LockRequest, over func(reason error)) lease.Grant {
 	d.T.Helper()
-	r.TTL, r.Hold = rare, &lease.HoldTerms{OnEnd: func(_ lease.Grant, reason error) { over(reason) }}
+	r.TTL, r.Hold = rare, &lease.HoldTerms{OnEnd: func(_ lease.Grant, reason error, _ time.Duration) { over(reason) }}
 	g := d.Get(r)
 	d.watched(g)
 	return g

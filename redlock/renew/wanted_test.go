@@ -51,7 +51,7 @@ func TestWanted_TheHolderIsNotifiedOnceASecondAndKeepsItsLock(t *testing.T) {
 	l := &told{}
 	terms := func(name string) *lease.HoldTerms {
 		return &lease.HoldTerms{
-			OnEnd:    func(lease.Grant, error) {},
+			OnEnd:    func(lease.Grant, error, time.Duration) {},
 			OnWanted: func(key engine.Key, text string) { l.add(fmt.Sprintf("%s %s %s", name, key, text)) },
 		}
 	}

@@ -1,5 +1,5 @@
--- Reads the master's clock and a key's expiry. Other scripts include this file; it is no
--- script of its own.
+-- Reads the master's clock and the expiry of a key and of a permit. Other scripts include
+-- this file; it is no script of its own.
 local function clock()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
@@ -15,4 +15,11 @@ local function endOf(key)
   until before == after
   if left < 0 then return left end
   return before + left
+end
+-- The expiry and the token of the slot's permit; nil if it is free.
+local function permit(value, now)
+  if not value then return nil end
+  local ends, holder = string.match(value, '^(%d+) (.*)$')
+  if not ends or tonumber(ends) < now then return nil end
+  return tonumber(ends), holder
 end

@@ -24,8 +24,8 @@ local function permitted(lock, token)
     permits[lock] = {}
     local now, all = clock(), redis.pcall('HGETALL', lock)
     for i = 2, #all, 2 do
-      local ends, holder = string.match(all[i], '^(%d+) (.*)$')
-      if ends and tonumber(ends) >= now then permits[lock][holder] = true end
+      local ends, holder = permit(all[i], now)
+      if ends then permits[lock][holder] = true end
     end
   end
   return permits[lock][token]

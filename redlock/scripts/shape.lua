@@ -46,13 +46,6 @@ local function refusesReaders(key)
   tried = redis.pcall('ZADD', key, 'XX', '0', 'nobody')
   if not string.find(tried.err, 'WRONGTYPE', 1, true) then return tried end
 end
--- The expiry and the token of the slot's permit; nil if it is free.
-local function permit(value, now)
-  if not value then return nil end
-  local ends, holder = string.match(value, '^(%d+) (.*)$')
-  if not ends or tonumber(ends) < now then return nil end
-  return tonumber(ends), holder
-end
 -- A prolonged copy ends at a value = 4 (mod 8), which no undo matches.
 local function prolonged(ends, E)
   local new = math.max(ends, E)

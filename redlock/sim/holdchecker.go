@@ -34,7 +34,7 @@ func (j *checker) holds(c *waiting, d *daemon, keys []string, r *redlock.LockReq
 	if w.chance(3) {
 		h.maxTime = w.between(10*time.Millisecond, 3*w.Scenario.MaxTTL)
 	}
-	r.Hold = &redlock.HoldTerms{MaxTime: h.maxTime, OnEnd: func(_ redlock.Grant, reason error) {
+	r.Hold = &redlock.HoldTerms{MaxTime: h.maxTime, OnEnd: func(_ redlock.Grant, reason error, _ time.Duration) {
 		if !d.dead {
 			j.holdOver(h, reason)
 		}

@@ -112,7 +112,7 @@ func (c *spanning) acquire(d *daemon) {
 		}
 	}
 	if r.Token == "" && w.chance(2) {
-		r.Hold = &redlock.HoldTerms{OnEnd: func(redlock.Grant, error) {}}
+		r.Hold = &redlock.HoldTerms{OnEnd: func(redlock.Grant, error, time.Duration) {}}
 	}
 	w.trace.note(c.keys[0], "client %d sends daemon %d an acquire of %q with %s, ttl %v, wait %v", c.index, d.index, c.keys, abbreviate(string(c.token)), r.TTL, r.Wait)
 	c.call(d, func(turn int) {
