@@ -158,6 +158,7 @@ func TestReentrant_ACycleOfOwnersIsADeadlock(t *testing.T) {
 	}
 	wait("j", ownerA, a)
 	eventually(t, "the first one waits", func() bool { return d.Waiters() == 1 })
+	d.idle() // its request has been refused: a first waiter looks for a cycle after that
 	wait("k", ownerB, b)
 	if w, cycle := <-out, (*Deadlock)(nil); w.name != string(ownerB) || !errors.As(w.err, &cycle) {
 		t.Errorf("%s: %v, want DEADLOCK for the second", w.name, w.err)
