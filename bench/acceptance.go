@@ -47,7 +47,7 @@ func aims() []aim {
 		{what: "4 groups, 64 callers with keys at home: processor time of daemon and masters × one group", scenario: groupsName(4, true), name: serviceCPU, peer: oneGroupName, bound: 1.1},
 		{what: "64 clients, one contended key: hand-overs × redsync", scenario: handoverName, name: handoversPerSecond, peer: handoverPeer, atLeast: true, bound: 10},
 		{what: "64 clients, one contended key: p99 of the wait × redsync", scenario: handoverName, name: acquireP99, peer: handoverPeer, bound: 1},
-		{what: "beside 10 000 HOLD leases, 64 callers: throughput × without", scenario: holdName, name: pairsPerSecond, peer: multiplexedName(64), atLeast: true, bound: 0.9},
+		{what: "beside 10 000 HOLD leases, 64 callers: throughput × without", scenario: holdName, name: pairsPerSecond, peer: freshName, atLeast: true, bound: 0.9},
 		{what: "DLOCK p99 while 100 000 locks are listed × without, 16 callers that pause", scenario: pacedListing, name: besideP99, before: withoutP99, bound: 1.5},
 		{what: "beside 64 callers that try one key: throughput × beside own keys", scenario: besideHotName, name: pairsPerSecond, peer: besideOwnName, atLeast: true, bound: 0.9},
 		{what: "beside 64 callers that try one key: acquire p99 × beside own keys", scenario: besideHotName, name: acquireP99, peer: besideOwnName, bound: 1.2},
