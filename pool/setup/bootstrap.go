@@ -223,7 +223,7 @@ func (b *bootstrapping) standing(db int) (s standing) {
 			s.voting++
 		}
 		if ours := b.group.options.Fingerprint(db, c.seals[db].mark(), c.master.Name); incarnation.Fingerprint != ours {
-			s.foreign = fmt.Errorf("bootstrap: master %s serves daemons with other settings in database %d: %s; nothing was changed; see redlockd reconfigure", c.master.Name, db, admission.Difference(ours, incarnation.Fingerprint))
+			s.foreign = fmt.Errorf("bootstrap: master %s serves daemons with other settings in database %d: %s; nothing was changed; give this command the settings of the group, or see redlockd reconfigure", c.master.Name, db, admission.Difference(ours, incarnation.Fingerprint))
 		}
 	}
 	return s
