@@ -215,7 +215,8 @@ func shorten(text string) string {
 }
 
 func TestRunbook_NamesOptionsThatThereAre(t *testing.T) {
-	help := configs.Help() + strings.Join(newShell(t).slotsOptions, " ")
+	s := newShell(t)
+	help := configs.Help() + strings.Join(append(s.slotsOptions, s.topOptions...), " ")
 	for _, option := range regexp.MustCompile("--[a-z][a-z-]+").FindAllString(file(t, "RUNBOOK.md"), -1) {
 		if !strings.Contains(help, option) {
 			t.Errorf("the runbook names %s", option)
