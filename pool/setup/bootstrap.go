@@ -241,7 +241,7 @@ func (b *bootstrapping) mayBegin(db int) (ready bool, err error) {
 	case s.holder == nil, s.prepared > 0 && s.voting == 0:
 		return false, nil
 	}
-	return false, inUse{fmt.Errorf("bootstrap: master %s has an identity already in database %d, so locks may exist or have existed there; %d of %d masters may vote there already; nothing was changed. If no lock of an earlier incarnation matters: redlockd bootstrap --force", s.holder.master.Name, db, s.voting, len(b.all))}
+	return false, inUse{fmt.Errorf("bootstrap: master %s has an identity already in database %d, so locks may exist or have existed there; %d of %d masters may vote there already; nothing was changed. A group that serves needs no bootstrap; before --force, see Losing a quorum and All masters lost in the runbook", s.holder.master.Name, db, s.voting, len(b.all))}
 }
 
 // begin begins the incarnations of one master.
