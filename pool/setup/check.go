@@ -245,7 +245,7 @@ func (f *finding) checkSeal(identity, ours string, age time.Duration, us int64) 
 	switch {
 	case other:
 		if f.seal != "other settings" {
-			difference, hint := admission.Difference(ours, print), "correct these settings; redlockd reconfigure changes those of the group"
+			difference, hint := admission.Difference(ours, print), "give the settings of the group; redlockd reconfigure changes them for all daemons"
 			if strings.HasPrefix(difference, "master is ") {
 				hint = "the name has the address of another master here, or this server has its files"
 			}

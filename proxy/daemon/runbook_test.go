@@ -214,6 +214,18 @@ func shorten(text string) string {
 	return strings.Join(words[:min(4, len(words))], " ")
 }
 
+// An operator finds the symptom on the first screen, and reads no more than is needed.
+func TestRunbook_IsShortAndBeginsWithAnIndex(t *testing.T) {
+	runbook := file(t, "RUNBOOK.md")
+	index, _, _ := strings.Cut(runbook, "\n## ")
+	if lines, links := strings.Count(index, "\n"), strings.Count(index, "](#"); lines > 40 || links < 20 {
+		t.Errorf("the index has %d lines and %d links, allowed are 40 lines, and 20 links or more", lines, links)
+	}
+	if words := len(strings.Fields(runbook)); words > 6700 {
+		t.Errorf("the runbook has %d words, allowed are 6700: move what no incident needs to the page of a package", words)
+	}
+}
+
 func TestRunbook_NamesOptionsThatThereAre(t *testing.T) {
 	s := newShell(t)
 	help := configs.Help() + strings.Join(append(s.slotsOptions, s.topOptions...), " ")
