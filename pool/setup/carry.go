@@ -227,7 +227,7 @@ var errChanged = errors.New("its identity changed meanwhile")
 
 // scan lists the counters and the records of work in the slots, of all key prefixes.
 func (s *side) scan(one *candidate, db int, ranges slots.Ranges) (counters, works []string, err error) {
-	if _, err := inDB(one.link, db, "PING"); err != nil {
+	if err := selectDB(one.link, db); err != nil {
 		return nil, nil, err
 	}
 	seen := map[string]bool{} // a page may repeat what another one had

@@ -3,6 +3,7 @@
 package setup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -44,10 +45,7 @@ func (g *group) readMarks(c *candidate) (*marks, error) {
 		return nil, err
 	}
 	stats, err := wire.AskOne(c.link, "INFO", "stats")
-	if err == nil {
-		err = stats.Err
-	}
-	if err != nil {
+	if err = cmp.Or(err, stats.Err); err != nil {
 		return nil, err
 	}
 	m := &marks{process: c.info.RunID + ":" + wire.InfoField(stats.Str, "evicted_keys")}

@@ -365,7 +365,7 @@ func (c *change) beginNew() error {
 }
 
 func (c *change) begin(one *candidate, db int, of admission.StoredConfiguration, offset int64) error {
-	if _, err := inDB(one.link, db, "PING"); err != nil {
+	if err := selectDB(one.link, db); err != nil {
 		return err
 	}
 	options := c.group.optionsOf(of.Now)
