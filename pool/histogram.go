@@ -20,7 +20,8 @@ type Histogram struct {
 	Sum    time.Duration
 }
 
-func (h *Histogram) note(d time.Duration) {
+// Note counts one.
+func (h *Histogram) Note(d time.Duration) {
 	h.Counts[bucket(d)]++
 	h.Sum += d
 }
