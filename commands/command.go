@@ -123,7 +123,6 @@ func BarrierWhen(alone func(args []string) bool, c *Command) *Command {
 	return c
 }
 
-// Always is the handler of a command with one answer.
 func Always(reply Reply) Handler {
 	return func(c *Call) error { return c.Reply(reply) }
 }

@@ -154,7 +154,6 @@ func (f *flush) readSeal() (old, us int64, err error) {
 	return old, us, nil
 }
 
-// checkRegister checks the register before the flush.
 func (f *flush) checkRegister(old int64) error {
 	if old < f.minRegister {
 		return fmt.Errorf("%w: register %d, but %d was acknowledged", errRolledBack, old, f.minRegister)

@@ -20,7 +20,6 @@ type Histogram struct {
 	Sum    time.Duration
 }
 
-// Note counts one.
 func (h *Histogram) Note(d time.Duration) {
 	h.Counts[bucket(d)]++
 	h.Sum += d

@@ -83,7 +83,6 @@ func (m *masterClock) level(o *Options, now time.Duration, ahead int64, connecte
 	return true
 }
 
-// anomalyCause is what an anomaly shows.
 type anomalyCause uint8
 
 const (

@@ -122,7 +122,6 @@ func noCommand(word string) error {
 	return fmt.Errorf("%s is no command; allowed: %s, or options alone to serve; see redlockd help%w", shown(word), strings.Join(words(), ", "), usage{})
 }
 
-// words are those of all subcommands.
 func words() (all []string) {
 	for _, s := range subcommands {
 		all = append(all, s.word)

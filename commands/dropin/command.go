@@ -38,7 +38,6 @@ var evaluatedCommands = map[string]evaluatedCommand{
 	"select": {1, 1, readsOnly, (*commandCall).selectDB},
 }
 
-// expireUnits are the units of the commands with a time.
 var expireUnits = map[string]Unit{
 	"setex": Seconds, "psetex": Milliseconds,
 	"expire": Seconds, "pexpire": Milliseconds, "expireat": UnixSeconds, "pexpireat": UnixMilliseconds,
@@ -47,7 +46,6 @@ var expireUnits = map[string]Unit{
 // reservedChannel is a part of the names of the daemons' own channels.
 const reservedChannel = "redlockd:"
 
-// commandCall is one call of a command.
 type commandCall struct {
 	*evaluation
 	name string // in lower case

@@ -238,7 +238,6 @@ func EndIncarnations(link wire.Link, sealKey string) ([]Ended, error) {
 	return all, nil
 }
 
-// NewIncarnationID is random.
 func NewIncarnationID() string {
 	var b [10]byte
 	_, _ = rand.Read(b[:]) // never fails since Go 1.24

@@ -122,7 +122,6 @@ func (c *Configuration) SameMasters(other *Configuration) bool {
 	return slices.EqualFunc(c.Masters, other.Masters, func(x, y wire.Master) bool { return x.Name == y.Name })
 }
 
-// ParseConfiguration reads the text.
 func ParseConfiguration(text string) (*Configuration, error) {
 	fields := map[string]string{}
 	for field := range strings.SplitSeq(text, " ") {

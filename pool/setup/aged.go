@@ -38,7 +38,6 @@ func BootstrapAged(ctx context.Context, o pool.Options, master string, out io.Wr
 	return a.run(out)
 }
 
-// aging is one run.
 type aging struct {
 	group   *group
 	reached []*candidate // all masters that answer and are fit

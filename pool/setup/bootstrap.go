@@ -108,7 +108,6 @@ func (g *group) bootstrap(all []*candidate, terms BootstrapTerms, out io.Writer)
 	return err
 }
 
-// bootstrapping is one run.
 type bootstrapping struct {
 	group  *group
 	all    []*candidate

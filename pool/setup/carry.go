@@ -119,7 +119,6 @@ func (s *side) readAll(ranges slots.Ranges, so string) (all carried, err error) 
 	return all, nil
 }
 
-// keyState is what the masters have of one key.
 type keyState struct {
 	trusted int // masters that are sure of the counter
 	zeros   int // those that have it, of the masters for which a missing counter is 0
@@ -206,7 +205,6 @@ func (s *side) readMaster(one *candidate, db int, ranges slots.Ranges, incarnati
 	return s.unchanged(one, db)
 }
 
-// each is a command for each of several keys.
 func each(keys []string, command string, more ...string) (commands []wire.Command) {
 	for _, key := range keys {
 		commands = append(commands, wire.Words(append([]string{command, key}, more...)...))

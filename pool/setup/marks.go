@@ -27,7 +27,6 @@ var errMarkLost = errors.New("the mark of the bootstrap ended or was lost meanwh
 
 func (g *group) markKey() string { return g.options.GroupKey("bootstrap") }
 
-// marks are those of one master.
 type marks struct {
 	texts   []string // by database, "" for none
 	process string   // run_id:evicted_keys

@@ -99,7 +99,6 @@ func (m *slotMove) connect(ctx context.Context, all []pool.Options) error {
 	return ctx.Err()
 }
 
-// find finds the group that is to have the slots.
 func (m *slotMove) find(to string) error {
 	var names []string
 	for _, s := range m.sides {

@@ -19,7 +19,6 @@ import (
 // Command is one command for a master; its Args are reused from flush to flush.
 type Command struct{ Args []string }
 
-// Words is a command of these words.
 func Words(args ...string) Command { return Command{Args: args} }
 
 // Set replaces the command's words.
@@ -35,7 +34,6 @@ type Link interface {
 	Close()
 }
 
-// UnreadLink is a Link on a socket.
 type UnreadLink interface {
 	// Unread reports whether the master has sent bytes that this process has not read.
 	Unread() bool
@@ -50,7 +48,6 @@ type Dialer func(ctx context.Context, m Master, db int) (Link, error)
 // when all of them may have changed.
 type TrackDialer func(ctx context.Context, m Master, db int, gone func(keys []string)) (Link, error)
 
-// ErrLinkClosed is the error of a connection that has ended.
 var ErrLinkClosed = errors.New("connection ended")
 
 // rueidisLink is a rueidis client that owns one connection and cannot dial a second one.
@@ -228,7 +225,6 @@ func Ask(link Link, commands ...Command) ([]Reply, error) {
 	return replies, nil
 }
 
-// AskOne is Ask with one command.
 func AskOne(link Link, args ...string) (Reply, error) {
 	replies, err := Ask(link, Words(args...))
 	if err != nil {

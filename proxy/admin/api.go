@@ -122,7 +122,6 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request, visitor access.HT
 	})
 }
 
-// replyChan receives the reply of one command.
 type replyChan chan commands.Reply
 
 func (c replyChan) Complete(r commands.Reply)                        { c <- r }

@@ -103,7 +103,6 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 
 var boolValue = map[bool]float64{true: 1}
 
-// states are all states of a master.
 var states = []string{"voting", "quarantined", "suspect", "failing", "dialing", "down", "refused", "draining", "drained"}
 
 func (g *Group) masters(p scrape, db int) {
