@@ -32,10 +32,11 @@ type marks struct {
 	process string   // run_id:evicted_keys
 }
 
-func (m *marks) readyMark() string  { return readyPrefix + m.process }
-func (m *marks) ready(db int) bool  { return m.texts[db] == m.readyMark() }
-func (m *marks) begins(db int) bool { return strings.HasPrefix(m.texts[db], readyPrefix) }
-func (m *marks) set(db int) bool    { return m.begins(db) || m.texts[db] == preparedMark }
+func (m *marks) readyMark() string { return readyPrefix + m.process }
+func (m *marks) ready(db int) bool { return m.texts[db] == m.readyMark() }
+func (m *marks) set(db int) bool {
+	return strings.HasPrefix(m.texts[db], readyPrefix) || m.texts[db] == preparedMark
+}
 
 // readMarks reads those of all databases of a master.
 func (g *group) readMarks(c *candidate) (*marks, error) {

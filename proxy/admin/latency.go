@@ -113,7 +113,8 @@ func (m *measuredLocks) Wait(b *redlock.Batch, r redlock.LockRequest, done redlo
 
 // measured returns done with the measurement added.
 func (l *Latencies) measured(o *outcomeTimes, key redlock.Key, done redlock.LockDone) redlock.LockDone {
-	began, counts := time.Now(), l.countsOf(key)
+	began := time.Now()
+	counts := &l.byPrefix[slices.IndexFunc(l.byPrefix, func(c prefixCounts) bool { return strings.HasPrefix(string(key), c.prefix) })]
 	return func(grant redlock.Grant, err error) {
 		took, outcome := time.Since(began), outcomeOf(err)
 		o.byOutcome[outcome].Observe(took.Seconds())
@@ -121,10 +122,6 @@ func (l *Latencies) measured(o *outcomeTimes, key redlock.Key, done redlock.Lock
 		counts.byOutcome[outcome].Inc()
 		done(grant, err)
 	}
-}
-
-func (l *Latencies) countsOf(key redlock.Key) *prefixCounts {
-	return &l.byPrefix[slices.IndexFunc(l.byPrefix, func(c prefixCounts) bool { return strings.HasPrefix(string(key), c.prefix) })]
 }
 
 func (o *outcomeTimes) note(took time.Duration) {
