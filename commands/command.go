@@ -7,8 +7,8 @@ import (
 	"redlockd/commands/arg"
 )
 
-// FirstVersion is the release in which a command appeared whose row has no Since.
-const FirstVersion = "0.1.0"
+// firstVersion is the release in which a command appeared whose row has no Since.
+const firstVersion = "0.1.0"
 
 // Handler answers one call now or arranges for its answer. An error is the
 // caller's mistake and becomes the call's only answer: a handler that returns one

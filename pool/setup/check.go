@@ -163,7 +163,7 @@ func (g *group) settings(f *finding, link wire.Link) {
 			f.problem("has no database %d (%v): --databases is %d", db, err, g.options.Databases)
 			return
 		}
-		if err, ok := replies[1].Err.(wire.MasterError); ok && err.Begins("WRONGTYPE") {
+		if replies[1].Begins("WRONGTYPE") {
 			f.problem("database %d: %s holds something that redlockd did not write: use --key-prefix, or delete it", db, g.sealKey())
 			return
 		}
@@ -171,7 +171,7 @@ func (g *group) settings(f *finding, link wire.Link) {
 			f.problem("database %d: %s cannot be read: %v", db, g.sealKey(), err)
 			return
 		}
-		if err, ok := replies[2].Err.(wire.MasterError); ok && err.Begins("WRONGTYPE") {
+		if replies[2].Begins("WRONGTYPE") {
 			f.warnings = append(f.warnings, fmt.Sprintf("database %d: %s holds something that redlockd did not write, so what the master remembers of the others is lost: use --key-prefix, or delete it", db, pool.RecordsKey(&g.options)))
 		}
 		record := sealRecord{stored: admission.ParseStored(replies[3].Str)}
@@ -190,8 +190,8 @@ func (g *group) write(f *finding, link wire.Link) {
 		return // the replica has its own line
 	}
 	for _, code := range []string{"OOM", "MISCONF", "NOREPLICAS", "READONLY"} {
-		if refusal, ok := replies[1].Err.(wire.MasterError); ok && refusal.Begins(code) {
-			f.problem("refuses writes, so its votes do not count: %v", refusal)
+		if replies[1].Begins(code) {
+			f.problem("refuses writes, so its votes do not count: %v", replies[1].Err)
 		}
 	}
 }

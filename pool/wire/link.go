@@ -66,7 +66,7 @@ func DialRueidis(timeout time.Duration) Dialer { return DialLane(timeout, timeou
 // DialLane opens connections for lanes: an answer may take longer than a step of the dial.
 func DialLane(timeout, answer time.Duration) Dialer {
 	return func(ctx context.Context, m Master, db int) (Link, error) {
-		conn, err := DialMaster(ctx, m, timeout)
+		conn, err := dialMaster(ctx, m, timeout)
 		if err != nil {
 			return nil, err
 		}
@@ -93,7 +93,7 @@ func NewRueidisLink(raw net.Conn, m Master, db int, timeout, answer time.Duratio
 // receives the announcements; every step may take timeout.
 func DialTracking(timeout time.Duration) TrackDialer {
 	return func(ctx context.Context, m Master, db int, gone func(keys []string)) (Link, error) {
-		raw, err := DialMaster(ctx, m, timeout)
+		raw, err := dialMaster(ctx, m, timeout)
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +113,7 @@ func DialTracking(timeout time.Duration) TrackDialer {
 // onMessage, one at a time, until it or ctx ends. The error is the reason. A master that sends
 // nothing for timeout receives a PING, and has as long to answer it.
 func Subscribe(ctx context.Context, m Master, channel string, timeout time.Duration, onSubscribed func(), onMessage func(message string)) error {
-	raw, err := DialMaster(ctx, m, timeout)
+	raw, err := dialMaster(ctx, m, timeout)
 	if err != nil {
 		return err
 	}

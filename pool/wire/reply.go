@@ -59,6 +59,12 @@ func (e MasterError) Begins(code string) bool {
 	return string(e) == code || strings.HasPrefix(string(e), code+" ")
 }
 
+// Begins reports whether the reply is an error that begins with this code.
+func (r Reply) Begins(code string) bool {
+	err, ok := r.Err.(MasterError)
+	return ok && err.Begins(code)
+}
+
 func Failed(err error) Reply {
 	if e, ok := rueidis.IsRedisErr(err); ok {
 		err = MasterError(e.Error())
