@@ -1,4 +1,4 @@
-// Master clock: what this daemon knows of one master's clock, and what it concludes when the
+// Master clock: what this daemon measured of one master's clock, and what it concludes when the
 // clock does not fit. Nothing here acts on a connection: see clockstep.go.
 
 package pool

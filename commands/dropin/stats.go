@@ -97,7 +97,7 @@ type Stopwatch struct {
 	began   time.Time
 }
 
-// Start starts one; Count says later what it counts.
+// Start starts one; Count gets later what it counts.
 func Start() Stopwatch { return Stopwatch{began: time.Now()} }
 
 // Timed starts one for a command without a script.

@@ -126,6 +126,6 @@ func (a *aging) begin(db int, base int64) error {
 		return err
 	}
 	r := g.request(c, db, g.present(a.reached))
-	r.Floor, r.LeastBase = c.seals[db].minRegister, base
+	r.Floor, r.MinBase = c.seals[db].minRegister, base
 	return g.admit(c, r, medianOffset(a.reached))
 }

@@ -371,7 +371,7 @@ func (c *change) begin(one *candidate, db int, of admission.StoredConfiguration,
 	options := c.group.optionsOf(of.Now)
 	r := c.group.request(one, db, of)
 	r.Fingerprint = options.Fingerprint(db, of.Now.Mark(), one.master.Name)
-	r.Floor, r.LeastBase = highest(c.all, db)
+	r.Floor, r.MinBase = highest(c.all, db)
 	r.Floor, r.Lost = max(r.Floor, one.seals[db].minRegister), true
 	r.Clock = clock.Micros(c.group.options.Clock.Now()) + offset
 	_, err := admission.Admit(one.link, r)
