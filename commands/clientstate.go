@@ -103,7 +103,6 @@ func (c *Client) SubscribedBytes() int {
 	return c.Channels.Bytes + c.Patterns.Bytes + c.Channels.Len()*subscriptionCost + c.Patterns.Len()*patternCost
 }
 
-// Subscribed reports whether the connection is a subscriber.
 func (c *Client) Subscribed() bool { return c.Subscriptions() > 0 }
 
 // ReplyMode is what CLIENT REPLY has set; the encoder follows it.

@@ -7,8 +7,8 @@ import (
 	"redlockd/commands/arg"
 )
 
-// FirstVersion is the release in which a command appeared whose row has no Since.
-const FirstVersion = "0.1.0"
+// firstVersion is the release in which a command appeared whose row has no Since.
+const firstVersion = "0.1.0"
 
 // Handler answers one call now or arranges for its answer. An error is the
 // caller's mistake and becomes the call's only answer: a handler that returns one
@@ -123,7 +123,6 @@ func BarrierWhen(alone func(args []string) bool, c *Command) *Command {
 	return c
 }
 
-// Always is the handler of a command with one answer.
 func Always(reply Reply) Handler {
 	return func(c *Call) error { return c.Reply(reply) }
 }

@@ -7,7 +7,6 @@ import (
 	"redlockd/commands/arg"
 )
 
-// CommandRow is the row of COMMAND.
 func CommandRow(deps Deps) *Command {
 	of := deps.commands
 	names := arg.Optional(arg.Multiple(arg.Text("command-name")))

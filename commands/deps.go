@@ -123,9 +123,9 @@ type Connections interface {
 	Client(id int64) *Client
 }
 
-// Policies for leases that Redis' own commands and scripts request.
+// Policies for leases that Redis' own commands and scripts request. Any other word, as "deny", makes
+// them an error that names the option.
 const (
-	PolicyDeny  = "deny"  // an error that names the option
 	PolicyClamp = "clamp" // LongTTL: the longest lease instead
 	PolicyLease = "lease" // NoTTL: the longest lease instead
 	PolicyAllow = "allow" // NoTTL: no expiry
@@ -156,10 +156,8 @@ type Deps struct {
 	// to, --max-subscriptions; 0 means 1 024.
 	MaxSubscriptions int
 	// FairKeys reports whether locks of a key are FAIR without saying so, --fair-keys; nil: none are.
-	FairKeys func(redlock.Key) bool
-	// LongTTL is PolicyDeny or PolicyClamp, NoTTL PolicyDeny, PolicyLease or
-	// PolicyAllow: for leases that Redis' own commands and scripts request.
-	LongTTL, NoTTL string
+	FairKeys       func(redlock.Key) bool
+	LongTTL, NoTTL string             // policies
 	Scripts        *dropin.Recogniser // nil: a new one without pins
 	DropinStats    *dropin.Stats      // nil: new ones
 	VolatileIDs    bool               // a crash of masters may repeat ids; shown by INFO

@@ -65,7 +65,6 @@ const (
 	SectionMasters Section = "Masters"
 )
 
-// Figure is one row of Figures.
 type Figure struct {
 	Section Section             // of INFO
 	Info    string              // field of INFO; "" = not shown there

@@ -28,7 +28,7 @@ type index struct {
 
 // add registers a row and its subcommands, and adds a HELP subcommand.
 func (x *index) add(row *Command) {
-	row.Since = cmp.Or(row.Since, FirstVersion)
+	row.Since = cmp.Or(row.Since, firstVersion)
 	x.rows = append(x.rows, row)
 	x.byName[row.Name] = row
 	for _, name := range row.Tried {

@@ -16,8 +16,8 @@ import (
 type keySpec struct {
 	first    int  // the word of the first name, the command is word 0; 0 = it has none
 	step     int  // from one name to the next
-	several  bool // all words from there on, or as many as the word before them says
-	counted  bool // as many as the word before them says
+	several  bool // all words from there on, or as many as the word before them gives
+	counted  bool // as many as the word before them gives
 	optional bool // there need not be any
 }
 

@@ -68,7 +68,6 @@ func (t *Tracking) suspend(db int, names []string) (suspended map[redlock.Key]re
 	return suspended
 }
 
-// dropLocked ends the tracking of a key.
 func (t *Tracking) dropLocked(at access.HeldKey, k *trackedKey) {
 	delete(t.keys, at)
 	t.bytes -= k.size(at)

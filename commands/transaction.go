@@ -18,7 +18,6 @@ import (
 // maxWatched bounds what a connection may watch.
 const maxWatched = 16
 
-// maxReadings bounds the readings of one transaction.
 const maxReadings = 4
 
 // ErrTransaction refuses what is no such transaction.

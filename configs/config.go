@@ -113,7 +113,6 @@ type groupTable struct {
 	head  string         // of the table's keys there
 }
 
-// line is that of a key, or of the table.
 func (t *groupTable) line(key string) int {
 	return cmp.Or(t.lines[t.head+key], t.lines[t.head], t.lines["group"])
 }
@@ -148,7 +147,6 @@ func (c Config) Each() (all []Config) {
 	return all
 }
 
-// allMasters are those of all groups.
 func (c *Config) allMasters() []Master {
 	all := slices.Clone(c.Masters)
 	for _, g := range c.Groups {

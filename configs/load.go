@@ -21,7 +21,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// loader is one run of Load.
 type loader struct {
 	config   Config
 	options  []option
@@ -287,7 +286,6 @@ func (l *loader) applyGroups() {
 // Validate returns all problems as joined FieldErrors, or nil.
 func (c *Config) Validate() error { return errors.Join(check(c, options(c), nil)...) }
 
-// check runs the checks of all options.
 func check(c *Config, options []option, found map[string]given) (problems []error) {
 	for _, o := range options {
 		shown := o.show()

@@ -23,7 +23,6 @@ const (
 // entryEnd separates the entries of an array: patterns of keys may hold anything else.
 const entryEnd = "\x00"
 
-// userSettings are the settings of a user, by name.
 func userSettings(u *User) map[string]value {
 	return map[string]value{
 		"password-sha256":   digests(&u.Passwords),

@@ -141,7 +141,7 @@ func (d *attempt) look() error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if seal := replies[len(all)]; seal.Err == nil { // otherwise it tells nothing: LOADING, NOPERM …
+	if seal := replies[len(all)]; seal.Err == nil { // otherwise it shows nothing: LOADING, NOPERM …
 		text := ""
 		if len(seal.Items) > 0 {
 			text = seal.Items[0].Str
@@ -189,7 +189,7 @@ func (d *attempt) admitOnce() (admission.Admission, error) {
 		r := admission.Request{
 			SealKey: g.sealKey, DB: g.db, Fingerprint: o.Fingerprint(g.db, g.epoch.Mark, l.master.Name),
 			Clock: g.medianLocked(now), Durable: d.info.Durable(o.AssumeDurable), Invalidate: l.invalidated, Floor: max(g.hybrid.Seen, least),
-			LeastBase: g.leastBaseLocked(), Refusal: d.mayNotBeginLocked(now, others), Hint: l.carries.leftText(l.master.Name) + g.nextText(), Texts: g.epoch.Texts, Group: o.Group, KeyPrefix: o.KeyPrefix, Prefixes: o.prefixes(),
+			MinBase: g.minBaseLocked(), Refusal: d.mayNotBeginLocked(now, others), Hint: l.carries.leftText(l.master.Name) + g.nextText(), Texts: g.epoch.Texts, Group: o.Group, KeyPrefix: o.KeyPrefix, Prefixes: o.prefixes(),
 		}
 		g.mu.Unlock()
 		a, err := admission.Admit(d.link, r)
@@ -209,9 +209,9 @@ func (d *attempt) admitOnce() (admission.Admission, error) {
 	return admission.Admission{}, admission.Unfitf("every new incarnation of it begins with too low a register, %d times: its register is damaged; stop all daemons, delete %s on this master, start again", maxAdmissions, g.sealKey)
 }
 
-// leastBaseLocked is the latest base that is known of any master. It lies ahead of the
+// minBaseLocked is the latest base that is known of any master. It lies ahead of the
 // clocks while leases of longer, former limits may last.
-func (g *Group) leastBaseLocked() (base int64) {
+func (g *Group) minBaseLocked() (base int64) {
 	for _, l := range g.lanes {
 		base = max(base, l.base)
 	}

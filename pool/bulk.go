@@ -194,7 +194,7 @@ func (x *exchange) reply(i int) Reply {
 // begins with the word (Redis 6.2 to Valkey 9.1). Otherwise one client that requests such a key made
 // the requests of all others fail.
 func (f *flush) takeUnexecuted(now time.Duration) (again []queueEntry) {
-	denied := slices.ContainsFunc(f.bulks, func(b bulk) bool { return b.parts > 0 && begins(f.replies[b.at], "NOPERM") })
+	denied := slices.ContainsFunc(f.bulks, func(b bulk) bool { return b.parts > 0 && f.replies[b.at].Begins("NOPERM") })
 	if denied {
 		f.aloneUntil = now + maxAlone
 	}
@@ -213,14 +213,10 @@ func (f *flush) takeUnexecuted(now time.Duration) (again []queueEntry) {
 // unexecuted reports whether the master has refused a command before it executed anything. Texts of
 // clients, which may return any error, are not sent by EVALSHA.
 func (x *exchange) unexecuted(at int) bool {
-	return begins(x.replies[at], "NOPERM") || begins(x.replies[at], "NOSCRIPT") && x.commands[at].Args[0] == "EVALSHA"
+	return x.replies[at].Begins("NOPERM") || x.replies[at].Begins("NOSCRIPT") && x.commands[at].Args[0] == "EVALSHA"
 }
 
 // begins reports whether a reply is an error that begins with the word.
-func begins(r Reply, word string) bool {
-	err, ok := r.Err.(MasterError)
-	return ok && err.Begins(word)
-}
 
 // isOvertaken reports whether the master has executed a later operation that entry i must not follow.
 func (x *exchange) isOvertaken(i int) bool {

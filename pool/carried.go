@@ -51,7 +51,7 @@ func (c *carried) leftText(name string) string {
 	return fmt.Sprintf("; this master left the group at epoch %d", c.Stored.Now.Epoch)
 }
 
-// elsewhere is what the other databases show: the configuration that this daemon knows there,
+// elsewhere is what the other databases show: the configuration that this daemon has there,
 // and the masters that have proved it there. A change renames all databases of a master at
 // once, so a proof in one is a proof for a database that has not been used yet.
 type elsewhere struct {

@@ -14,13 +14,14 @@
 package pool
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 )
 
 // Drain sends a master nothing new, in all databases; if it is being drained
-// already, nothing changes. Errors are *NoMaster and *Undrainable.
+// already, nothing changes. The error is *NoMaster, or why the others are too few.
 func (p *Pool) Drain(name string) error {
 	p.mu.Lock() // throughout, so that two drains see one another
 	defer p.mu.Unlock()
@@ -57,20 +58,24 @@ func (p *Pool) drainTime() time.Duration {
 // canSpare returns an error if no quorum may vote without a master. Masters that are
 // being dialled for the first time do not count.
 func (g *Group) canSpare(index int) error {
-	e := &Undrainable{Master: g.lanes[index].master.Name, DB: g.db, Needed: Quorum(len(g.lanes)), Total: len(g.lanes)}
+	left, needed, missing := 0, Quorum(len(g.lanes)), []string(nil)
 	for i, s := range g.Statuses() {
 		switch {
 		case i == index:
 		case s.State == votingState:
-			e.Left++
+			left++
 		default:
-			e.Missing = append(e.Missing, s.phrase())
+			missing = append(missing, s.phrase())
 		}
 	}
-	if e.Left < e.Needed {
-		return e
+	if left >= needed {
+		return nil
 	}
-	return nil
+	text := fmt.Sprintf("master %s cannot be drained: without it %d of %d masters may vote in database %d, %d are needed", g.lanes[index].master.Name, left, len(g.lanes), g.db, needed)
+	if len(missing) > 0 {
+		text += "; first bring back " + strings.Join(missing, ", ")
+	}
+	return errors.New(text)
 }
 
 // drainedLocked adds the drain to the text of a state: a master that could
@@ -98,24 +103,6 @@ func (p *Pool) indexOf(name string) (int, error) {
 		names = append(names, m.Name)
 	}
 	return 0, &NoMaster{name, names}
-}
-
-// Undrainable means that the masters that would be left are no quorum; nothing
-// was changed.
-type Undrainable struct {
-	Master        string
-	DB            int
-	Left          int // masters that may vote now without it
-	Needed, Total int
-	Missing       []string // one phrase for each of the others that may not
-}
-
-func (e *Undrainable) Error() string {
-	text := fmt.Sprintf("master %s cannot be drained: without it %d of %d masters may vote in database %d, %d are needed", e.Master, e.Left, e.Total, e.DB, e.Needed)
-	if len(e.Missing) > 0 {
-		text += "; first bring back " + strings.Join(e.Missing, ", ")
-	}
-	return text
 }
 
 // NoMaster means that no master has the name.

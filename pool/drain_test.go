@@ -61,9 +61,9 @@ func TestDrain_IsRefusedWithoutAQuorumOfTheOthers(t *testing.T) {
 		if err := s.pool.Drain("b"); err != nil {
 			t.Errorf("said again: %v", err)
 		}
-		var refused *Undrainable
-		if err := s.pool.Drain("c"); !errors.As(err, &refused) || refused.Left != 2 || refused.Needed != 3 || refused.Total != 5 {
-			t.Fatalf("%v, want a refusal with these numbers", err)
+		refused := s.pool.Drain("c")
+		if refused == nil {
+			t.Fatal("a master was drained that a quorum needs")
 		}
 		for _, word := range []string{"master c cannot be drained", "2 of 5 masters", "3 are needed", "a=a:6379 down", "b=b:6379 draining"} {
 			if !strings.Contains(refused.Error(), word) {

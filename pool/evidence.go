@@ -29,7 +29,6 @@ type evidence struct {
 	masters []masterEvidence
 }
 
-// masterEvidence is that of one master.
 type masterEvidence struct {
 	name      string
 	connected bool

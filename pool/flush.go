@@ -111,10 +111,7 @@ func (f *flush) brokenLink() error {
 // endingReply is an error reply that ends the connection: the scripts are lost again, or
 // the master has become a replica. A new admission settles both.
 func (f *flush) endingReply() error {
-	ending := func(r Reply) bool {
-		err, ok := r.Err.(MasterError)
-		return ok && (!f.lost && err.Begins("NOSCRIPT") || err.Begins("READONLY"))
-	}
+	ending := func(r Reply) bool { return !f.lost && r.Begins("NOSCRIPT") || r.Begins("READONLY") }
 	for _, r := range f.replies {
 		if ending(r) {
 			return r.Err
@@ -142,8 +139,8 @@ func (f *flush) readSeal() (old, us int64, err error) {
 		return 0, 0, errMemoryGone
 	}
 	// Only a new admission finds out what the data is and what the operator can do.
-	if wrong, is := score.Err.(MasterError); is && wrong.Begins("WRONGTYPE") {
-		return 0, 0, fmt.Errorf("%w: %w", errForeign, wrong)
+	if score.Begins("WRONGTYPE") {
+		return 0, 0, fmt.Errorf("%w: %w", errForeign, score.Err)
 	}
 	time := f.replies[f.timeAt]
 	old, ok := score.Number()
@@ -154,7 +151,6 @@ func (f *flush) readSeal() (old, us int64, err error) {
 	return old, us, nil
 }
 
-// checkRegister checks the register before the flush.
 func (f *flush) checkRegister(old int64) error {
 	if old < f.minRegister {
 		return fmt.Errorf("%w: register %d, but %d was acknowledged", errRolledBack, old, f.minRegister)

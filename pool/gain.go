@@ -91,7 +91,6 @@ func (g *gain) owed(now time.Duration) int64 {
 	return max(0, g.debt-clock.Micros(now-g.since)*leakPPM/1_000_000)
 }
 
-// of is the gain of a clock that has this offset now.
 func (g *gain) of(now time.Duration, offset int64) int64 {
 	return offset - g.floor - clock.Micros(now-g.since)*leakPPM/1_000_000
 }

@@ -20,7 +20,7 @@ type Histogram struct {
 	Sum    time.Duration
 }
 
-func (h *Histogram) note(d time.Duration) {
+func (h *Histogram) Note(d time.Duration) {
 	h.Counts[bucket(d)]++
 	h.Sum += d
 }

@@ -25,7 +25,7 @@ func TestHistogram_QuantilesAreAtMostAQuarterMoreThanTheTruth(t *testing.T) {
 		t.Error("an empty histogram has a median")
 	}
 	for i := range 1000 {
-		h.note(time.Duration(i+100) * time.Microsecond)
+		h.Note(time.Duration(i+100) * time.Microsecond)
 	}
 	for part, truth := range map[float64]time.Duration{0: 100 * time.Microsecond, 0.5: 600 * time.Microsecond, 0.99: 1090 * time.Microsecond, 1: 1099 * time.Microsecond} {
 		if got := h.Quantile(part); got < truth || got > truth+truth/4+time.Microsecond {

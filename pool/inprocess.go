@@ -35,7 +35,7 @@ func (p *inProcess) start(o *Options) {
 }
 
 // time is the clock of all embedded masters. It is this daemon's Clock, so it never steps
-// against it, and the daemon knows it exactly.
+// against it, and its offset is exact.
 func (p *inProcess) time() time.Time {
 	return time.UnixMicro(clock.Micros(p.options.Clock.Now()) + p.offset)
 }

@@ -1,4 +1,4 @@
-// Master clock: what this daemon knows of one master's clock, and what it concludes when the
+// Master clock: what this daemon measured of one master's clock, and what it concludes when the
 // clock does not fit. Nothing here acts on a connection: see clockstep.go.
 
 package pool
@@ -83,7 +83,6 @@ func (m *masterClock) level(o *Options, now time.Duration, ahead int64, connecte
 	return true
 }
 
-// anomalyCause is what an anomaly shows.
 type anomalyCause uint8
 
 const (

@@ -39,7 +39,6 @@ const (
 	ReplyError  = wire.ReplyError
 )
 
-// SystemClock is the clock of the product.
 func SystemClock() Clock { return clock.SystemClock() }
 
 // Recent returns the cheapest reading of a clock that is never ahead of it.

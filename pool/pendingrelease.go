@@ -43,7 +43,6 @@ func (d *PendingRelease) SettledBy(a Answer) bool {
 	return d.Once && a.Sent && !refused
 }
 
-// CommandArgs returns the command for one master.
 func (d *PendingRelease) CommandArgs(m *SendContext) []string {
 	if d.ArgsAt == nil {
 		return d.Args

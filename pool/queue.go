@@ -5,7 +5,6 @@ package pool
 // maxIdleQueue is for how many entries an idle queue keeps memory.
 const maxIdleQueue = 4096
 
-// queueEntry is an operation in a queue.
 type queueEntry struct {
 	op    Operation
 	props Props

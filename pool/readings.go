@@ -36,7 +36,6 @@ func (r *readings) reset() {
 	*r = readings{newRecords: r.newRecords[:0], settingsAt: -1, listenersAt: -1, daemonsAt: -1, recordsWrittenAt: -1, recordsReadAt: -1}
 }
 
-// appendReadings appends the commands.
 func (f *flush) appendReadings() {
 	f.settingsAt = len(f.commands)
 	f.next().Set("CONFIG", "GET", "*append*")

@@ -78,7 +78,7 @@ func ReadRecord(r Reply) (int64, error) {
 }
 
 // lasts reports whether a master gives this answer until its data or its user's rights change. One
-// that loads its data, or is busy, tells nothing about its records.
+// that loads its data, or is busy, shows nothing about its records.
 func lasts(err error) bool {
 	refusal, ok := err.(MasterError)
 	return !ok || refusal.Begins("WRONGTYPE") || wire.IsDenied(string(refusal))

@@ -40,7 +40,7 @@ func (g *Group) Reports() []MasterReport {
 		if l.incarnation != nil {
 			r.RunID, r.Durable = l.incarnation.RunID, l.incarnation.Durable
 		}
-		if r.State, r.Detail = l.describeLocked(); r.State == quarantinedState {
+		if r.State, r.Detail = l.drainedLocked(l.stateLocked()); r.State == quarantinedState {
 			r.Left = l.quarantineLocked()
 		}
 		if c := l.conn; c != nil {
@@ -56,8 +56,6 @@ func (g *Group) Reports() []MasterReport {
 	}
 	return out
 }
-
-func (l *lane) describeLocked() (state, detail string) { return l.drainedLocked(l.stateLocked()) }
 
 // stateLocked is the state without drains.
 func (l *lane) stateLocked() (state, detail string) {

@@ -23,7 +23,6 @@ type Tasks interface {
 	Release(timeout time.Duration)
 }
 
-// goroutinePool is the Tasks of the product.
 type goroutinePool struct{ *ants.Pool }
 
 var _ Tasks = goroutinePool{}

@@ -40,7 +40,7 @@ func (c *connection) finishFlush() {
 		return
 	}
 	c.inFlight = false
-	l.rtt.note(now - f.sent)
+	l.rtt.Note(now - f.sent)
 	var seal Seal
 	var ending error
 	if f.readSettings && l.noteRecords(&f.readings, f.replies, g.now()) {

@@ -74,7 +74,6 @@ var voidReasons = [VoidReasons]struct {
 	{"rolled-back", errRolledBack}, {"damaged", errDamaged}, {"evicted", errEvicted}, {"other", nil},
 }
 
-// VoidReason is the name of the reason i of Counters.Void.
 func VoidReason(i int) string { return voidReasons[i].name }
 
 func voidReason(err error) int {

@@ -106,7 +106,6 @@ func (l *memLimit) largestLocked(among func(*memReservation) bool) (victim *memR
 	return victim
 }
 
-// setLocked makes the reservation size bytes of that user.
 func (l *memLimit) setLocked(r *memReservation, user string, size int) {
 	l.countLocked(r.user, -r.size)
 	l.countLocked(user, size)

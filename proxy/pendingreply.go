@@ -75,10 +75,8 @@ func (pr *pendingReply) stringsOf(command redcon.Command) []string {
 	return args
 }
 
-// Complete implements commands.Completer.
 func (pr *pendingReply) Complete(r commands.Reply) { pr.session.answer(pr, r, nil) }
 
-// CompleteDeferred implements commands.Completer.
 func (pr *pendingReply) CompleteDeferred(deferred commands.DeferredReply) {
 	pr.session.answer(pr, commands.Reply{}, deferred)
 }

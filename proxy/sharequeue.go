@@ -49,7 +49,6 @@ const (
 	maxRest     = lightTime        // a turn takes longer than its work when the machine is busy
 )
 
-// shareQueue is the queue for further shares.
 type shareQueue struct {
 	period    time.Duration
 	began     time.Time

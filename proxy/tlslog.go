@@ -19,7 +19,6 @@ func warnUnusable(log *slog.Logger, config *tls.Config, file string) {
 	}
 }
 
-// logHandshake logs a handshake that failed.
 func logHandshake(log *rareLog, client, listen string, err error) {
 	logger := log.out
 	var rejected *tls.CertificateVerificationError

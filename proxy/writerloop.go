@@ -300,7 +300,6 @@ func (s *session) encode(pr *pendingReply) {
 	}
 }
 
-// replyOf makes a deferred reply.
 func (s *session) replyOf(deferred commands.DeferredReply) (reply commands.Reply) {
 	defer s.recoverPanic("deferred reply", func() {
 		reply = commands.Error("ERR", "internal error")

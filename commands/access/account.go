@@ -36,7 +36,6 @@ type ledger struct {
 	owners   map[HeldKey]*account
 }
 
-// accountOf is the account of a user of that name.
 func (l *ledger) accountOf(name string) *account {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -54,7 +54,7 @@ func (u *Users) login(limit *loginLimit, host, name, password string) error {
 }
 
 var (
-	ErrNoLogin         = errors.New("name and password of a user are needed")
+	errNoLogin         = errors.New("name and password of a user are needed")
 	ErrTooManyFailures = errors.New(errTooManyFailures.Text)
 	ErrNoPermission    = errors.New("this user may not look at that")
 )
@@ -74,13 +74,13 @@ func (u *Users) Authenticate(host, name, password string) (HTTPUser, error) {
 		return HTTPUser{}, nil
 	}
 	if name == "" && password == "" {
-		return HTTPUser{}, ErrNoLogin // not a guess
+		return HTTPUser{}, errNoLogin // not a guess
 	}
 	if err := u.login(u.http, host, name, password); err != nil {
 		if errors.Is(err, errTooManyFailures) {
 			return HTTPUser{}, ErrTooManyFailures
 		}
-		return HTTPUser{}, ErrNoLogin
+		return HTTPUser{}, errNoLogin
 	}
 	return HTTPUser{u, strings.Clone(name)}, nil
 }

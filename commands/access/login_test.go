@@ -32,9 +32,9 @@ func TestAuthorize_NeedsAUserWithTheCategory(t *testing.T) {
 		{"scraper", "figures", CategoryRead, nil},
 		{"scraper", "figures", CategoryAdmin, ErrNoPermission},
 		{"worker", "locks", CategoryRead, ErrNoPermission},
-		{"worker", "figures", CategoryRead, ErrNoLogin},
-		{"nobody", "figures", CategoryRead, ErrNoLogin},
-		{"", "", CategoryRead, ErrNoLogin},
+		{"worker", "figures", CategoryRead, errNoLogin},
+		{"nobody", "figures", CategoryRead, errNoLogin},
+		{"", "", CategoryRead, errNoLogin},
 	} {
 		if err := authorize(users, "10.0.0.1", c.name, c.password, c.category); !errors.Is(err, c.want) {
 			t.Errorf("%s:%s for %s: %v, want %v", c.name, c.password, c.category, err, c.want)

@@ -48,15 +48,15 @@ func Categories() []string {
 	return []string{CategoryLock, CategoryRead, CategoryID, CategoryWork, CategoryAdmin, CategoryForce}
 }
 
-// Deniable are the categories that every user has unless they are denied.
-func Deniable() []string { return []string{CategoryEvents, CategoryInfo} }
+// deniable are the categories that every user has unless they are denied.
+func deniable() []string { return []string{CategoryEvents, CategoryInfo} }
 
 // DefaultUser is the user of every connection that has not authenticated as another.
 const DefaultUser = "default"
 
-// MaxPasswords is how many passwords a user may have, for rotation. All of the
+// maxPasswords is how many passwords a user may have, for rotation. All of the
 // places are always compared, taken or not.
-const MaxPasswords = 4
+const maxPasswords = 4
 
 // maxUserName bounds what a connection keeps of its user.
 const maxUserName = 128
@@ -69,7 +69,7 @@ type User struct {
 	Argon2id    []string            // further ones, as HashPassword makes them
 	Keys        []string            // globs; a command's key must match one
 	Commands    []string            // Categories that may be used
-	Denied      []string            // Deniable categories that may not be used
+	Denied      []string            // deniable categories that may not be used
 	Held        int                 // locks held at once
 	Rate        int                 // commands per second, all but those of the login
 	Counters    int                 // names of counters used through this daemon
@@ -85,7 +85,7 @@ func Everything(name, password string) User {
 // Users checks passwords and permissions. It is safe for concurrent use. A nil *Users
 // has the default user alone, which needs no password and may do everything.
 type Users struct {
-	decoy    [MaxPasswords][sha256.Size]byte // random: compared for an unknown name
+	decoy    [maxPasswords][sha256.Size]byte // random: compared for an unknown name
 	hash     func([]byte) [sha256.Size]byte  // tests count its calls
 	Now      func() time.Time
 	port     *loginLimit // of clients' connections
@@ -108,7 +108,7 @@ type roster struct {
 // Rights are a User prepared for checks. A nil *Rights may do nothing.
 type Rights struct {
 	User
-	digests [MaxPasswords][sha256.Size]byte
+	digests [maxPasswords][sha256.Size]byte
 	argon   []*argonHash
 	keys    []glob.Pattern
 	limiter *rate.Limiter // of commands
@@ -183,8 +183,8 @@ func (u *Users) prepare(given User) (*Rights, error) {
 		return made, fmt.Errorf("has a name that is not 1 to %d visible ASCII characters", maxUserName)
 	case passwords == 0 && !given.Disabled:
 		return made, errors.New("has no password: give password-argon2id or password-sha256, or enabled = false")
-	case passwords > MaxPasswords:
-		return made, fmt.Errorf("has %d passwords, allowed are 1 to %d", passwords, MaxPasswords)
+	case passwords > maxPasswords:
+		return made, fmt.Errorf("has %d passwords, allowed are 1 to %d", passwords, maxPasswords)
 	case min(given.Held, given.Rate, given.Counters, given.Connections) < 0:
 		return made, fmt.Errorf("has held = %d, rate = %d, counters = %d and connections = %d, allowed are 0 (no limit) and more", given.Held, given.Rate, given.Counters, given.Connections)
 	}
@@ -201,8 +201,8 @@ func (u *Users) prepare(given User) (*Rights, error) {
 		}
 	}
 	for _, category := range given.Denied {
-		if !slices.Contains(Deniable(), category) {
-			return made, fmt.Errorf("denies the command category %q, allowed are %s", category, strings.Join(Deniable(), ", "))
+		if !slices.Contains(deniable(), category) {
+			return made, fmt.Errorf("denies the command category %q, allowed are %s", category, strings.Join(deniable(), ", "))
 		}
 	}
 	for _, pattern := range given.Keys {

@@ -16,7 +16,6 @@ const (
 	KindBlock   = "block"
 )
 
-// Spec is one argument, or a group of them.
 type Spec struct {
 	Name     string
 	Kind     string

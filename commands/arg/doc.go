@@ -2,6 +2,5 @@
 //
 // Reading order:
 //   - argument.go: how a command is written;
-//   - args.go: the reader of its words;
-//   - limits.go: names, tokens, times and numbers within their bounds.
+//   - args.go: the reader of its words, within their bounds.
 package arg

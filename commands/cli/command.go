@@ -122,7 +122,6 @@ func noCommand(word string) error {
 	return fmt.Errorf("%s is no command; allowed: %s, or options alone to serve; see redlockd help%w", shown(word), strings.Join(words(), ", "), usage{})
 }
 
-// words are those of all subcommands.
 func words() (all []string) {
 	for _, s := range subcommands {
 		all = append(all, s.word)
@@ -183,23 +182,27 @@ func (c *CommandLine) takeValue(flag string) (value string, found bool) {
 	return value, true
 }
 
-// takeChange removes the words of masters before its options. Without words --help may follow.
-func (c *CommandLine) takeChange() (err error) {
+// takeWords removes the words before the options.
+func (c *CommandLine) takeWords() (words []string) {
 	n := slices.IndexFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, "-") })
 	if n < 0 {
 		n = len(c.Args)
 	}
-	words := c.Args[:n]
-	c.Args = c.Args[n:]
+	words, c.Args = c.Args[:n], c.Args[n:]
+	return words
+}
+
+// takeChange removes the words of masters before its options. Without words --help may follow.
+func (c *CommandLine) takeChange() (err error) {
 	var join []string
-	switch {
-	case n == 0:
+	switch words := c.takeWords(); {
+	case len(words) == 0:
 		return nil
-	case n > 1 && words[0] == "add":
+	case len(words) > 1 && words[0] == "add":
 		join = words[1:]
-	case n > 1 && words[0] == "remove":
+	case len(words) > 1 && words[0] == "remove":
 		c.Leave = words[1:]
-	case n == 3 && words[0] == "replace":
+	case len(words) == 3 && words[0] == "replace":
 		c.Leave, join = words[1:2], words[2:]
 	default:
 		return errMastersUsage
@@ -214,32 +217,20 @@ var errMastersUsage = fmt.Errorf("masters needs its change before its options: r
 
 // takeMove removes the words of slots, which may also follow its options.
 func (c *CommandLine) takeMove() error {
-	n := slices.IndexFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, "-") })
-	if n < 0 {
-		n = len(c.Args)
+	words, to := c.takeWords(), false
+	if list, found := c.takeValue("--connect"); found {
+		c.Daemons.connect = strings.Split(list, ",")
 	}
-	words, to := c.Args[:n], false
-	c.Args = c.Args[n:]
-	c.takeDaemons()
+	c.Daemons.ca, _ = c.takeValue("--ca")
 	c.To, to = c.takeValue("--to")
 	switch {
-	case n == 0 && !to:
+	case len(words) == 0 && !to:
 		return nil
-	case n != 2 || words[0] != "move" || c.To == "":
+	case len(words) != 2 || words[0] != "move" || c.To == "":
 		return fmt.Errorf("slots takes no words, or move RANGES --to GROUP, before its options: redlockd slots move 0-1000 --to g2 --config FILE%w", usage{})
 	}
 	c.Ranges = words[1]
 	return nil
-}
-
-// takeDaemons removes the options about the daemons.
-func (c *CommandLine) takeDaemons() {
-	if list, found := c.takeValue("--connect"); found {
-		c.Daemons.connect = strings.Split(list, ",")
-	}
-	if file, found := c.takeValue("--ca"); found {
-		c.Daemons.ca = file
-	}
 }
 
 // takeFenceAbove removes --fence-above N. The masters decide which numbers are allowed.

@@ -18,9 +18,10 @@ const defaultConnect = "127.0.0.1:7379"
 
 // connection is what the options tell of the daemons.
 type connection struct {
-	connect  []string
-	ca       string // file
-	database int
+	connect     []string
+	ca          string         // file
+	authorities *x509.CertPool // in it; nil = those the machine trusts
+	database    int
 }
 
 // connection is that of the environment, until options change it.
@@ -51,9 +52,6 @@ func optionsOf(flags *pflag.FlagSet) (all []flagRow) {
 	return all
 }
 
-// helpOf is the part of --help about the options.
-func helpOf(flags *pflag.FlagSet) string { return helpRows(optionsOf(flags)) }
-
 func helpRows(options []flagRow) (rows string) {
 	for _, o := range options {
 		rows += fmt.Sprintf("      %-18s%s\n", "--"+o.Name+" "+o.Argument, o.Help)
@@ -61,33 +59,26 @@ func helpRows(options []flagRow) (rows string) {
 	return rows
 }
 
-func (c *connection) check() error {
+// check also reads the file of --ca.
+func (c *connection) check() (err error) {
 	switch {
 	case c.database < 0:
 		return fmt.Errorf("--db is %d, allowed are 0 and more", c.database)
 	case len(c.connect) == 0 || slices.Contains(c.connect, ""):
 		return errors.New("--connect names no daemon; write for example --connect 10.0.0.1:7379,10.0.0.2:7379")
+	case c.ca == "":
+		return nil
 	}
-	return nil
+	if c.authorities, err = tlsconf.ReadAuthorities(c.ca); err != nil {
+		err = fmt.Errorf("--ca: %w", err)
+	}
+	return err
 }
 
 // daemons connects at the first command.
-func (a *App) daemons(c connection) (*daemons, error) {
-	authorities, err := readAuthorities(c.ca)
+func (a *App) daemons(c connection) *daemons {
 	return &daemons{
 		addresses: c.connect, username: a.variable("LOCK_USER"), password: a.variable("LOCK_PASSWORD"),
-		database: c.database, authorities: authorities,
-	}, err
-}
-
-// readAuthorities reads a PEM file; "" is nil, those the machine trusts.
-func readAuthorities(path string) (*x509.CertPool, error) {
-	if path == "" {
-		return nil, nil
+		database: c.database, authorities: c.authorities,
 	}
-	authorities, err := tlsconf.ReadAuthorities(path)
-	if err != nil {
-		return nil, fmt.Errorf("--ca: %w", err)
-	}
-	return authorities, nil
 }

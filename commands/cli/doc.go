@@ -2,8 +2,8 @@
 // settings and ends the process with an exit code.
 //
 // Reading order:
-//   - app.go: the program, and the exit codes;
-//   - commandline.go, command.go: the words of the command line, and the table of subcommands;
+//   - app.go: the program, its command line taken apart, and the exit codes;
+//   - command.go: the words of the command line, and the table of subcommands;
 //   - run.go: one job for each word;
 //   - banner.go, hashpassword.go, version.go, completion.go, man.go:
 //     the jobs and their output;

@@ -44,10 +44,6 @@ type clientLease struct {
 	until   time.Time // when it must count as lost
 }
 
-func newClientLease(d *daemons, key string, ttl time.Duration) *clientLease {
-	return &clientLease{daemons: d, key: key, ttl: ttl, token: string(redlock.NewToken())}
-}
-
 // take requests the lock until it is granted or the time to wait is over. The first try does
 // not wait, so that log receives a line where the lock is waited for.
 func (l *clientLease) take(ctx context.Context, wait time.Duration, log io.Writer) error {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"redlockd/redlock"
 )
 
 // ExitHeld: the lock was not free in time; nothing was run. It is
@@ -38,7 +40,7 @@ Exit code: COMMAND's; 128 and the signal that ended it; 75 if the lock was held 
 126 or 127 if COMMAND could not be run, 2 for wrong usage, 1 for everything else.
 `
 
-func lockHelp() string { return lockUsage + helpOf(lockFlags(&lockOptions{})) + lockNotes }
+func lockHelp() string { return lockUsage + helpRows(optionsOf(lockFlags(&lockOptions{}))) + lockNotes }
 
 // lockOptions is the command line of lock.
 type lockOptions struct {
@@ -59,12 +61,9 @@ func (a *App) lock(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("lock: %w%w", err, usage{})
 	}
-	d, err := a.daemons(o.connection)
-	if err != nil {
-		return fmt.Errorf("lock: %w%w", err, usage{})
-	}
+	d := a.daemons(o.connection)
 	defer d.close()
-	l := newClientLease(d, o.key, o.ttl)
+	l := &clientLease{daemons: d, key: o.key, ttl: o.ttl, token: string(redlock.NewToken())}
 	switch err := l.take(ctx, o.wait, a.Err); {
 	case errors.Is(err, errHeld):
 		return &Exit{ExitHeld, fmt.Sprintf("lock %s: %v", o.key, err)}
@@ -105,7 +104,8 @@ func (a *App) lockOptions(args []string) (lockOptions, error) {
 	if o.grace == 0 {
 		o.grace = min(maxGrace, o.ttl/6)
 	}
-	return o, o.check()
+	err := o.check()
+	return o, err
 }
 
 // lockFlags are the options over o. A usage is the name of the value, a tab and the help.

@@ -75,7 +75,6 @@ func (d *daemons) close() {
 	}
 }
 
-// address is the one of the connection.
 func (d *daemons) address() string { return d.addresses[max(d.next-1, 0)%len(d.addresses)] }
 
 // connect dials the addresses in turn, beginning where it left off.

@@ -55,10 +55,7 @@ func (a *App) slotRates(ctx context.Context, c connection) ([]SlotRate, error) {
 	for _, address := range c.connect {
 		one := c
 		one.connect = []string{address}
-		d, err := a.daemons(one)
-		if err != nil {
-			return nil, fmt.Errorf("slots: %w%w", err, usage{})
-		}
+		d := a.daemons(one)
 		defer d.close()
 		all = append(all, d)
 	}

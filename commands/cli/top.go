@@ -35,7 +35,7 @@ LOCK_USER and LOCK_PASSWORD authenticate to the daemon, LOCK_CONNECT is --connec
 NO_COLOR=1 turns colours off.
 `
 
-func topHelp() string { return topUsage + helpOf(topFlags(&topOptions{})) + topNotes }
+func topHelp() string { return topUsage + helpRows(optionsOf(topFlags(&topOptions{}))) + topNotes }
 
 // topOptions is the command line of top.
 type topOptions struct {
@@ -58,7 +58,8 @@ func (a *App) topOptions(args []string) (topOptions, error) {
 	if flags.NArg() > 0 {
 		return o, errors.New("write top [OPTION…]; see redlockd top --help")
 	}
-	return o, o.check()
+	err := o.check()
+	return o, err
 }
 
 func (a *App) top(ctx context.Context, args []string) error {
@@ -69,10 +70,7 @@ func (a *App) top(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("top: %w%w", err, usage{})
 	}
-	d, err := a.daemons(o.connection)
-	if err != nil {
-		return fmt.Errorf("top: %w%w", err, usage{})
-	}
+	d := a.daemons(o.connection)
 	defer d.close()
 	switch out, isFile := a.Out.(*os.File); {
 	case o.once:

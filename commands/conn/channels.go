@@ -48,7 +48,6 @@ type dbSubscriptions struct {
 	end  func()                           // ends its events
 }
 
-// channels is the registry.
 type channels struct {
 	events commands.Inspect
 	users  *access.Users

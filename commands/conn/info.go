@@ -88,7 +88,6 @@ func (p *infoPage) line(field string, value any) {
 	fmt.Fprintf(&p.text, "%s:%v\r\n", field, value)
 }
 
-// figures are the figures of a section.
 func figures(section commands.Section) func(*infoPage) {
 	return func(p *infoPage) {
 		snapshot := p.snapshot()
@@ -188,7 +187,6 @@ func infoGroups(p *infoPage, masters []redlock.MasterReport) {
 	}
 }
 
-// voting counts the masters that vote.
 func voting(masters []redlock.MasterReport) (n int) {
 	for i := range masters {
 		if masters[i].State == "voting" {

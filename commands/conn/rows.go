@@ -10,7 +10,6 @@ import (
 	"redlockd/commands/arg"
 )
 
-// Rows are the commands of this package, and COMMAND.
 func Rows(deps commands.Deps) []*commands.Command {
 	h := &handlers{deps: deps, channels: channels{events: deps.Inspect, users: deps.Users}}
 	return slices.Concat(h.connectionRows(), h.clientRows(), h.channelRows(), h.serverRows())

@@ -122,7 +122,6 @@ func countersReply(names []redlock.Key, counters []redlock.Counter, errs []error
 	return commands.Map(items...)
 }
 
-// counterReply is one counter on all masters.
 func counterReply(counter redlock.Counter) commands.Reply {
 	masters := make([]commands.Reply, len(counter.Masters))
 	for i, m := range counter.Masters {

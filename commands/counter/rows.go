@@ -8,9 +8,8 @@ import (
 	"redlockd/commands/arg"
 )
 
-func Rows(deps commands.Deps) []*commands.Command { return (&handlers{deps}).rows() }
-
-func (h *handlers) rows() []*commands.Command {
+func Rows(deps commands.Deps) []*commands.Command {
+	h := &handlers{deps}
 	name := arg.Spec{Name: "name", Kind: arg.KindKey}
 	return []*commands.Command{
 		{Name: "dnextid", Arity: commands.Between(2, 4), Category: access.CategoryID, Flags: []string{"write", "fast"},

@@ -11,7 +11,6 @@ import (
 	"redlockd/proxy/resp"
 )
 
-// Op is what a script does.
 type Op uint8
 
 const (
@@ -40,7 +39,6 @@ const (
 	keyStates
 )
 
-// RecognisedBy is what a script was recognised by.
 type RecognisedBy uint8
 
 const (

@@ -92,7 +92,6 @@ func (v *classifier) findUniform() {
 	}
 }
 
-// keyChange is the change of one key.
 type keyChange uint8
 
 const (
@@ -109,7 +108,6 @@ type effect struct {
 	expiry expirySource
 }
 
-// effectOn is the effect on a key that was in one state.
 func effectOn(k keyPath, state states) effect {
 	mine := state&selfStates != 0
 	switch {

@@ -38,7 +38,6 @@ var evaluatedCommands = map[string]evaluatedCommand{
 	"select": {1, 1, readsOnly, (*commandCall).selectDB},
 }
 
-// expireUnits are the units of the commands with a time.
 var expireUnits = map[string]Unit{
 	"setex": Seconds, "psetex": Milliseconds,
 	"expire": Seconds, "pexpire": Milliseconds, "expireat": UnixSeconds, "pexpireat": UnixMilliseconds,
@@ -47,7 +46,6 @@ var expireUnits = map[string]Unit{
 // reservedChannel is a part of the names of the daemons' own channels.
 const reservedChannel = "redlockd:"
 
-// commandCall is one call of a command.
 type commandCall struct {
 	*evaluation
 	name string // in lower case
@@ -71,9 +69,9 @@ func (c *commandCall) key(n int) int {
 	return c.args[n].key
 }
 
-// lock is the n-th argument, a key that is not used as a list.
-func (c *commandCall) lock(n int) int {
-	key := c.key(n)
+// lock is the first argument, a key that is not used as a list.
+func (c *commandCall) lock() int {
+	key := c.key(0)
 	if c.signals[key] {
 		panic(c.refusal("it uses key %d both as a list and as a lock", key+1))
 	}
@@ -132,7 +130,7 @@ func (c *commandCall) expiry(key int, v luaValue, unit Unit) (source expirySourc
 }
 
 func (c *commandCall) get() luaValue {
-	key := c.lock(0)
+	key := c.lock()
 	switch {
 	case c.path.keys[key].content == contentToken:
 		return luaValue{kind: valueArg, arg: c.tokens[key]}
@@ -152,7 +150,7 @@ func (c *commandCall) getDel() luaValue {
 
 // remaining is TTL and PTTL.
 func (c *commandCall) remaining() luaValue {
-	key := c.lock(0)
+	key := c.lock()
 	k := c.path.keys[key]
 	switch {
 	case k.content == contentToken || k.expiry != expirySame:
@@ -190,7 +188,7 @@ func (c *commandCall) count() luaValue {
 
 // delIfEqual is DELEX key IFEQ token and DELIFEQ key token.
 func (c *commandCall) delIfEqual() luaValue {
-	key := c.lock(0)
+	key := c.lock()
 	if c.name == "delex" && (c.args[1].kind != valueText || upper(c.args[1].text) != "IFEQ") {
 		panic(c.refusal("it compares with something that is not its token"))
 	}
@@ -217,7 +215,7 @@ func (c *commandCall) store(key int, when Condition, expiry expirySource) bool {
 
 // set is SET with the options NX, XX, IFEQ token, EX, PX, EXAT and PXAT.
 func (c *commandCall) set() luaValue {
-	key := c.lock(0)
+	key := c.lock()
 	c.storesToken(key, 1)
 	when, expiry := Always, expiryNone
 	for i := 2; i < len(c.args); i++ {
@@ -253,7 +251,7 @@ func (c *commandCall) set() luaValue {
 }
 
 func (c *commandCall) setNX() luaValue {
-	key := c.lock(0)
+	key := c.lock()
 	c.storesToken(key, 1)
 	if !c.store(key, IfAbsent, expiryNone) {
 		return numberValue(0)
@@ -263,7 +261,7 @@ func (c *commandCall) setNX() luaValue {
 
 // setEX is SETEX and PSETEX.
 func (c *commandCall) setEX() luaValue {
-	key := c.lock(0)
+	key := c.lock()
 	c.storesToken(key, 2)
 	expiry, ms := c.expiry(key, c.args[1], expireUnits[c.name])
 	if expiry == expiryOver {

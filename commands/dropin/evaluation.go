@@ -141,7 +141,6 @@ func (e *evaluation) was(key int, in states) bool {
 	return false
 }
 
-// free reports whether the key is free now.
 func (e *evaluation) free(key int) bool {
 	content := e.path.keys[key].content
 	return content == contentNone || content == contentSame && e.was(key, stateFree)

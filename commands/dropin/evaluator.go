@@ -35,7 +35,7 @@ func evaluate(script []ast.Stmt, call ScriptCall) *evaluator {
 		panic(refuse("it is called with %d keys and %d arguments, allowed are %d and %d", len(call.Keys), len(call.Args), maxKeys, maxArgs))
 	}
 	e := &evaluator{evaluation: evaluation{call: call, signals: make(map[int]bool), whole: make(map[ast.Stmt]bool)}}
-	for !e.follow(script) { // the next time it knows one more signal, or merges in one loop less
+	for !e.follow(script) { // the next run has one more signal, or merges in one loop less
 	}
 	return e
 }

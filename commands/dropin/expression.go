@@ -39,7 +39,6 @@ func (e *evaluation) expression(x ast.Expr) luaValue {
 	return v
 }
 
-// apply is the value of an expression with the values of its operands.
 func (e *evaluation) apply(x ast.Expr, values []luaValue) luaValue {
 	switch n := x.(type) {
 	case *ast.NilExpr:
@@ -232,7 +231,6 @@ func (e *evaluation) toReply(kind valueKind, v luaValue) luaValue {
 	return luaValue{kind: kind, text: v.text}
 }
 
-// compare is a comparison with ==, ~=, <, <=, > or >=.
 func (e *evaluation) compare(operator string, l, r luaValue) bool {
 	switch operator {
 	case "==":

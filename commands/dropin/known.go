@@ -30,7 +30,6 @@ type knownScript struct {
 	answers string // for the four key states, and for a lease with too little time left
 }
 
-// knownScripts are the rows of the table.
 var knownScripts = sync.OnceValue(func() (rows []knownScript) {
 	for line := range strings.Lines(knownText) {
 		columns := strings.Split(strings.TrimSpace(line), "; ")

@@ -58,7 +58,6 @@ const (
 	remainderEnough
 )
 
-// keyPath is one key on a path.
 type keyPath struct {
 	before    states
 	remainder remainder
@@ -90,7 +89,6 @@ func (p *path) clone() *path {
 	return &c
 }
 
-// declare makes a local.
 func (p *path) declare(name string, v luaValue) { p.locals = append(p.locals, local{name, v}) }
 
 // find returns the innermost local of that name, nil if there is none.

@@ -14,7 +14,6 @@ import (
 // ScriptCall is one EVAL or EVALSHA: KEYS and ARGV.
 type ScriptCall struct{ Keys, Args []string }
 
-// ReplyKind is the type of a ScriptReply.
 type ReplyKind uint8
 
 const (
@@ -64,7 +63,6 @@ func matchesError(text, want string) bool {
 	return text == want || strings.TrimPrefix(text, "ERR ") == want || strings.HasPrefix(text, want+" script:")
 }
 
-// textOf is the text that the value has in a call.
 func (v luaValue) textOf(call ScriptCall) string {
 	switch v.kind {
 	case valueArg:

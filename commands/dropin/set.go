@@ -27,7 +27,6 @@ const (
 	IfDigestNotEqual           // IFDNE: the digest of a value
 )
 
-// Options of SET.
 var (
 	setUnits      = map[string]Unit{"PX": Milliseconds, "EX": Seconds, "PXAT": UnixMilliseconds, "EXAT": UnixSeconds}
 	setConditions = map[string]Condition{"NX": IfAbsent, "XX": IfPresent, "IFEQ": IfEqual}

@@ -36,7 +36,6 @@ type Stat struct {
 // Bound is where bucket i of Times ends; what lasts longer is in the last one.
 func Bound(i int) time.Duration { return time.Microsecond << (firstBucketBits + i) }
 
-// Count is the number of all.
 func (f *Stat) Count() int64 { return f.Yes + f.No + f.Undecided }
 
 // Quantile is the end of the bucket that holds the given part of all times.
@@ -57,7 +56,6 @@ func (f *Stat) Quantile(part float64) time.Duration {
 // words of commands, so their number is bounded.
 type counterName struct{ library, operation string }
 
-// counter has the Stat of one name.
 type counter struct {
 	mu   sync.Mutex
 	stat Stat
@@ -71,7 +69,6 @@ type Stats struct {
 	by map[counterName]*counter
 }
 
-// of finds or makes a counter.
 func (f *Stats) of(library, does string) *counter {
 	if library == "" {
 		library = byBehaviour
@@ -100,7 +97,7 @@ type Stopwatch struct {
 	began   time.Time
 }
 
-// Start starts one; Count says later what it counts.
+// Start starts one; Count gets later what it counts.
 func Start() Stopwatch { return Stopwatch{began: time.Now()} }
 
 // Timed starts one for a command without a script.

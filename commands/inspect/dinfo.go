@@ -29,14 +29,7 @@ func (h *handlers) dforce(c *commands.Call) error {
 	if err != nil {
 		return err
 	}
-	request := redlock.ForceRequest{DB: c.Client.DB, Key: key, By: *c.Client.Identity()}
-	taken, reply := h.deps.Users.HoldersOf(request.DB, key), commands.Answer(c, commands.Bool)
-	h.deps.Inspect.Force(request, func(was bool, err error) {
-		if err == nil {
-			taken()
-		}
-		reply(was, err)
-	})
+	h.deps.Force(c, key, commands.Answer(c, commands.Bool))
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/commands"
 	"redlockd/commands/arg"
 	"redlockd/redlock"
 )
@@ -12,7 +13,7 @@ import (
 // The reader takes every option of the row; the handler must know what each of them means.
 func TestDLOCK_ServesEveryOptionOfItsRow(t *testing.T) {
 	h := &handlers{}
-	for _, row := range h.rows() {
+	for _, row := range Rows(commands.Deps{}) {
 		if row.Name != "dlock" && row.Name != "dmlock" {
 			continue
 		}

@@ -10,9 +10,8 @@ import (
 	"redlockd/commands/arg"
 )
 
-func Rows(deps commands.Deps) []*commands.Command { return (&handlers{deps}).rows() }
-
-func (h *handlers) rows() []*commands.Command {
+func Rows(deps commands.Deps) []*commands.Command {
+	h := &handlers{deps}
 	key, token, ttl := arg.Key(), arg.Text("token"), arg.Integer("ttl")
 	mode := arg.OneOf("mode", arg.Word("SHARED"), arg.Option("LIMIT", arg.Integer("n")), arg.Word("REENTRANT"))
 	delay := arg.Optional(arg.Option("DELAY", arg.Integer("ms")))

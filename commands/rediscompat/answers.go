@@ -48,9 +48,6 @@ func ofMaster(r pool.Reply) dropin.ScriptReply {
 	return dropin.ScriptReply{}
 }
 
-// ofScript is a master's answer for the client.
-func ofScript(r pool.Reply) commands.Reply { return ofDropin(ofMaster(r)) }
-
 // textOrStatus is a text that may have been a status: the masters' connection does
 // not show which. OK is a status wherever it comes from SET.
 func textOrStatus(s string) commands.Reply {

@@ -10,6 +10,7 @@ import (
 	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/commands/arg"
+	"redlockd/pool"
 	"redlockd/redlock"
 )
 
@@ -71,7 +72,7 @@ func (h *handlers) compatRows() []*commands.Command {
 
 // forward sends a command to all masters; names are the words that get the key prefix.
 func (h *handlers) forward(c *commands.Call, words []string, names ...int) error {
-	h.deps.RedisCompat.Forward(c.Batch, redlock.ForwardRequest{DB: c.Client.DB, Words: words, Names: names}, commands.Answer(c, ofScript))
+	h.deps.RedisCompat.Forward(c.Batch, redlock.ForwardRequest{DB: c.Client.DB, Words: words, Names: names}, commands.Answer(c, func(r pool.Reply) commands.Reply { return ofDropin(ofMaster(r)) }))
 	return nil
 }
 

@@ -359,7 +359,7 @@ func (e *evaluation) run(r redlock.ScriptRequest, after func(yes bool)) {
 	})
 }
 
-// saw notes what the client learns of the keys.
+// saw notes what the reply shows of the keys.
 func (e *evaluation) saw(r redlock.ScriptRequest, o redlock.ScriptOutcome, err error) {
 	for _, key := range r.Keys {
 		switch {

@@ -89,13 +89,11 @@ func ttl(masterTimeout time.Duration) func(redlock.View) commands.Reply {
 }
 
 func digest(v redlock.View) commands.Reply {
-	switch v.Kind {
-	case "string":
-		return commands.Bulk(dropin.Digest(string(v.Value)))
-	case "none":
-		return commands.Nil
+	reply := valueOf(v)
+	if reply.Kind == commands.KindBulk {
+		reply.Text = dropin.Digest(reply.Text)
 	}
-	return errNoString
+	return reply
 }
 
 func strlen(v redlock.View) commands.Reply {

@@ -229,12 +229,8 @@ func (e *evaluation) forceRedisson() error {
 	if !mayForce(e.call) {
 		return nil
 	}
-	request := redlock.ForceRequest{DB: e.db, Key: e.keys[0], By: *e.call.Client.Identity()}
-	taken, reply := e.handlers.deps.Users.HoldersOf(request.DB, request.Key), commands.Answer(e.call, commands.Bool)
-	e.handlers.deps.Inspect.Force(request, func(was bool, err error) {
-		if err == nil {
-			taken()
-		}
+	reply := commands.Answer(e.call, commands.Bool)
+	e.handlers.deps.Force(e.call, e.keys[0], func(was bool, err error) {
 		e.watch.Stop(was, err)
 		reply(was, err)
 	})

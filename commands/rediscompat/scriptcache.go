@@ -90,7 +90,6 @@ func (s *scriptCache) forget(user string) {
 	s.stats.CachedScripts.Store(int64(len(s.order)))
 }
 
-// checkScript bounds a text.
 func checkScript(text string) error {
 	if len(text) > maxScriptBytes {
 		return fmt.Errorf("a script of %d bytes is refused, allowed are 0 to %d", len(text), maxScriptBytes)

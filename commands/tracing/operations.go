@@ -45,7 +45,6 @@ func (e *traced) Wait(b *redlock.Batch, r redlock.LockRequest, done redlock.Lock
 	return e.Locks.Wait(b, r, done)
 }
 
-// acquire traces a request for a lock.
 func (e *traced) acquire(r *redlock.LockRequest, done redlock.LockDone) redlock.LockDone {
 	o := e.tracer.begin("lock.acquire", parentIn(r.Meta))
 	if o == nil {

@@ -17,7 +17,6 @@ import (
 	"redlockd/redlock"
 )
 
-// attributes of a span or an event.
 type attributes = []attribute.KeyValue
 
 // operation is a span. It ends, for the collector, when the outcome is known;

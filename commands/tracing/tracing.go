@@ -17,7 +17,6 @@ import (
 	"redlockd/commands"
 )
 
-// Options of a Tracer.
 type Options struct {
 	// Endpoint is the URL of an OTLP receiver over HTTP; without a path, /v1/traces.
 	Endpoint string

@@ -8,9 +8,8 @@ import (
 	"redlockd/commands/arg"
 )
 
-func Rows(deps commands.Deps) []*commands.Command { return (&handlers{deps}).rows() }
-
-func (h *handlers) rows() []*commands.Command {
+func Rows(deps commands.Deps) []*commands.Command {
+	h := &handlers{deps}
 	key, token, timeout := arg.Key(), arg.Text("token"), arg.Integer("timeout")
 	options := []arg.Spec{
 		arg.Option("MAX", arg.Integer("n")),

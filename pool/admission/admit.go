@@ -65,7 +65,7 @@ type Request struct {
 	Invalidate string
 	Bootstrap  bool
 	Floor      int64
-	LeastBase  int64 // µs; what other masters demand of their memory holds for a new one, too
+	MinBase    int64 // µs; what other masters demand of their memory holds for a new one, too
 
 	// Refusal is why a master that does not carry the configuration may not get it now; "" =
 	// it may. The script does so at most MaxSkew after Clock, by the master's clock.
@@ -82,7 +82,7 @@ type Request struct {
 func Admit(link wire.Link, r Request) (Admission, error) {
 	reply, err := wire.AskOne(link, "EVAL", admitScript, "2", r.SealKey, ConfigurationKey,
 		strconv.FormatInt(r.Clock, 10), strconv.FormatInt(clock.Micros(MaxSkew), 10), Bit(r.Durable),
-		NewIncarnationID(), r.Fingerprint, r.Invalidate, Bit(r.Bootstrap), strconv.FormatInt(r.Floor, 10), r.mayBegin(), strconv.FormatInt(r.LeastBase, 10),
+		NewIncarnationID(), r.Fingerprint, r.Invalidate, Bit(r.Bootstrap), strconv.FormatInt(r.Floor, 10), r.mayBegin(), strconv.FormatInt(r.MinBase, 10),
 		r.Texts, r.Group, EscapePrefixes(r.Prefixes[:min(1, len(r.Prefixes))]), EscapePrefixes([]string{r.KeyPrefix}))
 	if err != nil {
 		return Admission{}, err
@@ -238,7 +238,6 @@ func EndIncarnations(link wire.Link, sealKey string) ([]Ended, error) {
 	return all, nil
 }
 
-// NewIncarnationID is random.
 func NewIncarnationID() string {
 	var b [10]byte
 	_, _ = rand.Read(b[:]) // never fails since Go 1.24

@@ -122,8 +122,7 @@ func (c *Configuration) SameMasters(other *Configuration) bool {
 	return slices.EqualFunc(c.Masters, other.Masters, func(x, y wire.Master) bool { return x.Name == y.Name })
 }
 
-// ParseConfiguration reads the text.
-func ParseConfiguration(text string) (*Configuration, error) {
+func parseConfiguration(text string) (*Configuration, error) {
 	fields := map[string]string{}
 	for field := range strings.SplitSeq(text, " ") {
 		name, value, _ := strings.Cut(field, "=")
@@ -185,8 +184,8 @@ func ParseStored(value string) (s StoredConfiguration) {
 		return s
 	}
 	s.At, _ = strconv.ParseInt(lines[0], 10, 64)
-	s.Now, _ = ParseConfiguration(lines[1])
-	s.Former, _ = ParseConfiguration(lines[2])
+	s.Now, _ = parseConfiguration(lines[1])
+	s.Former, _ = parseConfiguration(lines[2])
 	s.InForce = lines[3] == inForce
 	return s
 }

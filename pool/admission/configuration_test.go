@@ -18,7 +18,7 @@ func someConfiguration(epoch int64) *Configuration {
 func TestConfiguration_HasTheSlotsOfOneOfSeveralGroupsOnly(t *testing.T) {
 	all, some := someConfiguration(1), someConfiguration(1)
 	some.Slots = "0-99,200"
-	if got, err := ParseConfiguration(some.String()); err != nil || got.Slots != some.Slots {
+	if got, err := parseConfiguration(some.String()); err != nil || got.Slots != some.Slots {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if strings.Contains(all.String(), "slots") || all.Mark() == some.Mark() || all.SameSlots(some) || !all.SameSettings(some) {
@@ -33,7 +33,7 @@ func TestConfiguration_HasTheSlotsOfOneOfSeveralGroupsOnly(t *testing.T) {
 func TestConfiguration_HasTheMapOfSlots(t *testing.T) {
 	plain, moving := someConfiguration(1), someConfiguration(1)
 	plain.Slots, moving.Slots, moving.MapVersion, moving.Leaving, moving.To, moving.LeftAt = "0-99", "0-99", 7, "5,7-9", "g2@ ,", 6
-	got, err := ParseConfiguration(moving.String())
+	got, err := parseConfiguration(moving.String())
 	if err != nil || got.MapVersion != 7 || got.Leaving != "5,7-9" || got.To != "g2@ ," || got.LeftAt != 6 || got.Mark() != moving.Mark() {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -47,7 +47,7 @@ func TestConfiguration_HasTheMapOfSlots(t *testing.T) {
 		t.Error("other slots count as settings, or as the same slots")
 	}
 	for _, bad := range []string{" map=0", " map=x", " leaving=@", " leaving=5", " leaving=5@g", " leaving=5@g@", " leaving=5@g@01", " leaving=5@g@1@2", " map=1 map=1", " leaving=5@g@1 map=1"} {
-		if c, err := ParseConfiguration(plain.String() + bad); err == nil {
+		if c, err := parseConfiguration(plain.String() + bad); err == nil {
 			t.Errorf("%q was read as %+v", bad, c)
 		}
 	}
@@ -55,7 +55,7 @@ func TestConfiguration_HasTheMapOfSlots(t *testing.T) {
 
 func TestConfiguration_IsReadAsItIsWritten(t *testing.T) {
 	former, now := someConfiguration(7), someConfiguration(8)
-	got, err := ParseConfiguration(now.String())
+	got, err := parseConfiguration(now.String())
 	if err != nil || got.String() != now.String() || got.Mark() != now.Mark() || got.Group != now.Group || got.Masters[0] != now.Masters[0] {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -72,7 +72,7 @@ func TestConfiguration_IsReadAsItIsWritten(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	for _, bad := range []string{"", "x", "epoch=1", now.String() + " ", "epoch=x" + now.String()[7:]} {
-		if c, err := ParseConfiguration(bad); err == nil {
+		if c, err := parseConfiguration(bad); err == nil {
 			t.Errorf("%q was read as %+v", bad, c)
 		}
 		if s := ParseStored(bad); s.Now != nil || s.InForce {

@@ -84,7 +84,7 @@ func Difference(ours, theirs string) string {
 	return strings.Join(parts, ", ")
 }
 
-// partsOf are the parts of a fingerprint, with those that are left out where they say nothing.
+// partsOf are the parts of a fingerprint, with slots=all where it is left out.
 func partsOf(fingerprint string) []string {
 	parts := strings.Split(fingerprint, "/")
 	if i := slices.IndexFunc(parts, func(part string) bool { return strings.HasPrefix(part, "masters=") }) + 1; i > 0 && !strings.Contains(fingerprint, "/slots=") {

@@ -33,7 +33,6 @@ type Unfit struct {
 
 func (e *Unfit) Error() string { return e.reason }
 
-// Unfitf is an error of type *Unfit.
 func Unfitf(format string, args ...any) error { return &Unfit{reason: fmt.Sprintf(format, args...)} }
 
 // Probe reads the identity and the clock of a server; it writes nothing.
@@ -115,7 +114,6 @@ func checkFitness(info string) error {
 	return nil
 }
 
-// versionOf is the version for people.
 func versionOf(info string) string {
 	if version := wire.InfoField(info, "valkey_version"); version != "" {
 		return "valkey " + version

@@ -2,7 +2,7 @@
 // It sends nothing and stores nothing.
 //
 // Files in reading order:
-//   - clock.go, system.go, boottime_linux.go, boottime_other.go: the daemon's time, which counts suspends;
-//   - estimate.go: the offset of a master's clock, with a bound of its error;
-//   - hybrid.go: the numbers from which fences are drawn.
+//   - clock.go, boottime_linux.go, boottime_other.go: the daemon's time, which counts suspends, and the
+//     numbers from which fences are drawn;
+//   - estimate.go: the offset of a master's clock, with a bound of its error.
 package clock

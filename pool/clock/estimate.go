@@ -30,7 +30,6 @@ func Median(offsets []int64) int64 {
 	return offsets[(len(offsets)-1)/2]
 }
 
-// Micros is a duration in microseconds.
 func Micros(d time.Duration) int64 { return d.Microseconds() }
 
 // At is the master's time at our moment now.
@@ -68,7 +67,6 @@ func (e *Estimate) Deviation(sent, received time.Duration, master int64) int64 {
 	return 0
 }
 
-// Abs is the magnitude of n.
 func Abs(n int64) int64 {
 	if n < 0 {
 		return -n

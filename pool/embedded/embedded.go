@@ -13,7 +13,6 @@ import (
 // Masters are the in-process masters of one daemon.
 type Masters []*Master
 
-// Master is one in-process master.
 type Master struct {
 	RunID string
 
@@ -50,7 +49,6 @@ func NewMaster(clock func() time.Time) *Master {
 	return m
 }
 
-// At returns the i-th master.
 func (m Masters) At(i int) *Master { return m[i] }
 
 // Close ends all connections.

@@ -20,7 +20,6 @@ type moment struct {
 // own is the master's own time.
 func (m *moment) own() int64 { return m.now.Add(m.lag).UnixMilli() }
 
-// at is the present moment.
 func (m *Master) at() *moment {
 	m.mu.Lock()
 	defer m.mu.Unlock()

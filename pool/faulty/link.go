@@ -38,7 +38,7 @@ type chunk struct {
 	arrived time.Time
 }
 
-// resetLocked ends the connections with a reset, which tells each side that
+// resetLocked ends the connections with a reset, which shows each side that
 // what is under way is lost.
 func (l *relayLink) resetLocked() {
 	l.cancel()

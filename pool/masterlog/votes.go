@@ -65,12 +65,12 @@ type VoteLog struct {
 	covered     bool          // the line of another database stands for this absence
 	due         time.Duration // when changes without a line have one; 0 = there are none
 
-	folding        bool // changes are counted
-	quarantined    bool // since it last voted
-	absences       int  // without a line
-	quarantines    int
-	longestAbsence time.Duration
-	reasonChanges  int // in this absence
+	folding       bool // changes are counted
+	quarantined   bool // since it last voted
+	absences      int  // without a line
+	quarantines   int
+	maxAbsence    time.Duration
+	reasonChanges int // in this absence
 }
 
 // New returns what is logged about a master in one database. The last line about it is shared by
@@ -150,7 +150,7 @@ func (s *VoteLog) note(now time.Duration, state loggedState, incarnation string)
 		return
 	}
 	if s.absences <= 1 { // the line has all of it
-		s.due, s.absences, s.quarantines, s.longestAbsence = 0, 0, 0, 0
+		s.due, s.absences, s.quarantines, s.maxAbsence = 0, 0, 0, 0
 	}
 	s.write(now)
 }
@@ -170,7 +170,7 @@ func (s *VoteLog) count(now time.Duration, falls bool) {
 	case loggedQuarantined:
 		s.quarantines++
 	case loggedVoting:
-		s.longestAbsence = max(s.longestAbsence, now-s.absentAt)
+		s.maxAbsence = max(s.maxAbsence, now-s.absentAt)
 	}
 }
 
@@ -232,16 +232,16 @@ func (s *VoteLog) writeFolded(now time.Duration) {
 	default:
 		s.writeCounts(now)
 	}
-	s.absences, s.quarantines, s.longestAbsence = 0, 0, 0
+	s.absences, s.quarantines, s.maxAbsence = 0, 0, 0
 }
 
 func (s *VoteLog) writeCounts(now time.Duration) {
 	if s.state != loggedVoting {
-		s.longestAbsence = max(s.longestAbsence, now-s.absentAt)
+		s.maxAbsence = max(s.maxAbsence, now-s.absentAt)
 	}
 	if s.claim(now, statusLine{state: s.state, counts: true}) {
 		s.logger.Warn("master flaps; its changes are folded", "master", s.master, "db", s.db, "votes", s.state == loggedVoting, "absences", s.absences,
-			"quarantines", s.quarantines, "longest_absence_ms", s.longestAbsence.Milliseconds(), "err", s.err.Error())
+			"quarantines", s.quarantines, "longest_absence_ms", s.maxAbsence.Milliseconds(), "err", s.err.Error())
 	}
 }
 

@@ -38,7 +38,6 @@ func BootstrapAged(ctx context.Context, o pool.Options, master string, out io.Wr
 	return a.run(out)
 }
 
-// aging is one run.
 type aging struct {
 	group   *group
 	reached []*candidate // all masters that answer and are fit
@@ -127,6 +126,6 @@ func (a *aging) begin(db int, base int64) error {
 		return err
 	}
 	r := g.request(c, db, g.present(a.reached))
-	r.Floor, r.LeastBase = c.seals[db].minRegister, base
+	r.Floor, r.MinBase = c.seals[db].minRegister, base
 	return g.admit(c, r, medianOffset(a.reached))
 }

@@ -26,13 +26,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"time"
 
 	"redlockd/pool"
 	"redlockd/pool/admission"
 	"redlockd/pool/clock"
-	"redlockd/pool/wire"
 )
 
 // MaxFenceAbove leaves 2^32 fences below 2^52, where a register counts as damaged:
@@ -51,14 +49,10 @@ type BootstrapTerms struct {
 
 // Bootstrap lets a group of blank masters vote at once.
 func Bootstrap(ctx context.Context, o pool.Options, terms BootstrapTerms, out io.Writer) error {
-	return bootstrap(ctx, o, stepTimeout, terms, out)
-}
-
-func bootstrap(ctx context.Context, o pool.Options, timeout time.Duration, terms BootstrapTerms, out io.Writer) error {
 	if n := terms.FenceAbove; n < 0 || n > MaxFenceAbove {
 		return fmt.Errorf("fence-above: %d, 0 to %d are allowed", n, int64(MaxFenceAbove))
 	}
-	g, err := newGroup(o, timeout)
+	g, err := newGroup(o, stepTimeout)
 	if err != nil {
 		return err
 	}
@@ -114,7 +108,6 @@ func (g *group) bootstrap(all []*candidate, terms BootstrapTerms, out io.Writer)
 	return err
 }
 
-// bootstrapping is one run.
 type bootstrapping struct {
 	group  *group
 	all    []*candidate
@@ -249,14 +242,11 @@ func (b *bootstrapping) begin(i int, offset int64) error {
 	c, g := b.all[i], b.group
 	present := g.present(b.all)
 	for db, s := range c.seals {
-		replies, err := wire.Ask(c.link, wire.Words("SELECT", strconv.Itoa(db)), wire.Words("GET", g.markKey()))
-		if err == nil {
-			err = replies[0].Err
-		}
+		mark, err := inDB(c.link, db, "GET", g.markKey())
 		if err != nil {
 			return fmt.Errorf("database %d: %w", db, err)
 		}
-		if !b.terms.Force && replies[1].Str != b.marked[i].readyMark() {
+		if !b.terms.Force && mark.Str != b.marked[i].readyMark() {
 			return fmt.Errorf("database %d: %w", db, errMarkLost)
 		}
 		floor := s.minRegister // below it daemons would take the register for one that was rolled back

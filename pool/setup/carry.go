@@ -119,7 +119,6 @@ func (s *side) readAll(ranges slots.Ranges, so string) (all carried, err error) 
 	return all, nil
 }
 
-// keyState is what the masters have of one key.
 type keyState struct {
 	trusted int // masters that are sure of the counter
 	zeros   int // those that have it, of the masters for which a missing counter is 0
@@ -206,7 +205,6 @@ func (s *side) readMaster(one *candidate, db int, ranges slots.Ranges, incarnati
 	return s.unchanged(one, db)
 }
 
-// each is a command for each of several keys.
 func each(keys []string, command string, more ...string) (commands []wire.Command) {
 	for _, key := range keys {
 		commands = append(commands, wire.Words(append([]string{command, key}, more...)...))
@@ -227,7 +225,7 @@ var errChanged = errors.New("its identity changed meanwhile")
 
 // scan lists the counters and the records of work in the slots, of all key prefixes.
 func (s *side) scan(one *candidate, db int, ranges slots.Ranges) (counters, works []string, err error) {
-	if _, err := inDB(one.link, db, "PING"); err != nil {
+	if err := selectDB(one.link, db); err != nil {
 		return nil, nil, err
 	}
 	seen := map[string]bool{} // a page may repeat what another one had

@@ -1,6 +1,6 @@
 // Check: whether servers are fit to be the masters of a group. Operators run it before
-// anything depends on the servers. It leaves them as they were; only CheckTerms.Performance
-// writes, to a key that no lock can have, see performance.go.
+// anything depends on the servers. It leaves them as they were; only with performance
+// it writes, to a key that no lock can have, see performance.go.
 
 package setup
 
@@ -57,25 +57,17 @@ func (f *finding) problem(format string, args ...any) {
 	f.problems = append(f.problems, fmt.Sprintf(format, args...))
 }
 
-// CheckTerms are what an operator may request beside the checks.
-type CheckTerms struct {
-	Performance bool // time writes, and report which master timeout fits
-}
-
-// Check writes a table of the masters to out, and their problems.
-func Check(ctx context.Context, o pool.Options, terms CheckTerms, out io.Writer) error {
-	return checkWithin(ctx, o, stepTimeout, terms, out)
-}
-
-func checkWithin(ctx context.Context, o pool.Options, timeout time.Duration, terms CheckTerms, out io.Writer) error {
-	g, err := newGroup(o, timeout)
+// Check writes a table of the masters to out, and their problems. With performance it also times
+// writes, and reports which master timeout fits.
+func Check(ctx context.Context, o pool.Options, performance bool, out io.Writer) error {
+	g, err := newGroup(o, stepTimeout)
 	if err != nil {
 		return err
 	}
 	all := make([]*finding, len(o.Masters))
 	var checks sync.WaitGroup // at once: a silent master costs its timeout once
 	for i, m := range o.Masters {
-		checks.Go(func() { all[i] = g.inspect(ctx, m, terms) })
+		checks.Go(func() { all[i] = g.inspect(ctx, m, performance) })
 	}
 	checks.Wait()
 	g.compareSettings(all, out)
@@ -87,14 +79,14 @@ func checkWithin(ctx context.Context, o pool.Options, timeout time.Duration, ter
 		daemons = admission.MergeDaemons(daemons, f.daemons...)
 	}
 	writeDaemons(daemons, out)
-	if terms.Performance {
+	if performance {
 		g.reportWrites(all, out)
 	}
 	return summarize(all, out)
 }
 
 // inspect runs all checks that concern one server alone.
-func (g *group) inspect(ctx context.Context, m wire.Master, terms CheckTerms) *finding {
+func (g *group) inspect(ctx context.Context, m wire.Master, performance bool) *finding {
 	f := &finding{master: m}
 	link, err := g.dial(ctx, m, 0)
 	if err != nil {
@@ -120,7 +112,7 @@ func (g *group) inspect(ctx context.Context, m wire.Master, terms CheckTerms) *f
 	if f.daemons, err = admission.Daemons(link, g.options.Group); err != nil && f.info.RunID != "" {
 		f.warnings = append(f.warnings, fmt.Sprintf("does not list its connections (%v), so the daemons that use it are unknown: allow its user client|list", err))
 	}
-	if terms.Performance {
+	if performance {
 		g.timeWrites(f, link)
 	}
 	return f
@@ -171,7 +163,7 @@ func (g *group) settings(f *finding, link wire.Link) {
 			f.problem("has no database %d (%v): --databases is %d", db, err, g.options.Databases)
 			return
 		}
-		if err, ok := replies[1].Err.(wire.MasterError); ok && err.Begins("WRONGTYPE") {
+		if replies[1].Begins("WRONGTYPE") {
 			f.problem("database %d: %s holds something that redlockd did not write: use --key-prefix, or delete it", db, g.sealKey())
 			return
 		}
@@ -179,7 +171,7 @@ func (g *group) settings(f *finding, link wire.Link) {
 			f.problem("database %d: %s cannot be read: %v", db, g.sealKey(), err)
 			return
 		}
-		if err, ok := replies[2].Err.(wire.MasterError); ok && err.Begins("WRONGTYPE") {
+		if replies[2].Begins("WRONGTYPE") {
 			f.warnings = append(f.warnings, fmt.Sprintf("database %d: %s holds something that redlockd did not write, so what the master remembers of the others is lost: use --key-prefix, or delete it", db, pool.RecordsKey(&g.options)))
 		}
 		record := sealRecord{stored: admission.ParseStored(replies[3].Str)}
@@ -198,8 +190,8 @@ func (g *group) write(f *finding, link wire.Link) {
 		return // the replica has its own line
 	}
 	for _, code := range []string{"OOM", "MISCONF", "NOREPLICAS", "READONLY"} {
-		if refusal, ok := replies[1].Err.(wire.MasterError); ok && refusal.Begins(code) {
-			f.problem("refuses writes, so its votes do not count: %v", refusal)
+		if replies[1].Begins(code) {
+			f.problem("refuses writes, so its votes do not count: %v", replies[1].Err)
 		}
 	}
 }

@@ -20,7 +20,7 @@ var onDisk = []string{"--appendonly", "yes", "--appendfsync", "always"}
 func check(t *testing.T, o pool.Options) (string, error) {
 	t.Helper()
 	var out strings.Builder
-	err := Check(t.Context(), o, CheckTerms{}, &out)
+	err := Check(t.Context(), o, false, &out)
 	return out.String(), err
 }
 

@@ -12,7 +12,7 @@
 //   - aged.go: one blank master begins where no daemon begins with it;
 //   - rename.go, rename.lua: other masters, while the daemons serve; requirements.go: what must be there before;
 //   - moves.go, carry.go, carry.lua: slots go to another group, while the daemons serve; showslots.go, slots.go: the map;
-//   - settings.go: what a fingerprint on a master says;
+//   - settings.go: what a fingerprint on a master shows;
 //   - reconfigure.go, reconfigure.lua: other limits or versions, and other masters by force;
 //   - masters.go: the list after masters join or leave, for both of them;
 //   - quarantine.go: a master's memory begins anew.

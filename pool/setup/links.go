@@ -43,8 +43,10 @@ func watched(dial wire.Dialer, log *slog.Logger) wire.Dialer {
 
 // explain adds what a server without TLS, or with TLS alone, cannot report about itself.
 func explain(m wire.Master, err error) error {
+	var dial *net.OpError
+	var reply *rueidis.RedisError
 	switch {
-	case refused(err):
+	case errors.As(err, &dial) && dial.Op == "dial" || errors.As(err, &reply): // no connection, or an answer
 	case m.TLS != nil && timedOut(err):
 		return fmt.Errorf("%w (a port without TLS does not answer a handshake: check rediss://)", err)
 	case m.TLS == nil && !timedOut(err):
@@ -57,13 +59,6 @@ func explain(m wire.Master, err error) error {
 func timedOut(err error) bool {
 	var late net.Error
 	return errors.As(err, &late) && late.Timeout()
-}
-
-// refused reports whether there is no connection, or the master itself answered with an error.
-func refused(err error) bool {
-	var dial *net.OpError
-	var reply *rueidis.RedisError
-	return errors.As(err, &dial) && dial.Op == "dial" || errors.As(err, &reply)
 }
 
 type watchedLink struct {

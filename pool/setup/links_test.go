@@ -76,20 +76,20 @@ func TestSubcommands_EndAlthoughAMasterNeverAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := optionsOf(server, server, server)
-			o.MasterTimeout = 0
+			o.Dialer = watched(wire.DialRueidis(c.timeout), slog.Default())
 			for i := range o.Masters {
 				c.change(&o.Masters[i])
 			}
 			ends(t, "check", func() {
 				var text strings.Builder
-				err := checkWithin(t.Context(), o, c.timeout, CheckTerms{}, &text)
+				err := Check(t.Context(), o, false, &text)
 				out := text.String()
 				if !errors.Is(err, ErrUnfit) || strings.Count(out, "cannot be reached: ") != 3 || !strings.Contains(out, c.says) {
 					t.Errorf("%v\n%s\nwant %q", err, out, c.says)
 				}
 			})
 			ends(t, "bootstrap", func() {
-				if err := bootstrap(t.Context(), o, c.timeout, BootstrapTerms{}, io.Discard); err == nil || strings.Count(err.Error(), "master ") < 3 || !strings.Contains(err.Error(), c.says) {
+				if err := Bootstrap(t.Context(), o, BootstrapTerms{}, io.Discard); err == nil || strings.Count(err.Error(), "master ") < 3 || !strings.Contains(err.Error(), c.says) {
 					t.Errorf("%v, want %q", err, c.says)
 				}
 			})
@@ -119,7 +119,7 @@ func TestSubcommands_EndWithTheirContext(t *testing.T) {
 	defer watch.Wait()
 	ends(t, "check", func() {
 		var out strings.Builder
-		if err := Check(ctx, o, CheckTerms{}, &out); !errors.Is(err, ErrUnfit) {
+		if err := Check(ctx, o, false, &out); !errors.Is(err, ErrUnfit) {
 			t.Errorf("%v\n%s", err, &out)
 		}
 	})

@@ -3,6 +3,7 @@
 package setup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,16 +27,16 @@ var errMarkLost = errors.New("the mark of the bootstrap ended or was lost meanwh
 
 func (g *group) markKey() string { return g.options.GroupKey("bootstrap") }
 
-// marks are those of one master.
 type marks struct {
 	texts   []string // by database, "" for none
 	process string   // run_id:evicted_keys
 }
 
-func (m *marks) readyMark() string  { return readyPrefix + m.process }
-func (m *marks) ready(db int) bool  { return m.texts[db] == m.readyMark() }
-func (m *marks) begins(db int) bool { return strings.HasPrefix(m.texts[db], readyPrefix) }
-func (m *marks) set(db int) bool    { return m.begins(db) || m.texts[db] == preparedMark }
+func (m *marks) readyMark() string { return readyPrefix + m.process }
+func (m *marks) ready(db int) bool { return m.texts[db] == m.readyMark() }
+func (m *marks) set(db int) bool {
+	return strings.HasPrefix(m.texts[db], readyPrefix) || m.texts[db] == preparedMark
+}
 
 // readMarks reads those of all databases of a master.
 func (g *group) readMarks(c *candidate) (*marks, error) {
@@ -44,10 +45,7 @@ func (g *group) readMarks(c *candidate) (*marks, error) {
 		return nil, err
 	}
 	stats, err := wire.AskOne(c.link, "INFO", "stats")
-	if err == nil {
-		err = stats.Err
-	}
-	if err != nil {
+	if err = cmp.Or(err, stats.Err); err != nil {
 		return nil, err
 	}
 	m := &marks{process: c.info.RunID + ":" + wire.InfoField(stats.Str, "evicted_keys")}

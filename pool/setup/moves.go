@@ -50,6 +50,9 @@ type slotMove struct {
 // MoveSlots moves slots to the group of the name to. all are the groups of the daemons. It finishes a
 // move that was begun, and changes nothing where the group has the slots.
 func MoveSlots(ctx context.Context, all []pool.Options, ranges slots.Ranges, to string, out io.Writer) error {
+	if len(ranges) == 0 {
+		return errors.New("slots: none is given; nothing was changed. Give ranges, such as 0-1000 or 0-99,200")
+	}
 	m := &slotMove{ranges: ranges, out: out}
 	defer m.close()
 	if err := m.connect(ctx, all); err != nil {
@@ -93,13 +96,9 @@ func (m *slotMove) connect(ctx context.Context, all []pool.Options) error {
 		m.sides = append(m.sides, s)
 		s.err = s.look(ctx)
 	}
-	if len(m.ranges) == 0 {
-		return errors.New("slots: none is given; nothing was changed. Give ranges, such as 0-1000 or 0-99,200")
-	}
 	return ctx.Err()
 }
 
-// find finds the group that is to have the slots.
 func (m *slotMove) find(to string) error {
 	var names []string
 	for _, s := range m.sides {
@@ -167,9 +166,6 @@ func (m *slotMove) unfinished(s *side) error {
 	return fmt.Errorf("slots: a move of %s from group %s is unfinished, and another one must not replace it; nothing was changed. A move cannot be taken back. First finish it: %s",
 		s.leaving, s.name(), moveCommand(s.newest.Now.Leaving, s.newest.Now.To))
 }
-
-// waits reports whether slots that a group gave up are in none yet.
-func (m *slotMove) waits(s *side) bool { return len(m.waiting(s)) > 0 }
 
 // waiting are the slots that a group gave up and that no other one has had since.
 func (m *slotMove) waiting(s *side) slots.Ranges {
@@ -271,7 +267,7 @@ func (m *slotMove) mayCut(source *side) error {
 	}
 	for _, s := range []*side{source, m.target} {
 		switch {
-		case m.waits(s):
+		case len(m.waiting(s)) > 0:
 			return m.unfinished(s)
 		case !s.newest.InForce:
 			return s.unfinishedChange()
@@ -332,7 +328,7 @@ func (m *slotMove) takeOver(ctx context.Context, source *side) error {
 	switch {
 	case t.newest.InForce:
 		t.next(t.owned.Plus(m.ranges), m.nextVersion())
-		if rest := t.leaving; !m.waits(t) || len(rest.And(m.ranges)) > 0 { // they came back
+		if rest := t.leaving; len(m.waiting(t)) == 0 || len(rest.And(m.ranges)) > 0 { // they came back
 			t.change.next.Leaving, t.change.next.To, t.change.next.LeftAt = "", "", 0
 		}
 	case slices.Equal(t.gained(), m.ranges):

@@ -7,6 +7,7 @@
 package setup
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -44,10 +45,7 @@ func (g *group) timeWrites(f *finding, link wire.Link) {
 	for began := now(); len(f.writes) < maxWrites && now()-began < maxWriting; {
 		sent := now()
 		reply, err := wire.AskOne(link, "SET", key, strconv.Itoa(len(f.writes)), "PX", strconv.FormatInt(writesKept.Milliseconds(), 10))
-		if err == nil {
-			err = reply.Err
-		}
-		if err != nil {
+		if err = cmp.Or(err, reply.Err); err != nil {
 			f.problem("a write failed: %v", err)
 			break
 		}

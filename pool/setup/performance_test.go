@@ -14,7 +14,7 @@ import (
 func performance(t *testing.T, o pool.Options) (string, error) {
 	t.Helper()
 	var out strings.Builder
-	err := Check(t.Context(), o, CheckTerms{Performance: true}, &out)
+	err := Check(t.Context(), o, true, &out)
 	return out.String(), err
 }
 

@@ -79,7 +79,6 @@ func Reconfigure(ctx context.Context, o pool.Options, terms ChangeTerms, out io.
 	return r.run(out)
 }
 
-// reconfiguration is one run.
 type reconfiguration struct {
 	group *group
 	all   []*candidate

@@ -365,13 +365,13 @@ func (c *change) beginNew() error {
 }
 
 func (c *change) begin(one *candidate, db int, of admission.StoredConfiguration, offset int64) error {
-	if _, err := inDB(one.link, db, "PING"); err != nil {
+	if err := selectDB(one.link, db); err != nil {
 		return err
 	}
 	options := c.group.optionsOf(of.Now)
 	r := c.group.request(one, db, of)
 	r.Fingerprint = options.Fingerprint(db, of.Now.Mark(), one.master.Name)
-	r.Floor, r.LeastBase = highest(c.all, db)
+	r.Floor, r.MinBase = highest(c.all, db)
 	r.Floor, r.Lost = max(r.Floor, one.seals[db].minRegister), true
 	r.Clock = clock.Micros(c.group.options.Clock.Now()) + offset
 	_, err := admission.Admit(one.link, r)

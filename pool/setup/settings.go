@@ -1,4 +1,4 @@
-// Settings: what a fingerprint on a master says about its group.
+// Settings: what a fingerprint on a master shows about its group.
 
 package setup
 

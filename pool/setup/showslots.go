@@ -34,25 +34,17 @@ type slotRow struct {
 func ShowSlots(ctx context.Context, all []pool.Options, rates map[string]float64, out io.Writer) error {
 	m := &slotMove{out: io.Discard}
 	defer m.close()
-	var errs []error
-	for _, o := range all {
-		g, err := newGroup(o, stepTimeout)
-		if err != nil {
-			return err
-		}
-		s := &side{change: &change{group: g, out: io.Discard, what: "slots"}}
-		m.sides = append(m.sides, s)
-		if s.err = s.look(ctx); s.err != nil {
-			errs = append(errs, s.err)
-		}
+	if err := m.connect(ctx, all); err != nil {
+		return err
 	}
+	var errs []error
 	var rows []slotRow
 	rest := slots.All()
 	for _, s := range m.sides {
 		rest = rest.Minus(s.owned)
 		state := owned
 		if s.err != nil {
-			state = "owned, by less than a quorum of masters"
+			errs, state = append(errs, s.err), "owned, by less than a quorum of masters"
 		}
 		for _, r := range s.owned {
 			rows = append(rows, slotRow{r, s, state})

@@ -23,7 +23,6 @@ func gainedSlots(former, now *admission.Configuration) slots.Ranges {
 	return after.Minus(before)
 }
 
-// finishCommand is the command that finishes a change.
 func finishCommand(of admission.StoredConfiguration) string {
 	now, gained := of.Now, gainedSlots(of.Former, of.Now)
 	switch {

@@ -19,7 +19,6 @@ import (
 // Command is one command for a master; its Args are reused from flush to flush.
 type Command struct{ Args []string }
 
-// Words is a command of these words.
 func Words(args ...string) Command { return Command{Args: args} }
 
 // Set replaces the command's words.
@@ -35,7 +34,6 @@ type Link interface {
 	Close()
 }
 
-// UnreadLink is a Link on a socket.
 type UnreadLink interface {
 	// Unread reports whether the master has sent bytes that this process has not read.
 	Unread() bool
@@ -50,7 +48,6 @@ type Dialer func(ctx context.Context, m Master, db int) (Link, error)
 // when all of them may have changed.
 type TrackDialer func(ctx context.Context, m Master, db int, gone func(keys []string)) (Link, error)
 
-// ErrLinkClosed is the error of a connection that has ended.
 var ErrLinkClosed = errors.New("connection ended")
 
 // rueidisLink is a rueidis client that owns one connection and cannot dial a second one.
@@ -69,7 +66,7 @@ func DialRueidis(timeout time.Duration) Dialer { return DialLane(timeout, timeou
 // DialLane opens connections for lanes: an answer may take longer than a step of the dial.
 func DialLane(timeout, answer time.Duration) Dialer {
 	return func(ctx context.Context, m Master, db int) (Link, error) {
-		conn, err := DialMaster(ctx, m, timeout)
+		conn, err := dialMaster(ctx, m, timeout)
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +93,7 @@ func NewRueidisLink(raw net.Conn, m Master, db int, timeout, answer time.Duratio
 // receives the announcements; every step may take timeout.
 func DialTracking(timeout time.Duration) TrackDialer {
 	return func(ctx context.Context, m Master, db int, gone func(keys []string)) (Link, error) {
-		raw, err := DialMaster(ctx, m, timeout)
+		raw, err := dialMaster(ctx, m, timeout)
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +113,7 @@ func DialTracking(timeout time.Duration) TrackDialer {
 // onMessage, one at a time, until it or ctx ends. The error is the reason. A master that sends
 // nothing for timeout receives a PING, and has as long to answer it.
 func Subscribe(ctx context.Context, m Master, channel string, timeout time.Duration, onSubscribed func(), onMessage func(message string)) error {
-	raw, err := DialMaster(ctx, m, timeout)
+	raw, err := dialMaster(ctx, m, timeout)
 	if err != nil {
 		return err
 	}
@@ -228,7 +225,6 @@ func Ask(link Link, commands ...Command) ([]Reply, error) {
 	return replies, nil
 }
 
-// AskOne is Ask with one command.
 func AskOne(link Link, args ...string) (Reply, error) {
 	replies, err := Ask(link, Words(args...))
 	if err != nil {

@@ -33,9 +33,9 @@ func (m Master) WithLoginOf(other Master) Master {
 	return m
 }
 
-// DialMaster opens the socket. It finishes TLS before anything else is read, so that a wrong
+// dialMaster opens the socket. It finishes TLS before anything else is read, so that a wrong
 // certificate is reported as such and not as a broken greeting.
-func DialMaster(ctx context.Context, m Master, timeout time.Duration) (net.Conn, error) {
+func dialMaster(ctx context.Context, m Master, timeout time.Duration) (net.Conn, error) {
 	dialer := &net.Dialer{Timeout: timeout, KeepAlive: 15 * time.Second}
 	raw, err := dialer.DialContext(ctx, m.Network, m.Address)
 	if err != nil || m.TLS == nil {

@@ -20,7 +20,6 @@ type Reply struct {
 	Kind  ReplyKind
 }
 
-// ReplyKind is the shape of a Reply.
 type ReplyKind uint8
 
 // The shapes our commands and scripts can answer with.
@@ -56,12 +55,16 @@ type MasterError string
 
 func (e MasterError) Error() string { return string(e) }
 
-// Begins reports whether the error reply begins with this code.
 func (e MasterError) Begins(code string) bool {
 	return string(e) == code || strings.HasPrefix(string(e), code+" ")
 }
 
-// Failed is the reply of a command that failed with err.
+// Begins reports whether the reply is an error that begins with this code.
+func (r Reply) Begins(code string) bool {
+	err, ok := r.Err.(MasterError)
+	return ok && err.Begins(code)
+}
+
 func Failed(err error) Reply {
 	if e, ok := rueidis.IsRedisErr(err); ok {
 		err = MasterError(e.Error())
@@ -125,7 +128,6 @@ func ParseTime(r Reply) (us int64, ok bool) {
 	return s*1_000_000 + u, ok1 && ok2
 }
 
-// FirstError is the text of the first error reply.
 func FirstError(replies ...Reply) string {
 	for _, r := range replies {
 		if r.Err != nil {

@@ -31,7 +31,6 @@ const (
 	maxRequests    = 8                // of pages, at once
 )
 
-// Options of a Server.
 type Options struct {
 	Listen    string                      // "host:port" or "tls:host:port"; port 0 picks a free one
 	TLS       func() (*tls.Config, error) // reads the certificates; needed with tls:

@@ -220,7 +220,7 @@ func TestMetrics_ShowSpansWithACollector(t *testing.T) {
 }
 
 func TestMetrics_KeepPrometheusNamingConventions(t *testing.T) {
-	families, err := NewFigures(figures().Sources).Gather()
+	families, err := newFigures(figures().Sources).Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request, visitor access.HT
 		return
 	}
 	sources, now := &s.options.Sources, time.Now()
-	figures, locks := sources.Snapshot(), sources.Latencies.locks.all.load()
+	figures, locks := sources.Snapshot(), sources.Latencies.locks.load()
 	undecided := figures.Locks.NoQuorum + figures.Locks.Expired
 	reports := sources.Locks.Reports(db)
 	verdict, masters := watch.poll(reports, undecided, now)
@@ -122,7 +122,6 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request, visitor access.HT
 	})
 }
 
-// replyChan receives the reply of one command.
 type replyChan chan commands.Reply
 
 func (c replyChan) Complete(r commands.Reply)                        { c <- r }

@@ -7,9 +7,8 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"sort"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -48,11 +47,14 @@ type Latencies struct {
 	byPrefix     []prefixCounts // the longest prefix first; the last one is "", which every key has
 }
 
-// outcomeTimes is a histogram for each outcome, and a finer one of all of them.
+// outcomeTimes is a histogram for each outcome, and a finer one of all of them: those of /metrics
+// are too coarse for the last second.
 type outcomeTimes struct {
 	times     *prometheus.HistogramVec
 	byOutcome [len(outcomes)]prometheus.Observer
-	all       latencyCounts
+
+	mu  sync.Mutex
+	all pool.Histogram
 }
 
 // prefixCounts are the outcomes of requests for keys with a prefix.
@@ -111,35 +113,25 @@ func (m *measuredLocks) Wait(b *redlock.Batch, r redlock.LockRequest, done redlo
 
 // measured returns done with the measurement added.
 func (l *Latencies) measured(o *outcomeTimes, key redlock.Key, done redlock.LockDone) redlock.LockDone {
-	began, counts := time.Now(), l.countsOf(key)
+	began := time.Now()
+	counts := &l.byPrefix[slices.IndexFunc(l.byPrefix, func(c prefixCounts) bool { return strings.HasPrefix(string(key), c.prefix) })]
 	return func(grant redlock.Grant, err error) {
 		took, outcome := time.Since(began), outcomeOf(err)
 		o.byOutcome[outcome].Observe(took.Seconds())
-		o.all.note(took)
+		o.note(took)
 		counts.byOutcome[outcome].Inc()
 		done(grant, err)
 	}
 }
 
-func (l *Latencies) countsOf(key redlock.Key) *prefixCounts {
-	return &l.byPrefix[slices.IndexFunc(l.byPrefix, func(c prefixCounts) bool { return strings.HasPrefix(string(key), c.prefix) })]
+func (o *outcomeTimes) note(took time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.all.Note(took)
 }
 
-// latencyCounts counts durations in the buckets of pool.Histogram, since the histogram of
-// /metrics is too coarse for the last second and keeps only sums. The zero value is empty.
-type latencyCounts struct {
-	counts [len(pool.Histogram{}.Counts)]atomic.Uint64
-}
-
-func (l *latencyCounts) note(d time.Duration) {
-	last := len(l.counts) - 1
-	l.counts[sort.Search(last, func(i int) bool { return d < pool.Bound(i) })].Add(1)
-}
-
-// load returns the counts so far; Sum is not kept.
-func (l *latencyCounts) load() (h pool.Histogram) {
-	for i := range l.counts {
-		h.Counts[i] = l.counts[i].Load()
-	}
-	return h
+func (o *outcomeTimes) load() pool.Histogram {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.all
 }

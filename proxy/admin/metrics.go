@@ -58,8 +58,8 @@ type Sources struct {
 	Warning   string // shown on the page as long as the daemon runs; "" = none
 }
 
-// NewFigures gathers all metrics of the daemon and of its process.
-func NewFigures(s Sources) prometheus.Gatherer {
+// newFigures gathers all metrics of the daemon and of its process.
+func newFigures(s Sources) prometheus.Gatherer {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registry.MustRegister(s.Latencies.locks.times, s.Latencies.waits.times, s.Latencies.results, &collector{s})
@@ -103,7 +103,6 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 
 var boolValue = map[bool]float64{true: 1}
 
-// states are all states of a master.
 var states = []string{"voting", "quarantined", "suspect", "failing", "dialing", "down", "refused", "draining", "drained"}
 
 func (g *Group) masters(p scrape, db int) {

@@ -59,7 +59,7 @@ func (s *Server) routes() http.Handler {
 	// Whether masters vote is no reason to restart this process.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", s.readyz)
-	figures := promhttp.HandlerFor(NewFigures(s.options.Sources), promhttp.HandlerOpts{
+	figures := promhttp.HandlerFor(newFigures(s.options.Sources), promhttp.HandlerOpts{
 		MaxRequestsInFlight: maxScrapes, Timeout: requestTimeout, EnableOpenMetrics: true,
 	})
 	mux.Handle("GET /metrics", s.guarded(access.CategoryRead, figures))

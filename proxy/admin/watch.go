@@ -19,7 +19,6 @@ const (
 	maxEvents = 100
 )
 
-// watches are the watches by their database.
 type watches struct {
 	locks Locks
 	mu    sync.Mutex

@@ -62,7 +62,10 @@ func (a *adminServer) listen(groups *fleet, users *access.Users, table *commands
 		Sources: sources,
 		Ready: func(group string) (int, string) {
 			status, why := groups.ready(group)
-			return status, why + bootstrapNote(a.config)
+			if a.config.BootstrapWarning != "" { // this needs no login, so it does not name the source
+				why += "; note: bootstrap = true stays in force, take it out (the log names its source)"
+			}
+			return status, why
 		},
 	})
 	if err != nil {
@@ -98,12 +101,4 @@ func (a *adminServer) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), adminCloseTimeout)
 	defer cancel()
 	a.server.Shutdown(ctx)
-}
-
-// bootstrapNote is part of /readyz, which needs no login: it does not name the source.
-func bootstrapNote(config configs.Config) string {
-	if config.BootstrapWarning == "" {
-		return ""
-	}
-	return "; note: bootstrap = true stays in force, take it out (the log names its source)"
 }

@@ -72,7 +72,7 @@ func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stde
 			return setup.Bootstrap(ctx, o, setup.BootstrapTerms{Force: c.Force, FenceAbove: c.FenceAbove}, out)
 		})),
 		"check": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
-			return setup.Check(ctx, o, setup.CheckTerms{Performance: c.Performance}, out)
+			return setup.Check(ctx, o, c.Performance, out)
 		}),
 		"reconfigure": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
 			return awaited(ctx, setup.Reconfigure(ctx, o, changeTerms(c), out), o, c, out)

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"redlockd/commands/access"
@@ -69,22 +71,14 @@ func lockerOptions(config configs.Config, logger *slog.Logger) redlock.Options {
 }
 
 // accessControl is which users may connect and which scripts they may send.
-func accessControl(config configs.Config) (*access.Users, *dropin.Recogniser, error) {
-	users, err := clientUsers(config)
-	if err != nil {
+func accessControl(config configs.Config) (users *access.Users, scripts *dropin.Recogniser, err error) {
+	if users, err = clientUsers(config); err != nil {
 		return nil, nil, err
 	}
-	scripts, err := knownScripts(config)
-	return users, scripts, err
-}
-
-// knownScripts are those of lock libraries and those pinned by --script-class.
-func knownScripts(config configs.Config) (*dropin.Recogniser, error) {
-	scripts, err := dropin.New(config.ScriptClasses)
-	if err != nil {
-		return nil, &configs.FieldError{Field: "script-class", Value: strconv.Quote(strings.Join(config.ScriptClasses, " ")), Problem: err.Error()}
+	if scripts, err = dropin.New(config.ScriptClasses); err != nil {
+		err = &configs.FieldError{Field: "script-class", Value: strconv.Quote(strings.Join(config.ScriptClasses, " ")), Problem: err.Error()}
 	}
-	return scripts, nil
+	return users, scripts, err
 }
 
 // fairKeys reports whether the locks of a key are FAIR without saying so; nil: none are.
@@ -176,25 +170,18 @@ func warn(config configs.Config, logger *slog.Logger) (stop func()) {
 	for _, warning := range warnings(config, openFiles()) {
 		logger.Warn(warning)
 	}
-	return remind(config.BootstrapWarning, logger)
-}
-
-// remindEvery is the interval between repeats of a warning.
-const remindEvery = time.Minute
-
-func remind(warning string, logger *slog.Logger) (stop func()) {
-	if warning == "" {
+	if config.BootstrapWarning == "" {
 		return func() {}
 	}
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		again := time.NewTicker(remindEvery)
+		again := time.NewTicker(time.Minute)
 		defer again.Stop()
 		for {
 			select {
 			case <-again.C:
-				logger.Warn(warning)
+				logger.Warn(config.BootstrapWarning)
 			case <-end:
 				return
 			}
@@ -253,4 +240,32 @@ func port(config configs.Config) int {
 		}
 	}
 	return 0
+}
+
+// filesBeside are open files beside those of clients and masters: listeners, the admin endpoint
+// with its 256 connections, files that are read again, the runtime's own.
+const filesBeside = 300
+
+// openFiles is how many files this process may have open. Go has raised the soft limit to the
+// hard one.
+func openFiles() uint64 {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
+		return math.MaxUint64
+	}
+	return uint64(limit.Cur)
+}
+
+// maxClients is --max-clients, or fewer where the process may not open so many files: clients
+// must not take those over which the daemon reaches its masters again.
+func maxClients(config configs.Config, files uint64) int {
+	others := uint64(filesBeside)
+	for _, group := range config.Each() {
+		others += uint64(2 * len(group.Masters) * config.Databases) // of each database a lane, and one for events
+	}
+	clients := files / 2 // if there are few
+	if files > 2*others {
+		clients = files - others
+	}
+	return int(max(1, min(uint64(config.MaxClients), clients)))
 }

@@ -26,7 +26,6 @@ type Options struct {
 	Reserve func(evict func()) preauth.Memory
 }
 
-// Group makes the guards of a server.
 type Group struct {
 	options Options
 	unauth  resp.Limits // before the login
@@ -34,7 +33,6 @@ type Group struct {
 	turns   *rate.Limiter // of all unauthenticated clients
 }
 
-// NewGroup returns a Group.
 func NewGroup(options Options) *Group {
 	return &Group{options: options, unauth: preauth.Limits(options.Limits), turns: rate.NewLimiter(preauth.TurnsPerSecond, preauth.TurnBurst)}
 }

@@ -48,7 +48,6 @@ type Buffer struct {
 // Bytes are those that are not handed over yet.
 func (b *Buffer) Bytes() []byte { return b.data[b.start:] }
 
-// Empty reports whether there are none.
 func (b *Buffer) Empty() bool { return b.start == len(b.data) }
 
 // Consume drops the first n bytes.

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 )
 
-// AppendCommand appends a request.
 func AppendCommand(dst []byte, words ...string) []byte {
 	dst = AppendHeader(dst, '*', int64(len(words)))
 	for _, word := range words {

@@ -13,7 +13,6 @@ import (
 	"unsafe"
 )
 
-// Value is one value of a reply.
 type Value struct {
 	Kind  byte    // its type byte: + - : $ * % ~ > or _ for nil
 	Text  string  // of + - and $; of a nil in RESP2 its line, "$-1" or "*-1"
