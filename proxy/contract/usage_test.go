@@ -22,7 +22,7 @@ var calls = []string{
 	"top", "top now", "top --connect=", "top --db -1", "top --ca testdata/none", "top --nonsense", "top --once --connect ?",
 	"--embedded 4", "--embedded 3 --masters a,b,c", "--masters a,b", "--masters a,a,b", "--masters a=redis://u:p@h:0,b,c", "--config testdata/none",
 	"--masters-file testdata/none", "--users testdata/none", "--tls-cert testdata/none", "--listen tls::1", "--requirepass x --users testdata/users.toml --tls-ca x",
-	"--log-level error --script-class nonsense", "--log-level error --script-class a=b,c=d", "--otlp-endpoint ftp://h", "--otlp-sample 2", "--admin-listen tls:127.0.0.1:0", "--log-level loud --max-ttl 1ms",
+	"--listen 127.0.0.1:0 --log-level error --script-class nonsense", "--listen 127.0.0.1:0 --log-level error --script-class a=b,c=d", "--otlp-endpoint ftp://h", "--otlp-sample 2", "--admin-listen tls:127.0.0.1:0", "--log-level loud --max-ttl 1ms",
 	"--max-ttl 30", "--drain-timeout 1m30 --listen=,",
 }
 
