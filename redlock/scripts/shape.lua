@@ -46,6 +46,12 @@ local function refusesReaders(key)
   tried = redis.pcall('ZADD', key, 'XX', '0', 'nobody')
   if not string.find(tried.err, 'WRONGTYPE', 1, true) then return tried end
 end
+-- Moves the expiry of readers or permits. Where that is refused, new ones go: they would never end.
+local function endAt(key, ends)
+  if redis.pcall('PEXPIREAT', key, digits(ends)) == 1 then return end
+  if redis.call('PTTL', key) == -1 then redis.call('DEL', key) end
+  redis.call('PEXPIREAT', key, digits(ends))
+end
 -- A prolonged copy ends at a value = 4 (mod 8), which no undo matches.
 local function prolonged(ends, E)
   local new = math.max(ends, E)
