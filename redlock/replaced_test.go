@@ -82,8 +82,9 @@ func TestScripts_LeaveTheHolderThatTheyCannotRead(t *testing.T) {
 	}
 }
 
-// Readers and permits without an expiry would never end, and are not taken for a lock.
-func TestScripts_LeaveNothingWithoutAnExpiry(t *testing.T) {
+// Readers and permits without an expiry would never end, and readers that outlast their key are
+// not taken for a lock.
+func TestScripts_LeaveNothingWithoutItsExpiry(t *testing.T) {
 	for kind, master := range map[string]func(*testing.T) *pureMaster{"real": pureReal, "before 7.0": pureOld} {
 		t.Run(kind, func(t *testing.T) {
 			m := master(t)
@@ -91,6 +92,9 @@ func TestScripts_LeaveNothingWithoutAnExpiry(t *testing.T) {
 			m.refused("pexpireat", "share", "mine", end, "")
 			m.refused("pexpireat", "permit", "mine", end, 2, 1, "")
 			m.refused("pexpireat", "multi", "mine", end, "1")
+			m.readers("mine", end-80)
+			m.refused("pexpireat", "extend", "mine", end)
+			m.refused("pexpireat", "multiextend", "mine", end)
 		})
 	}
 }
