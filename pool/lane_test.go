@@ -248,6 +248,30 @@ func TestLane_AnEvictionThatALateFlushReadEndsTheIncarnation(t *testing.T) {
 	})
 }
 
+// A master that is full evicts what its policy permits and then refuses writes. It must not vote
+// when it has room again: the next reading may come up to a second later.
+func TestLane_AnEvictionOfAFullMasterEndsTheIncarnation(t *testing.T) {
+	onStage(t, 3, Options{}, func(s *stage) {
+		s.vote(0)
+		s.change(0, func(m *fakeMaster) {
+			m.tamper = func(args []string, r *Reply) {
+				switch {
+				case args[0] == "ZADD":
+					*r = refusal("OOM no room")
+				case len(args) > 1 && args[1] == "stats":
+					*r = text("evicted_keys:5\r\n")
+				}
+			}
+		})
+		s.vote(0)
+		s.clock.advance((settingsEvery + 1) * heartbeat)
+		s.change(0, func(m *fakeMaster) { m.tamper = nil })
+		if a := s.vote(0); s.invalidated() == 0 || a.Seal.Good && !a.Seal.Quarantined {
+			t.Errorf("%d incarnations are invalidated, and the next vote has %+v", s.invalidated(), a.Seal)
+		}
+	})
+}
+
 func TestLane_AfterTheStallTimeoutTheConnectionEnds(t *testing.T) {
 	onStage(t, 3, Options{}, func(s *stage) {
 		s.change(0, func(m *fakeMaster) { m.hangs = true })

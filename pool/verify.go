@@ -125,7 +125,7 @@ func (c *connection) checkSealLocked(f *flush, now time.Duration) (seal Seal, er
 	top := old
 	if f.sealed {
 		if err := f.replies[f.sealAt+1].Err; err != nil {
-			return seal, fmt.Errorf("cannot raise its register: %w", err)
+			return seal, cmp.Or(f.evicted(&l.commands), fmt.Errorf("cannot raise its register: %w", err)) // a full master may evict
 		}
 		top = max(old, f.raise)
 	}

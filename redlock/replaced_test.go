@@ -57,6 +57,48 @@ func TestScripts_KeepTheWriterThatCannotBecomeAReader(t *testing.T) {
 	}
 }
 
+// A holder that cannot be read may be another token's.
+func TestScripts_LeaveTheHolderThatTheyCannotRead(t *testing.T) {
+	for kind, master := range map[string]func(*testing.T) *pureMaster{"real": pureReal, "before 7.0": pureOld} {
+		t.Run(kind, func(t *testing.T) {
+			m := master(t)
+			end := m.pureEnd()
+			m.do("SET", "lock", "other", "PXAT", end)
+			m.refused("get", "acquire", "mine", end)
+			m.refused("get", "release", "mine", "")
+			m.refused("get", "release", "mine", end-80, end+80)
+			m.refused("get", "write", "delete", "", "", "other", "1")
+			m.do("SET", "lock", "7@any")
+			m.refused("get", "nextid", 8, 8, "any", 0, 0)
+			m.refused("get", "reseed", 9, "any")
+			m.refused("get", "deleteid", "any", 0, "")
+			m.do("DEL", "lock")
+			m.do("HSET", "lock", "s", "R", "a", 1, "o", "mine", "e", end)
+			m.refused("hmget", "worktry", "mine", 2, 3, end, end, 1000, "", "any")
+			m.refused("hmget", "workread", "any")
+			m.refused("hmget", "workend", "mine", 1, "D", end, 3, 1000)
+			m.refused("hmget", "workextend", "mine", 1, end, 1000, "any")
+		})
+	}
+}
+
+// Readers and permits without an expiry would never end, and readers that outlast their key are
+// not taken for a lock.
+func TestScripts_LeaveNothingWithoutItsExpiry(t *testing.T) {
+	for kind, master := range map[string]func(*testing.T) *pureMaster{"real": pureReal, "before 7.0": pureOld} {
+		t.Run(kind, func(t *testing.T) {
+			m := master(t)
+			end := m.pureEnd()
+			m.refused("pexpireat", "share", "mine", end, "")
+			m.refused("pexpireat", "permit", "mine", end, 2, 1, "")
+			m.refused("pexpireat", "multi", "mine", end, "1")
+			m.readers("mine", end-80)
+			m.refused("pexpireat", "extend", "mine", end)
+			m.refused("pexpireat", "multiextend", "mine", end)
+		})
+	}
+}
+
 // A full master lets a writer step down, as it lets it be released.
 func TestScripts_AFullMasterMakesTheWriterAReader(t *testing.T) {
 	m := pureReal(t)

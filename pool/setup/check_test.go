@@ -250,6 +250,12 @@ func TestCheck_NamesTheCommandsThatTheUserMayNotSay(t *testing.T) {
 	wantReason(t, o, "c: its user may not lpush, publish, subscribe, zrangebyscore: ")
 }
 
+// A server may have renamed commands, which no rule of its users shows.
+func TestCheck_NamesTheCommandsThatAServerHasRenamed(t *testing.T) {
+	o := optionsOf(faulty.Start(t), faulty.Start(t, "--rename-command", "EVALSHA", "", "--rename-command", "ZADD", "add"), faulty.Start(t))
+	wantReason(t, o, "b: its user may not evalsha, zadd: allow the commands of configs/master-acl.txt, and rename none")
+}
+
 // With a key prefix the user has two patterns of keys.
 func TestCheck_NamesTheKeyThatTheUserMayNotUse(t *testing.T) {
 	servers := faulty.StartGroup(t, 3)

@@ -17,6 +17,7 @@ if holder == false then
   return 1
 end
 if type(holder) == 'string' and holder ~= ARGV[1] then return 0 end
+if type(holder) == 'table' and not string.find(holder.err, 'WRONGTYPE', 1, true) then return holder end -- not read: it may be another token's
 -- include shape.lua
 local kind = kindOf(lock)
 if kind == 'odd' then return -1 end

@@ -7,7 +7,7 @@
 local time, stored = redis.call('TIME'), redis.pcall('GET', KEYS[1])
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function digits(ms) return string.format('%.0f', ms) end
-if type(stored) == 'table' then return {-1, '0', 0, '', digits(now)} end
+if type(stored) == 'table' then return string.find(stored.err, 'WRONGTYPE', 1, true) and {-1, '0', 0, '', digits(now)} or stored end
 local value, tag = '0', ARGV[2] == '1' and ARGV[1] or '-'
 if stored then
   value, tag = string.match(stored, '^(%d+)@([%w-]+)$')

@@ -18,7 +18,7 @@ local function extendJoint(lock, token, E)
     local score = tonumber(redis.call('ZSCORE', lock, token) or '-1')
     if score < now then return 0 end
     redis.call('ZADD', lock, 'XX', digits(prolonged(score, E)), token)
-    redis.call('PEXPIREAT', lock, digits(lastOf(lock)))
+    endAt(lock, (lastOf(lock)))
     return {1}
   elseif kind ~= 'hash' then
     return 0

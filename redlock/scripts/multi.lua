@@ -30,7 +30,7 @@ for i, lock in ipairs(KEYS) do
   if reads then
     purge(lock, now)
     redis.call('ZADD', lock, digits(ends), token)
-    redis.call('PEXPIREAT', lock, digits(lastOf(lock)))
+    endAt(lock, (lastOf(lock)))
   elseif had[i] then
     redis.call('PEXPIREAT', lock, digits(ends))
   else

@@ -23,7 +23,7 @@ for i, lock in ipairs(KEYS) do
   local new = prolonged(ends[i], E)
   if readers > 0 then
     redis.call('ZADD', lock, 'XX', digits(new), token)
-    redis.call('PEXPIREAT', lock, digits(lastOf(lock)))
+    endAt(lock, (lastOf(lock)))
   else
     if new == ends[i] then new = new + 1 end -- as extend.lua does
     redis.call('PEXPIREAT', lock, digits(new))

@@ -11,7 +11,7 @@ end
 local counter, mine = KEYS[1], ARGV[3]
 local stored = redis.pcall('GET', counter)
 local value, tag = '0', '-'
-if type(stored) == 'table' then return {-1, '0', 0} end
+if type(stored) == 'table' then return string.find(stored.err, 'WRONGTYPE', 1, true) and {-1, '0', 0} or stored end
 if stored then
   value, tag = string.match(stored, '^(%d+)@([%w-]+)$')
   if not value then return {-1, '0', 0} end

@@ -27,7 +27,7 @@ local function together(lock, from, to, said)
     end
   end
   if #words > 2 then redis.call('HSET', lock, unpack(words)) end
-  if ends > (last or 0) then redis.call('PEXPIREAT', lock, digits(ends)) end
+  if ends > (last or 0) then endAt(lock, ends) end
   local taken
   for k, slot in ipairs(slots) do
     if given[slot] ~= k and not taken then

@@ -29,6 +29,6 @@ local function share(lock, token, E, writer)
     said, ends = 2, prolonged(tonumber(redis.call('ZSCORE', lock, token)), E)
     redis.call('ZADD', lock, digits(ends), token)
   end
-  if not last or ends > last then redis.call('PEXPIREAT', lock, digits(ends)) end
+  if not last or ends > last then endAt(lock, ends) end
   return said
 end

@@ -11,6 +11,7 @@ if holder == token and ARGV[2] == '' and not ARGV[5] then
   return 1
 end
 if holder == false or (type(holder) == 'string' and holder ~= token) then return 0 end
+if type(holder) == 'table' and not string.find(holder.err, 'WRONGTYPE', 1, true) then return holder end -- not read: it may be another token's
 -- include forcerelease.lua
 local slot = ARGV[4] ~= '' and ARGV[4] or nil
 return letGo(lock, token, tonumber(ARGV[2]), tonumber(ARGV[3]), slot, tonumber(ARGV[5] or ''))

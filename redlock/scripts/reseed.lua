@@ -6,7 +6,7 @@ local function less(a, b)
   return a < b
 end
 local stored = redis.pcall('GET', KEYS[1])
-if type(stored) == 'table' then return {-1, '0', 0} end
+if type(stored) == 'table' then return string.find(stored.err, 'WRONGTYPE', 1, true) and {-1, '0', 0} or stored end
 if stored then
   local value, tag = string.match(stored, '^(%d+)@([%w-]+)$')
   if not value then return {-1, '0', 0} end

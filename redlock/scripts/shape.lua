@@ -46,6 +46,18 @@ local function refusesReaders(key)
   tried = redis.pcall('ZADD', key, 'XX', '0', 'nobody')
   if not string.find(tried.err, 'WRONGTYPE', 1, true) then return tried end
 end
+-- Moves the expiry of readers or permits. Where that is refused, new ones go, which would
+-- never end, and readers end with the key.
+local function endAt(key, ends)
+  if redis.pcall('PEXPIREAT', key, digits(ends)) == 1 then return end
+  local last = endOf(key)
+  if last == -1 then
+    redis.call('DEL', key)
+  elseif redis.call('TYPE', key).ok == 'zset' then
+    for _, one in ipairs(redis.call('ZRANGEBYSCORE', key, digits(last + 1), '+inf')) do redis.call('ZADD', key, digits(last), one) end
+  end
+  redis.call('PEXPIREAT', key, digits(ends))
+end
 -- A prolonged copy ends at a value = 4 (mod 8), which no undo matches.
 local function prolonged(ends, E)
   local new = math.max(ends, E)

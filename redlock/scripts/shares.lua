@@ -26,7 +26,7 @@ local function together(lock, from, to, said)
       redis.call('ZADD', lock, digits(new), ARGV[i])
     end
   end
-  if ends > (last or 0) then redis.call('PEXPIREAT', lock, digits(ends)) end
+  if ends > (last or 0) then endAt(lock, ends) end
   return true
 end
 return acquires(2, '0', together, function(lock, i)

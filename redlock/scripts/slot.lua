@@ -34,6 +34,6 @@ local function takeSlot(lock, token, E, n, slot, again)
   local new = E
   if holder == token then new = prolonged(ends, E) end
   redis.call('HSET', lock, 'n', n, slot, digits(new) .. ' ' .. token)
-  if not last or new > last then redis.call('PEXPIREAT', lock, digits(new)) end
+  if not last or new > last then endAt(lock, new) end
   return holder == token and 2 or 1
 end

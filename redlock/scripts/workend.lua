@@ -6,7 +6,7 @@
 -- same work started anew, after this attempt was forgotten.
 local work = KEYS[1]
 local h = redis.pcall('HMGET', work, 's', 'a', 'o')
-if h.err then return 0 end
+if h.err then return string.find(h.err, 'WRONGTYPE', 1, true) and 0 or h end
 local state, attempt, owner = h[1], tonumber(h[2] or '0'), h[3]
 if not state and redis.call('EXISTS', work) == 1 then return 0 end
 local mine = tonumber(ARGV[2])

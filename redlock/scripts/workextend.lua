@@ -4,7 +4,7 @@
 -- runs according to a record of another incarnation: see worktry.lua.
 local work = KEYS[1]
 local h = redis.pcall('HMGET', work, 's', 'a', 'o', 'e', 'l')
-if h.err then return 0 end
+if h.err then return string.find(h.err, 'WRONGTYPE', 1, true) and 0 or h end
 local state, attempt, owner, ends = h[1], tonumber(h[2] or '0'), h[3], tonumber(h[4] or '0')
 if not state or attempt < tonumber(ARGV[2]) then return 2 end
 local time = redis.call('TIME')

@@ -3,7 +3,7 @@
 -- the lease ends, max, keep ms, text, ms until it is forgotten, 1 if the record is
 -- reliable | 0, see worktry.lua[, result]}.
 local h = redis.pcall('HMGET', KEYS[1], 's', 'a', 'o', 'e', 'm', 'k', 't', 'u', 'l', 'r')
-if h.err then return {-1} end
+if h.err then return string.find(h.err, 'WRONGTYPE', 1, true) and {-1} or h end
 if not h[1] then return redis.call('EXISTS', KEYS[1]) == 1 and {-1} or {} end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

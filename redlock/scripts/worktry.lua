@@ -14,7 +14,7 @@
 -- taken, {-1} not work.
 local work = KEYS[1]
 local h = redis.pcall('HMGET', work, 's', 'a', 'o', 'e', 'u', 'l', 'r')
-if h.err then return {-1} end
+if h.err then return string.find(h.err, 'WRONGTYPE', 1, true) and {-1} or h end
 local state, attempt, owner, ends = h[1], tonumber(h[2] or '0'), h[3], tonumber(h[4] or '0')
 if not state and redis.call('EXISTS', work) == 1 then return {-1} end
 local time = redis.call('TIME')

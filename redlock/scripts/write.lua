@@ -9,7 +9,7 @@
 local lock, what, E = KEYS[1], ARGV[1], ARGV[2]
 local holder = redis.pcall('GET', lock)
 if holder == false then return 0 end
-if type(holder) ~= 'string' then return -1 end -- readers, permits, or foreign data
+if type(holder) ~= 'string' then return string.find(holder.err, 'WRONGTYPE', 1, true) and -1 or holder end -- readers, permits, or foreign data
 if ARGV[5] ~= '1' and redis.call('PTTL', lock) < 0 then return -1 end -- redlockd's locks always expire
 if ARGV[4] ~= '' and holder ~= ARGV[4] then return 0 end
 if what == 'set' and ARGV[4] == ARGV[3] and E ~= '' then
