@@ -23,6 +23,7 @@ func (s *Server) accept(conn net.Conn, listen string) *guard.Conn {
 	}
 	if refusal != "" {
 		s.counters.rejected.Add(1)
+		s.rareLog.Warn("connection rejected", "client", conn.RemoteAddr().String(), "listen", listen, "err", strings.Trim(refusal, "-\r\n"))
 		if !strings.HasPrefix(listen, tlsPrefix) { // a TLS client could not read it
 			_ = conn.SetWriteDeadline(time.Now().Add(rejectTimeout))
 			_, _ = conn.Write([]byte(refusal)) // a client that cannot receive it sees the close

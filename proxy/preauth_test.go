@@ -4,9 +4,11 @@ package proxy
 // real command table.
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -237,7 +239,8 @@ func knock(t *testing.T, s *Server, ip string) (answer string, g *guard.Conn) {
 }
 
 func TestServer_InProtectedModeServesItsOwnMachineAlone(t *testing.T) {
-	s := serve(t, Options{LocalOnly: true}, newDispatcher())
+	var log bytes.Buffer
+	s := serve(t, Options{LocalOnly: true, Logger: slog.New(slog.NewTextHandler(&log, nil))}, newDispatcher())
 	for _, ip := range []string{"127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"} {
 		if answer, g := knock(t, s, ip); g == nil {
 			t.Errorf("%s is turned away: %q", ip, answer)
@@ -251,6 +254,9 @@ func TestServer_InProtectedModeServesItsOwnMachineAlone(t *testing.T) {
 	}
 	if n := s.Stats().Rejected; n != 3 {
 		t.Errorf("%d rejected, want 3", n)
+	}
+	if line := log.String(); strings.Count(line, "connection rejected") != 1 || !strings.Contains(line, "10.0.0.1:1") || !strings.Contains(line, "--requirepass") {
+		t.Errorf("the log has %q", line)
 	}
 }
 
