@@ -16,23 +16,9 @@ func (m *Master) zadd(a []string) wire.Reply {
 	if !fits {
 		return wrongType
 	}
-	nx, xx, gt, lt, i := false, false, false, false, 2
-	for ; i < len(a); i++ {
-		switch strings.ToUpper(a[i]) {
-		case "NX":
-			nx = true
-			continue
-		case "XX":
-			xx = true
-			continue
-		case "GT":
-			gt = true
-			continue
-		case "LT":
-			lt = true
-			continue
-		}
-		break
+	nx, xx, gt, i := false, false, false, 2
+	for ; i < len(a) && slices.Contains([]string{"NX", "XX", "GT"}, a[i]); i++ {
+		nx, xx, gt = nx || a[i] == "NX", xx || a[i] == "XX", gt || a[i] == "GT"
 	}
 	if len(a) <= i || (len(a)-i)%2 != 0 {
 		return syntaxError
@@ -48,7 +34,7 @@ func (m *Master) zadd(a []string) wire.Reply {
 			at = v.score(a[i+1])
 		}
 		switch {
-		case at < 0 && xx, at >= 0 && (nx || gt && score <= v.Scores[at].Score || lt && score >= v.Scores[at].Score):
+		case at < 0 && xx, at >= 0 && (nx || gt && score <= v.Scores[at].Score):
 			continue
 		case at < 0:
 			added++

@@ -11,21 +11,20 @@ import (
 
 // handlers are the commands on the memory.
 var handlers = map[string]func(m *Master, a []string) wire.Reply{
-	"SET": (*Master).set, "GET": (*Master).get, "MGET": (*Master).mget, "STRLEN": (*Master).strlen, "DEL": (*Master).del, "UNLINK": (*Master).del,
+	"SET": (*Master).set, "GET": (*Master).get, "MGET": (*Master).mget, "STRLEN": (*Master).strlen, "DEL": (*Master).del,
 	"EXISTS": (*Master).exists, "TYPE": (*Master).kindOf,
 	"PTTL": (*Master).pttl, "PEXPIRETIME": (*Master).pexpiretime,
-	"PEXPIREAT": (*Master).pexpireat, "PEXPIRE": (*Master).pexpire, "PERSIST": (*Master).persist,
+	"PEXPIREAT": (*Master).pexpireat, "PEXPIRE": (*Master).pexpire,
 	"ZADD": (*Master).zadd, "ZSCORE": (*Master).zscore, "ZMSCORE": (*Master).zmscore, "ZREM": (*Master).zrem, "ZCARD": (*Master).zcard,
 	"ZRANGE": (*Master).zrange, "ZREMRANGEBYSCORE": (*Master).zremrangebyscore, "ZRANGEBYSCORE": (*Master).zrangebyscore,
 	"ZCOUNT": (*Master).zcount,
 	"HSET":   (*Master).hset, "HGET": (*Master).hget, "HMGET": (*Master).hmget, "HGETALL": (*Master).hgetall,
 	"HDEL": (*Master).hdel, "HLEN": (*Master).hlen,
-	"TIME":     (*Master).time,
-	"PING":     func(*Master, []string) wire.Reply { return status("PONG") },
-	"SELECT":   (*Master).choose,
-	"SCAN":     (*Master).scan,
-	"PUBLISH":  func(*Master, []string) wire.Reply { return Number(0) },
-	"FLUSHALL": func(m *Master, _ []string) wire.Reply { clear(m.Memory); return OK },
+	"TIME":    (*Master).time,
+	"PING":    func(*Master, []string) wire.Reply { return status("PONG") },
+	"SELECT":  (*Master).choose,
+	"SCAN":    (*Master).scan,
+	"PUBLISH": func(*Master, []string) wire.Reply { return Number(0) },
 }
 
 func (m *Master) time([]string) wire.Reply {
@@ -212,7 +211,7 @@ func (m *Master) pexpire(a []string) wire.Reply {
 	if err != nil {
 		return notInteger
 	}
-	return m.expireAt(a[1], m.Now+n, a[3:])
+	return m.expireAt(a, m.Now+n)
 }
 
 func (m *Master) pexpireat(a []string) wire.Reply {
@@ -220,43 +219,19 @@ func (m *Master) pexpireat(a []string) wire.Reply {
 	if err != nil {
 		return notInteger
 	}
-	return m.expireAt(a[1], n, a[3:])
+	return m.expireAt(a, n)
 }
 
-func (m *Master) expireAt(key string, at int64, flags []string) wire.Reply {
-	v := m.Lookup(key)
-	if v == nil {
+func (m *Master) expireAt(a []string, at int64) wire.Reply {
+	v := m.Lookup(a[1])
+	switch {
+	case len(a) > 3:
+		return refusal("ERR Unsupported option " + a[3])
+	case v == nil:
 		return Number(0)
-	}
-	for _, flag := range flags {
-		skip := false
-		switch strings.ToUpper(flag) {
-		case "NX":
-			skip = v.Expires != 0
-		case "XX":
-			skip = v.Expires == 0
-		case "GT":
-			skip = v.Expires == 0 || at <= v.Expires
-		case "LT":
-			skip = v.Expires != 0 && at >= v.Expires
-		default:
-			return refusal("ERR Unsupported option " + flag)
-		}
-		if skip {
-			return Number(0)
-		}
 	}
 	if v.Expires = at; at <= m.Now {
-		delete(m.Memory, key)
+		delete(m.Memory, a[1])
 	}
-	return Number(1)
-}
-
-func (m *Master) persist(a []string) wire.Reply {
-	v := m.Lookup(a[1])
-	if v == nil || v.Expires == 0 {
-		return Number(0)
-	}
-	v.Expires = 0
 	return Number(1)
 }
