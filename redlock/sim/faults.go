@@ -73,9 +73,13 @@ func deny(w *World) {
 // sleep stops a daemon; its clock goes on.
 func sleep(w *World) {
 	d := w.daemons[w.random.IntN(len(w.daemons))]
-	d.paused = w.now + w.between(5*time.Millisecond, 700*time.Millisecond)
+	d.pause(w.between(5*time.Millisecond, 700*time.Millisecond))
+}
+
+func (d *daemon) pause(lasts time.Duration) {
+	d.paused = d.world.now + lasts
 	d.resumed = max(d.resumed, d.paused) // what came while it was stopped before waits until then
-	w.trace.note("", "daemon %d is stopped until %.3fms", d.index, ms(d.paused))
+	d.world.trace.note("", "daemon %d is stopped until %.3fms", d.index, ms(d.paused))
 }
 
 // jump moves a daemon's clock ahead, as if its machine had been suspended.

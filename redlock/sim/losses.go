@@ -3,8 +3,6 @@ package sim
 import "time"
 
 // flushall empties a master.
-func flushall(w *World) { w.anyServer().flushall() }
-
 func (s *server) flushall() {
 	if !s.up || s.stopped {
 		return
@@ -21,10 +19,10 @@ func flushInside(_ *World, s *server) {
 	}
 }
 
-// flushSometimes is flushall, not too often.
+// flushSometimes empties a master, not too often.
 func flushSometimes(w *World) {
 	if w.overAge() {
-		flushall(w)
+		w.anyServer().flushall()
 	}
 }
 

@@ -77,7 +77,7 @@ type Scenario struct {
 // ClientGroup is some clients of one kind.
 type ClientGroup struct {
 	Number int
-	New    func(w *World, index int) client
+	New    func() client
 }
 
 // age is how old a memory must be before its master votes, see pool.

@@ -136,7 +136,6 @@ func setGroupClocks(w *World) {
 	for i, at := range w.random.Perm(w.Scenario.Masters) {
 		s, set := w.servers[first+at], int64((by+time.Duration(i)*30*time.Millisecond)/time.Microsecond)
 		w.after(time.Duration(i)*w.between(200*time.Millisecond, 400*time.Millisecond), nil, func() {
-			w.trace.note("", "the clock of master %s is set by %d ms", s.name, set/1000)
 			s.set(set)
 			s.home += set
 		})

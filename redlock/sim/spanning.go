@@ -43,16 +43,12 @@ type spanning struct {
 	owner *daemon       // that renews it; nil = none does
 }
 
-func newSpanning(w *World, index int) client {
-	return &spanning{baseClient: baseClient{world: w, index: index}}
-}
+func newSpanning() client { return &spanning{} }
 
 func (c *spanning) lost(d *daemon) {
-	if c.daemon != d {
+	if !c.unanswered(d) {
 		return
 	}
-	c.daemon = nil
-	c.pending++
 	for _, key := range c.keys {
 		if c.token != "" {
 			t := c.world.checker().token(key, string(c.token))
@@ -60,7 +56,7 @@ func (c *spanning) lost(d *daemon) {
 		}
 	}
 	c.token, c.owner = "", nil
-	c.world.soon(c, time.Millisecond, 20*time.Millisecond)
+	c.soon(time.Millisecond, 20*time.Millisecond)
 }
 
 func (c *spanning) act() {
@@ -74,7 +70,7 @@ func (c *spanning) act() {
 	switch {
 	case c.busy(), w.calm && c.token == "":
 	case d == nil:
-		w.soon(c, time.Millisecond, 10*time.Millisecond)
+		c.soon(time.Millisecond, 10*time.Millisecond)
 	case c.token == "":
 		c.acquire(d)
 	default:
@@ -101,7 +97,7 @@ func (c *spanning) acquire(d *daemon) {
 			t.acquiring, t.acquires, t.chosenAt = 1, 1, w.now
 		}
 	}
-	r := redlock.LockRequest{Key: redlock.Key(c.keys[0]), TTL: w.between(w.Scenario.MinTTL, w.Scenario.MaxTTL).Truncate(time.Millisecond), Token: c.token}
+	r := redlock.LockRequest{Key: redlock.Key(c.keys[0]), TTL: w.anyTTL(), Token: c.token}
 	for _, key := range c.keys[1:] {
 		r.More = append(r.More, redlock.Key(key))
 	}
@@ -146,13 +142,13 @@ func (c *spanning) onAnswer(d *daemon, g redlock.Grant, err error, before []int6
 			}
 		}
 		c.token = ""
-		w.soon(c, 0, w.Scenario.think())
+		c.soon(0, w.Scenario.think())
 		return
 	}
 	if c.token = g.Token; g.Hold != nil {
 		c.owner = d
 	}
-	until := d.clock.world(d.clock.Now() + g.Validity())
+	until := d.clock.world(g.Until())
 	for i, key := range c.keys {
 		w.checker().granted(d, key, string(g.Token), int64(g.Fence), before[i], until)
 	}
@@ -160,23 +156,18 @@ func (c *spanning) onAnswer(d *daemon, g redlock.Grant, err error, before []int6
 	if !w.chance(6) {
 		left /= 20
 	}
-	w.soon(c, 0, left)
+	c.soon(0, left)
 }
 
 // release releases all keys through any daemon.
 func (c *spanning) release(d *daemon) {
 	w, token, open := c.world, c.token, len(c.keys)
-	type asked struct {
-		sole  bool
-		until time.Duration
-		since int64
-	}
-	all := make([]asked, len(c.keys))
+	all := make([]releaseCall, len(c.keys))
 	for i, key := range c.keys {
 		if t := w.checker().token(key, string(token)); t.daemon != d {
 			t.shared = true
 		}
-		all[i].sole, all[i].until, all[i].since = w.checker().releasing(key, string(token))
+		all[i] = w.checker().releasing(key, string(token))
 	}
 	c.call(d, func(turn int) {
 		for i, key := range c.keys {
@@ -185,10 +176,10 @@ func (c *spanning) release(d *daemon) {
 					return
 				}
 				w.refused(err, key)
-				w.checker().released(key, string(token), released, err != nil, all[i].sole, all[i].until, all[i].since)
+				w.checker().released(all[i], released, err)
 				if open--; open == 0 && c.answered(d, turn) {
 					c.token, c.owner = "", nil
-					w.soon(c, 0, w.Scenario.think())
+					c.soon(0, w.Scenario.think())
 				}
 			})
 		}

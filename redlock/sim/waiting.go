@@ -28,20 +28,16 @@ type tenure struct {
 	fair  bool
 }
 
-func newWaiting(w *World, index int) client {
-	return &waiting{baseClient: baseClient{world: w, index: index}}
-}
+func newWaiting() client { return &waiting{} }
 
 func (c *waiting) lost(d *daemon) {
 	if c.tenure != nil && c.tenure.owner == d && c.tenure.hold != nil {
 		c.tenure = nil // its connection has ended, and with it what was held by it
 	}
-	if c.daemon != d {
-		return
+	if c.unanswered(d) {
+		c.tenure = nil
+		c.soon(time.Millisecond, 20*time.Millisecond)
 	}
-	c.daemon, c.tenure = nil, nil
-	c.pending++
-	c.world.soon(c, time.Millisecond, 20*time.Millisecond)
 }
 
 func (c *waiting) act() {
@@ -58,7 +54,7 @@ func (c *waiting) act() {
 	switch t := c.tenure; {
 	case t != nil && t.until <= w.now && t.hold == nil:
 		c.tenure = nil // it has run out
-		w.soon(c, 0, w.Scenario.think())
+		c.soon(0, w.Scenario.think())
 	case t != nil && t.owner.serves() && t.hold != nil && w.chance(2):
 		c.disconnect()
 	case t != nil && t.owner == d && t.fair && w.Scenario.Chosen && w.chance(3):
@@ -69,7 +65,7 @@ func (c *waiting) act() {
 		c.release(d)
 	case w.calm:
 	case d == nil:
-		w.soon(c, time.Millisecond, 10*time.Millisecond)
+		c.soon(time.Millisecond, 10*time.Millisecond)
 	default:
 		c.request(d)
 	}
@@ -83,7 +79,7 @@ func (c *waiting) drawRequest() (r redlock.LockRequest, keys []string, waits boo
 		keys = append(keys, other)
 	}
 	r = redlock.LockRequest{
-		Key: redlock.Key(keys[0]), TTL: w.between(s.MinTTL, s.MaxTTL).Truncate(time.Millisecond),
+		Key: redlock.Key(keys[0]), TTL: w.anyTTL(),
 		Mode: w.anyMode(), Fair: w.chance(s.Fair),
 	}
 	if r.Mode == redlock.Permits {
@@ -160,17 +156,17 @@ func (c *waiting) onAnswer(record *waitRecord, held *holdRecord, before []int64,
 		if !errors.Is(err, redlock.ErrLeft) {
 			w.served("a wait failed", record.keys[0], err)
 		}
-		w.soon(c, 0, w.Scenario.think())
+		c.soon(0, w.Scenario.think())
 		return
 	}
-	until := d.clock.world(d.clock.Now() + g.Validity())
+	until := d.clock.world(g.Until())
 	if w.chance(w.Scenario.Undelivered) || until <= w.now {
 		if g.Fresh {
 			d.engine.GiveBack(g)
 		} else if g.Hold != nil { // its connection has ended
 			g.Hold.End()
 		}
-		w.soon(c, 0, w.Scenario.think())
+		c.soon(0, w.Scenario.think())
 		return
 	}
 	c.tenure = &tenure{keys: record.keys, token: g.Token, owner: d, hold: g.Hold, until: until, ttl: until - w.now, mode: record.mode, fair: record.fair}
@@ -185,13 +181,13 @@ func (c *waiting) onAnswer(record *waitRecord, held *holdRecord, before []int64,
 	ttl := until - w.now
 	switch {
 	case w.Scenario.Prompt:
-		w.soon(c, 0, 30*time.Millisecond)
+		c.soon(0, 30*time.Millisecond)
 	case held != nil:
-		w.soon(c, 0, 5*ttl)
+		c.soon(0, 5*ttl)
 	case w.chance(4): // the client sends nothing more about it
-		w.soon(c, ttl+time.Millisecond, ttl+50*time.Millisecond)
+		c.soon(ttl+time.Millisecond, ttl+50*time.Millisecond)
 	default:
-		w.soon(c, 0, ttl/4)
+		c.soon(0, ttl/4)
 	}
 }
 
@@ -210,23 +206,18 @@ func (c *waiting) again(d *daemon) {
 	for _, key := range t.keys {
 		before = append(before, w.checker().beforeAcquire(key, t.mode, ""))
 	}
-	c.call(d, func(turn int) {
-		d.engine.Lock(nil, r, func(g redlock.Grant, err error) {
-			if !c.answered(d, turn) {
-				return
+	ask(&c.baseClient, d, func(done func(redlock.Grant, error)) { d.engine.Lock(nil, r, done) }, func(g redlock.Grant, err error) {
+		if err != nil && w.Scenario.Reliable && left > masterTimeout && !isShutdown(err) {
+			w.violate("order", t.keys[0], fmt.Sprintf("the holder repeated its request with FAIR, with %.3f ms left, and was refused: %v", ms(left), err))
+			return
+		}
+		if err == nil {
+			t.until = d.clock.world(g.Until())
+			for i, key := range t.keys {
+				w.checker().granted(d, key, string(t.token), int64(g.Fence), before[i], t.until)
 			}
-			if err != nil && w.Scenario.Reliable && left > masterTimeout && !isShutdown(err) {
-				w.violate("order", t.keys[0], fmt.Sprintf("the holder repeated its request with FAIR, with %.3f ms left, and was refused: %v", ms(left), err))
-				return
-			}
-			if err == nil {
-				t.until = d.clock.world(d.clock.Now() + g.Validity())
-				for i, key := range t.keys {
-					w.checker().granted(d, key, string(t.token), int64(g.Fence), before[i], t.until)
-				}
-			}
-			w.soon(c, 0, max(0, t.until-w.now)/4)
-		})
+		}
+		c.soon(0, max(0, t.until-w.now)/4)
 	})
 }
 
@@ -244,7 +235,7 @@ func (c *waiting) disconnect() {
 			}
 			w.checker().ended(string(t.token))
 			c.tenure = nil
-			w.soon(c, 0, w.Scenario.think())
+			c.soon(0, w.Scenario.think())
 		}
 	})
 }
@@ -252,18 +243,11 @@ func (c *waiting) disconnect() {
 // release gives every key back.
 func (c *waiting) release(d *daemon) {
 	w, t := c.world, c.tenure
-	type sent struct {
-		sole  bool
-		until time.Duration
-		since int64
-	}
-	var all []sent
+	var all []releaseCall
 	for _, key := range t.keys {
 		record := w.checker().token(key, string(t.token))
 		record.shared = record.shared || d != t.owner
-		var a sent
-		a.sole, a.until, a.since = w.checker().releasing(key, string(t.token))
-		all = append(all, a)
+		all = append(all, w.checker().releasing(key, string(t.token)))
 	}
 	open := len(all)
 	c.call(d, func(turn int) {
@@ -272,10 +256,10 @@ func (c *waiting) release(d *daemon) {
 				if d.dead {
 					return
 				}
-				w.checker().released(key, string(t.token), released, err != nil, all[i].sole, all[i].until, all[i].since)
+				w.checker().released(all[i], released, err)
 				if open--; open == 0 && c.answered(d, turn) {
 					c.tenure = nil
-					w.soon(c, 0, w.Scenario.think())
+					c.soon(0, w.Scenario.think())
 				}
 			})
 		}

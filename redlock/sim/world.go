@@ -71,6 +71,7 @@ type observer interface {
 // client uses a daemon, as a state machine: act does the next thing and schedules
 // itself again.
 type client interface {
+	base() *baseClient
 	act()
 	busy() bool     // waits for an answer
 	lost(d *daemon) // a daemon died: what was sent to it gets no answer
@@ -236,7 +237,9 @@ func (w *World) Play() (v *WorldViolation) {
 	}
 	for _, people := range s.Clients {
 		for range people.Number {
-			w.clients = append(w.clients, people.New(w, len(w.clients)))
+			c := people.New()
+			*c.base() = baseClient{world: w, index: len(w.clients), next: c.act}
+			w.clients = append(w.clients, c)
 		}
 	}
 	for _, c := range w.clients {
@@ -367,6 +370,11 @@ func (w *World) overAge() bool {
 	}
 	w.quarantinedUntil = w.now + w.between(w.Scenario.age()/3, w.Scenario.age()*5/4)
 	return true
+}
+
+// anyTTL is a lease time that the scenario allows.
+func (w *World) anyTTL() time.Duration {
+	return w.between(w.Scenario.MinTTL, w.Scenario.MaxTTL).Truncate(time.Millisecond)
 }
 
 // anyKey is one of the keys that all clients use.
