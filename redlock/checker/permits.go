@@ -14,7 +14,7 @@ import (
 // CheckPermits checks a history whose acquires are for one of Limit permits, or
 // for the whole key.
 func CheckPermits(h History) error {
-	return errors.Join(checkPermitsSwept(h), CheckTogetherLinear(h, Search{}))
+	return errors.Join(checkPermitsSwept(h), checkTogetherLinear(h, searchBounds{}))
 }
 
 func checkPermitsSwept(h History) error { return checkTogether(h, (*keyRecord).counted) }
