@@ -22,7 +22,7 @@ func checkReadersSwept(h History) error { return checkTogether(h, (*keyRecord).r
 // checkTogether checks keys that several tokens may hold at a time. The modes differ
 // in which tokens exclude one another.
 func checkTogether(h History, exclusion func(*keyRecord, *findings)) error {
-	return checkRules(h, rule{ruleExclusion, exclusion}, exclusiveRules[1],
+	return checkRules(h, rule{ruleExclusion, exclusion}, rule{ruleFence, (*keyRecord).fences},
 		rule{ruleRelease, (*keyRecord).ownReleases}, rule{ruleContinuity, (*keyRecord).ownContinuity})
 }
 
