@@ -32,26 +32,26 @@ func (k *keyRecord) extendsTrue(rivals, running *frontier, f *findings) {
 // continuous checks one extend. An acquire of the token that may have taken
 // effect later than the supposed loss allows everything, an unknown one always.
 func (t *tokenRecord) continuous(e *CallRecord, rivals, running *frontier, f *findings) {
-	grant := t.grantable.upTo(e.Complete)
-	if grant == nil {
+	grant, ok := t.grantable.before(e.Complete+1, "")
+	if !ok {
 		f.add("extended by a token that had never requested it", e)
 		return
 	}
-	held := grant.effectBy() // from here to e.Invoke, if the answer to the extend is true
+	held := grant.value // from here to e.Invoke, if the answer to the extend is true
 	if held >= e.Invoke {
 		return
 	}
 	if release, ok := t.answered.before(e.Invoke, ""); ok && held < release.value {
-		f.add("extended after its release had been answered", grant, release.event, e)
+		f.add("extended after its release had been answered", grant.event, release.event, e)
 	}
 	if other, ok := rivals.before(e.Invoke, t.token); ok && held < other.value {
 		f.add(fmt.Sprintf("extended by %q although %q had got it in between", t.token, other.event.Token),
-			grant, other.event, e)
+			grant.event, other.event, e)
 		return
 	}
 	if other, ok := running.before(e.Invoke, t.token); ok && held < other.value {
 		f.add(fmt.Sprintf("extended by %q, which must have held it since %v, although %q held it over %s",
 			t.token, held, other.event.Token, span(max(held, other.at), min(other.value, e.Invoke))),
-			grant, other.event, e)
+			grant.event, other.event, e)
 	}
 }

@@ -88,13 +88,13 @@ type lockState struct {
 // next returns the states that the operation can lead to; none if the lock
 // cannot have given this answer in that state.
 func (in *input) next(s lockState) []lockState {
-	mine, free := s.token == in.token, s.token == ""
+	own, free := s.token == in.token, s.token == ""
 	switch {
-	case in.step == take && (free || mine), in.step == prolong && mine:
+	case in.step == take && (free || own), in.step == prolong && own:
 		return []lockState{{token: in.token, until: max(s.until, in.until)}}
 	case in.step == take, in.step == prolong:
 		return nil
-	case in.step == give && mine, in.step == lapse && mine && s.until <= in.until:
+	case in.step == give && own, in.step == lapse && own && s.until <= in.until:
 		return []lockState{{}}
 	case in.step == perhaps && free:
 		return []lockState{s, {token: in.token}}

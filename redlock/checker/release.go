@@ -32,17 +32,17 @@ func (k *keyRecord) releasesTrue(rivals *frontier, f *findings) {
 // releasedTruth checks one answer 1. An acquire of the token that may have
 // taken effect after the supposed loss allows everything.
 func (t *tokenRecord) releasedTruth(e *CallRecord, rivals *frontier, f *findings) {
-	grant := t.grantable.upTo(e.Complete)
-	if grant == nil {
+	grant, ok := t.grantable.before(e.Complete+1, "")
+	if !ok {
 		f.add("released by a token that had never requested it", e)
 		return
 	}
-	if earlier, ok := t.released.before(e.Invoke, ""); ok && grant.effectBy() < earlier.value {
-		f.add("released twice by one grant", grant, earlier.event, e)
+	if earlier, ok := t.released.before(e.Invoke, ""); ok && grant.value < earlier.value {
+		f.add("released twice by one grant", grant.event, earlier.event, e)
 	}
-	if other, ok := rivals.before(e.Invoke, t.token); ok && grant.effectBy() < other.value {
+	if other, ok := rivals.before(e.Invoke, t.token); ok && grant.value < other.value {
 		f.add(fmt.Sprintf("released by %q although %q had got it in between", t.token, other.event.Token),
-			grant, other.event, e)
+			grant.event, other.event, e)
 	}
 }
 
