@@ -57,10 +57,10 @@ func (s *baseClient) answered(d *daemon, turn int) bool {
 	return true
 }
 
-// ask sends a request to a daemon. onAnswer receives the answer, unless the client waits for it no more.
-func ask[T any](c *baseClient, d *daemon, send func(done func(T, error)), onAnswer func(T, error)) {
+// send sends a request to a daemon. onAnswer receives the answer, unless the client waits for it no more.
+func send[T any](c *baseClient, d *daemon, request func(done func(T, error)), onAnswer func(T, error)) {
 	c.call(d, func(turn int) {
-		send(func(answer T, err error) {
+		request(func(answer T, err error) {
 			if c.answered(d, turn) {
 				onAnswer(answer, err)
 			}

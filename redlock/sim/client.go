@@ -16,6 +16,48 @@ func (w *World) served(what, key string, err error) {
 	}
 }
 
+// locksOf are the keys of a request.
+func locksOf(keys []string) (key redlock.Key, more []redlock.Key) {
+	for _, one := range keys[1:] {
+		more = append(more, redlock.Key(one))
+	}
+	return redlock.Key(keys[0]), more
+}
+
+// beforeAll is what the checker notes of keys before one request for all of them.
+func beforeAll(j *checker, keys []string, mode redlock.Mode) (before []int64) {
+	for _, key := range keys {
+		before = append(before, j.beforeAcquire(key, mode, ""))
+	}
+	return before
+}
+
+// releaseAll releases keys that one token holds. over is called when all are answered.
+func (s *baseClient) releaseAll(d *daemon, keys []string, token redlock.Token, over func()) {
+	w, open := s.world, len(keys)
+	all := make([]releaseCall, len(keys))
+	for i, key := range keys {
+		t := w.checker().token(key, string(token))
+		t.shared = t.shared || t.daemon != d
+		all[i] = w.checker().releasing(key, string(token))
+	}
+	s.call(d, func(turn int) {
+		for i, key := range keys {
+			d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token}, func(released bool, err error) {
+				if d.dead {
+					return
+				}
+				w.refused(err, key)
+				w.checker().released(all[i], released, err)
+				if open--; open == 0 && s.answered(d, turn) {
+					over()
+					s.soon(0, w.Scenario.think())
+				}
+			})
+		}
+	})
+}
+
 // locking is a client of locks.
 type locking struct {
 	baseClient
@@ -187,7 +229,7 @@ func (c *locking) regret(d *daemon) {
 	w.trace.note(c.key, "client %d releases by daemon %d what it did not wait for", c.index, d.index)
 	release := w.checker().releasing(t.key, t.token)
 	release.sole = false
-	ask(&c.baseClient, d, func(done func(bool, error)) {
+	send(&c.baseClient, d, func(done func(bool, error)) {
 		d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(t.key), Token: redlock.Token(t.token)}, done)
 	}, func(released bool, err error) {
 		t.regretted = err == nil
@@ -259,7 +301,7 @@ func (c *locking) use(d *daemon) {
 	}
 	key, token, ttl := c.key, c.token, c.world.anyTTL()
 	w.checker().token(key, string(token)).shared = w.checker().token(key, string(token)).shared || d != c.owner
-	ask(&c.baseClient, d, func(done func(redlock.Grant, error)) {
+	send(&c.baseClient, d, func(done func(redlock.Grant, error)) {
 		d.engine.Extend(nil, redlock.ExtendRequest{Key: redlock.Key(key), Token: token, TTL: ttl}, done)
 	}, func(g redlock.Grant, err error) {
 		if err != nil {
@@ -285,7 +327,7 @@ func (c *locking) unlock(d *daemon) {
 		w.checker().token(key, string(token)).shared = true
 	}
 	release := w.checker().releasing(key, string(token))
-	ask(&c.baseClient, d, func(done func(bool, error)) {
+	send(&c.baseClient, d, func(done func(bool, error)) {
 		d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token}, done)
 	}, func(released bool, err error) {
 		w.served("a release failed", key, err)

@@ -42,7 +42,7 @@ func (s *server) undo() {
 
 // noteClockRead notes that a flush has read the clock, noteClockSeen that its daemon has
 // received it.
-func (s *server) noteClockRead(_ *simLink, f *flight) {
+func (s *server) noteClockRead(f *flight) {
 	if f.done == len(f.commands) && f.commands[f.done-1].Args[0] == "TIME" {
 		f.clockReadAt = s.world.now
 	}

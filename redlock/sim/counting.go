@@ -36,7 +36,7 @@ func (c *counting) act() {
 	name := fmt.Sprint("n", w.random.IntN(max(2, w.Scenario.Counters)))
 	count := int64(1 + w.random.IntN(4))
 	request := w.checker().counter(name).request()
-	ask(&c.baseClient, d, func(done func(int64, error)) {
+	send(&c.baseClient, d, func(done func(int64, error)) {
 		draw := func(error) {
 			if !d.dead {
 				d.engine.NextID(nil, redlock.IDRequest{Name: redlock.Key(name), Count: count}, done)

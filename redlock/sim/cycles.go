@@ -82,7 +82,7 @@ func (c *cycleClient) act() {
 }
 
 // drawRequest draws a request: for a key that the client has not, or to write what it reads.
-func (c *cycleClient) drawRequest() (r redlock.LockRequest, mine *cycleLock) {
+func (c *cycleClient) drawRequest() (r redlock.LockRequest, own *cycleLock) {
 	w, s := c.world, c.world.Scenario
 	r = redlock.LockRequest{
 		Key: redlock.Key(w.anyKey()), TTL: w.anyTTL(),
@@ -90,23 +90,23 @@ func (c *cycleClient) drawRequest() (r redlock.LockRequest, mine *cycleLock) {
 	}
 	for _, one := range c.held {
 		if one.key == string(r.Key) {
-			mine = one
+			own = one
 		}
 	}
-	if mine != nil {
-		r.Mode, r.Token, r.Fair = redlock.Exclusive, mine.token, false
+	if own != nil {
+		r.Mode, r.Token, r.Fair = redlock.Exclusive, own.token, false
 	} else if r.Mode == redlock.Shared {
 		if r.Fair = false; w.chance(2) {
 			r.Token = redlock.Token(fmt.Sprint("cycles-", w.checker().tick()))
 		}
 	}
-	return r, mine
+	return r, own
 }
 
 func (c *cycleClient) request(d *daemon) {
 	w := c.world
-	r, mine := c.drawRequest()
-	if mine != nil && mine.mode == redlock.Exclusive {
+	r, own := c.drawRequest()
+	if own != nil && own.mode == redlock.Exclusive {
 		c.soon(0, 5*time.Millisecond)
 		return
 	}
@@ -134,7 +134,7 @@ func (c *cycleClient) request(d *daemon) {
 			c.wait = nil
 			w.forgetEndedCycles()
 			if c.answered(d, turn) {
-				c.onAnswer(d, key, mine, r.Mode, before, g, err)
+				c.onAnswer(d, key, own, r.Mode, before, g, err)
 			} else if err == nil && g.Fresh {
 				d.engine.GiveBack(g)
 			}
@@ -142,7 +142,7 @@ func (c *cycleClient) request(d *daemon) {
 	})
 }
 
-func (c *cycleClient) onAnswer(d *daemon, key string, mine *cycleLock, mode redlock.Mode, before int64, g redlock.Grant, err error) {
+func (c *cycleClient) onAnswer(d *daemon, key string, own *cycleLock, mode redlock.Mode, before int64, g redlock.Grant, err error) {
 	w := c.world
 	var deadlock *redlock.Deadlock
 	switch {
@@ -162,15 +162,15 @@ func (c *cycleClient) onAnswer(d *daemon, key string, mine *cycleLock, mode redl
 		t := w.checker().token(key, string(g.Token))
 		t.mode = mode
 		w.checker().granted(d, key, string(g.Token), int64(g.Fence), before, until)
-		if mine != nil {
-			mine.blocksUntil = max(until, mine.blocksUntil)
-			if mine.mode == mode {
-				until = max(until, mine.until)
+		if own != nil {
+			own.blocksUntil = max(until, own.blocksUntil)
+			if own.mode == mode {
+				until = max(until, own.until)
 			}
-			mine.mode, mine.until = mode, until
+			own.mode, own.until = mode, until
 		} else {
-			mine = &cycleLock{key: key, token: g.Token, mode: mode, since: w.now, until: until, blocksUntil: until}
-			c.held, c.locks = append(c.held, mine), append(c.locks, mine)
+			own = &cycleLock{key: key, token: g.Token, mode: mode, since: w.now, until: until, blocksUntil: until}
+			c.held, c.locks = append(c.held, own), append(c.locks, own)
 		}
 	}
 	c.soon(0, 20*time.Millisecond)

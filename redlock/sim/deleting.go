@@ -34,7 +34,7 @@ func (c *deleting) act() {
 		return
 	}
 	name := fmt.Sprint("n", w.random.IntN(max(2, w.Scenario.Counters)))
-	ask(&c.baseClient, d, func(done func(redlock.Counter, error)) { d.engine.ReadCounter(0, redlock.Key(name), done) }, func(counter redlock.Counter, err error) {
+	send(&c.baseClient, d, func(done func(redlock.Counter, error)) { d.engine.ReadCounter(0, redlock.Key(name), done) }, func(counter redlock.Counter, err error) {
 		if value := highest(counter); err == nil && value > 0 {
 			c.remove(d, name, value)
 			return
@@ -53,7 +53,7 @@ func highest(counter redlock.Counter) (value int64) {
 func (c *deleting) remove(d *daemon, name string, value int64) {
 	w := c.world
 	var over func()
-	ask(&c.baseClient, d, func(done func([]redlock.CounterFate, error)) {
+	send(&c.baseClient, d, func(done func([]redlock.CounterFate, error)) {
 		over = w.checker().deletion(name, value)
 		d.engine.DeleteCounter(0, redlock.Key(name), value, done)
 	}, func(fates []redlock.CounterFate, err error) {

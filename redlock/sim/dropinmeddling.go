@@ -33,7 +33,7 @@ func (c *meddling) act() {
 	w.checker().token(meddled, string(value)).foreign = true
 	ttl := w.anyTTL()
 	what := w.random.IntN(6)
-	ask(&c.baseClient, d, func(done func(bool, error)) { c.change(d, what, value, ttl, done) }, func(done bool, err error) {
+	send(&c.baseClient, d, func(done func(bool, error)) { c.change(d, what, value, ttl, done) }, func(done bool, err error) {
 		w.checker().checked++
 		w.served("a change failed", meddled, err)
 		if done {

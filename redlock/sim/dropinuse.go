@@ -42,7 +42,7 @@ func (c *dropInClient) use(d *daemon) {
 func (c *dropInClient) view(d *daemon, then func(redlock.View)) {
 	w := c.world
 	key, name, value := c.key, c.name, c.value
-	ask(&c.baseClient, d, func(done func(redlock.View, error)) { d.engine.View(nil, 0, redlock.Key(key), done) }, func(v redlock.View, err error) {
+	send(&c.baseClient, d, func(done func(redlock.View, error)) { d.engine.View(nil, 0, redlock.Key(key), done) }, func(v redlock.View, err error) {
 		if err != nil {
 			w.served("a view failed", key, err)
 			c.hold()
@@ -73,7 +73,7 @@ func (c *dropInClient) prolong(d *daemon) {
 	w := c.world
 	key, name, request := c.key, c.name, redlock.ExtendRequest{Key: redlock.Key(c.key), Token: c.value, TTL: c.world.anyTTL()}
 	w.checker().leaseRequested(key, c.value, request.TTL)
-	ask(&c.baseClient, d, func(done func(redlock.Grant, error)) { d.engine.Extend(nil, request, done) }, func(g redlock.Grant, err error) {
+	send(&c.baseClient, d, func(done func(redlock.Grant, error)) { d.engine.Extend(nil, request, done) }, func(g redlock.Grant, err error) {
 		switch {
 		case errors.Is(err, redlock.ErrNotHeld):
 			c.left = 0
@@ -104,7 +104,7 @@ func (c *dropInClient) run(d *daemon, p *libraryScript, effect redlock.ScriptEff
 	w := c.world
 	key, name, value := c.key, c.name, c.value
 	request := redlock.ScriptRequest{Script: p.call(key, value, ttl), Effect: effect, Keys: []redlock.Key{redlock.Key(key)}, Token: value, TTL: ttl}
-	ask(&c.baseClient, d, func(done func(redlock.ScriptOutcome, error)) { d.engine.RunScript(nil, request, done) }, func(o redlock.ScriptOutcome, err error) {
+	send(&c.baseClient, d, func(done func(redlock.ScriptOutcome, error)) { d.engine.RunScript(nil, request, done) }, func(o redlock.ScriptOutcome, err error) {
 		w.trace.note(key, "client %d extends %q by a script: %v %v", c.index, name, o.Yes, err)
 		switch {
 		case err != nil:
@@ -134,7 +134,7 @@ func (c *dropInClient) handOver(d *daemon) {
 	w.checker().token(key, old).foreign = !w.Scenario.Reliable // a master that was not reached keeps it
 	w.checker().leaseRequested(key, request.Value, request.TTL)
 	before := w.checker().beforeAcquire(key, redlock.Exclusive, "")
-	ask(&c.baseClient, d, func(done func(bool, error)) { d.engine.Write(nil, request, done) }, func(done bool, err error) {
+	send(&c.baseClient, d, func(done func(bool, error)) { d.engine.Write(nil, request, done) }, func(done bool, err error) {
 		w.served("a hand-over failed", key, err)
 		w.checker().released(release, done, err)
 		if err != nil || !done {
@@ -160,7 +160,7 @@ func (c *dropInClient) release(d *daemon) {
 	}
 	release := w.checker().releasing(key, name)
 	way := w.random.IntN(2)
-	ask(&c.baseClient, d, func(done func(bool, error)) {
+	send(&c.baseClient, d, func(done func(bool, error)) {
 		switch {
 		case sure && w.chance(c.deletes):
 			d.engine.Write(nil, redlock.WriteRequest{Key: redlock.Key(key), Effect: redlock.WriteDeletes}, done)

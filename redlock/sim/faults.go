@@ -54,10 +54,7 @@ func stop(w *World) {
 // deny has masters refuse ZADD for a while, as a change of their users' rights does:
 // one of them, or all.
 func deny(w *World) {
-	some := w.servers
-	if w.chance(2) {
-		some = []*server{w.anyServer()}
-	}
+	some := w.oneOrAll()
 	for _, s := range some {
 		w.trace.note("", "master %s denies ZADD", s.name)
 		s.Denied = "ZADD"
@@ -107,6 +104,20 @@ func kill(w *World, d *daemon) {
 		c.lost(d)
 	}
 	w.after(w.between(time.Millisecond, 200*time.Millisecond), nil, func() { d.replace() })
+}
+
+func (w *World) killDaemons() {
+	for _, d := range w.daemons {
+		kill(w, d)
+	}
+}
+
+// oneOrAll are the masters that a fault is about.
+func (w *World) oneOrAll() []*server {
+	if w.chance(2) {
+		return []*server{w.anyServer()}
+	}
+	return w.servers
 }
 
 // wipe deletes a lock on all masters, as an operator does by hand with a lock that seems

@@ -152,7 +152,7 @@ func (c *modeChanger) rest() { c.soon(0, max(0, c.until-c.world.now)/4) }
 func (c *modeChanger) extend(d *daemon) {
 	w, key, t := c.world, c.key, c.record()
 	r := redlock.ExtendRequest{Key: redlock.Key(key), Token: c.token, TTL: w.anyTTL()}
-	ask(&c.baseClient, d, func(done func(redlock.Grant, error)) { d.engine.Extend(nil, r, done) }, func(g redlock.Grant, err error) {
+	send(&c.baseClient, d, func(done func(redlock.Grant, error)) { d.engine.Extend(nil, r, done) }, func(g redlock.Grant, err error) {
 		w.served("an extension failed", key, err)
 		if err == nil {
 			until := d.clock.world(g.Until())
@@ -168,7 +168,7 @@ func (c *modeChanger) release(d *daemon) {
 	w, key, t := c.world, c.key, c.record()
 	t.shared = t.shared || d != c.owner
 	release := w.checker().releasing(key, t.token)
-	ask(&c.baseClient, d, func(done func(bool, error)) {
+	send(&c.baseClient, d, func(done func(bool, error)) {
 		d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: redlock.Token(t.token)}, done)
 	}, func(released bool, err error) {
 		w.served("a release failed", key, err)

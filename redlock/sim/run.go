@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -168,9 +167,4 @@ func (r *RunReport) Violated() (all []*WorldViolation) {
 		}
 	}
 	return all
-}
-
-// Required are the scenarios within the promise.
-func Required() []*Scenario {
-	return slices.DeleteFunc(Scenarios(), func(s *Scenario) bool { return s.Open != "" })
 }

@@ -74,7 +74,7 @@ func (c *spanning) act() {
 	case c.token == "":
 		c.acquire(d)
 	default:
-		c.release(d)
+		c.releaseAll(d, c.keys, c.token, func() { c.token, c.owner = "", nil })
 	}
 }
 
@@ -89,19 +89,15 @@ func (c *spanning) acquire(d *daemon) {
 	if w.chance(2) {
 		c.token = d.token()
 	}
-	before := make([]int64, len(c.keys))
-	for i, key := range c.keys {
-		before[i] = w.checker().beforeAcquire(key, redlock.Exclusive, "")
+	before := beforeAll(w.checker(), c.keys, redlock.Exclusive)
+	for _, key := range c.keys {
 		if c.token != "" {
 			t := w.checker().token(key, string(c.token))
 			t.acquiring, t.acquires, t.chosenAt = 1, 1, w.now
 		}
 	}
-	r := redlock.LockRequest{Key: redlock.Key(c.keys[0]), TTL: w.anyTTL(), Token: c.token}
-	for _, key := range c.keys[1:] {
-		r.More = append(r.More, redlock.Key(key))
-	}
-	if w.chance(2) {
+	r := redlock.LockRequest{TTL: w.anyTTL(), Token: c.token}
+	if r.Key, r.More = locksOf(c.keys); w.chance(2) {
 		r.Wait = w.between(10*time.Millisecond, 300*time.Millisecond)
 		for _, key := range c.keys {
 			w.checker().token(key, string(c.token)).acquires = 2 // a wait tries again and again
@@ -157,33 +153,6 @@ func (c *spanning) onAnswer(d *daemon, g redlock.Grant, err error, before []int6
 		left /= 20
 	}
 	c.soon(0, left)
-}
-
-// release releases all keys through any daemon.
-func (c *spanning) release(d *daemon) {
-	w, token, open := c.world, c.token, len(c.keys)
-	all := make([]releaseCall, len(c.keys))
-	for i, key := range c.keys {
-		if t := w.checker().token(key, string(token)); t.daemon != d {
-			t.shared = true
-		}
-		all[i] = w.checker().releasing(key, string(token))
-	}
-	c.call(d, func(turn int) {
-		for i, key := range c.keys {
-			d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token}, func(released bool, err error) {
-				if turn != c.pending || c.daemon == nil || d.dead {
-					return
-				}
-				w.refused(err, key)
-				w.checker().released(all[i], released, err)
-				if open--; open == 0 && c.answered(d, turn) {
-					c.token, c.owner = "", nil
-					c.soon(0, w.Scenario.think())
-				}
-			})
-		}
-	})
 }
 
 func (c *spanning) String() string { return fmt.Sprintf("client %d, of %q", c.index, c.keys) }

@@ -85,9 +85,7 @@ func (c *waiting) drawRequest() (r redlock.LockRequest, keys []string, waits boo
 	if r.Mode == redlock.Permits {
 		r.Limit, keys = permits, keys[:1]
 	}
-	for _, key := range keys[1:] {
-		r.More = append(r.More, redlock.Key(key))
-	}
+	_, r.More = locksOf(keys)
 	if waits = !r.Fair || !w.chance(5); !waits {
 		return r, keys, false
 	}
@@ -109,10 +107,7 @@ func (c *waiting) drawRequest() (r redlock.LockRequest, keys []string, waits boo
 func (c *waiting) request(d *daemon) {
 	w, s := c.world, c.world.Scenario
 	r, keys, waits := c.drawRequest()
-	var before []int64
-	for _, key := range keys {
-		before = append(before, w.checker().beforeAcquire(key, r.Mode, ""))
-	}
+	before := beforeAll(w.checker(), keys, r.Mode)
 	c.call(d, func(turn int) {
 		if d.dead {
 			return
@@ -195,18 +190,12 @@ func (c *waiting) onAnswer(record *waitRecord, held *holdRecord, before []int64,
 // goes before all that wait.
 func (c *waiting) again(d *daemon) {
 	w, t := c.world, c.tenure
-	r := redlock.LockRequest{Key: redlock.Key(t.keys[0]), TTL: w.Scenario.MaxTTL, Token: t.token, Mode: t.mode, Fair: true}
-	if t.mode == redlock.Permits {
+	r := redlock.LockRequest{TTL: w.Scenario.MaxTTL, Token: t.token, Mode: t.mode, Fair: true}
+	if r.Key, r.More = locksOf(t.keys); t.mode == redlock.Permits {
 		r.Limit = permits
 	}
-	for _, key := range t.keys[1:] {
-		r.More = append(r.More, redlock.Key(key))
-	}
-	before, left := []int64{}, t.until-w.now
-	for _, key := range t.keys {
-		before = append(before, w.checker().beforeAcquire(key, t.mode, ""))
-	}
-	ask(&c.baseClient, d, func(done func(redlock.Grant, error)) { d.engine.Lock(nil, r, done) }, func(g redlock.Grant, err error) {
+	before, left := beforeAll(w.checker(), t.keys, t.mode), t.until-w.now
+	send(&c.baseClient, d, func(done func(redlock.Grant, error)) { d.engine.Lock(nil, r, done) }, func(g redlock.Grant, err error) {
 		if err != nil && w.Scenario.Reliable && left > masterTimeout && !isShutdown(err) {
 			w.violate("order", t.keys[0], fmt.Sprintf("the holder repeated its request with FAIR, with %.3f ms left, and was refused: %v", ms(left), err))
 			return
@@ -242,28 +231,7 @@ func (c *waiting) disconnect() {
 
 // release gives every key back.
 func (c *waiting) release(d *daemon) {
-	w, t := c.world, c.tenure
-	var all []releaseCall
-	for _, key := range t.keys {
-		record := w.checker().token(key, string(t.token))
-		record.shared = record.shared || d != t.owner
-		all = append(all, w.checker().releasing(key, string(t.token)))
-	}
-	open := len(all)
-	c.call(d, func(turn int) {
-		for i, key := range t.keys {
-			d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: t.token}, func(released bool, err error) {
-				if d.dead {
-					return
-				}
-				w.checker().released(all[i], released, err)
-				if open--; open == 0 && c.answered(d, turn) {
-					c.tenure = nil
-					c.soon(0, w.Scenario.think())
-				}
-			})
-		}
-	})
+	c.releaseAll(d, c.tenure.keys, c.tenure.token, func() { c.tenure = nil })
 }
 
 // shares reports whether two requests have a key in common.

@@ -100,7 +100,7 @@ func (c *working) extend(d *daemon) {
 	w := c.world
 	key, token := c.key, c.attempt.Token
 	request := redlock.WorkEndRequest{Key: redlock.Key(key), Token: token, Timeout: w.anyTTL()}
-	ask(&c.baseClient, d, func(done func(redlock.Work, error)) { d.engine.WorkExtend(nil, request, done) }, func(a redlock.Work, err error) {
+	send(&c.baseClient, d, func(done func(redlock.Work, error)) { d.engine.WorkExtend(nil, request, done) }, func(a redlock.Work, err error) {
 		if err != nil {
 			w.trace.note(key, "client %d receives from daemon %d: extend: %v", c.index, d.index, err)
 			c.soon(0, 20*time.Millisecond)
@@ -123,7 +123,7 @@ func (c *working) end(d *daemon, failed bool) {
 	if failed {
 		end = d.engine.WorkFail
 	}
-	ask(&c.baseClient, d, func(done func(bool, error)) { end(nil, request, done) }, func(so bool, err error) {
+	send(&c.baseClient, d, func(done func(bool, error)) { end(nil, request, done) }, func(so bool, err error) {
 		w.trace.note(key, "client %d receives from daemon %d: end of %d, failed %v: %v %v", c.index, d.index, a.Attempt, failed, so, err)
 		if err == nil && so {
 			w.checker().done(key, a.Attempt, newest, !failed)
