@@ -15,11 +15,11 @@ var handlers = map[string]func(m *Master, a []string) wire.Reply{
 	"EXISTS": (*Master).exists, "TYPE": (*Master).kindOf,
 	"PTTL": (*Master).pttl, "PEXPIRETIME": (*Master).pexpiretime,
 	"PEXPIREAT": (*Master).pexpireat, "PEXPIRE": (*Master).pexpire,
-	"ZADD": (*Master).zadd, "ZSCORE": (*Master).zscore, "ZMSCORE": (*Master).zmscore, "ZREM": (*Master).zrem, "ZCARD": (*Master).zcard,
-	"ZRANGE": (*Master).zrange, "ZREMRANGEBYSCORE": (*Master).zremrangebyscore, "ZRANGEBYSCORE": (*Master).zrangebyscore,
-	"ZCOUNT": (*Master).zcount,
-	"HSET":   (*Master).hset, "HGET": (*Master).hget, "HMGET": (*Master).hmget, "HGETALL": (*Master).hgetall,
-	"HDEL": (*Master).hdel, "HLEN": (*Master).hlen,
+	"ZADD": on(Zset, (*Master).zadd), "ZSCORE": on(Zset, (*Master).zscore), "ZMSCORE": on(Zset, (*Master).zmscore), "ZREM": on(Zset, (*Master).zrem), "ZCARD": on(Zset, (*Master).zcard),
+	"ZRANGE": on(Zset, (*Master).zrange), "ZREMRANGEBYSCORE": on(Zset, (*Master).zremrangebyscore), "ZRANGEBYSCORE": on(Zset, (*Master).zrangebyscore),
+	"ZCOUNT": on(Zset, (*Master).zcount),
+	"HSET":   on(Hash, (*Master).hset), "HGET": on(Hash, (*Master).hget), "HMGET": on(Hash, (*Master).hmget), "HGETALL": on(Hash, (*Master).hgetall),
+	"HDEL": on(Hash, (*Master).hdel), "HLEN": on(Hash, (*Master).hlen),
 	"TIME":    (*Master).time,
 	"PING":    func(*Master, []string) wire.Reply { return status("PONG") },
 	"SELECT":  (*Master).choose,
@@ -84,12 +84,6 @@ func (m *Master) Lookup(key string) *Value {
 	return v
 }
 
-// typed is a key that must be of a kind, or absent.
-func (m *Master) typed(key string, k Kind) (*Value, bool) {
-	v := m.Lookup(key)
-	return v, v == nil || v.Kind == k
-}
-
 func (m *Master) set(a []string) wire.Reply {
 	if len(a) < 3 {
 		return syntaxError
@@ -129,12 +123,12 @@ func (m *Master) set(a []string) wire.Reply {
 }
 
 func (m *Master) get(a []string) wire.Reply {
-	v, fits := m.typed(a[1], String)
+	v := m.Lookup(a[1])
 	switch {
-	case !fits:
-		return wrongType
 	case v == nil:
 		return null
+	case v.Kind != String:
+		return wrongType
 	}
 	return Text(v.Text)
 }
@@ -142,9 +136,9 @@ func (m *Master) get(a []string) wire.Reply {
 func (m *Master) mget(a []string) wire.Reply {
 	out := List()
 	for _, key := range a[1:] {
-		item := null
-		if v, fits := m.typed(key, String); fits && v != nil {
-			item = Text(v.Text)
+		item := m.get([]string{a[0], key})
+		if item.Err != nil {
+			item = null
 		}
 		out.Items = append(out.Items, item)
 	}
