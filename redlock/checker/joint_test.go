@@ -27,8 +27,8 @@ func TestTogether_BothChecksRejectEveryBadHistory(t *testing.T) {
 		search func(History) error
 		least  int
 	}{
-		{"readers", badReaders(), checkReadersSwept, modesLinear, 25},
-		{"permits", badPermits(), checkPermitsSwept, modesLinear, 20},
+		{"readers", badReaders(), func(h History) error { return checkSwept(h, (*keyRecord).readersAndWriters) }, modesLinear, 25},
+		{"permits", badPermits(), func(h History) error { return checkSwept(h, (*keyRecord).counted) }, modesLinear, 20},
 		{"several", badSeveral(), CheckExclusion, severalLinear, 8},
 	} {
 		shown := map[rune]int{}

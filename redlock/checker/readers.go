@@ -14,14 +14,12 @@ import (
 
 // CheckReaders checks a history whose acquires are shared or exclusive.
 func CheckReaders(h History) error {
-	return errors.Join(checkReadersSwept(h), checkTogetherLinear(h, searchBounds{}))
+	return errors.Join(checkSwept(h, (*keyRecord).readersAndWriters), checkTogetherLinear(h, searchBounds{}))
 }
 
-func checkReadersSwept(h History) error { return checkTogether(h, (*keyRecord).readersAndWriters) }
-
-// checkTogether checks keys that several tokens may hold at a time. The modes differ
+// checkSwept checks keys that several tokens may hold at a time, without a search. The modes differ
 // in which tokens exclude one another.
-func checkTogether(h History, exclusion func(*keyRecord, *findings)) error {
+func checkSwept(h History, exclusion func(*keyRecord, *findings)) error {
 	return checkRules(h, rule{ruleExclusion, exclusion}, rule{ruleFence, (*keyRecord).fences},
 		rule{ruleRelease, (*keyRecord).ownReleases}, rule{ruleContinuity, (*keyRecord).ownContinuity})
 }

@@ -23,6 +23,17 @@ func (s *baseClient) soon(low, high time.Duration) {
 	s.world.after(s.world.between(low, high), nil, s.next)
 }
 
+// ready is a daemon for the next step of a client that has no answer to wait for; nil = there is none now.
+func (s *baseClient) ready() (d *daemon) {
+	if s.busy() || s.world.calm {
+		return nil
+	}
+	if d = s.world.anyDaemon(); d == nil {
+		s.soon(time.Millisecond, 10*time.Millisecond)
+	}
+	return d
+}
+
 // lost continues without the answer of a daemon that died.
 func (s *baseClient) lost(d *daemon) {
 	if s.unanswered(d) {

@@ -24,13 +24,8 @@ func aboveDoubles(name string) int64 {
 }
 
 func (c *counting) act() {
-	w := c.world
-	if c.busy() || w.calm {
-		return
-	}
-	d := w.anyDaemon()
+	w, d := c.world, c.ready()
 	if d == nil {
-		c.soon(time.Millisecond, 10*time.Millisecond)
 		return
 	}
 	name := fmt.Sprint("n", w.random.IntN(max(2, w.Scenario.Counters)))

@@ -20,13 +20,8 @@ func newMeddling() client { return &meddling{} }
 const meddled = "meddled"
 
 func (c *meddling) act() {
-	w := c.world
-	if c.busy() || w.calm {
-		return
-	}
-	d := w.anyDaemon()
+	w, d := c.world, c.ready()
 	if d == nil {
-		c.soon(time.Millisecond, 10*time.Millisecond)
 		return
 	}
 	value := redlock.Token(fmt.Sprintf("meddled-%d", w.checker().tick()))

@@ -27,14 +27,9 @@ func (c *working) lost(d *daemon) {
 const attempts = 4
 
 func (c *working) act() {
-	w := c.world
-	if c.busy() || w.calm {
-		return
-	}
-	d := w.anyDaemon()
+	w, d := c.world, c.ready()
 	switch {
 	case d == nil:
-		c.soon(time.Millisecond, 10*time.Millisecond)
 	case c.attempt.Token == "":
 		c.try(d)
 	case w.chance(4): // dies: the attempt times out
