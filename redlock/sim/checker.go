@@ -309,10 +309,6 @@ type idRequest struct {
 	deletions int   // begun by then
 }
 
-func (c *counterRecord) request() idRequest {
-	return idRequest{c.answered, c.deletions}
-}
-
 // deletion is called when one leaves its client, and what it returns when it is answered.
 func (j *checker) deletion(name string, value int64) (over func()) {
 	c := j.counter(name)

@@ -30,7 +30,8 @@ func (c *counting) act() {
 	}
 	name := fmt.Sprint("n", w.random.IntN(max(2, w.Scenario.Counters)))
 	count := int64(1 + w.random.IntN(4))
-	request := w.checker().counter(name).request()
+	counter := w.checker().counter(name)
+	request := idRequest{counter.answered, counter.deletions}
 	send(&c.baseClient, d, func(done func(int64, error)) {
 		draw := func(error) {
 			if !d.dead {

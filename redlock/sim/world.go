@@ -282,6 +282,9 @@ func (w *World) begin() bool {
 	return true
 }
 
+// settleTimeout bounds the rest at the end of a world.
+const settleTimeout = 20 * time.Second
+
 // settle ends all faults and all clients, and checks what is left.
 func (w *World) settle() {
 	w.calm = true
@@ -298,8 +301,8 @@ func (w *World) settle() {
 	if w.Scenario.Alias || w.Scenario.OtherMap || len(w.Scenario.Lists) > 0 {
 		return // a daemon never gets to one of its masters
 	}
-	for limit := w.now + w.Scenario.settleTimeout(); w.now < limit && w.violation == nil; {
-		if w.quiet() {
+	for limit := w.now + settleTimeout; w.now < limit && w.violation == nil; {
+		if w.unrest() == "" {
 			w.run(w.now + 50*time.Millisecond)
 			w.observer.rests()
 			return
@@ -311,9 +314,7 @@ func (w *World) settle() {
 	}
 }
 
-// quiet reports whether every daemon has nothing left to do.
-func (w *World) quiet() bool { return w.unrest() == "" }
-
+// unrest is what a client or a daemon has left to do; "" = nothing.
 func (w *World) unrest() string {
 	for _, c := range w.clients {
 		if c.busy() {
