@@ -25,17 +25,16 @@ import (
 //
 // In scenarios without faults every client must be served.
 type checker struct {
-	world     *World
-	locks     map[string]*lockRecord
-	tokens    map[string]*tokenState // by key and token
-	counters  map[string]*counterRecord
-	works     map[string]*workRecord
-	waiting   waitChecker
-	serial    int64
-	grants    int64
-	checked   int64                          // answers compared
-	deadlocks int64                          // replies DEADLOCK
-	inCycles  map[*cycleClient]time.Duration // that wait in a cycle, and since when
+	world    *World
+	locks    map[string]*lockRecord
+	tokens   map[string]*tokenState // by key and token
+	counters map[string]*counterRecord
+	works    map[string]*workRecord
+	waiting  waitChecker
+	serial   int64
+	grants   int64
+	checked  int64                          // answers compared
+	inCycles map[*cycleClient]time.Duration // that wait in a cycle, and since when
 }
 
 func newChecker(w *World) *checker {

@@ -234,7 +234,6 @@ func (c *cycleClient) blockedBy(one *cycleLock, margin time.Duration) bool {
 // those that the clients of the cycle wait for, from its own around to the one it holds.
 func (j *checker) deadlock(c *cycleClient, keys []redlock.Key) {
 	j.checked++
-	j.deadlocks++
 	w := j.world
 	w.trace.note(c.wait.keys[0], "client %d receives DEADLOCK over %q", c.index, keys)
 	at := []*cycleClient{c}
