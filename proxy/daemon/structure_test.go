@@ -38,7 +38,7 @@ var (
 		"proxy":         1725, // the server and its sessions
 		"redlock/lease": 1250, // the ballot, the extension and the release of a lock; the modes are outside
 
-		"redlock/groups": 0, "redlock/inspect": 0, "redlock/wait": 0, "commands": 0, "commands/counter": 0, "commands/dropin": 0, "commands/inspect": 0, "commands/lock": 0, "commands/rediscompat": 0, "commands/work": 0,
+		"redlock/engine": 0, "redlock/events": 0, "redlock/groups": 0, "redlock/ids": 0, "redlock/inspect": 0, "redlock/work": 0, "redlock/wait": 0, "commands": 0, "commands/counter": 0, "commands/dropin": 0, "commands/inspect": 0, "commands/lock": 0, "commands/rediscompat": 0, "commands/work": 0,
 		"commands/access": 900, "commands/arg": 0, "commands/cli": 300, "commands/conn": 360, "commands/tracing": 290,
 		"proxy/admin": 0, "proxy/daemon": 0, "proxy/guard": 670, "proxy/preauth": 210, "proxy/resp": 0, "configs": 0,
 	}

@@ -37,7 +37,7 @@ func crowds() []badHistory {
 // order, have been shown enough bad histories to be believed.
 func TestCheck_EachCheckOfExclusionRejectsAtLeastFifty(t *testing.T) {
 	for initial, check := range map[string]func(History) error{
-		"E": CheckExclusion, "L": func(h History) error { return CheckLinear(h, Search{}) },
+		"E": CheckExclusion, "L": func(h History) error { return linear(h, searchBounds{}) },
 	} {
 		shown := 0
 		for _, bad := range badHistories() {

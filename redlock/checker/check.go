@@ -18,13 +18,7 @@ func Check(h History) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(
-		checkKeys(keys, ruleExclusion, (*keyRecord).exclusion),
-		checkKeys(keys, ruleFence, (*keyRecord).fences),
-		checkKeys(keys, ruleRelease, (*keyRecord).releaseTruth),
-		checkKeys(keys, ruleContinuity, (*keyRecord).continuity),
-		checkLinear(keys, Search{}),
-	)
+	return errors.Join(applyRules(keys, exclusiveRules), checkLinear(keys, searchBounds{}))
 }
 
 // The names of the rules, as Violation.Rule carries them.
@@ -99,40 +93,39 @@ func (f *findings) err() error {
 	return errors.Join(f.errs...)
 }
 
-// checkKeys applies one rule to every key.
-func checkKeys(keys []*keyRecord, rule string, check func(*keyRecord, *findings)) error {
-	f := &findings{rule: rule}
-	for _, k := range keys {
-		f.key = k.key
-		check(k, f)
-	}
-	return f.err()
-}
-
 // rule is one check of a key, with its name.
 type rule struct {
 	name  string
 	check func(*keyRecord, *findings)
 }
 
-// checkRules applies these rules to a history and joins what they report.
-func checkRules(h History, rules []rule) error {
-	keys, err := newIndex(h)
-	if err != nil {
-		return err
-	}
+// exclusiveRules are those of keys that one token holds at a time.
+var exclusiveRules = []rule{
+	{ruleExclusion, (*keyRecord).exclusion},
+	{ruleFence, (*keyRecord).fences},
+	{ruleRelease, (*keyRecord).releaseTruth},
+	{ruleContinuity, (*keyRecord).continuity},
+}
+
+// applyRules applies rules to every key and joins what they report.
+func applyRules(keys []*keyRecord, rules []rule) error {
 	var errs []error
 	for _, r := range rules {
-		errs = append(errs, checkKeys(keys, r.name, r.check))
+		f := &findings{rule: r.name}
+		for _, k := range keys {
+			f.key = k.key
+			r.check(k, f)
+		}
+		errs = append(errs, f.err())
 	}
 	return errors.Join(errs...)
 }
 
-// checkRule applies one rule alone to a history.
-func checkRule(h History, rule string, check func(*keyRecord, *findings)) error {
+// checkRules applies some rules alone to a history.
+func checkRules(h History, rules ...rule) error {
 	keys, err := newIndex(h)
 	if err != nil {
 		return err
 	}
-	return checkKeys(keys, rule, check)
+	return applyRules(keys, rules)
 }

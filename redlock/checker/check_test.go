@@ -120,7 +120,7 @@ func TestCheck_ReportsTheFirstViolationsOfARuleAndCountsTheRest(t *testing.T) {
 	for i := range 30 {
 		h = append(h, fenced(int64(100-i), fmt.Sprintf("a%d", i), 20*i, 20*i+1, 10))
 	}
-	err := CheckFences(h)
+	err := checkRules(h, exclusiveRules[1])
 	if n := strings.Count(err.Error(), "was answered before"); n != maxFindings {
 		t.Errorf("%d violations reported, want %d", n, maxFindings)
 	}
@@ -155,9 +155,9 @@ func TestCheck_RejectsAnEventThatContradictsItself(t *testing.T) {
 }
 
 func TestCheck_JoinsWhatTheSingleRulesSay(t *testing.T) {
-	rules := map[string]func(History) error{
-		ruleExclusion: CheckExclusion, ruleFence: CheckFences, ruleRelease: CheckReleases, ruleContinuity: CheckContinuity,
-		ruleLinear: func(h History) error { return CheckLinear(h, Search{}) },
+	rules := map[string]func(History) error{ruleLinear: func(h History) error { return linear(h, searchBounds{}) }}
+	for _, r := range exclusiveRules {
+		rules[r.name] = func(h History) error { return checkRules(h, r) }
 	}
 	for _, bad := range badHistories() {
 		broken := rulesBroken(Check(bad.history))

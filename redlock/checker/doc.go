@@ -11,7 +11,7 @@
 // holds the key. The answer 1 of a release means that the token held the key and now
 // does not.
 //
-// Reading order: history.go, recorder.go, dump.go; check.go, index.go, promise.go; the
+// Reading order: history.go, recorder.go; check.go, index.go, promise.go; the
 // rules sweep.go, fence.go, release.go, continuity.go, ids.go, work.go; by search
 // linear.go, window.go; of several holders readers.go, permits.go, joint.go,
 // jointwindow.go, jointcheck.go.

@@ -9,13 +9,9 @@ import (
 	"slices"
 )
 
-// CheckFences checks the fences of each key's grants. Repeats by one token that
+// fences checks the fences of a key's grants. Repeats by one token that
 // overlap may have equal or swapped fences: they are the same lock. Grants
 // without a fence (0) are left out.
-func CheckFences(h History) error {
-	return checkRule(h, ruleFence, (*keyRecord).fences)
-}
-
 func (k *keyRecord) fences(f *findings) {
 	var grants []*CallRecord
 	for _, e := range k.proofs {

@@ -4,8 +4,10 @@ package checker
 // it, a History is all of them. Nothing here depends on how the lock works.
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"time"
@@ -69,6 +71,17 @@ type CallRecord struct {
 // History is a set of events in any order. It must be complete: an acquire that
 // is missing makes later, honest answers look like contradictions.
 type History []CallRecord
+
+// Dump writes the history for people, as JSON, one event a line.
+func (h History) Dump(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	for i := range h {
+		if err := encoder.Encode(&h[i]); err != nil {
+			return fmt.Errorf("checker: writing event %d of %d: %w", i, len(h), err)
+		}
+	}
+	return nil
+}
 
 // ErrMalformed: the history cannot be checked because an event contradicts
 // itself. The recording is wrong, which proves nothing about the lock.

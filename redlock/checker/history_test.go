@@ -3,7 +3,6 @@ package checker
 import (
 	"bytes"
 	"reflect"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -92,43 +91,6 @@ func TestRecorder_TakesAnswersInAnyOrderOnAnyGoroutine(t *testing.T) {
 	first.Granted("a", ms(1), 0)
 	if h := r.History(); h[0].Outcome != OK || h[1].Token != "b" {
 		t.Errorf("with both answers:\n%v", listing(h))
-	}
-}
-
-func TestHistory_SurvivesADumpAndALoad(t *testing.T) {
-	h := legalHistory(3, 4, 200)
-	h = append(h, never(on("\xff\x00key", acq("a", 1, 2, 3))), fenced(1<<62, "b", 1, 2, 3))
-	h = append(h, shr("r", 1, 2, 3), per("p", 1, 2, 3))
-	h[0].Token = "\xc3\x28 token\n\"quoted\""
-	var file bytes.Buffer
-	if err := h.Dump(&file); err != nil {
-		t.Fatal(err)
-	}
-	if lines := strings.Count(file.String(), "\n"); lines != len(h) {
-		t.Errorf("%d lines for %d events", lines, len(h))
-	}
-	got, err := Load(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(got, h) {
-		t.Errorf("loaded:\n%v\nwant:\n%v", listing(got), listing(h))
-	}
-}
-
-func TestLoad_NamesTheLineItCannotRead(t *testing.T) {
-	good := `{"client":0,"op":"acquire","key":"k","token":"a","invoke":0,"complete":1,"outcome":"ok"}`
-	for bad, want := range map[string]string{
-		"not json":                      "line 3",
-		`{"validty":5}`:                 `unknown field "validty"`,
-		`{"client":"x"}`:                "line 3",
-		good + good[:10]:                "line 3",
-		strings.Repeat("x", maxLine+10): "after line 2",
-	} {
-		_, err := Load(strings.NewReader(good + "\n\n" + bad + "\n"))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.40s: error %v, want one that contains %q", bad, err, want)
-		}
 	}
 }
 

@@ -26,7 +26,7 @@ type tokenRecord struct {
 	releases []*CallRecord // all, by Invoke
 	promises []promise     // by from
 
-	grantable horizon // latest instant at which an acquire invoked so far may have taken effect
+	grantable frontier // of the acquires invoked before an instant, the one that may have taken effect last
 	voiding   releaseTimes
 	released  frontier // of the releases answered 1
 	answered  frontier // of the releases answered at all
@@ -92,7 +92,11 @@ func (k *keyRecord) finish() {
 	}
 	k.foreignNext = newFrontier(marks)
 	for _, t := range k.tokens {
-		t.grantable = newHorizon(t.acquires)
+		var acquires []rankedEvent
+		for _, e := range t.acquires {
+			acquires = append(acquires, rankedEvent{at: e.Invoke, value: e.effectBy(), event: e})
+		}
+		t.grantable = newFrontier(acquires)
 		t.voiding = newReleaseTimes(t.releases)
 		t.promises = newPromises(k, t)
 		t.released = lastInvoked(t.releases, func(e *CallRecord) bool { return e.Outcome == OK && e.Released })
@@ -174,36 +178,4 @@ func (f *frontier) before(instant time.Duration, token string) (m rankedEvent, o
 		}
 	}
 	return rankedEvent{}, false
-}
-
-// horizon finds, of the calls invoked up to an instant, the one that may have
-// taken effect last. Calls are sorted by Invoke.
-type horizon struct {
-	calls []*CallRecord
-	last  []*CallRecord
-}
-
-func newHorizon(calls []*CallRecord) horizon {
-	h := horizon{calls: calls, last: make([]*CallRecord, len(calls))}
-	for i, e := range calls {
-		h.last[i] = e
-		if i > 0 && h.last[i-1].effectBy() > e.effectBy() {
-			h.last[i] = h.last[i-1]
-		}
-	}
-	return h
-}
-
-// upTo returns nil if no call was invoked up to the instant.
-func (h *horizon) upTo(instant time.Duration) *CallRecord {
-	n, _ := slices.BinarySearchFunc(h.calls, instant, func(e *CallRecord, t time.Duration) int {
-		if e.Invoke <= t {
-			return -1
-		}
-		return 1
-	})
-	if n == 0 {
-		return nil
-	}
-	return h.last[n-1]
 }

@@ -160,18 +160,9 @@ func (in *jointOp) withRoomFor(s jointState, key string) []jointState {
 	return ways
 }
 
+func (in *jointOp) record() *CallRecord { return in.event }
+
 // jointModel is the perfect lock.
 func jointModel() porcupine.Model {
-	model := porcupine.NondeterministicModel{
-		Init: func() []any { return []any{jointState{}} },
-		Step: func(state, in, _ any) []any {
-			var out []any
-			for _, s := range in.(*jointOp).next(state.(jointState)) {
-				out = append(out, s)
-			}
-			return out
-		},
-		Equal: func(a, b any) bool { return a.(jointState).equal(b.(jointState)) },
-	}
-	return model.ToModel()
+	return modelOf[*jointOp](jointState{}, func(a, b any) bool { return a.(jointState).equal(b.(jointState)) })
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-func modesLinear(h History) error   { return CheckTogetherLinear(h, Search{}) }
-func severalLinear(h History) error { return CheckSeveralLinear(h, Search{}) }
+func modesLinear(h History) error   { return checkTogetherLinear(h, searchBounds{}) }
+func severalLinear(h History) error { return checkJointly(h, searchBounds{}, keyGroups) }
 
 // Both checks of each mode, the sweep and the search, reject enough bad histories to be
 // trusted.
@@ -27,8 +27,8 @@ func TestTogether_BothChecksRejectEveryBadHistory(t *testing.T) {
 		search func(History) error
 		least  int
 	}{
-		{"readers", badReaders(), checkReadersSwept, modesLinear, 25},
-		{"permits", badPermits(), checkPermitsSwept, modesLinear, 20},
+		{"readers", badReaders(), func(h History) error { return checkSwept(h, (*keyRecord).readersAndWriters) }, modesLinear, 25},
+		{"permits", badPermits(), func(h History) error { return checkSwept(h, (*keyRecord).counted) }, modesLinear, 20},
 		{"several", badSeveral(), CheckExclusion, severalLinear, 8},
 	} {
 		shown := map[rune]int{}
@@ -80,8 +80,8 @@ func TestTogether_AgreesWithTheModelOfExclusiveLocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := porcupine.CheckOperations(lockModel(lockState{}), plainOperations(keys[0]))
-		for _, s := range []Search{{}, {Window: 10}} {
-			if got := CheckTogetherLinear(h, s) == nil; got != want {
+		for _, s := range []searchBounds{{}, {window: 10}} {
+			if got := checkTogetherLinear(h, s) == nil; got != want {
 				t.Fatalf("accepted: %v with %+v, the model of exclusive locks gives %v:\n%v", got, s, want, listing(h))
 			}
 		}
@@ -128,17 +128,17 @@ func TestTogether_TheSweepsRejectNothingThatHasAnOrder(t *testing.T) {
 		sweep func(History) error
 	}{
 		"readers": {func(e *CallRecord) { e.Shared = true }, func(h History) error {
-			return checkRules(h, []rule{{ruleExclusion, (*keyRecord).readersAndWriters}, {ruleContinuity, (*keyRecord).ownContinuity}})
+			return checkRules(h, rule{ruleExclusion, (*keyRecord).readersAndWriters}, rule{ruleContinuity, (*keyRecord).ownContinuity})
 		}},
 		"permits": {func(e *CallRecord) { e.Limit = 2 }, func(h History) error {
-			return checkRules(h, []rule{{ruleExclusion, (*keyRecord).counted}, {ruleContinuity, (*keyRecord).ownContinuity}})
+			return checkRules(h, rule{ruleExclusion, (*keyRecord).counted}, rule{ruleContinuity, (*keyRecord).ownContinuity})
 		}},
 	} {
 		legal, caught := 0, 0
 		for range 8_000 {
 			h := inModes(random, later(chaos(random)), mode.as)
 			order := modesLinear(h) == nil
-			if cut := CheckTogetherLinear(h, Search{Window: 10}) == nil; cut != order {
+			if cut := checkTogetherLinear(h, searchBounds{window: 10}) == nil; cut != order {
 				t.Fatalf("%s: accepted: %v, and in several windows: %v\n%s", name, order, cut, listing(h))
 			}
 			swept := mode.sweep(h)
@@ -165,12 +165,12 @@ func TestTogether_SearchesLongHistoriesInStretches(t *testing.T) {
 		a, b := fmt.Sprintf("a%d", i), fmt.Sprintf("b%d", i)
 		h = append(h, per(a, at, at+1, 1000), per(b, at+2, at+3, 10), rel1(a, at+5, at+6), rel1(b, at+7, at+8))
 	}
-	if err := CheckTogetherLinear(h, Search{Window: 100}); err != nil {
+	if err := checkTogetherLinear(h, searchBounds{window: 100}); err != nil {
 		t.Fatal(err)
 	}
 	h = append(h, per("c", 8003, 8004, 10))
 	var v *Violation
-	if err := CheckTogetherLinear(h, Search{Window: 100}); !errors.As(err, &v) || v.Events[0].Invoke < ms(8000) || v.Events[0].Invoke > ms(8010) {
+	if err := checkTogetherLinear(h, searchBounds{window: 100}); !errors.As(err, &v) || v.Events[0].Invoke < ms(8000) || v.Events[0].Invoke > ms(8010) {
 		t.Errorf("verdict %v, want a violation near 8.003s", err)
 	}
 }
@@ -184,13 +184,7 @@ func TestTogether_ReportsAStretchWithoutAnEndAsUndecided(t *testing.T) {
 		t.Fatalf("as one window: %v", err)
 	}
 	var u *Undecided
-	if err := CheckTogetherLinear(h, Search{Window: 20}); !errors.As(err, &u) || !strings.Contains(err.Error(), "no instant without a holder") {
+	if err := checkTogetherLinear(h, searchBounds{window: 20}); !errors.As(err, &u) || !strings.Contains(err.Error(), "no instant without a holder") {
 		t.Errorf("verdict %v, want *Undecided that names the limit", err)
-	}
-	if err := CheckTogetherLinear(h, Search{Window: -1}); err == nil || !strings.Contains(err.Error(), "10000") {
-		t.Errorf("verdict %v, want one that names the limits", err)
-	}
-	if err := CheckSeveralLinear(h, Search{Timeout: -time.Second}); err == nil {
-		t.Error("a time-out below 0 is accepted")
 	}
 }

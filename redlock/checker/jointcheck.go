@@ -10,26 +10,10 @@ import (
 	"strings"
 )
 
-// CheckTogetherLinear searches an order for each key of a history whose acquires
+// checkTogetherLinear searches an order for each key of a history whose acquires
 // are shared, for one of several permits, or exclusive.
-func CheckTogetherLinear(h History, s Search) error {
-	keys, err := newIndex(h)
-	if err != nil {
-		return err
-	}
-	if err := s.complete(); err != nil {
-		return err
-	}
-	f := &findings{rule: ruleLinear}
-	for _, k := range keys {
-		var all []*jointOp
-		for _, t := range k.tokens {
-			all = append(all, t.joints(k.key)...)
-		}
-		f.key = k.key
-		checkJoint(all, k.tokens, s, f)
-	}
-	return f.err()
+func checkTogetherLinear(h History, s searchBounds) error {
+	return checkJointly(h, s, func(keys []*keyRecord) [][]*keyRecord { return slices.Collect(slices.Chunk(keys, 1)) })
 }
 
 // CheckSeveral checks a history in which one request takes several keys, all of
@@ -37,20 +21,18 @@ func CheckTogetherLinear(h History, s Search) error {
 // for every key, it searches an order in which the keys of a grant are taken at
 // one instant.
 func CheckSeveral(h History) error {
-	return errors.Join(Check(h), CheckSeveralLinear(h, Search{}))
+	return errors.Join(Check(h), checkJointly(h, searchBounds{}, keyGroups))
 }
 
-// CheckSeveralLinear searches an order for all keys that have been taken together.
-func CheckSeveralLinear(h History, s Search) error {
+// checkJointly searches an order for each group of keys.
+func checkJointly(h History, s searchBounds, group func([]*keyRecord) [][]*keyRecord) error {
 	keys, err := newIndex(h)
 	if err != nil {
 		return err
 	}
-	if err := s.complete(); err != nil {
-		return err
-	}
+	s = s.complete()
 	f := &findings{rule: ruleLinear}
-	for _, some := range keyGroups(keys) {
+	for _, some := range group(keys) {
 		var all []*jointOp
 		var records []*tokenRecord
 		var names []string

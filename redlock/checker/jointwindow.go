@@ -8,7 +8,6 @@ package checker
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -64,13 +63,13 @@ func (e *CallRecord) access() accessMode {
 }
 
 // checkJoint searches an order for operations that depend on one another.
-func checkJoint(all []*jointOp, records []*tokenRecord, s Search, f *findings) {
+func checkJoint(all []*jointOp, records []*tokenRecord, s searchBounds, f *findings) {
 	slices.SortStableFunc(all, func(a, b *jointOp) int { return cmp.Compare(a.call, b.call) })
 	gone := goneBy(all, records)
 	var stretch []*jointOp
 	busy := time.Duration(-1)
 	for _, op := range all {
-		if op.call > busy && len(stretch) > s.Window/10 {
+		if op.call > busy && len(stretch) > s.window/10 {
 			searchJoint(stretch, s, f)
 			stretch = nil
 		}
@@ -112,46 +111,10 @@ func (t *tokenRecord) releasedLast() bool {
 }
 
 // searchJoint searches one stretch.
-func searchJoint(stretch []*jointOp, s Search, f *findings) {
-	first, last := stretch[0].call, stretch[len(stretch)-1].call
-	undecided := func(why string) {
-		f.errs = append(f.errs, &Undecided{Key: f.key, From: first, To: last, Operations: len(stretch), Why: why})
-	}
-	if len(stretch) > s.Window {
-		undecided(fmt.Sprintf("no instant without a holder within %d operations; spread the load over more keys", s.Window))
-		return
-	}
+func searchJoint(stretch []*jointOp, s searchBounds, f *findings) {
 	var operations []porcupine.Operation
 	for _, op := range stretch {
 		operations = append(operations, porcupine.Operation{ClientId: op.event.Client, Input: op, Call: int64(op.call), Return: int64(op.done)})
 	}
-	result, info := porcupine.CheckOperationsVerbose(jointModel(), operations, s.Timeout)
-	switch result {
-	case porcupine.Unknown:
-		undecided(fmt.Sprintf("the search took longer than %v; raise the timeout or record fewer overlapping calls", s.Timeout))
-	case porcupine.Illegal:
-		stuck := firstUnplaced(operations, &info)
-		f.add(fmt.Sprintf("no order of its calls over %s explains their answers; the longest one breaks off before this call", span(first, last)),
-			operations[stuck].Input.(*jointOp).event)
-	}
-}
-
-// firstUnplaced is, of the calls outside the longest order that was found, the
-// one that returned first.
-func firstUnplaced(operations []porcupine.Operation, info *porcupine.LinearizationInfo) (first int) {
-	var longest []int
-	for _, partition := range info.PartialLinearizations() {
-		for _, order := range partition {
-			if len(order) > len(longest) {
-				longest = order
-			}
-		}
-	}
-	first = -1
-	for i := range operations {
-		if !slices.Contains(longest, i) && (first < 0 || operations[i].Return < operations[first].Return) {
-			first = i
-		}
-	}
-	return max(first, 0)
+	s.search(jointModel(), operations, "holder", f)
 }

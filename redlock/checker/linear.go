@@ -23,63 +23,40 @@ package checker
 // delete a part); the rule of releases checks it.
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/anishathalye/porcupine"
 )
 
-// Search bounds the search for an order. Zero values mean the defaults.
-type Search struct {
-	// Window is how many operations are searched at once, at most: the search
-	// takes memory with the square of it. Default and maximum 10 000.
-	Window int
-	// Timeout bounds the search of one window. Default 10 s. What is not decided
-	// by then is reported as *Undecided.
-	Timeout time.Duration
-}
-
-const (
-	maxWindow      = 10_000
-	defaultTimeout = 10 * time.Second
-)
-
-// CheckLinear searches an order for each key of the history.
-func CheckLinear(h History, s Search) error {
-	keys, err := newIndex(h)
-	if err != nil {
-		return err
-	}
-	return checkLinear(keys, s)
-}
-
-func checkLinear(keys []*keyRecord, s Search) error {
-	if err := s.complete(); err != nil {
-		return err
-	}
-	f := &findings{rule: ruleLinear}
-	for _, k := range keys {
-		f.key = k.key
-		for _, w := range k.windows(s.Window) {
-			w.check(s, f)
-		}
-	}
-	return f.err()
+// searchBounds bound the search for an order. Zero values mean the defaults.
+type searchBounds struct {
+	// window is how many operations are searched at once, at most: the search
+	// takes memory with the square of it.
+	window int
+	// timeout bounds the search of one window. What is not decided by then is
+	// reported as *Undecided.
+	timeout time.Duration
 }
 
 // complete puts the defaults in.
-func (s *Search) complete() error {
-	if s.Window < 0 || s.Window > maxWindow || s.Timeout < 0 {
-		return fmt.Errorf("checker: search window %d and timeout %v: want 1 to %d operations (0 = %d) and a timeout above 0 (0 = %v)",
-			s.Window, s.Timeout, maxWindow, maxWindow, defaultTimeout)
+func (s searchBounds) complete() searchBounds {
+	return searchBounds{cmp.Or(s.window, 10_000), cmp.Or(s.timeout, 10*time.Second)}
+}
+
+// checkLinear searches an order for each key.
+func checkLinear(keys []*keyRecord, s searchBounds) error {
+	s = s.complete()
+	f := &findings{rule: ruleLinear}
+	for _, k := range keys {
+		f.key = k.key
+		for _, w := range k.windows(s.window) {
+			s.search(lockModel(w.start), w.operations, "pending call", f)
+		}
 	}
-	if s.Window == 0 {
-		s.Window = maxWindow
-	}
-	if s.Timeout == 0 {
-		s.Timeout = defaultTimeout
-	}
-	return nil
+	return f.err()
 }
 
 // modelStep is what an operation does to the lock.
@@ -111,13 +88,13 @@ type lockState struct {
 // next returns the states that the operation can lead to; none if the lock
 // cannot have given this answer in that state.
 func (in *input) next(s lockState) []lockState {
-	mine, free := s.token == in.token, s.token == ""
+	own, free := s.token == in.token, s.token == ""
 	switch {
-	case in.step == take && (free || mine), in.step == prolong && mine:
+	case in.step == take && (free || own), in.step == prolong && own:
 		return []lockState{{token: in.token, until: max(s.until, in.until)}}
 	case in.step == take, in.step == prolong:
 		return nil
-	case in.step == give && mine, in.step == lapse && mine && s.until <= in.until:
+	case in.step == give && own, in.step == lapse && own && s.until <= in.until:
 		return []lockState{{}}
 	case in.step == perhaps && free:
 		return []lockState{s, {token: in.token}}
@@ -125,43 +102,63 @@ func (in *input) next(s lockState) []lockState {
 	return []lockState{s}
 }
 
+func (in *input) record() *CallRecord { return in.event }
+
 // lockModel is the perfect lock on one key.
-func lockModel(start lockState) porcupine.Model {
+func lockModel(start lockState) porcupine.Model { return modelOf[*input](start, nil) }
+
+// modelOf is a model whose operations lead from one state to any of several.
+func modelOf[O interface{ next(S) []S }, S any](start S, equal func(a, b any) bool) porcupine.Model {
 	model := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{start} },
-		Step: func(state, in, _ any) []any { return boxed(in.(*input).next(state.(lockState))) },
+		Step: func(state, operation, _ any) (states []any) {
+			for _, s := range operation.(O).next(state.(S)) {
+				states = append(states, s)
+			}
+			return states
+		},
+		Equal: equal,
 	}
 	return model.ToModel()
 }
 
-func boxed(states []lockState) []any {
-	out := make([]any, len(states))
-	for i, s := range states {
-		out[i] = s
-	}
-	return out
-}
-
-// check searches one window. The verbose search runs only on windows without an
-// order, to find where the order breaks off.
-func (w *window) check(s Search, f *findings) {
+// search searches an order for operations. quiet is what their history lacks if they are too many.
+// The verbose search runs only on those without an order, to find where the order breaks off.
+func (s searchBounds) search(model porcupine.Model, operations []porcupine.Operation, quiet string, f *findings) {
+	first, last := time.Duration(operations[0].Call), time.Duration(operations[len(operations)-1].Call)
 	undecided := func(why string) {
-		last := w.operations[len(w.operations)-1]
-		f.errs = append(f.errs, &Undecided{Key: f.key, From: time.Duration(w.operations[0].Call),
-			To: time.Duration(last.Call), Operations: len(w.operations), Why: why})
+		f.errs = append(f.errs, &Undecided{Key: f.key, From: first, To: last, Operations: len(operations), Why: why})
 	}
-	if len(w.operations) > s.Window {
-		undecided(fmt.Sprintf("no instant without a pending call within %d operations; spread the load over more keys", s.Window))
+	if len(operations) > s.window {
+		undecided(fmt.Sprintf("no instant without a %s within %d operations; spread the load over more keys", quiet, s.window))
 		return
 	}
-	model := lockModel(w.start)
-	switch porcupine.CheckOperationsTimeout(model, w.operations, s.Timeout) {
+	switch porcupine.CheckOperationsTimeout(model, operations, s.timeout) {
 	case porcupine.Unknown:
-		undecided(fmt.Sprintf("the search took longer than %v; raise the timeout or record fewer overlapping calls", s.Timeout))
+		undecided(fmt.Sprintf("the search took longer than %v; raise the timeout or record fewer overlapping calls", s.timeout))
 	case porcupine.Illegal:
-		_, info := porcupine.CheckOperationsVerbose(model, w.operations, s.Timeout)
-		stuck := w.operations[firstUnplaced(w.operations, &info)].Input.(*input).event
-		f.add(fmt.Sprintf("no order of its calls over %s explains their answers; the longest one breaks off before this call",
-			span(time.Duration(w.operations[0].Call), time.Duration(w.operations[len(w.operations)-1].Call))), stuck)
+		_, info := porcupine.CheckOperationsVerbose(model, operations, s.timeout)
+		stuck := operations[firstUnplaced(operations, &info)].Input.(interface{ record() *CallRecord })
+		f.add(fmt.Sprintf("no order of its calls over %s explains their answers; the longest one breaks off before this call", span(first, last)), stuck.record())
 	}
+}
+
+// firstUnplaced is, of the calls outside the longest order that was found, the
+// one that returned first.
+func firstUnplaced(operations []porcupine.Operation, info *porcupine.LinearizationInfo) (first int) {
+	var longest []int
+	for _, partition := range info.PartialLinearizations() {
+		for _, order := range partition {
+			if len(order) > len(longest) {
+				longest = order
+			}
+		}
+	}
+	first = -1
+	for i := range operations {
+		if !slices.Contains(longest, i) && (first < 0 || operations[i].Return < operations[first].Return) {
+			first = i
+		}
+	}
+	return max(first, 0)
 }

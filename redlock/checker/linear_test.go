@@ -85,14 +85,14 @@ func TestLinear_AgreesWithTheUnreducedModelOnSmallHistories(t *testing.T) {
 		}
 		k := keys[0]
 		want := porcupine.CheckOperations(lockModel(lockState{}), plainOperations(k))
-		whole, parts := k.windows(maxWindow), k.windows(1)
+		whole, parts := k.windows(10_000), k.windows(1)
 		if got := accepted(whole); got != want {
 			t.Fatalf("accepted: %v, the unreduced model gives %v:\n%v", got, want, listing(h))
 		}
 		if got := accepted(parts); got != want {
 			t.Fatalf("accepted: %v in %d windows, the unreduced model gives %v:\n%v", got, len(parts), want, listing(h))
 		}
-		intervals := errors.Join(CheckExclusion(h), CheckContinuity(h))
+		intervals := errors.Join(CheckExclusion(h), checkRules(h, exclusiveRules[3]))
 		if want && intervals != nil {
 			t.Fatalf("an order exists, yet the intervals contradict each other:\n%v\n%v", listing(h), intervals)
 		}
@@ -130,7 +130,7 @@ func pileUp(n int, last CallRecord) History {
 func TestLinear_ReportsAWindowItCouldNotSearchInTimeAsUndecided(t *testing.T) {
 	h := pileUp(40, ext("z", 2000, 2001, 10))
 	h = append(h, unknown(acq("z", 0, 1, 0)), acq("y", 1500, 1900, 1000))
-	err := CheckLinear(h, Search{Timeout: time.Millisecond})
+	err := linear(h, searchBounds{timeout: time.Millisecond})
 	var u *Undecided
 	if !errors.As(err, &u) {
 		t.Fatalf("verdict %v, want *Undecided", err)
@@ -145,10 +145,10 @@ func TestLinear_ReportsAStretchWithoutAQuietInstantAsUndecided(t *testing.T) {
 	for i := range 30 { // each request overlaps the next
 		h = append(h, acq(fmt.Sprintf("a%d", i), 10*i, 10*i+15, 2))
 	}
-	if err := CheckLinear(h, Search{}); err != nil {
+	if err := linear(h, searchBounds{}); err != nil {
 		t.Fatalf("as one window: %v", err)
 	}
-	err := CheckLinear(h, Search{Window: 20})
+	err := linear(h, searchBounds{window: 20})
 	var u *Undecided
 	if !errors.As(err, &u) || !strings.Contains(err.Error(), "no instant without a pending call within 20 operations") {
 		t.Fatalf("verdict %v, want *Undecided that names the limit", err)
@@ -167,11 +167,11 @@ func TestLinear_FindsAViolationInALaterWindow(t *testing.T) {
 	if n := len(keys[0].windows(20)); n < 10 {
 		t.Fatalf("%d windows, want at least 10", n)
 	}
-	if err := CheckLinear(h, Search{Window: 20}); err != nil {
+	if err := linear(h, searchBounds{window: 20}); err != nil {
 		t.Fatal(err)
 	}
 	h = append(h, acq("b", 4210, 4211, 1))
-	err = CheckLinear(h, Search{Window: 20})
+	err = linear(h, searchBounds{window: 20})
 	var v *Violation
 	if !errors.As(err, &v) || v.Events[0].Invoke < ms(4200) || v.Events[0].Invoke > ms(4211) {
 		t.Fatalf("verdict %v, want a violation near 4.21s", err)
@@ -184,7 +184,7 @@ func TestLinear_CutsBehindLongLeasesWhoseReleaseWasNotAnswered(t *testing.T) {
 		token := fmt.Sprintf("a%d", i)
 		h = append(h, acq(token, 100*i, 100*i+1, 1e6), unknown(rel1(token, 100*i+10, 100*i+11)))
 	}
-	if err := CheckLinear(h, Search{Window: 20}); err != nil {
+	if err := linear(h, searchBounds{window: 20}); err != nil {
 		t.Error(err)
 	}
 }
@@ -194,7 +194,7 @@ func TestLinear_CutsBehindLongLeasesThatOneTokenReleased(t *testing.T) {
 	for i := range 50 {
 		h = append(h, acq("a", 100*i, 100*i+1, 1e6), rel1("a", 100*i+10, 100*i+11))
 	}
-	if err := CheckLinear(h, Search{Window: 20}); err != nil {
+	if err := linear(h, searchBounds{window: 20}); err != nil {
 		t.Error(err)
 	}
 }
@@ -212,15 +212,16 @@ func TestLinear_KeepsALeaseAcrossACut(t *testing.T) {
 	if n := len(keys[0].windows(5)); n < 10 {
 		t.Fatalf("%d windows, want at least 10", n)
 	}
-	if err := CheckLinear(h, Search{Window: 5}); err == nil {
+	if err := linear(h, searchBounds{window: 5}); err == nil {
 		t.Error("a grant within a lease that began many windows earlier was accepted")
 	}
 }
 
-func TestLinear_RefusesASearchWithoutBounds(t *testing.T) {
-	for _, s := range []Search{{Window: -1}, {Window: maxWindow + 1}, {Timeout: -1}} {
-		if err := CheckLinear(nil, s); err == nil || !strings.Contains(err.Error(), "10000") {
-			t.Errorf("%+v: error %v, want one that names the limits", s, err)
-		}
+// linear searches an order for each key of the history.
+func linear(h History, s searchBounds) error {
+	keys, err := newIndex(h)
+	if err != nil {
+		return err
 	}
+	return checkLinear(keys, s)
 }

@@ -14,10 +14,8 @@ import (
 // CheckPermits checks a history whose acquires are for one of Limit permits, or
 // for the whole key.
 func CheckPermits(h History) error {
-	return errors.Join(checkPermitsSwept(h), CheckTogetherLinear(h, Search{}))
+	return errors.Join(checkSwept(h, (*keyRecord).counted), checkTogetherLinear(h, searchBounds{}))
 }
-
-func checkPermitsSwept(h History) error { return checkTogether(h, (*keyRecord).counted) }
 
 // counted walks the beginnings and ends of all stays; at the same instant an
 // end comes first. A token that holds twice, say by a repeat, counts once.

@@ -14,20 +14,14 @@ import (
 
 // CheckReaders checks a history whose acquires are shared or exclusive.
 func CheckReaders(h History) error {
-	return errors.Join(checkReadersSwept(h), CheckTogetherLinear(h, Search{}))
+	return errors.Join(checkSwept(h, (*keyRecord).readersAndWriters), checkTogetherLinear(h, searchBounds{}))
 }
 
-func checkReadersSwept(h History) error { return checkTogether(h, (*keyRecord).readersAndWriters) }
-
-// checkTogether checks keys that several tokens may hold at a time. The modes differ
+// checkSwept checks keys that several tokens may hold at a time, without a search. The modes differ
 // in which tokens exclude one another.
-func checkTogether(h History, exclusion func(*keyRecord, *findings)) error {
-	return checkRules(h, []rule{
-		{ruleExclusion, exclusion},
-		{ruleFence, (*keyRecord).fences},
-		{ruleRelease, (*keyRecord).ownReleases},
-		{ruleContinuity, (*keyRecord).ownContinuity},
-	})
+func checkSwept(h History, exclusion func(*keyRecord, *findings)) error {
+	return checkRules(h, rule{ruleExclusion, exclusion}, rule{ruleFence, (*keyRecord).fences},
+		rule{ruleRelease, (*keyRecord).ownReleases}, rule{ruleContinuity, (*keyRecord).ownContinuity})
 }
 
 // stay is a stretch of time over which a token relied on the key.
@@ -115,42 +109,11 @@ func (k *keyRecord) readersAndWriters(f *findings) {
 
 // ownReleases checks each token by itself: that others had the key in between
 // proves nothing where several may have it.
-func (k *keyRecord) ownReleases(f *findings) {
-	for _, t := range k.tokens {
-		for _, e := range t.releases {
-			if e.Outcome != OK || !e.Released {
-				continue
-			}
-			grant := t.grantable.upTo(e.Complete)
-			if grant == nil {
-				f.add("released by a token that had never requested it", e)
-			} else if earlier, ok := t.released.before(e.Invoke, ""); ok && grant.effectBy() < earlier.value {
-				f.add("released twice by one grant", grant, earlier.event, e)
-			}
-		}
-		t.notHeldTruth(f)
-	}
-}
+func (k *keyRecord) ownReleases(f *findings) { k.releasesTrue(&frontier{}, f) }
 
 // ownContinuity reports an extend by a token that had never requested the key, or had
 // been released, or in whose time a writer had the key.
 func (k *keyRecord) ownContinuity(f *findings) {
 	writers := lastInvoked(k.proofs, func(e *CallRecord) bool { return e.Op == Acquire && !e.Shared && e.Limit == 0 })
-	for _, t := range k.tokens {
-		for _, e := range t.extends {
-			grant := t.grantable.upTo(e.Complete)
-			if grant == nil {
-				f.add("extended by a token that had never requested it", e)
-				continue
-			}
-			held := grant.effectBy()
-			if release, ok := t.answered.before(e.Invoke, ""); ok && held < release.value {
-				f.add("extended after its release had been answered", grant, release.event, e)
-			}
-			if other, ok := writers.before(e.Invoke, t.token); ok && held < other.value {
-				f.add(fmt.Sprintf("extended by %q although the writer %q had got it in between", t.token, other.event.Token),
-					grant, other.event, e)
-			}
-		}
-	}
+	k.extendsTrue(&writers, &frontier{}, f)
 }

@@ -116,44 +116,31 @@ func (c PendingCall) mark(as func(*CallRecord)) PendingCall {
 // Granted: an acquire or an extend succeeded, and the client relies on the lock
 // for validity from now. fence is 0 for an extend and where there is none.
 func (c PendingCall) Granted(token string, validity time.Duration, fence int64) {
-	complete := c.client.recorder.now()
-	c.finish(complete, func(e *CallRecord) {
-		e.Outcome, e.Token, e.Validity, e.Fence = OK, token, validity, fence
-	})
+	c.finish(func(e *CallRecord) { e.Outcome, e.Token, e.Validity, e.Fence = OK, token, validity, fence })
 }
 
 // GrantedUntil is Granted for a client that has its deadline on the
 // recorder's clock.
 func (c PendingCall) GrantedUntil(token string, deadline time.Duration, fence int64) {
-	complete := c.client.recorder.now()
-	c.finish(complete, func(e *CallRecord) {
-		e.Outcome, e.Token, e.Validity, e.Fence = OK, token, deadline-complete, fence
-	})
+	c.finish(func(e *CallRecord) { e.Outcome, e.Token, e.Validity, e.Fence = OK, token, deadline-e.Complete, fence })
 }
 
 // Released: a release was answered, with 1 (true) or 0.
 func (c PendingCall) Released(released bool) {
-	complete := c.client.recorder.now()
-	c.finish(complete, func(e *CallRecord) { e.Outcome, e.Released = OK, released })
+	c.finish(func(e *CallRecord) { e.Outcome, e.Released = OK, released })
 }
 
 // Refused: an acquire or an extend was answered "no".
-func (c PendingCall) Refused() {
-	complete := c.client.recorder.now()
-	c.finish(complete, func(e *CallRecord) { e.Outcome = No })
-}
+func (c PendingCall) Refused() { c.finish(func(e *CallRecord) { e.Outcome = No }) }
 
 // Unknown: an error, a time-out or a cut connection; the call may have taken
 // effect or may yet do so.
-func (c PendingCall) Unknown() {
-	complete := c.client.recorder.now()
-	c.finish(complete, func(*CallRecord) {})
-}
+func (c PendingCall) Unknown() { c.finish(func(*CallRecord) {}) }
 
-func (c PendingCall) finish(complete time.Duration, answer func(*CallRecord)) {
-	c.client.mu.Lock()
-	defer c.client.mu.Unlock()
-	e := &c.client.events[c.index]
-	e.Complete = complete
-	answer(e)
+func (c PendingCall) finish(answer func(*CallRecord)) {
+	complete := c.client.recorder.now()
+	c.mark(func(e *CallRecord) {
+		e.Complete = complete
+		answer(e)
+	})
 }

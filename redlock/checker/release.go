@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// CheckReleases reports answers 1 to a token that was never granted the key,
+// releaseTruth reports answers 1 to a token that was never granted the key,
 // that had already received 1 or that had certainly lost the key to another
 // token; and answers 0 to a token that certainly held it. Calls that overlap
 // get every benefit of the doubt.
-func CheckReleases(h History) error {
-	return checkRule(h, ruleRelease, (*keyRecord).releaseTruth)
-}
+func (k *keyRecord) releaseTruth(f *findings) { k.releasesTrue(&k.foreignDone, f) }
 
-func (k *keyRecord) releaseTruth(f *findings) {
+// releasesTrue checks the releases of each token. rivals are the calls by which another token
+// had the key alone.
+func (k *keyRecord) releasesTrue(rivals *frontier, f *findings) {
 	for _, t := range k.tokens {
 		for _, e := range t.releases {
 			if e.Outcome == OK && e.Released {
-				k.releasedTruth(t, e, f)
+				t.releasedTruth(e, rivals, f)
 			}
 		}
 		t.notHeldTruth(f)
@@ -31,18 +31,18 @@ func (k *keyRecord) releaseTruth(f *findings) {
 
 // releasedTruth checks one answer 1. An acquire of the token that may have
 // taken effect after the supposed loss allows everything.
-func (k *keyRecord) releasedTruth(t *tokenRecord, e *CallRecord, f *findings) {
-	grant := t.grantable.upTo(e.Complete)
-	if grant == nil {
+func (t *tokenRecord) releasedTruth(e *CallRecord, rivals *frontier, f *findings) {
+	grant, ok := t.grantable.before(e.Complete+1, "")
+	if !ok {
 		f.add("released by a token that had never requested it", e)
 		return
 	}
-	if earlier, ok := t.released.before(e.Invoke, ""); ok && grant.effectBy() < earlier.value {
-		f.add("released twice by one grant", grant, earlier.event, e)
+	if earlier, ok := t.released.before(e.Invoke, ""); ok && grant.value < earlier.value {
+		f.add("released twice by one grant", grant.event, earlier.event, e)
 	}
-	if other, ok := k.foreignDone.before(e.Invoke, t.token); ok && grant.effectBy() < other.value {
+	if other, ok := rivals.before(e.Invoke, t.token); ok && grant.value < other.value {
 		f.add(fmt.Sprintf("released by %q although %q had got it in between", t.token, other.event.Token),
-			grant, other.event, e)
+			grant.event, other.event, e)
 	}
 }
 

@@ -10,7 +10,7 @@ import "fmt"
 // of a release by its token, whichever is first; a successful extend moves the
 // deadline out. Leases that only touch do not overlap.
 func CheckExclusion(h History) error {
-	return checkRule(h, ruleExclusion, (*keyRecord).exclusion)
+	return checkRules(h, rule{ruleExclusion, (*keyRecord).exclusion})
 }
 
 // exclusion compares each lease with the one of those before it that ends last.

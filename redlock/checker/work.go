@@ -71,39 +71,34 @@ func CheckWork(calls []WorkCall, keep time.Duration) error {
 		f.key = key
 		all := keys[key]
 		slices.SortStableFunc(all, func(a, b *WorkCall) int { return cmp.Compare(a.Invoke, b.Invoke) })
-		workAttemptsOf(all).check(keep, f)
-		workEndingOf(all).check(all, keep, f)
+		checkAttempts(all, keep, f)
+		checkEnding(all, keep, f)
 	}
 	return f.err()
 }
 
-// workAttempts are the calls that gave an attempt, and those that ended one.
-type workAttempts struct{ given, ended []*WorkCall }
-
-func workAttemptsOf(calls []*WorkCall) (a workAttempts) {
+// checkAttempts checks the calls that gave an attempt, and those that ended one.
+func checkAttempts(calls []*WorkCall, keep time.Duration, f *findings) {
+	var given, ended []*WorkCall
 	for _, c := range calls {
 		switch {
 		case c.Op == Try && c.State == "acquired":
-			a.given = append(a.given, c)
+			given = append(given, c)
 		case c.Op != Try && c.Accepted:
-			a.ended = append(a.ended, c)
+			ended = append(ended, c)
 		}
 	}
-	return a
-}
-
-func (a workAttempts) check(keep time.Duration, f *findings) {
-	for i, c := range a.given {
+	for i, c := range given {
 		if c.Attempt < 1 || c.Attempt > c.Max {
 			f.add(fmt.Sprintf("the attempts end at %d: %v", c.Max, c))
 		}
-		for _, before := range a.given[:i] {
+		for _, before := range given[:i] {
 			// Masters may have voted at any time until the answer.
 			if before.Attempt == c.Attempt && c.Complete < before.Complete+keep {
 				f.add(fmt.Sprintf("one attempt was given twice: %v; %v", before, c))
 			}
 		}
-		for _, e := range a.ended {
+		for _, e := range ended {
 			if e.Attempt < c.Attempt && e.Invoke > c.Complete && e.Complete < c.Complete+keep {
 				f.add(fmt.Sprintf("a superseded attempt ended the work: %v; %v", c, e))
 			}
@@ -111,39 +106,23 @@ func (a workAttempts) check(keep time.Duration, f *findings) {
 	}
 }
 
-// workEnding is the first acknowledged end of the work, nil if there is none, and when
-// the masters may have begun to store it.
-type workEnding struct {
-	acknowledged *WorkCall
-	began        time.Duration
-}
-
-func workEndingOf(calls []*WorkCall) (e workEnding) {
+// checkEnding checks that the first acknowledged end of the work stands.
+func checkEnding(calls []*WorkCall, keep time.Duration, f *findings) {
+	var acknowledged *WorkCall
+	began := Never // when the masters may have begun to store the end
 	for _, c := range calls {
-		if c.Op == Done && c.Accepted && (e.acknowledged == nil || c.Complete < e.acknowledged.Complete) {
-			e.acknowledged = c
+		if c.Op != Done || !c.Accepted && !c.Unknown {
+			continue
 		}
-	}
-	if e.acknowledged == nil {
-		return e
-	}
-	e.began = e.acknowledged.Invoke
-	for _, c := range calls { // an earlier one without an answer may be what took effect
-		if c.Op == Done && (c.Accepted || c.Unknown) {
-			e.began = min(e.began, c.Invoke)
+		began = min(began, c.Invoke) // one without an answer may be what took effect
+		if c.Accepted && (acknowledged == nil || c.Complete < acknowledged.Complete) {
+			acknowledged = c
 		}
-	}
-	return e
-}
-
-func (e workEnding) check(calls []*WorkCall, keep time.Duration, f *findings) {
-	if e.acknowledged == nil {
-		return
 	}
 	for _, c := range calls {
 		again := c.State == "acquired" || c.State == "exhausted" // a stale "running" gives nothing out
-		if c.Op == Try && again && c.Invoke > e.acknowledged.Complete && c.Complete < e.began+keep {
-			f.add(fmt.Sprintf("the end of the work was forgotten: %v; %v", e.acknowledged, c))
+		if acknowledged != nil && c.Op == Try && again && c.Invoke > acknowledged.Complete && c.Complete < began+keep {
+			f.add(fmt.Sprintf("the end of the work was forgotten: %v; %v", acknowledged, c))
 		}
 	}
 }

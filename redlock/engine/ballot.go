@@ -156,8 +156,8 @@ func (b *Ballot) Command(m *pool.SendContext, c *pool.Command) bool {
 
 // Answer counts one master.
 func (b *Ballot) Answer(a pool.Answer) {
-	if b.trace != nil {
-		b.trace.report(b, a) // first: the answer may be the one that decides
+	if t := b.trace; t != nil { // first: the answer may be the one that decides
+		t.trace.OnVote(VoteOf(b.Engine.Pool, a, b.question.IsYes, t.sent[a.Lane]))
 	}
 	if a.Reply.Err != nil {
 		b.question.Failed(a)
@@ -281,6 +281,19 @@ func (b *Ballot) Unlock() { b.mu.Unlock() }
 
 // MostlyWrongType reports whether most masters have something else at the key.
 func (b *Ballot) MostlyWrongType() bool { return b.WrongType > b.Tally.N-b.Tally.Quorum }
+
+// movedKey is one of the question's keys that the group has not had since the ballot began.
+func (b *Ballot) movedKey() (key Key, moved bool) {
+	o := b.Engine.Ownership
+	b.question.Owned(func(k Key) bool {
+		since := o.Since(k)
+		if since == 0 || since > b.version {
+			key, moved = k, true
+		}
+		return !moved
+	})
+	return key, moved
+}
 
 // Moved reports whether the ballot is undecided because a key has left the group.
 func (b *Ballot) Moved() bool { return b.moved }

@@ -83,6 +83,5 @@ func (e *Engine) Leave() { e.inFlight.Add(-1) }
 // InFlight is how many operations have not been answered yet.
 func (e *Engine) InFlight() int { return int(e.inFlight.Load()) }
 
-// Close rejects new operations from now on, and Closing reports whether it was called.
-func (e *Engine) Close()        { e.closing.Store(true) }
-func (e *Engine) Closing() bool { return e.closing.Load() }
+// Close rejects new operations from now on.
+func (e *Engine) Close() { e.closing.Store(true) }

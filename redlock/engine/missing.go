@@ -42,9 +42,6 @@ func (m *Missing) Reason(lane int) pool.Absence {
 
 func (m *Missing) Answered() int { return bits.OnesCount16(m.counted) }
 
-// phrases describe each master whose answer did not count.
-func (m *Missing) phrases(p *pool.Pool) []string { return m.PhrasesOf(p, ^m.counted) }
-
 // PhrasesOf are the phrases of some lanes, given as bits.
 func (m *Missing) PhrasesOf(p *pool.Pool, lanes uint16) (list []string) {
 	for lane := range p.N() {
@@ -68,5 +65,5 @@ func MasterNames(p *pool.Pool, lanes uint16) (list []string) {
 // NoQuorum builds the error that names each master whose answer a ballot missed, and why.
 func (e *Engine) NoQuorum(m *Missing, note string) *NoQuorum {
 	e.Counts.NoQuorum.Add(1)
-	return &NoQuorum{Answered: m.Answered(), Needed: e.Pool.Quorum(), Total: e.Pool.N(), Missing: m.phrases(e.Pool), Note: note}
+	return &NoQuorum{Answered: m.Answered(), Needed: e.Pool.Quorum(), Total: e.Pool.N(), Missing: m.PhrasesOf(e.Pool, ^m.counted), Note: note}
 }

@@ -50,16 +50,3 @@ func (e *Moving) Error() string {
 	}
 	return text
 }
-
-// movedKey is one of the question's keys that the group has not had since the ballot began.
-func (b *Ballot) movedKey() (key Key, moved bool) {
-	o := b.Engine.Ownership
-	b.question.Owned(func(k Key) bool {
-		since := o.Since(k)
-		if since == 0 || since > b.version {
-			key, moved = k, true
-		}
-		return !moved
-	})
-	return key, moved
-}

@@ -36,14 +36,10 @@ const (
 	VoteUncounted = "silent" // neither: cut, late, void, quarantined, or not asked
 )
 
-// ballotTrace reports the answers of one ballot.
+// ballotTrace is the trace of one ballot.
 type ballotTrace struct {
 	trace *Trace
 	sent  [quorum.MaxMasters]time.Duration // of each lane, read only after it has answered
-}
-
-func (t *ballotTrace) report(b *Ballot, a pool.Answer) {
-	t.trace.OnVote(VoteOf(b.Engine.Pool, a, b.question.IsYes, t.sent[a.Lane]))
 }
 
 // VoteOf describes one answer to a command that was written at sent.

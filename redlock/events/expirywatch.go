@@ -188,9 +188,20 @@ func (e *openLeases) add(ev *Event, daemon string, due time.Duration) *openLease
 	return g
 }
 
-func (e *openLeases) remove(g *openLease) {
-	heap.Remove(&e.queue, g.index)
-	delete(e.byID, g.openLeaseID)
+// expire forgets what is due. It returns the expiry of the grants that have run out, and the
+// releases whose grant was never received.
+func (e *openLeases) expire(now time.Duration, at time.Time) (ready []Event) {
+	for len(e.queue) > 0 && e.queue[0].due <= now {
+		g := heap.Pop(&e.queue).(*openLease)
+		delete(e.byID, g.openLeaseID)
+		switch {
+		case g.earlyRelease != nil:
+			ready = append(ready, *g.earlyRelease)
+		case !g.ended:
+			ready = append(ready, Event{Kind: Expired, Key: g.key, Fence: g.fence, TokenHash: g.tokenHash, At: at})
+		}
+	}
+	return ready
 }
 
 func (e *openLeases) forget() {
@@ -198,45 +209,4 @@ func (e *openLeases) forget() {
 		e.timer.Stop()
 	}
 	e.byID, e.queue, e.timerAt = nil, nil, 0
-}
-
-// setExpiryTimerLocked sets the timer to fire when the first grant is due.
-func (s *dbEvents) setExpiryTimerLocked(now time.Duration) {
-	e := &s.ends
-	if len(e.queue) == 0 {
-		return
-	}
-	due := e.queue[0].due
-	if e.timerAt != 0 && e.timerAt <= due {
-		return
-	}
-	e.timerAt = due
-	delay := max(due-now, time.Millisecond)
-	if e.timer == nil {
-		e.timer = s.clock().AfterFunc(delay, s.onExpiryTimer)
-		return
-	}
-	e.timer.Reset(delay)
-}
-
-// onExpiryTimer reports the grants that have run out, and the releases whose grant was never
-// received. It forgets the grants that had ended.
-func (s *dbEvents) onExpiryTimer() {
-	at := s.time()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e := &s.ends
-	now := s.clock().Now()
-	e.timerAt = 0
-	for len(e.queue) > 0 && e.queue[0].due <= now {
-		g := e.queue[0]
-		e.remove(g)
-		switch {
-		case g.earlyRelease != nil:
-			s.deliverLocked(*g.earlyRelease)
-		case !g.ended:
-			s.deliverLocked(Event{Kind: Expired, Key: g.key, Fence: g.fence, TokenHash: g.tokenHash, At: at})
-		}
-	}
-	s.setExpiryTimerLocked(now)
 }

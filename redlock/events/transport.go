@@ -13,8 +13,6 @@ package events
 
 import (
 	"cmp"
-	"fmt"
-	"maps"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -37,61 +35,7 @@ const (
 	maxLease = 24 * time.Hour
 	// maxMeta bounds the texts that are accepted from other daemons.
 	maxMeta = 512
-	// noTokenHash stands for a token hash that is not known.
-	noTokenHash = "-"
 )
-
-// batch is the next batch to send. dbEvents.mu guards it.
-type batch struct {
-	text    []byte
-	number  uint64 // of the last batch
-	sending bool   // the timer is set, or a batch is about to leave
-}
-
-// addToBatchLocked adds an event to the next batch.
-func (s *dbEvents) addToBatchLocked(ev *Event) {
-	if len(s.text)+len(ev.Key)+len(ev.Meta)+128 > maxBatchSize {
-		s.events.counts.Dropped.Add(1)
-		return
-	}
-	line := s.text
-	for _, n := range []int64{int64(ev.Kind), int64(ev.Fence), ev.At.UnixMilli()} {
-		line = append(strconv.AppendInt(line, n, 10), ' ')
-	}
-	line = append(append(line, cmp.Or(ev.TokenHash, noTokenHash)...), ' ')
-	line = append(strconv.AppendInt(line, ev.lasts.Milliseconds(), 10), ' ')
-	line = strconv.AppendInt(line, int64(len(ev.Key)), 10)
-	if ev.Meta != "" {
-		line = strconv.AppendInt(append(line, ' '), int64(len(ev.Meta)), 10)
-	}
-	s.text = append(append(append(line, '\n'), ev.Key...), ev.Meta...)
-	if s.sending {
-		return
-	}
-	s.sending = true
-	s.clock().AfterFunc(batchInterval, s.onBatchTimer)
-}
-
-// onBatchTimer sends the gathered batch.
-func (s *dbEvents) onBatchTimer() {
-	s.mu.Lock()
-	s.number++
-	message := fmt.Sprintf("1 %s %d\n%s", s.daemon, s.number, s.text)
-	s.text = s.text[:0]
-	s.mu.Unlock()
-	engine.Publish(s.events.engine.Pool, s.group, s.group.Events.Channel, message)
-	s.events.counts.Sent.Add(1)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.text) > 0 { // gathered while this batch was sent
-		s.clock().AfterFunc(batchInterval, s.onBatchTimer)
-		return
-	}
-	s.sending = false
-}
-
-// otherDaemons are the other daemons that send events. dbEvents.mu guards them.
-type otherDaemons struct{ senders map[string]*sender }
 
 // sender has the numbers of the batches that a daemon sent.
 type sender struct {
@@ -116,58 +60,18 @@ func (f *sender) take(number uint64) (isNew bool, missed int64) {
 	return isNew, 0
 }
 
-// receive takes a message from one of the masters.
-func (s *dbEvents) receive(message string) {
-	name, number, body, ok := parseBatch(message)
-	if !ok || name == s.daemon {
-		return
+// appendEvent adds an event to a batch.
+func appendEvent(batch []byte, ev *Event) []byte {
+	for _, n := range []int64{int64(ev.Kind), int64(ev.Fence), ev.At.UnixMilli()} {
+		batch = append(strconv.AppendInt(batch, n, 10), ' ')
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.listeners) == 0 {
-		return
+	batch = append(append(batch, cmp.Or(ev.TokenHash, noTokenHash)...), ' ')
+	batch = append(strconv.AppendInt(batch, ev.lasts.Milliseconds(), 10), ' ')
+	batch = strconv.AppendInt(batch, int64(len(ev.Key)), 10)
+	if ev.Meta != "" {
+		batch = strconv.AppendInt(append(batch, ' '), int64(len(ev.Meta)), 10)
 	}
-	from := s.senderLocked(name, number)
-	if from == nil {
-		return
-	}
-	isNew, missed := from.take(number)
-	s.events.counts.Missed.Add(missed)
-	if !isNew {
-		return
-	}
-	from.since = s.clock().Now()
-	s.events.counts.Received.Add(1)
-	for len(body) > 0 {
-		var ev Event
-		if ev, body, ok = parseEvent(body); !ok {
-			return
-		}
-		if ev.Kind != 0 {
-			s.takeLocked(ev, name)
-		}
-	}
-}
-
-// senderLocked finds or adds a daemon; nil if there are too many. The first number from a new
-// daemon begins its sequence.
-func (s *dbEvents) senderLocked(name string, number uint64) *sender {
-	if from := s.senders[name]; from != nil {
-		return from
-	}
-	if s.senders == nil {
-		s.senders = map[string]*sender{}
-	}
-	if len(s.senders) >= maxSenders {
-		now := s.clock().Now()
-		maps.DeleteFunc(s.senders, func(_ string, from *sender) bool { return now-from.since > senderTimeout })
-		if len(s.senders) >= maxSenders {
-			return nil
-		}
-	}
-	from := &sender{newest: number - 1, seen: ^uint64(0)}
-	s.senders[name] = from
-	return from
+	return append(append(append(batch, '\n'), ev.Key...), ev.Meta...)
 }
 
 // parseBatch reads the first line; the events are read in their turn.

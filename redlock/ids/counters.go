@@ -1,6 +1,7 @@
 package ids
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -8,6 +9,18 @@ import (
 	"redlockd/redlock/engine"
 	"redlockd/redlock/stored"
 )
+
+// Request requests Count consecutive ids of a counter.
+type Request struct {
+	DB    int
+	Name  engine.Key
+	Count int64         // 1 … 1 000 000, validated by the caller
+	Trace *engine.Trace // receives the votes; may be nil
+}
+
+// Done receives the first of the ids; see LockDone. Its errors are *NoQuorum,
+// *NotDurable, *LostState, *Exhausted, *Busy, engine.ErrWrongType or ErrShutdown.
+type Done func(first int64, err error)
 
 // IDs are the id counters that this daemon serves. Each has one entry, so that concurrent
 // requests for a counter share a round.
@@ -86,6 +99,19 @@ func (s *IDs) DropMoved() {
 	}
 }
 
+// forget drops what this daemon remembers of a counter's value.
+func (s *IDs) forget(id counterID) {
+	s.mu.Lock()
+	c := s.byID[id]
+	s.mu.Unlock()
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.highest, c.confirmed, c.since = 0, 0, 0
+}
+
 // idCounter is one counter in this daemon.
 type idCounter struct {
 	ids   *IDs
@@ -113,3 +139,8 @@ type idCaller struct {
 }
 
 func (s *IDs) key(name engine.Key) string { return s.engine.MasterKey(stored.Counters + name) }
+
+// foreign is the reason of a master that has other data in the place of a counter.
+func (s *IDs) foreign(name engine.Key) error {
+	return fmt.Errorf("keeps something at %s that is no counter", s.key(name))
+}

@@ -198,16 +198,3 @@ func (d *deletion) onDeleted(answers []pool.Answer) {
 		}
 	})
 }
-
-// forget drops what this daemon remembers of a counter's value.
-func (s *IDs) forget(id counterID) {
-	s.mu.Lock()
-	c := s.byID[id]
-	s.mu.Unlock()
-	if c == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.highest, c.confirmed, c.since = 0, 0, 0
-}

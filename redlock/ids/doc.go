@@ -2,7 +2,7 @@
 // the request for it arrived, over all daemons.
 //
 // Files in reading order:
-//   - nextid.go, counters.go: rounds of proposals, and the counters that share them;
+//   - counters.go, nextid.go: counters that share rounds of proposals, and the rounds;
 //   - read.go, delete.go: what operators do with a counter;
 //   - errors.go.
 package ids

@@ -2,7 +2,6 @@ package ids
 
 import (
 	"fmt"
-
 	"strings"
 
 	"redlockd/redlock/engine"

@@ -21,18 +21,6 @@ import (
 	"redlockd/redlock/quorum"
 )
 
-// Request requests Count consecutive ids of a counter.
-type Request struct {
-	DB    int
-	Name  engine.Key
-	Count int64         // 1 … 1 000 000, validated by the caller
-	Trace *engine.Trace // receives the votes; may be nil
-}
-
-// Done receives the first of the ids; see LockDone. Its errors are *NoQuorum,
-// *NotDurable, *LostState, *Exhausted, *Busy, engine.ErrWrongType or ErrShutdown.
-type Done func(first int64, err error)
-
 // idTimeout bounds how long a request competes with other daemons.
 const idTimeout = 2 * time.Second
 

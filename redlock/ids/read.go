@@ -5,7 +5,6 @@ package ids
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -128,11 +127,6 @@ func (s *IDs) install(db int, name engine.Key, value int64, done func(error)) {
 }
 
 var errUnexpectedScan = errors.New("answered SCAN with something unexpected")
-
-// foreign is the reason of a master that has other data in the place of a counter.
-func (s *IDs) foreign(name engine.Key) error {
-	return fmt.Errorf("keeps something at %s that is no counter", s.key(name))
-}
 
 // maxListed bounds what one listing collects, and with it the daemon's memory.
 const maxListed = 10_000

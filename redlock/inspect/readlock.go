@@ -51,7 +51,7 @@ func (l *Inspector) ReadLock(db int, key engine.Key, done func(LockView, error))
 func (l *Inspector) readLock(db int, key engine.Key, done func(LockView, error)) {
 	g := l.engine.Pool.Group(db)
 	l.engine.Collect(nil, g, pool.Props{Sealed: true}, func(_ *pool.SendContext, c *pool.Command) {
-		c.Set("EVALSHA", l.engine.Scripts.Inspect, "3", l.engine.MasterKey(key), lease.NotesKey(l.engine, key), l.queueEndsKey(key),
+		c.Set("EVALSHA", l.engine.Scripts.Inspect, "3", l.engine.MasterKey(key), lease.NotesKey(l.engine, key), l.engine.KeyOf("qx:", key), // when each entry of its queue expires
 			strconv.Itoa(maxHolders), "1")
 	}, func(answers []pool.Answer) {
 		masters := l.mastersOf(g, answers)
@@ -104,10 +104,6 @@ func (l *Inspector) Describe(id engine.LeaseID, text string, done func(bool, err
 		}
 	})
 }
-
-// queueEndsKey is the key at which the masters keep when each entry of a queue expires,
-// see redlock/wait/fair.go.
-func (l *Inspector) queueEndsKey(k engine.Key) string { return l.engine.KeyOf("qx:", k) }
 
 // mastersOf reads each master's answer about the key.
 func (l *Inspector) mastersOf(g *pool.Group, answers []pool.Answer) []LockOnMaster {

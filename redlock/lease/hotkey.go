@@ -38,10 +38,6 @@ type hotKeys struct {
 	lists map[uint32][]*acquireCall // that wait, by their counter, in the order of arrival
 }
 
-func newHotKeys(seed uint32) *hotKeys {
-	return &hotKeys{seed: seed, lists: map[uint32][]*acquireCall{}}
-}
-
 // bounded reports whether a request counts.
 func (r *LockRequest) bounded() bool {
 	return r.Mode == Exclusive && !r.Fair && r.Wait == 0 && r.Script == nil && len(r.More) == 0 && r.PartOf == nil && (r.Token == "" || r.Valued)

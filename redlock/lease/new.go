@@ -15,8 +15,8 @@ import (
 func New(e *engine.Engine, v *events.Events, tokens func() engine.Token, lockInfo bool) *Leases {
 	seed := fnv1a(fnvBasis, string(tokens()))
 	l := &Leases{
-		engine: e, events: v, tokens: tokens, records: newLeaseRecords(e.MaxTTL), hot: newHotKeys(seed), refusals: newRefusals(e, seed),
-		notes: notes{e, pool.DaemonName(), lockInfo},
+		engine: e, events: v, tokens: tokens, records: newLeaseRecords(e.MaxTTL), hot: &hotKeys{seed: seed, lists: map[uint32][]*acquireCall{}},
+		refusals: &refusals{engine: e, seed: seed}, notes: notes{e, pool.DaemonName(), lockInfo},
 	}
 	turns := &slotTurns{seed: seed}
 	l.modeOf = func(r *LockRequest) lockMode { return lockModeOf(r, turns) }

@@ -25,8 +25,6 @@ type refusals struct {
 	slots  [refusalSlots]atomic.Uint64
 }
 
-func newRefusals(e *engine.Engine, seed uint32) *refusals { return &refusals{engine: e, seed: seed} }
-
 // lastLong notes a refusal. It reports whether the key has refused for longer than any lease
 // lasts; then its time begins anew.
 func (f *refusals) lastLong(db int, key engine.Key) bool {

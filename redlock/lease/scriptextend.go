@@ -35,7 +35,7 @@ func (l *Leases) scriptExtend(b *engine.Batch, r ScriptRequest, done ScriptDone)
 		done(s.answer, err)
 	}
 	left, lapsed := s.enter(l, ExtendRequest{DB: r.DB, Key: r.Keys[0], More: r.Keys[1:], Token: r.Token, TTL: r.TTL})
-	s.delay = 0 // the script says when the copies end
+	s.delay = 0 // the script sets when the copies end
 	if lapsed {
 		s.finish(Grant{}, engine.ErrNotHeld)
 		return

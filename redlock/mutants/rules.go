@@ -158,7 +158,7 @@ func brokenModes() []Mutant {
 			Change{scripts + "reader.lua", "    if owner ~= ownerOf(reader) then return 0 end\n", ""}).in("owners-3"),
 		patched("counted-permits", "masters count permits, each for itself",
 			Change{scripts + "slot.lua", "    if holder then return freeSlots(tonumber(n), slot, taken) end\n",
-				"    if holder then\n      local said = freeSlots(tonumber(n), slot, taken)\n      if #said == 1 then return said end\n      slot, holder = digits(said[2]), nil\n    end\n"}).in("permits-3"),
+				"    if holder then\n      local answer = freeSlots(tonumber(n), slot, taken)\n      if #answer == 1 then return answer end\n      slot, holder = digits(answer[2]), nil\n    end\n"}).in("permits-3"),
 	}
 }
 

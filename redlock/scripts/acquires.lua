@@ -11,7 +11,7 @@
 -- queue and digits by table.concat always, 6.3 and 5.7.
 -- include shape.lua
 -- include queue.lua
-local now, prefix, said, plain, all = clock(), tonumber(ARGV[1]), {}, true, true
+local now, prefix, answers, plain, all = clock(), tonumber(ARGV[1]), {}, true, true
 local before = string.sub(KEYS[1], 1, prefix) .. 'redlockd:'
 local function queueOf(lock, kind) return before .. kind .. string.sub(lock, prefix + 1) end
 local names, queue, n = {}, before .. 'q:', #KEYS
@@ -54,9 +54,9 @@ for a = 2, #ARGV - 2, 3 do
       given[KEYS[i]] = 0
     end
   end
-  said[#said + 1] = no or 1
+  answers[#answers + 1] = no or 1
   at = to + 1
 end
-if #ARGV == 5 then return said[1] end -- alone
-if all then return string.rep('1', #said) end
-return plain and table.concat(said) .. '' or said -- of one element gopher-lua's concat is a number
+if #ARGV == 5 then return answers[1] end -- alone
+if all then return string.rep('1', #answers) end
+return plain and table.concat(answers) .. '' or answers -- of one element gopher-lua's concat is a number

@@ -35,23 +35,23 @@ local function extendJoint(lock, token, E)
   end
   return 0
 end
-local said, digitsOnly = redis.call('MGET', unpack(KEYS)), true
+local answers, digitsOnly = redis.call('MGET', unpack(KEYS)), true
 for i, lock in ipairs(KEYS) do
-  local holder, token, E = said[i], ARGV[2 * i - 1], tonumber(ARGV[2 * i])
-  said[i] = 0
+  local holder, token, E = answers[i], ARGV[2 * i - 1], tonumber(ARGV[2 * i])
+  answers[i] = 0
   if holder == token then
     local ends = endOf(lock)
     if ends >= 0 then -- redlockd's locks always expire: others are foreign data
       local new = prolonged(ends, E)
       if new == ends then new = new + 1 end
       redis.call('PEXPIREAT', lock, digits(new))
-      said[i] = 1
+      answers[i] = 1
     end
   elseif not holder then -- nothing, or not a string: readers, permits or foreign data
     local ok, answer = pcall(extendJoint, lock, token, E)
     if not ok and type(answer) ~= 'table' then answer = {err = answer} end -- before Redis 7.0
-    said[i], digitsOnly = answer, digitsOnly and answer == 0
+    answers[i], digitsOnly = answer, digitsOnly and answer == 0
   end
 end
-if #ARGV > 2 * #KEYS then return said[1] end -- alone
-return digitsOnly and table.concat(said) .. '' or said -- of one element gopher-lua's concat is a number
+if #ARGV > 2 * #KEYS then return answers[1] end -- alone
+return digitsOnly and table.concat(answers) .. '' or answers -- of one element gopher-lua's concat is a number

@@ -11,8 +11,8 @@ local function note(token)
   local text = alone and redis.pcall('HGET', KEYS[2], redis.sha1hex(token))
   return type(text) == 'string' and text or ''
 end
-local function tell(said, token, ends, slot)
-  for _, one in ipairs({token, math.max(0, ends - now), slot, note(token)}) do said[#said + 1] = one end
+local function show(shown, token, ends, slot)
+  for _, one in ipairs({token, math.max(0, ends - now), slot, note(token)}) do shown[#shown + 1] = one end
 end
 local function look(lock)
   local kind = kindOf(lock)
@@ -23,14 +23,14 @@ local function look(lock)
   -- expire.
   if kind == 'string' and (ends < 0 or redis.call('STRLEN', lock) > 1024) then kind = 'odd' end
   if kind == 'hash' and redis.call('HLEN', lock) > 1025 then kind = 'odd' end
-  local said = {kind, limit, 0, math.max(0, ends - now)}
+  local shown = {kind, limit, 0, math.max(0, ends - now)}
   if kind == 'string' then
-    said[3] = 1
-    tell(said, redis.call('GET', lock), ends, 0)
+    shown[3] = 1
+    show(shown, redis.call('GET', lock), ends, 0)
   elseif kind == 'zset' then
-    said[3] = redis.call('ZCOUNT', lock, digits(now), '+inf')
+    shown[3] = redis.call('ZCOUNT', lock, digits(now), '+inf')
     local last = redis.call('ZRANGE', lock, '+inf', digits(now), 'BYSCORE', 'REV', 'LIMIT', 0, most, 'WITHSCORES')
-    for i = 1, #last, 2 do tell(said, last[i], tonumber(last[i + 1]), 0) end
+    for i = 1, #last, 2 do show(shown, last[i], tonumber(last[i + 1]), 0) end
   elseif kind == 'hash' then
     local all, permits = redis.call('HGETALL', lock), {}
     for i = 1, #all, 2 do
@@ -38,15 +38,15 @@ local function look(lock)
       if all[i] ~= 'n' and till then permits[#permits + 1] = {token, till, tonumber(all[i]) or 0} end
     end
     table.sort(permits, function(a, b) return a[2] > b[2] end)
-    said[3] = #permits
-    for i = 1, math.min(most, #permits) do tell(said, unpack(permits[i])) end
+    shown[3] = #permits
+    for i = 1, math.min(most, #permits) do show(shown, unpack(permits[i])) end
   end
-  return said
+  return shown
 end
-local said = {}
-for i = 1, alone and 1 or #KEYS do said[i] = look(KEYS[i]) end
+local shown = {}
+for i = 1, alone and 1 or #KEYS do shown[i] = look(KEYS[i]) end
 if alone then
   local queue = redis.pcall('ZCOUNT', KEYS[3], digits(now), '+inf')
-  said[2] = type(queue) == 'number' and queue or 0
+  shown[2] = type(queue) == 'number' and queue or 0
 end
-return said
+return shown

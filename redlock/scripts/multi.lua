@@ -7,7 +7,7 @@ local token, E, reads = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
 -- include shape.lua
 local now = clock()
 if E <= now then return {0, 0} end
-local said, had = {1}, {}
+local answers, had = {1}, {}
 local free = redis.call('EXISTS', unpack(KEYS)) == 0 -- usually; of three keys it saves a tenth
 for i, lock in ipairs(KEYS) do
   local kind, _, reader = 'none'
@@ -22,7 +22,7 @@ for i, lock in ipairs(KEYS) do
   elseif kind ~= 'none' then
     return {0, i}
   end
-  said[i + 1] = had[i] and 1 or 0
+  answers[i + 1] = had[i] and 1 or 0
 end
 for i, lock in ipairs(KEYS) do
   local ends = had[i] and prolonged(had[i], E) or E
@@ -37,4 +37,4 @@ for i, lock in ipairs(KEYS) do
     redis.call('SET', lock, token, 'PXAT', ARGV[2])
   end
 end
-return said
+return answers

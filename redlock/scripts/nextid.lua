@@ -8,7 +8,7 @@ local function less(a, b)
   if #a ~= #b then return #a < #b end
   return a < b
 end
-local counter, mine = KEYS[1], ARGV[3]
+local counter, incarnation = KEYS[1], ARGV[3]
 local stored = redis.pcall('GET', counter)
 local value, tag = '0', '-'
 if type(stored) == 'table' then return string.find(stored.err, 'WRONGTYPE', 1, true) and {-1, '0', 0} or stored end
@@ -16,14 +16,14 @@ if stored then
   value, tag = string.match(stored, '^(%d+)@([%w-]+)$')
   if not value then return {-1, '0', 0} end
 elseif ARGV[5] == '1' then
-  tag = mine
+  tag = incarnation
 end
-if tag ~= mine and ARGV[4] ~= '0' then
+if tag ~= incarnation and ARGV[4] ~= '0' then
   if less(value, ARGV[4]) then value = ARGV[4] end
-  tag = mine
+  tag = incarnation
 end
 local accepted = less(value, ARGV[1])
 if accepted then value = ARGV[2] end
 local now = value .. '@' .. tag
 if (accepted or stored) and now ~= stored then redis.call('SET', counter, now) end
-return {accepted and 1 or 0, value, tag == mine and 1 or 0}
+return {accepted and 1 or 0, value, tag == incarnation and 1 or 0}

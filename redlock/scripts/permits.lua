@@ -5,7 +5,7 @@
 -- include slot.lua
 -- include together.lua
 local now = clock()
-local function together(lock, from, to, said)
+local function together(lock, from, to, answers)
   local kind, last, n = kindOf(lock)
   if kind ~= 'none' and kind ~= 'hash' then return false end
   n = n or tonumber(ARGV[from + 2])
@@ -35,7 +35,7 @@ local function together(lock, from, to, said)
       taken = {}
       for i = 1, #all, 2 do taken[all[i]] = permit(all[i + 1], now) and all[i] ~= 'n' end
     end
-    said[#said + 1] = given[slot] == k and 1 or freeSlots(n, slot, taken)
+    answers[#answers + 1] = given[slot] == k and 1 or freeSlots(n, slot, taken)
   end
   return true
 end

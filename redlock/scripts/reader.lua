@@ -7,13 +7,13 @@ local function share(lock, token, E, writer)
   local kind, last, reader = kindOf(lock)
   if kind == 'odd' then return -1 end
   if kind == 'hash' then return 0 end
-  local said, ends = 1, E
+  local answer, ends = 1, E
   if kind == 'string' then
     if redis.call('GET', lock) ~= token then return 0 end
     local had = endOf(lock)
     if had < 0 then return 0 end -- redlockd's locks always expire: this is foreign data
     if had ~= writer then return {0, had} end
-    said, ends = 3, prolonged(had, E)
+    answer, ends = 3, prolonged(had, E)
     local refusal = refusesReaders(lock)
     if refusal then return refusal end
     redis.call('DEL', lock)
@@ -26,9 +26,9 @@ local function share(lock, token, E, writer)
     if owner ~= '' then ends = math.max(E, last) end -- an outer level never outlasts an inner one
   end
   if redis.call('ZADD', lock, 'NX', digits(ends), token) == 0 then
-    said, ends = 2, prolonged(tonumber(redis.call('ZSCORE', lock, token)), E)
+    answer, ends = 2, prolonged(tonumber(redis.call('ZSCORE', lock, token)), E)
     redis.call('ZADD', lock, digits(ends), token)
   end
   if not last or ends > last then endAt(lock, ends) end
-  return said
+  return answer
 end

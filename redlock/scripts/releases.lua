@@ -7,25 +7,25 @@
 -- way to release; that is not worth it.
 -- KEYS the locks. ARGV the token of each.
 -- Returns a string with one digit for each key: 1 deleted, 0 not held by its token.
-local said, mine, others = redis.call('MGET', unpack(KEYS)), {}, {}
+local answers, deleted, others = redis.call('MGET', unpack(KEYS)), {}, {}
 for i = 1, #KEYS do
-  local holder = said[i]
-  said[i] = '0'
+  local holder = answers[i]
+  answers[i] = '0'
   if holder == ARGV[i] then
-    said[i] = '1'
-    mine[#mine + 1] = KEYS[i]
+    answers[i] = '1'
+    deleted[#deleted + 1] = KEYS[i]
   elseif not holder then -- nothing, or not a string: readers, permits or foreign data
     others[#others + 1] = i
   end
 end
-if #mine > 0 and redis.call('DEL', unpack(mine)) < #mine then -- a key stands there twice
+if #deleted > 0 and redis.call('DEL', unpack(deleted)) < #deleted then -- a key stands there twice
   local first = {}
   for i = 1, #KEYS do
-    if said[i] == '1' and first[KEYS[i]] then said[i] = '0' end
-    if said[i] == '1' then first[KEYS[i]] = true end
+    if answers[i] == '1' and first[KEYS[i]] then answers[i] = '0' end
+    if answers[i] == '1' then first[KEYS[i]] = true end
   end
 end
-if #others == 0 then return table.concat(said) end
+if #others == 0 then return table.concat(answers) end
 -- include forcerelease.lua
 local locks, which = {}, {}
 for _, i in ipairs(others) do
@@ -43,10 +43,10 @@ for _, lock in ipairs(locks) do
     local tokens = {}
     for k, i in ipairs(of) do tokens[k] = ARGV[i] end
     local released = removeReaders(lock, tokens)
-    for k, i in ipairs(of) do said[i] = released[k] end
+    for k, i in ipairs(of) do answers[i] = released[k] end
   else
-    for _, i in ipairs(of) do said[i] = remove(lock, ARGV[i]) == 1 and '1' or '0' end
+    for _, i in ipairs(of) do answers[i] = remove(lock, ARGV[i]) == 1 and '1' or '0' end
   end
   settle(lock)
 end
-return table.concat(said)
+return table.concat(answers)

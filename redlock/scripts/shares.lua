@@ -4,7 +4,7 @@
 -- include reader.lua
 -- include together.lua
 local now = clock()
-local function together(lock, from, to, said)
+local function together(lock, from, to, answers)
   local kind, last, reader = kindOf(lock)
   if kind ~= 'none' and (kind ~= 'zset' or ownerOf(reader) ~= '') then return false end
   local words, ends = {}, last or 0
@@ -18,11 +18,11 @@ local function together(lock, from, to, said)
   if last then purge(lock, now) end
   local known = redis.call('ZADD', lock, 'NX', unpack(words)) * 2 < #words
   for i = from, to, 2 do
-    said[#said + 1] = 1
+    answers[#answers + 1] = 1
     local had, E = known and tonumber(redis.call('ZSCORE', lock, ARGV[i])), tonumber(ARGV[i + 1])
     if had and had ~= E then
       local new = prolonged(had, E)
-      said[#said], ends = 2, math.max(ends, new)
+      answers[#answers], ends = 2, math.max(ends, new)
       redis.call('ZADD', lock, digits(new), ARGV[i])
     end
   end

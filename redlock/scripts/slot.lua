@@ -3,12 +3,12 @@
 -- include shape.lua
 -- The answer to a request whose slot another token has: {0, free slots}.
 local function freeSlots(n, slot, taken)
-  local said = {0}
+  local answer = {0}
   for i = 0, n - 2 do
     local free = (tonumber(slot) + i) % n + 1
-    if not taken[digits(free)] and #said <= 32 then said[#said + 1] = free end
+    if not taken[digits(free)] and #answer <= 32 then answer[#answer + 1] = free end
   end
-  return said
+  return answer
 end
 -- The arguments and the answers are those of permit.lua; n and slot are texts.
 local function takeSlot(lock, token, E, n, slot, again)

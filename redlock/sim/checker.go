@@ -25,17 +25,16 @@ import (
 //
 // In scenarios without faults every client must be served.
 type checker struct {
-	world     *World
-	locks     map[string]*lockRecord
-	tokens    map[string]*tokenState // by key and token
-	counters  map[string]*counterRecord
-	works     map[string]*workRecord
-	waiting   waitChecker
-	serial    int64
-	grants    int64
-	checked   int64                          // answers compared
-	deadlocks int64                          // replies DEADLOCK
-	inCycles  map[*cycleClient]time.Duration // that wait in a cycle, and since when
+	world    *World
+	locks    map[string]*lockRecord
+	tokens   map[string]*tokenState // by key and token
+	counters map[string]*counterRecord
+	works    map[string]*workRecord
+	waiting  waitChecker
+	serial   int64
+	grants   int64
+	checked  int64                          // answers compared
+	inCycles map[*cycleClient]time.Duration // that wait in a cycle, and since when
 }
 
 func newChecker(w *World) *checker {
@@ -242,24 +241,33 @@ func (j *checker) extended(d *daemon, key, token string, until time.Duration) {
 	}
 }
 
+// releaseCall is a release that has left its client.
+type releaseCall struct {
+	token *tokenState
+	sole  bool          // nothing else can have released the token
+	until time.Duration // of the validity before
+	since int64
+}
+
 // releasing is called when a release leaves its client; it relies on nothing from then on.
-func (j *checker) releasing(key, token string) (sole bool, until time.Duration, since int64) {
+func (j *checker) releasing(key, token string) releaseCall {
 	t := j.token(key, token)
 	now := j.tick()
 	j.world.trace.note(key, "client releases %q by %s", key, abbreviate(token))
-	sole = t.release == 0 && t.releases == 0 && t.acquiring == 0 && t.unsure < t.granted && t.granted != 0
-	until = t.until
+	sole := t.release == 0 && t.releases == 0 && t.acquiring == 0 && t.unsure < t.granted && t.granted != 0
+	call := releaseCall{t, sole, t.until, now}
 	t.until, t.reads = min(t.until, j.world.now), min(t.reads, j.world.now)
 	t.releases++
 	if t.release == 0 {
 		t.release = now
 	}
-	return sole, until, now
+	return call
 }
 
-// released is called when the answer has come; unknown if there is none.
-func (j *checker) released(key, token string, answer, unknown, sole bool, until time.Duration, since int64) {
-	w, r, t := j.world, j.lock(key), j.token(key, token)
+// released is called when the answer has come; with an error it is unknown.
+func (j *checker) released(c releaseCall, answer bool, err error) {
+	w, t, unknown := j.world, c.token, err != nil
+	key, token, r := t.key, t.token, j.lock(t.key)
 	t.releases--
 	j.checked++
 	w.trace.note(key, "release of %q by %s: %v, unknown %v", key, abbreviate(token), answer, unknown)
@@ -268,14 +276,14 @@ func (j *checker) released(key, token string, answer, unknown, sole bool, until 
 	case unknown:
 		t.unsure = j.tick()
 	case w.Scenario.Wiped:
-	case answer && t.granted != 0 && t.granted < since && lost && ownedAt < since && t.unsure < t.granted && t.acquiring == 0:
+	case answer && t.granted != 0 && t.granted < c.since && lost && ownedAt < c.since && t.unsure < t.granted && t.acquiring == 0:
 		w.violate("release", key, fmt.Sprintf("%s received 1 for its release, although %s had got it in between",
 			abbreviate(token), abbreviate(owner)))
-	case answer && t.released > t.granted && t.released < since && t.unsure < t.granted && t.acquiring == 0:
+	case answer && t.released > t.granted && t.released < c.since && t.unsure < t.granted && t.acquiring == 0:
 		w.violate("release", key, abbreviate(token)+" was released twice by one grant")
-	case !answer && sole && until > w.now:
+	case !answer && c.sole && c.until > w.now:
 		w.violate("release", key, fmt.Sprintf("%s received 0 for its release, with %.3f ms of its validity left",
-			abbreviate(token), ms(until-w.now)))
+			abbreviate(token), ms(c.until-w.now)))
 	}
 	if answer {
 		t.released = j.tick()
@@ -298,10 +306,6 @@ type counterRecord struct {
 type idRequest struct {
 	answered  int64 // ids up to here were answered
 	deletions int   // begun by then
-}
-
-func (c *counterRecord) request() idRequest {
-	return idRequest{c.answered, c.deletions}
 }
 
 // deletion is called when one leaves its client, and what it returns when it is answered.

@@ -38,8 +38,8 @@ func TestChecker_OfGrantsThatExcludeOneAnotherTheLaterHasTheLargerFence(t *testi
 		}
 		first, second := j.beforeAcquire("k", c.first, ""), j.beforeAcquire("k", c.second, "")
 		grant("one", c.first, 20, first, time.Second)
-		sole, until, since := j.releasing("k", "one")
-		j.released("k", "one", true, false, sole, until, since)
+		release := j.releasing("k", "one")
+		j.released(release, true, nil)
 		grant("two", c.second, c.fence, second, c.validity)
 		if v := w.violation; (v != nil) != c.bad || v != nil && v.Rule != "fences" {
 			t.Errorf("%s: violation %v, want one: %v", c.what, v, c.bad)

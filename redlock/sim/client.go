@@ -8,50 +8,54 @@ import (
 	"redlockd/redlock"
 )
 
-// baseClient is what clients have in common.
-type baseClient struct {
-	world   *World
-	index   int
-	daemon  *daemon // that has its request, nil = none has
-	pending int     // counts calls; an answer to an earlier one comes too late
-}
-
-func (s *baseClient) busy() bool     { return s.daemon != nil }
-func (s *baseClient) String() string { return fmt.Sprintf("client %d", s.index) }
-
-// call sends a request to a daemon; do runs there once it is awake.
-func (s *baseClient) call(d *daemon, do func(turn int)) {
-	s.pending++
-	s.daemon = d
-	turn := s.pending
-	s.world.after(s.world.between(0, 100*time.Microsecond), d, func() { do(turn) })
-}
-
-// answered reports whether an answer is to the call that the client waits for.
-func (s *baseClient) answered(d *daemon, turn int) bool {
-	if turn != s.pending || s.daemon == nil || d.dead {
-		return false
-	}
-	s.daemon = nil
-	return true
-}
-
-// anyDaemon picks one that serves, nil if it finds none.
-func (w *World) anyDaemon() *daemon {
-	if d := w.daemons[w.random.IntN(len(w.daemons))]; d.serves() {
-		return d
-	}
-	return nil
-}
-
-func (w *World) soon(c client, low, high time.Duration) { w.after(w.between(low, high), nil, c.act) }
-
 // served reports an error in a reliable scenario, which has no fault that allows it.
 func (w *World) served(what, key string, err error) {
 	w.refused(err, key)
 	if err != nil && w.Scenario.Reliable && !errors.Is(err, redlock.ErrHeld) && !errors.Is(err, redlock.ErrNotHeld) && !isShutdown(err) {
 		w.violate("liveness", key, what+" without any fault: "+err.Error())
 	}
+}
+
+// locksOf are the keys of a request.
+func locksOf(keys []string) (key redlock.Key, more []redlock.Key) {
+	for _, one := range keys[1:] {
+		more = append(more, redlock.Key(one))
+	}
+	return redlock.Key(keys[0]), more
+}
+
+// beforeAll is what the checker notes of keys before one request for all of them.
+func beforeAll(j *checker, keys []string, mode redlock.Mode) (before []int64) {
+	for _, key := range keys {
+		before = append(before, j.beforeAcquire(key, mode, ""))
+	}
+	return before
+}
+
+// releaseAll releases keys that one token holds. over is called when all are answered.
+func (s *baseClient) releaseAll(d *daemon, keys []string, token redlock.Token, over func()) {
+	w, open := s.world, len(keys)
+	all := make([]releaseCall, len(keys))
+	for i, key := range keys {
+		t := w.checker().token(key, string(token))
+		t.shared = t.shared || t.daemon != d
+		all[i] = w.checker().releasing(key, string(token))
+	}
+	s.call(d, func(turn int) {
+		for i, key := range keys {
+			d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token}, func(released bool, err error) {
+				if d.dead {
+					return
+				}
+				w.refused(err, key)
+				w.checker().released(all[i], released, err)
+				if open--; open == 0 && s.answered(d, turn) {
+					over()
+					s.soon(0, w.Scenario.think())
+				}
+			})
+		}
+	})
 }
 
 // locking is a client of locks.
@@ -67,22 +71,18 @@ type locking struct {
 	left  int           // things to do with the lock before it is released
 }
 
-func newLocking(w *World, index int) client {
-	return &locking{baseClient: baseClient{world: w, index: index}}
-}
+func newLocking() client { return &locking{} }
 
 func (c *locking) lost(d *daemon) {
-	if c.daemon != d {
+	if !c.unanswered(d) {
 		return
 	}
-	c.daemon = nil
-	c.pending++
 	if c.token != "" {
 		t := c.world.checker().token(c.key, string(c.token))
 		t.unsure, t.acquiring, t.releases = c.world.checker().tick(), 0, 0
 	}
 	c.token = ""
-	c.world.soon(c, time.Millisecond, 20*time.Millisecond)
+	c.soon(time.Millisecond, 20*time.Millisecond)
 }
 
 func (c *locking) act() {
@@ -99,7 +99,7 @@ func (c *locking) act() {
 	}
 	switch {
 	case d == nil:
-		w.soon(c, time.Millisecond, 10*time.Millisecond)
+		c.soon(time.Millisecond, 10*time.Millisecond)
 	case c.token == "":
 		c.key = c.anyKey()
 		c.acquire(d, "")
@@ -108,7 +108,7 @@ func (c *locking) act() {
 		c.use(d)
 	case w.chance(20) && !w.calm: // forgets its lock
 		c.token = ""
-		w.soon(c, 0, 5*time.Millisecond)
+		c.soon(0, 5*time.Millisecond)
 	default:
 		c.unlock(d)
 	}
@@ -120,11 +120,6 @@ func (c *locking) anyKey() string {
 		return fmt.Sprintf("k%d-%d", c.index, w.random.IntN(w.Scenario.Keys))
 	}
 	return fmt.Sprint("k", w.random.IntN(w.Scenario.Keys))
-}
-
-func (c *locking) anyTTL() time.Duration {
-	s := c.world.Scenario
-	return c.world.between(s.MinTTL, s.MaxTTL).Truncate(time.Millisecond)
 }
 
 // permits is how many there are of a key that is held by permits.
@@ -147,7 +142,7 @@ func (c *locking) acquire(d *daemon, token redlock.Token) {
 		c.named, token = true, redlock.Token(fmt.Sprintf("named-%d-%d", c.index, w.checker().tick()))
 	}
 	if fresh || w.Scenario.Restless {
-		c.ttl = c.anyTTL()
+		c.ttl = c.world.anyTTL()
 	}
 	if fresh {
 		c.mode = w.anyMode()
@@ -224,7 +219,7 @@ func (c *locking) giveUp(turn int) {
 		return
 	}
 	c.token = ""
-	w.soon(c, 0, 10*time.Millisecond)
+	c.soon(0, 10*time.Millisecond)
 }
 
 // regret releases what the client does not wait for any more: once that is answered,
@@ -232,17 +227,15 @@ func (c *locking) giveUp(turn int) {
 func (c *locking) regret(d *daemon) {
 	w, t := c.world, c.world.checker().token(c.key, string(c.token))
 	w.trace.note(c.key, "client %d releases by daemon %d what it did not wait for", c.index, d.index)
-	_, until, since := w.checker().releasing(t.key, t.token)
-	c.call(d, func(turn int) {
-		d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(t.key), Token: redlock.Token(t.token)}, func(released bool, err error) {
-			if !c.answered(d, turn) {
-				return
-			}
-			t.regretted = err == nil
-			w.checker().released(t.key, t.token, released, err != nil, false, until, since)
-			c.token = ""
-			w.soon(c, 0, w.Scenario.think())
-		})
+	release := w.checker().releasing(t.key, t.token)
+	release.sole = false
+	send(&c.baseClient, d, func(done func(bool, error)) {
+		d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(t.key), Token: redlock.Token(t.token)}, done)
+	}, func(released bool, err error) {
+		t.regretted = err == nil
+		w.checker().released(release, released, err)
+		c.token = ""
+		c.soon(0, w.Scenario.think())
 	})
 }
 
@@ -257,11 +250,11 @@ func (c *locking) onAnswer(d *daemon, g redlock.Grant, err error, before int64) 
 		w.checker().token(c.key, string(g.Token)).unsure = w.checker().tick()
 		c.undeliverable(d, g, nil)
 		c.token = ""
-		w.soon(c, 0, 10*time.Millisecond)
+		c.soon(0, 10*time.Millisecond)
 		return
 	}
 	c.token, c.owner, c.again = g.Token, d, 0
-	until := d.clock.world(d.clock.Now() + g.Validity())
+	until := d.clock.world(g.Until())
 	t := w.checker().token(c.key, string(g.Token))
 	t.mode, t.limit = c.mode, permits
 	w.checker().granted(d, c.key, string(g.Token), int64(g.Fence), before, until)
@@ -279,7 +272,7 @@ func (c *locking) hold(until time.Duration) {
 	case !w.chance(4):
 		left /= 20
 	}
-	w.soon(c, 0, left)
+	c.soon(0, left)
 }
 
 func (c *locking) failed(d *daemon, err error) {
@@ -296,7 +289,7 @@ func (c *locking) failed(d *daemon, err error) {
 		}
 	}
 	c.token, c.again = "", 0
-	w.soon(c, 0, w.Scenario.think())
+	c.soon(0, w.Scenario.think())
 }
 
 // use prolongs a lock that is held, or requests it again.
@@ -306,27 +299,24 @@ func (c *locking) use(d *daemon) {
 		c.acquire(d, c.token)
 		return
 	}
-	key, token, ttl := c.key, c.token, c.anyTTL()
+	key, token, ttl := c.key, c.token, c.world.anyTTL()
 	w.checker().token(key, string(token)).shared = w.checker().token(key, string(token)).shared || d != c.owner
-	c.call(d, func(turn int) {
-		d.engine.Extend(nil, redlock.ExtendRequest{Key: redlock.Key(key), Token: token, TTL: ttl}, func(g redlock.Grant, err error) {
-			if !c.answered(d, turn) {
+	send(&c.baseClient, d, func(done func(redlock.Grant, error)) {
+		d.engine.Extend(nil, redlock.ExtendRequest{Key: redlock.Key(key), Token: token, TTL: ttl}, done)
+	}, func(g redlock.Grant, err error) {
+		if err != nil {
+			w.served("an extension failed", key, err)
+			w.trace.note(key, "extension of %s: %v", abbreviate(string(token)), err)
+			if errors.Is(err, redlock.ErrNotHeld) && w.chance(2) {
+				c.unlock(d)
 				return
 			}
-			if err != nil {
-				w.served("an extension failed", key, err)
-				w.trace.note(key, "extension of %s: %v", abbreviate(string(token)), err)
-				if errors.Is(err, redlock.ErrNotHeld) && w.chance(2) {
-					c.unlock(d)
-					return
-				}
-				w.soon(c, 0, 10*time.Millisecond)
-				return
-			}
-			until := d.clock.world(d.clock.Now() + g.Validity())
-			w.checker().extended(d, key, string(token), until)
-			c.hold(until)
-		})
+			c.soon(0, 10*time.Millisecond)
+			return
+		}
+		until := d.clock.world(g.Until())
+		w.checker().extended(d, key, string(token), until)
+		c.hold(until)
 	})
 }
 
@@ -336,16 +326,13 @@ func (c *locking) unlock(d *daemon) {
 	if d != c.owner {
 		w.checker().token(key, string(token)).shared = true
 	}
-	sole, until, since := w.checker().releasing(key, string(token))
-	c.call(d, func(turn int) {
-		d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token}, func(released bool, err error) {
-			if !c.answered(d, turn) {
-				return
-			}
-			w.served("a release failed", key, err)
-			w.checker().released(key, string(token), released, err != nil, sole, until, since)
-			c.token = ""
-			w.soon(c, 0, w.Scenario.think())
-		})
+	release := w.checker().releasing(key, string(token))
+	send(&c.baseClient, d, func(done func(bool, error)) {
+		d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token}, done)
+	}, func(released bool, err error) {
+		w.served("a release failed", key, err)
+		w.checker().released(release, released, err)
+		c.token = ""
+		c.soon(0, w.Scenario.think())
 	})
 }

@@ -21,10 +21,7 @@ func absent(w *World) {
 	if s.offset > s.home {
 		by = s.home - s.offset // and back, next time
 	}
-	w.after(away*9/10, nil, func() {
-		w.trace.note("", "the clock of master %s is set by %d ms, unseen", s.name, by/1000)
-		s.set(by)
-	})
+	w.after(away*9/10, nil, func() { s.set(by) })
 }
 
 // oversleep stops a daemon, and while its commands are on their way it sets the clocks
@@ -42,12 +39,9 @@ func oversleep(w *World) {
 		if s.offset > s.home {
 			set = s.home - s.offset
 		}
-		w.trace.note("", "the clock of master %s is set by %d ms", s.name, set/1000)
 		s.set(set)
 	}
-	d.paused = w.now + by + masterTimeout + w.between(0, masterTimeout)
-	d.resumed = max(d.resumed, d.paused)
-	w.trace.note("", "daemon %d is stopped until %.3fms", d.index, ms(d.paused))
+	d.pause(by + masterTimeout + w.between(0, masterTimeout))
 }
 
 // doze stops a daemon whose acquires are on their way to a quorum, for longer than the master
@@ -73,12 +67,9 @@ func doze(w *World) {
 		if s.offset > s.home {
 			set = s.home - s.offset
 		}
-		w.trace.note("", "the clock of master %s is set by %d ms", s.name, set/1000)
 		s.set(set)
 	}
-	d.paused = w.now + nap
-	d.resumed = max(d.resumed, d.paused)
-	w.trace.note("", "daemon %d is stopped until %.3fms", d.index, ms(d.paused))
+	d.pause(nap)
 }
 
 // acquires reports whether the flight has a lock's command.
@@ -95,7 +86,6 @@ func stepClock(w *World) {
 		return
 	}
 	by := int64(w.between(-400*time.Millisecond, 1200*time.Millisecond) / time.Microsecond)
-	w.trace.note("", "the clock of master %s is set by %d ms", s.name, by/1000)
 	s.set(by)
 	s.steps = append(s.steps, &clockStep{at: w.now, by: by, seen: map[*daemon]bool{}})
 	if w.chance(2) {

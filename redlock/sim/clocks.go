@@ -9,8 +9,9 @@ type clockStep struct {
 	seen map[*daemon]bool
 }
 
-// set sets the clock ahead, or back.
+// set sets the clock ahead, or back, by µs.
 func (s *server) set(by int64) {
+	s.world.trace.note("", "the clock of master %s is set by %.3f ms", s.name, float64(by)/1000)
 	s.offset += by
 	s.doubt(time.Duration(max(0, -by)) * time.Microsecond)
 }
@@ -35,14 +36,13 @@ func (s *server) undo() {
 			return
 		}
 	}
-	w.trace.note("", "the clock of master %s is set right again", s.name)
 	s.set(-st.by)
 	s.steps = nil
 }
 
 // noteClockRead notes that a flush has read the clock, noteClockSeen that its daemon has
 // received it.
-func (s *server) noteClockRead(_ *simLink, f *flight) {
+func (s *server) noteClockRead(f *flight) {
 	if f.done == len(f.commands) && f.commands[f.done-1].Args[0] == "TIME" {
 		f.clockReadAt = s.world.now
 	}

@@ -39,9 +39,7 @@ type cycleLock struct {
 
 var _ redlock.Owner = (*cycleClient)(nil)
 
-func newCycleClient(w *World, index int) client {
-	return &cycleClient{baseClient: baseClient{world: w, index: index}}
-}
+func newCycleClient() client { return &cycleClient{} }
 
 // Holds are the leases that only this client will release.
 func (c *cycleClient) Holds(runs func(redlock.Lease) bool) (list []redlock.Lease) {
@@ -62,7 +60,7 @@ func (c *cycleClient) lost(d *daemon) {
 		}
 		c.held, c.wait, c.daemon = nil, nil, nil
 		c.pending++
-		c.world.soon(c, time.Millisecond, 20*time.Millisecond)
+		c.soon(time.Millisecond, 20*time.Millisecond)
 	}
 }
 
@@ -75,7 +73,7 @@ func (c *cycleClient) act() {
 	switch {
 	case c.busy():
 	case !d.serves():
-		w.soon(c, time.Millisecond, 10*time.Millisecond)
+		c.soon(time.Millisecond, 10*time.Millisecond)
 	case len(c.held) > 0 && (w.calm || len(c.held) == maxHeldLocks || w.chance(6)):
 		c.release(d)
 	case !w.calm:
@@ -84,32 +82,32 @@ func (c *cycleClient) act() {
 }
 
 // drawRequest draws a request: for a key that the client has not, or to write what it reads.
-func (c *cycleClient) drawRequest() (r redlock.LockRequest, mine *cycleLock) {
+func (c *cycleClient) drawRequest() (r redlock.LockRequest, own *cycleLock) {
 	w, s := c.world, c.world.Scenario
 	r = redlock.LockRequest{
-		Key: redlock.Key(w.anyKey()), TTL: w.between(s.MinTTL, s.MaxTTL).Truncate(time.Millisecond),
+		Key: redlock.Key(w.anyKey()), TTL: w.anyTTL(),
 		Mode: w.anyMode(), Wait: s.MaxWait, Owner: c, Fair: w.chance(s.Fair),
 	}
 	for _, one := range c.held {
 		if one.key == string(r.Key) {
-			mine = one
+			own = one
 		}
 	}
-	if mine != nil {
-		r.Mode, r.Token, r.Fair = redlock.Exclusive, mine.token, false
+	if own != nil {
+		r.Mode, r.Token, r.Fair = redlock.Exclusive, own.token, false
 	} else if r.Mode == redlock.Shared {
 		if r.Fair = false; w.chance(2) {
 			r.Token = redlock.Token(fmt.Sprint("cycles-", w.checker().tick()))
 		}
 	}
-	return r, mine
+	return r, own
 }
 
 func (c *cycleClient) request(d *daemon) {
 	w := c.world
-	r, mine := c.drawRequest()
-	if mine != nil && mine.mode == redlock.Exclusive {
-		w.soon(c, 0, 5*time.Millisecond)
+	r, own := c.drawRequest()
+	if own != nil && own.mode == redlock.Exclusive {
+		c.soon(0, 5*time.Millisecond)
 		return
 	}
 	key := string(r.Key)
@@ -136,7 +134,7 @@ func (c *cycleClient) request(d *daemon) {
 			c.wait = nil
 			w.forgetEndedCycles()
 			if c.answered(d, turn) {
-				c.onAnswer(d, key, mine, r.Mode, before, g, err)
+				c.onAnswer(d, key, own, r.Mode, before, g, err)
 			} else if err == nil && g.Fresh {
 				d.engine.GiveBack(g)
 			}
@@ -144,45 +142,45 @@ func (c *cycleClient) request(d *daemon) {
 	})
 }
 
-func (c *cycleClient) onAnswer(d *daemon, key string, mine *cycleLock, mode redlock.Mode, before int64, g redlock.Grant, err error) {
+func (c *cycleClient) onAnswer(d *daemon, key string, own *cycleLock, mode redlock.Mode, before int64, g redlock.Grant, err error) {
 	w := c.world
 	var deadlock *redlock.Deadlock
 	switch {
 	case errors.As(err, &deadlock) && w.Scenario.FarCycles && w.chance(2): // it may do something else before
-		w.soon(c, 0, 600*time.Millisecond)
+		c.soon(0, 600*time.Millisecond)
 		return
 	case errors.As(err, &deadlock):
 		c.release(d) // one of the cycle has to
 		return
 	case err != nil:
 		w.served("a wait failed", key, err)
-		w.soon(c, 0, w.Scenario.think())
+		c.soon(0, w.Scenario.think())
 		return
 	}
-	until := d.clock.world(d.clock.Now() + g.Validity())
+	until := d.clock.world(g.Until())
 	if until > w.now {
 		t := w.checker().token(key, string(g.Token))
 		t.mode = mode
 		w.checker().granted(d, key, string(g.Token), int64(g.Fence), before, until)
-		if mine != nil {
-			mine.blocksUntil = max(until, mine.blocksUntil)
-			if mine.mode == mode {
-				until = max(until, mine.until)
+		if own != nil {
+			own.blocksUntil = max(until, own.blocksUntil)
+			if own.mode == mode {
+				until = max(until, own.until)
 			}
-			mine.mode, mine.until = mode, until
+			own.mode, own.until = mode, until
 		} else {
-			mine = &cycleLock{key: key, token: g.Token, mode: mode, since: w.now, until: until, blocksUntil: until}
-			c.held, c.locks = append(c.held, mine), append(c.locks, mine)
+			own = &cycleLock{key: key, token: g.Token, mode: mode, since: w.now, until: until, blocksUntil: until}
+			c.held, c.locks = append(c.held, own), append(c.locks, own)
 		}
 	}
-	w.soon(c, 0, 20*time.Millisecond)
+	c.soon(0, 20*time.Millisecond)
 }
 
 // release gives everything back.
 func (c *cycleClient) release(d *daemon) {
 	w, all := c.world, c.held
 	if len(all) == 0 {
-		w.soon(c, 0, w.Scenario.think())
+		c.soon(0, w.Scenario.think())
 		return
 	}
 	open := len(all)
@@ -191,14 +189,14 @@ func (c *cycleClient) release(d *daemon) {
 		w.forgetEndedCycles()
 		for _, one := range all {
 			one.ended = w.now
-			sole, until, since := w.checker().releasing(one.key, string(one.token))
+			release := w.checker().releasing(one.key, string(one.token))
 			d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(one.key), Token: one.token}, func(released bool, err error) {
 				if d.dead {
 					return
 				}
-				w.checker().released(one.key, string(one.token), released, err != nil, sole, until, since)
+				w.checker().released(release, released, err)
 				if open--; open == 0 && c.answered(d, turn) {
-					w.soon(c, 0, w.Scenario.think())
+					c.soon(0, w.Scenario.think())
 				}
 			})
 		}
@@ -236,7 +234,6 @@ func (c *cycleClient) blockedBy(one *cycleLock, margin time.Duration) bool {
 // those that the clients of the cycle wait for, from its own around to the one it holds.
 func (j *checker) deadlock(c *cycleClient, keys []redlock.Key) {
 	j.checked++
-	j.deadlocks++
 	w := j.world
 	w.trace.note(c.wait.keys[0], "client %d receives DEADLOCK over %q", c.index, keys)
 	at := []*cycleClient{c}

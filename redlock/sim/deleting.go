@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"redlockd/redlock"
@@ -14,19 +13,15 @@ type deleting struct {
 	baseClient
 }
 
-func newDeleting(w *World, index int) client {
-	return &deleting{baseClient{world: w, index: index}}
-}
+func newDeleting() client { return &deleting{} }
 
 func (c *deleting) lost(d *daemon) {
-	if c.daemon == d {
-		c.daemon = nil
-		c.pending++
+	if c.unanswered(d) {
 		c.again()
 	}
 }
 
-func (c *deleting) again() { c.world.soon(c, 10*time.Millisecond, 1500*time.Millisecond) }
+func (c *deleting) again() { c.soon(10*time.Millisecond, 1500*time.Millisecond) }
 
 func (c *deleting) act() {
 	w := c.world
@@ -39,17 +34,12 @@ func (c *deleting) act() {
 		return
 	}
 	name := fmt.Sprint("n", w.random.IntN(max(2, w.Scenario.Counters)))
-	c.call(d, func(turn int) {
-		d.engine.ReadCounter(0, redlock.Key(name), func(counter redlock.Counter, err error) {
-			if !c.answered(d, turn) {
-				return
-			}
-			if value := highest(counter); err == nil && value > 0 {
-				c.remove(d, name, value)
-				return
-			}
-			c.again()
-		})
+	send(&c.baseClient, d, func(done func(redlock.Counter, error)) { d.engine.ReadCounter(0, redlock.Key(name), done) }, func(counter redlock.Counter, err error) {
+		if value := highest(counter); err == nil && value > 0 {
+			c.remove(d, name, value)
+			return
+		}
+		c.again()
 	})
 }
 
@@ -62,15 +52,13 @@ func highest(counter redlock.Counter) (value int64) {
 
 func (c *deleting) remove(d *daemon, name string, value int64) {
 	w := c.world
-	c.call(d, func(turn int) {
-		over := w.checker().deletion(name, value)
-		d.engine.DeleteCounter(0, redlock.Key(name), value, func(fates []redlock.CounterFate, err error) {
-			if !c.answered(d, turn) {
-				return
-			}
-			over()
-			w.trace.note(name, "the deletion of %s at %s ends: %v, %v", name, strconv.FormatInt(value, 10), fates, err)
-			c.again()
-		})
+	var over func()
+	send(&c.baseClient, d, func(done func([]redlock.CounterFate, error)) {
+		over = w.checker().deletion(name, value)
+		d.engine.DeleteCounter(0, redlock.Key(name), value, done)
+	}, func(fates []redlock.CounterFate, err error) {
+		over()
+		w.trace.note(name, "the deletion of %s at %d ends: %v, %v", name, value, fates, err)
+		c.again()
 	})
 }

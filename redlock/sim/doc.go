@@ -11,6 +11,6 @@
 // Reading order: scenario.go, scenarios.go, waitscenarios.go, dropinscenarios.go,
 // replacing.go, spanning.go, slotscenarios.go, slotmove.go (what is played); checker.go, waitchecker.go,
 // holdchecker.go, dropinchecker.go, cycles.go, drain.go, leftovers.go (what is promised); world.go, run.go, task.go, daemon.go, link.go, server.go,
-// process.go, clocks.go, tracking.go (the machinery; package fake has a master's memory,
+// process.go, clocks.go, tracking.go, baseclient.go (the machinery; package fake has a master's memory,
 // commands and scripts); the other files are kinds of clients or of faults.
 package sim

@@ -53,7 +53,7 @@ func (c *waiting) onDrain(d *daemon) {
 	}
 	t.hold.End()
 	c.tenure = nil
-	w.soon(c, 0, w.Scenario.think())
+	c.soon(0, w.Scenario.think())
 }
 
 // draining: every client in a wait queue has its answer; the others get it soon.

@@ -28,22 +28,18 @@ type habits struct {
 	retakes bool // a lock is also prolonged by a script that takes it anew if it is gone
 }
 
-func (h habits) newClient(w *World, index int) client {
-	return &dropInClient{baseClient: baseClient{world: w, index: index}, habits: h}
-}
+func (h habits) newClient() client { return &dropInClient{habits: h} }
 
 // commonValue is a value that many programs use.
 const commonValue = "1"
 
 func (c *dropInClient) lost(d *daemon) {
-	if c.daemon != d {
+	if !c.unanswered(d) {
 		return
 	}
-	c.daemon = nil
-	c.pending++
 	c.world.checker().token(c.key, c.name).acquiring = 0
 	c.abandon()
-	c.world.soon(c, time.Millisecond, 20*time.Millisecond)
+	c.soon(time.Millisecond, 20*time.Millisecond)
 }
 
 // abandon gives up a request of unknown outcome.
@@ -72,23 +68,18 @@ func (c *dropInClient) act() {
 	}
 	switch {
 	case d == nil:
-		w.soon(c, time.Millisecond, 10*time.Millisecond)
+		c.soon(time.Millisecond, 10*time.Millisecond)
 	case c.value == "":
 		c.acquire(d)
 	case c.value == commonValue: // a client that only compares values must not release what may be another's
 		c.value = ""
-		w.soon(c, 0, w.Scenario.think())
+		c.soon(0, w.Scenario.think())
 	case c.left > 0 && !w.calm:
 		c.left--
 		c.use(d)
 	default:
 		c.release(d)
 	}
-}
-
-func (c *dropInClient) anyTTL() time.Duration {
-	s := c.world.Scenario
-	return c.world.between(s.MinTTL, s.MaxTTL).Truncate(time.Millisecond)
 }
 
 // acquire requests a lock with a new value.
@@ -102,7 +93,7 @@ func (c *dropInClient) acquire(d *daemon) {
 		value, c.name = commonValue, fmt.Sprintf("%s, of client %d, %d", commonValue, c.index, serial)
 		w.checker().token(c.key, commonValue).foreign = true // what is left of it ends with its expiry
 	}
-	request := redlock.LockRequest{Key: redlock.Key(c.key), TTL: c.anyTTL(), Token: value}
+	request := redlock.LockRequest{Key: redlock.Key(c.key), TTL: c.world.anyTTL(), Token: value}
 	switch {
 	case w.chance(2):
 		request.Valued = true
@@ -148,7 +139,7 @@ func (c *dropInClient) onAnswer(d *daemon, g redlock.Grant, err error, before in
 		w.served("an acquire failed", c.key, err)
 		w.trace.note(c.key, "client %d receives from daemon %d: %v", c.index, d.index, err)
 		c.abandon()
-		w.soon(c, 0, w.Scenario.think())
+		c.soon(0, w.Scenario.think())
 		return
 	case gone, g.Validity() < time.Millisecond, g.Elapsed() > masterTimeout:
 		if g.Fresh && g.Validity() > 0 {
@@ -156,7 +147,7 @@ func (c *dropInClient) onAnswer(d *daemon, g redlock.Grant, err error, before in
 			d.engine.GiveBack(g)
 		}
 		c.abandon()
-		w.soon(c, 0, 10*time.Millisecond)
+		c.soon(0, 10*time.Millisecond)
 		return
 	}
 	began := w.now
@@ -181,5 +172,5 @@ func (c *dropInClient) hold() {
 	} else if !w.chance(8) {
 		left = min(left, 20*time.Millisecond)
 	}
-	w.soon(c, 0, left)
+	c.soon(0, left)
 }

@@ -55,15 +55,11 @@ type auditor struct {
 	over  bool
 }
 
-func newAuditor(w *World, index int) client {
-	return &auditor{baseClient: baseClient{world: w, index: index}}
-}
+func newAuditor() client { return &auditor{} }
 
 // newStayingAuditor waits for the end of everything. In its worlds what is left over
 // cannot be told from what no client has released.
-func newStayingAuditor(w *World, index int) client {
-	return &auditor{baseClient: baseClient{world: w, index: index}, stays: true}
-}
+func newStayingAuditor() client { return &auditor{stays: true} }
 
 func (c *auditor) busy() bool     { return c.stays && c.world.calm && !c.over }
 func (c *auditor) lost(*daemon)   {}
@@ -85,7 +81,7 @@ func (c *auditor) act() {
 	if w.Scenario.Rests {
 		w.checker().checkCopies()
 	}
-	w.soon(c, 5*time.Millisecond, 40*time.Millisecond)
+	c.soon(5*time.Millisecond, 40*time.Millisecond)
 }
 
 // checkCopies: where no master forgets and no clock is set, a lease that runs rests on

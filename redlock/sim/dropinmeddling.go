@@ -15,47 +15,26 @@ type meddling struct {
 	last redlock.Token
 }
 
-func newMeddling(w *World, index int) client {
-	return &meddling{baseClient: baseClient{world: w, index: index}}
-}
+func newMeddling() client { return &meddling{} }
 
 const meddled = "meddled"
 
-func (c *meddling) lost(d *daemon) {
-	if c.daemon == d {
-		c.daemon = nil
-		c.pending++
-		c.world.soon(c, time.Millisecond, 20*time.Millisecond)
-	}
-}
-
 func (c *meddling) act() {
-	w := c.world
-	if c.busy() || w.calm {
-		return
-	}
-	d := w.anyDaemon()
+	w, d := c.world, c.ready()
 	if d == nil {
-		w.soon(c, time.Millisecond, 10*time.Millisecond)
 		return
 	}
 	value := redlock.Token(fmt.Sprintf("meddled-%d", w.checker().tick()))
 	w.checker().token(meddled, string(value)).foreign = true
-	ttl := w.between(w.Scenario.MinTTL, w.Scenario.MaxTTL).Truncate(time.Millisecond)
+	ttl := w.anyTTL()
 	what := w.random.IntN(6)
-	c.call(d, func(turn int) {
-		answer := func(done bool, err error) {
-			if !c.answered(d, turn) {
-				return
-			}
-			w.checker().checked++
-			w.served("a change failed", meddled, err)
-			if done {
-				c.last = value
-			}
-			w.soon(c, 0, w.Scenario.think())
+	send(&c.baseClient, d, func(done func(bool, error)) { c.change(d, what, value, ttl, done) }, func(done bool, err error) {
+		w.checker().checked++
+		w.served("a change failed", meddled, err)
+		if done {
+			c.last = value
 		}
-		c.change(d, what, value, ttl, answer)
+		c.soon(0, w.Scenario.think())
 	})
 }
 

@@ -22,22 +22,22 @@ type libraryScript struct {
 var (
 	takes = []*libraryScript{
 		{text: `if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 'OK' end return false`, vote: okOrNil, timed: true},
-		{text: `return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PXAT', ARGV[2]) and 1 or 0`, vote: oneOr(0), timed: true, unit: redlock.ScriptUnixMilliseconds},
+		{text: `return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PXAT', ARGV[2]) and 1 or 0`, vote: numbers(1, 0), timed: true, unit: redlock.ScriptUnixMilliseconds},
 	}
 	retake = &libraryScript{text: `local v = redis.call('GET', KEYS[1])
 if v and v ~= ARGV[1] then return -1 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return 1`, vote: oneOr(-1), timed: true, prolongs: true}
+return 1`, vote: numbers(1, -1), timed: true, prolongs: true}
 	renewals = []*libraryScript{
-		{text: `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('PEXPIRE', KEYS[1], ARGV[2])`, vote: oneOr(0), timed: true},
+		{text: `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('PEXPIRE', KEYS[1], ARGV[2])`, vote: numbers(1, 0), timed: true},
 		{text: `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end redis.call('PEXPIREAT', KEYS[1], ARGV[2]) return 'OK'`, vote: okOrNil, timed: true, unit: redlock.ScriptUnixMilliseconds},
 	}
 	addition = &libraryScript{text: `local left = redis.call('PTTL', KEYS[1])
 if redis.call('GET', KEYS[1]) ~= ARGV[1] or left < 0 then return 0 end
-return redis.call('PEXPIRE', KEYS[1], left + ARGV[2])`, vote: oneOr(0)}
+return redis.call('PEXPIRE', KEYS[1], left + ARGV[2])`, vote: numbers(1, 0)}
 	drops = []*libraryScript{
-		{text: `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`, vote: oneOr(0)},
-		{text: `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 1 end redis.call('DEL', KEYS[1]) return 0`, vote: zeroOrOne},
+		{text: `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`, vote: numbers(1, 0)},
+		{text: `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 1 end redis.call('DEL', KEYS[1]) return 0`, vote: numbers(0, 1)},
 	}
 )
 
@@ -52,28 +52,18 @@ func okOrNil(r pool.Reply) redlock.ScriptVote {
 	return redlock.ScriptUnclear
 }
 
-// oneOr reads 1 as yes and another number as no.
-func oneOr(no int64) func(pool.Reply) redlock.ScriptVote {
+// numbers reads one number as yes and another one as no.
+func numbers(yes, no int64) func(pool.Reply) redlock.ScriptVote {
 	return func(r pool.Reply) redlock.ScriptVote {
 		switch {
 		case r.Err != nil || r.Kind != pool.ReplyInt:
-		case r.Int == 1:
+		case r.Int == yes:
 			return redlock.ScriptYes
 		case r.Int == no:
 			return redlock.ScriptNo
 		}
 		return redlock.ScriptUnclear
 	}
-}
-
-func zeroOrOne(r pool.Reply) redlock.ScriptVote {
-	switch vote := oneOr(0)(r); vote {
-	case redlock.ScriptYes:
-		return redlock.ScriptNo
-	case redlock.ScriptNo:
-		return redlock.ScriptYes
-	}
-	return redlock.ScriptUnclear
 }
 
 // call makes one call of the script.

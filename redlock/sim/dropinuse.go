@@ -23,7 +23,7 @@ func (c *dropInClient) use(d *daemon) {
 		c.handOver(d)
 	case 3:
 		if c.retakes {
-			request := redlock.LockRequest{Key: redlock.Key(c.key), TTL: c.anyTTL(), Token: c.value}
+			request := redlock.LockRequest{Key: redlock.Key(c.key), TTL: c.world.anyTTL(), Token: c.value}
 			if w.chance(2) { // else DLOCK with the value as TOKEN
 				request.Script = retake.call(c.key, c.value, request.TTL)
 			}
@@ -42,26 +42,21 @@ func (c *dropInClient) use(d *daemon) {
 func (c *dropInClient) view(d *daemon, then func(redlock.View)) {
 	w := c.world
 	key, name, value := c.key, c.name, c.value
-	c.call(d, func(turn int) {
-		d.engine.View(nil, 0, redlock.Key(key), func(v redlock.View, err error) {
-			if !c.answered(d, turn) {
-				return
-			}
-			if err != nil {
-				w.served("a view failed", key, err)
-				c.hold()
-				return
-			}
-			w.checker().viewed(key, name, value, v)
-			then(v)
-		})
+	send(&c.baseClient, d, func(done func(redlock.View, error)) { d.engine.View(nil, 0, redlock.Key(key), done) }, func(v redlock.View, err error) {
+		if err != nil {
+			w.served("a view failed", key, err)
+			c.hold()
+			return
+		}
+		w.checker().viewed(key, name, value, v)
+		then(v)
 	})
 }
 
 // renew gives the lock another lease, longer or shorter. A client that requested a shorter
 // one relies on no more, unless it receives that nothing has changed.
 func (c *dropInClient) renew(d *daemon) {
-	ttl := c.anyTTL()
+	ttl := c.world.anyTTL()
 	t := c.world.checker().token(c.key, c.name)
 	before, until := t.until, min(t.until, c.world.now+counted(ttl))
 	t.until, c.until = until, min(c.until, until)
@@ -76,31 +71,26 @@ func (c *dropInClient) renew(d *daemon) {
 // prolong is DEXTEND, from clients that are written for several masters.
 func (c *dropInClient) prolong(d *daemon) {
 	w := c.world
-	key, name, request := c.key, c.name, redlock.ExtendRequest{Key: redlock.Key(c.key), Token: c.value, TTL: c.anyTTL()}
+	key, name, request := c.key, c.name, redlock.ExtendRequest{Key: redlock.Key(c.key), Token: c.value, TTL: c.world.anyTTL()}
 	w.checker().leaseRequested(key, c.value, request.TTL)
-	c.call(d, func(turn int) {
-		d.engine.Extend(nil, request, func(g redlock.Grant, err error) {
-			if !c.answered(d, turn) {
-				return
-			}
-			switch {
-			case errors.Is(err, redlock.ErrNotHeld):
-				c.left = 0
-			case err != nil:
-				w.served("an extension failed", key, err)
-			default:
-				until := d.clock.world(d.clock.Now() + g.Validity())
-				c.until = max(c.until, until)
-				w.checker().extended(d, key, name, until)
-			}
-			c.hold()
-		})
+	send(&c.baseClient, d, func(done func(redlock.Grant, error)) { d.engine.Extend(nil, request, done) }, func(g redlock.Grant, err error) {
+		switch {
+		case errors.Is(err, redlock.ErrNotHeld):
+			c.left = 0
+		case err != nil:
+			w.served("an extension failed", key, err)
+		default:
+			until := d.clock.world(g.Until())
+			c.until = max(c.until, until)
+			w.checker().extended(d, key, name, until)
+		}
+		c.hold()
 	})
 }
 
 // add makes what is left of the lease longer, unless it would be too long then.
 func (c *dropInClient) add(d *daemon, v redlock.View) {
-	more := c.anyTTL()
+	more := c.world.anyTTL()
 	if v.Kind != "string" || v.Left+more > c.world.Scenario.MaxTTL {
 		c.hold()
 		return
@@ -114,24 +104,19 @@ func (c *dropInClient) run(d *daemon, p *libraryScript, effect redlock.ScriptEff
 	w := c.world
 	key, name, value := c.key, c.name, c.value
 	request := redlock.ScriptRequest{Script: p.call(key, value, ttl), Effect: effect, Keys: []redlock.Key{redlock.Key(key)}, Token: value, TTL: ttl}
-	c.call(d, func(turn int) {
-		d.engine.RunScript(nil, request, func(o redlock.ScriptOutcome, err error) {
-			if !c.answered(d, turn) {
-				return
-			}
-			w.trace.note(key, "client %d extends %q by a script: %v %v", c.index, name, o.Yes, err)
-			switch {
-			case err != nil:
-				w.served("an extension failed", key, err)
-				unchanged()
-			case o.Yes:
-				c.until = max(c.until, until)
-				w.checker().extended(d, key, name, until)
-			default:
-				c.left = 0
-			}
-			c.hold()
-		})
+	send(&c.baseClient, d, func(done func(redlock.ScriptOutcome, error)) { d.engine.RunScript(nil, request, done) }, func(o redlock.ScriptOutcome, err error) {
+		w.trace.note(key, "client %d extends %q by a script: %v %v", c.index, name, o.Yes, err)
+		switch {
+		case err != nil:
+			w.served("an extension failed", key, err)
+			unchanged()
+		case o.Yes:
+			c.until = max(c.until, until)
+			w.checker().extended(d, key, name, until)
+		default:
+			c.left = 0
+		}
+		c.hold()
 	})
 }
 
@@ -140,32 +125,27 @@ func (c *dropInClient) handOver(d *daemon) {
 	w := c.world
 	key, old, next := c.key, c.name, fmt.Sprintf("heir-%d-%d", c.index, w.checker().tick())
 	request := redlock.WriteRequest{
-		Key: redlock.Key(key), Effect: redlock.WriteReplaces, Equal: c.value, Value: redlock.Token(next), TTL: c.anyTTL(),
+		Key: redlock.Key(key), Effect: redlock.WriteReplaces, Equal: c.value, Value: redlock.Token(next), TTL: c.world.anyTTL(),
 	}
 	end := w.now + counted(request.TTL)
-	sole, until, since := w.checker().releasing(key, old)
+	release := w.checker().releasing(key, old)
 	heir := w.checker().token(key, next)
 	heir.foreign = !w.Scenario.Reliable
 	w.checker().token(key, old).foreign = !w.Scenario.Reliable // a master that was not reached keeps it
 	w.checker().leaseRequested(key, request.Value, request.TTL)
 	before := w.checker().beforeAcquire(key, redlock.Exclusive, "")
-	c.call(d, func(turn int) {
-		d.engine.Write(nil, request, func(done bool, err error) {
-			if !c.answered(d, turn) {
-				return
-			}
-			w.served("a hand-over failed", key, err)
-			w.checker().released(key, old, done, err != nil, sole, until, since)
-			if err != nil || !done {
-				heir.unsure = w.checker().tick()
-				c.value = ""
-				w.soon(c, 0, w.Scenario.think())
-				return
-			}
-			c.value, c.name, c.until = request.Value, next, end
-			w.checker().granted(d, key, next, 0, before, end)
-			c.hold()
-		})
+	send(&c.baseClient, d, func(done func(bool, error)) { d.engine.Write(nil, request, done) }, func(done bool, err error) {
+		w.served("a hand-over failed", key, err)
+		w.checker().released(release, done, err)
+		if err != nil || !done {
+			heir.unsure = w.checker().tick()
+			c.value = ""
+			c.soon(0, w.Scenario.think())
+			return
+		}
+		c.value, c.name, c.until = request.Value, next, end
+		w.checker().granted(d, key, next, 0, before, end)
+		c.hold()
 	})
 }
 
@@ -178,28 +158,22 @@ func (c *dropInClient) release(d *daemon) {
 	if d != c.owner {
 		w.checker().token(key, name).shared = true
 	}
-	sole, until, since := w.checker().releasing(key, name)
-	answer := func(turn int) func(bool, error) {
-		return func(released bool, err error) {
-			if !c.answered(d, turn) {
-				return
-			}
-			w.served("a release failed", key, err)
-			w.checker().released(key, name, released, err != nil, sole, until, since)
-			c.value = ""
-			w.soon(c, 0, w.Scenario.think())
-		}
-	}
+	release := w.checker().releasing(key, name)
 	way := w.random.IntN(2)
-	c.call(d, func(turn int) {
+	send(&c.baseClient, d, func(done func(bool, error)) {
 		switch {
 		case sure && w.chance(c.deletes):
-			d.engine.Write(nil, redlock.WriteRequest{Key: redlock.Key(key), Effect: redlock.WriteDeletes}, answer(turn))
+			d.engine.Write(nil, redlock.WriteRequest{Key: redlock.Key(key), Effect: redlock.WriteDeletes}, done)
 		case way == 0:
-			d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: value}, answer(turn))
+			d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: value}, done)
 		default:
 			request := redlock.ScriptRequest{Script: w.anyOf(drops).call(key, value, 0), Keys: []redlock.Key{redlock.Key(key)}, Token: value}
-			d.engine.RunScript(nil, request, func(o redlock.ScriptOutcome, err error) { answer(turn)(o.Yes, err) })
+			d.engine.RunScript(nil, request, func(o redlock.ScriptOutcome, err error) { done(o.Yes, err) })
 		}
+	}, func(released bool, err error) {
+		w.served("a release failed", key, err)
+		w.checker().released(release, released, err)
+		c.value = ""
+		c.soon(0, w.Scenario.think())
 	})
 }

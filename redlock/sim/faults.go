@@ -54,10 +54,7 @@ func stop(w *World) {
 // deny has masters refuse ZADD for a while, as a change of their users' rights does:
 // one of them, or all.
 func deny(w *World) {
-	some := w.servers
-	if w.chance(2) {
-		some = []*server{w.anyServer()}
-	}
+	some := w.oneOrAll()
 	for _, s := range some {
 		w.trace.note("", "master %s denies ZADD", s.name)
 		s.Denied = "ZADD"
@@ -73,9 +70,13 @@ func deny(w *World) {
 // sleep stops a daemon; its clock goes on.
 func sleep(w *World) {
 	d := w.daemons[w.random.IntN(len(w.daemons))]
-	d.paused = w.now + w.between(5*time.Millisecond, 700*time.Millisecond)
+	d.pause(w.between(5*time.Millisecond, 700*time.Millisecond))
+}
+
+func (d *daemon) pause(lasts time.Duration) {
+	d.paused = d.world.now + lasts
 	d.resumed = max(d.resumed, d.paused) // what came while it was stopped before waits until then
-	w.trace.note("", "daemon %d is stopped until %.3fms", d.index, ms(d.paused))
+	d.world.trace.note("", "daemon %d is stopped until %.3fms", d.index, ms(d.paused))
 }
 
 // jump moves a daemon's clock ahead, as if its machine had been suspended.
@@ -103,6 +104,20 @@ func kill(w *World, d *daemon) {
 		c.lost(d)
 	}
 	w.after(w.between(time.Millisecond, 200*time.Millisecond), nil, func() { d.replace() })
+}
+
+func (w *World) killDaemons() {
+	for _, d := range w.daemons {
+		kill(w, d)
+	}
+}
+
+// oneOrAll are the masters that a fault is about.
+func (w *World) oneOrAll() []*server {
+	if w.chance(2) {
+		return []*server{w.anyServer()}
+	}
+	return w.servers
 }
 
 // wipe deletes a lock on all masters, as an operator does by hand with a lock that seems

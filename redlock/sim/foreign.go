@@ -22,9 +22,7 @@ type foreign struct {
 	waiting    bool
 }
 
-func newForeign(w *World, index int) client {
-	return &foreign{baseClient: baseClient{world: w, index: index}}
-}
+func newForeign() client { return &foreign{} }
 
 func (c *foreign) busy() bool   { return c.waiting }
 func (c *foreign) lost(*daemon) {}
@@ -73,7 +71,7 @@ func (c *foreign) acquire() {
 	c.token = fmt.Sprintf("foreign-%d-%d", c.index, w.checker().tick())
 	w.checker().token(c.key, c.token).foreign = true
 	c.start, c.yes, c.open, c.waiting = w.now, 0, len(w.servers), true
-	c.ttl = w.between(w.Scenario.MinTTL, w.Scenario.MaxTTL).Truncate(time.Millisecond)
+	c.ttl = w.anyTTL()
 	ttl := strconv.FormatInt(c.ttl.Milliseconds(), 10)
 	c.sendToAll([]string{"SET", c.key, c.token, "NX", "PX", ttl}, func(yes bool) {
 		if c.open--; yes {
@@ -95,7 +93,7 @@ func (c *foreign) decide() {
 	}
 	c.held = true
 	w.checker().granted(nil, c.key, c.token, 0, 0, until)
-	w.soon(c, 0, until-w.now)
+	c.soon(0, until-w.now)
 }
 
 func (c *foreign) release() {
@@ -108,7 +106,7 @@ func (c *foreign) release() {
 	c.sendToAll([]string{"EVAL", deleteOwn, "1", c.key, c.token}, func(bool) {
 		if c.open--; c.open == 0 {
 			c.waiting = false
-			w.soon(c, 0, 20*time.Millisecond)
+			c.soon(0, 20*time.Millisecond)
 		}
 	})
 }

@@ -240,7 +240,7 @@ func (f *flight) execute(n int) {
 			f.replies = append(f.replies, r)
 		}
 	}
-	s.noteClockRead(l, f)
+	s.noteClockRead(f)
 }
 
 // deliver hands the replies over.

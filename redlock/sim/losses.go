@@ -3,8 +3,6 @@ package sim
 import "time"
 
 // flushall empties a master.
-func flushall(w *World) { w.anyServer().flushall() }
-
 func (s *server) flushall() {
 	if !s.up || s.stopped {
 		return
@@ -21,20 +19,16 @@ func flushInside(_ *World, s *server) {
 	}
 }
 
-// flushSometimes is flushall, not too often.
+// flushSometimes empties a master, not too often.
 func flushSometimes(w *World) {
 	if w.overAge() {
-		flushall(w)
+		w.anyServer().flushall()
 	}
 }
 
 // loseScripts is SCRIPT FLUSH on a master, or on all.
 func loseScripts(w *World) {
-	some := w.servers
-	if w.chance(2) {
-		some = []*server{w.anyServer()}
-	}
-	for _, s := range some {
+	for _, s := range w.oneOrAll() {
 		w.trace.note("", "SCRIPT FLUSH on master %s", s.name)
 		clear(s.Loaded)
 	}
@@ -98,9 +92,7 @@ func promote(w *World) {
 	if w.overAge() {
 		s := w.anyServer()
 		s.crash(3)
-		for _, d := range w.daemons {
-			kill(w, d)
-		}
+		w.killDaemons()
 		w.after(time.Second, nil, func() {
 			if s.up && s.promoted {
 				s.crash(0)
@@ -129,11 +121,7 @@ func rollBack(w *World) {
 	if !w.overAge() {
 		return
 	}
-	if w.chance(2) {
-		w.anyServer().crash(1)
-		return
-	}
-	for _, s := range w.servers {
+	for _, s := range w.oneOrAll() {
 		s.crash(1)
 	}
 }
@@ -147,9 +135,7 @@ func awaken(w *World) {
 	s := w.anyServer()
 	s.crash(1)
 	s.durable = !s.durable
-	for _, d := range w.daemons {
-		kill(w, d)
-	}
+	w.killDaemons()
 }
 
 // backUps: some masters come back with the files of a backup, and no daemon is left
@@ -172,9 +158,7 @@ func backUps(w *World) {
 		for _, i := range some {
 			w.servers[i].crash(1)
 		}
-		for _, d := range w.daemons {
-			kill(w, d)
-		}
+		w.killDaemons()
 	})
 }
 

@@ -22,23 +22,18 @@ type modeChanger struct {
 	stays bool // it keeps a write lock as long as it can
 }
 
-func newLongWriter(w *World, index int) client {
-	return &modeChanger{baseClient: baseClient{world: w, index: index}, stays: true}
-}
+func newLongWriter() client { return &modeChanger{stays: true} }
 
-func newModeChanger(w *World, index int) client {
-	return &modeChanger{baseClient: baseClient{world: w, index: index}}
-}
+func newModeChanger() client { return &modeChanger{} }
 
 func (c *modeChanger) lost(d *daemon) {
-	if c.daemon != d {
+	if !c.unanswered(d) {
 		return
 	}
 	t := c.record()
 	t.unsure, t.acquiring, t.releases = c.world.checker().tick(), 0, 0
-	c.daemon, c.token = nil, ""
-	c.pending++
-	c.world.soon(c, time.Millisecond, 20*time.Millisecond)
+	c.token = ""
+	c.soon(time.Millisecond, 20*time.Millisecond)
 }
 
 func (c *modeChanger) record() *tokenState { return c.world.checker().token(c.key, string(c.token)) }
@@ -53,10 +48,10 @@ func (c *modeChanger) act() {
 	case c.busy():
 	case c.token != "" && c.until <= w.now:
 		c.token = ""
-		w.soon(c, 0, w.Scenario.think())
+		c.soon(0, w.Scenario.think())
 	case w.calm && (c.token == "" || w.chance(3)): // some locks are left to expire
 	case d == nil:
-		w.soon(c, time.Millisecond, 10*time.Millisecond)
+		c.soon(time.Millisecond, 10*time.Millisecond)
 	case c.token == "":
 		c.key, c.token = w.anyKey(), redlock.Token(fmt.Sprintf("turning-%d-%d", c.index, w.checker().tick()))
 		c.request(d, w.anyMode())
@@ -66,7 +61,7 @@ func (c *modeChanger) act() {
 		c.release(d)
 	case w.chance(8): // the client sends nothing more about it
 		c.token = ""
-		w.soon(c, 0, 5*time.Millisecond)
+		c.soon(0, 5*time.Millisecond)
 	case w.chance(3):
 		c.extend(d)
 	case c.record().mode == redlock.Shared:
@@ -86,7 +81,7 @@ func (c *modeChanger) request(d *daemon, mode redlock.Mode) {
 	}
 	before, alone := w.checker().beforeAcquire(key, mode, ""), s.Reliable && w.checker().alone(t)
 	r := redlock.LockRequest{
-		Key: redlock.Key(key), TTL: w.between(s.MinTTL, s.MaxTTL).Truncate(time.Millisecond), Token: c.token, Mode: mode,
+		Key: redlock.Key(key), TTL: w.anyTTL(), Token: c.token, Mode: mode,
 	}
 	t.changedMode = t.changedMode || held
 	t.acquires, t.acquiring, t.active = t.acquires+1, t.acquiring+1, max(t.active, w.now)
@@ -146,49 +141,41 @@ func (c *modeChanger) refused(d *daemon, t *tokenState, held, alone bool, err er
 	}
 	if !held {
 		c.token = ""
-		w.soon(c, 0, w.Scenario.think())
+		c.soon(0, w.Scenario.think())
 		return
 	}
 	c.rest()
 }
 
-func (c *modeChanger) rest() { c.world.soon(c, 0, max(0, c.until-c.world.now)/4) }
+func (c *modeChanger) rest() { c.soon(0, max(0, c.until-c.world.now)/4) }
 
 func (c *modeChanger) extend(d *daemon) {
-	w, s, key, t := c.world, c.world.Scenario, c.key, c.record()
-	r := redlock.ExtendRequest{Key: redlock.Key(key), Token: c.token, TTL: w.between(s.MinTTL, s.MaxTTL).Truncate(time.Millisecond)}
-	c.call(d, func(turn int) {
-		d.engine.Extend(nil, r, func(g redlock.Grant, err error) {
-			if !c.answered(d, turn) {
-				return
-			}
-			w.served("an extension failed", key, err)
-			if err == nil {
-				until := d.clock.world(d.clock.Now() + g.Validity())
-				w.checker().extended(d, key, t.token, until)
-				c.until = max(c.until, until)
-				t.active = c.until
-			}
-			c.rest()
-		})
+	w, key, t := c.world, c.key, c.record()
+	r := redlock.ExtendRequest{Key: redlock.Key(key), Token: c.token, TTL: w.anyTTL()}
+	send(&c.baseClient, d, func(done func(redlock.Grant, error)) { d.engine.Extend(nil, r, done) }, func(g redlock.Grant, err error) {
+		w.served("an extension failed", key, err)
+		if err == nil {
+			until := d.clock.world(g.Until())
+			w.checker().extended(d, key, t.token, until)
+			c.until = max(c.until, until)
+			t.active = c.until
+		}
+		c.rest()
 	})
 }
 
 func (c *modeChanger) release(d *daemon) {
 	w, key, t := c.world, c.key, c.record()
 	t.shared = t.shared || d != c.owner
-	sole, until, since := w.checker().releasing(key, t.token)
-	c.call(d, func(turn int) {
-		d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: redlock.Token(t.token)}, func(released bool, err error) {
-			if !c.answered(d, turn) {
-				return
-			}
-			w.served("a release failed", key, err)
-			w.checker().released(key, t.token, released, err != nil, sole, until, since)
-			t.active = w.now
-			c.token = ""
-			w.soon(c, 0, w.Scenario.think())
-		})
+	release := w.checker().releasing(key, t.token)
+	send(&c.baseClient, d, func(done func(bool, error)) {
+		d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: redlock.Token(t.token)}, done)
+	}, func(released bool, err error) {
+		w.served("a release failed", key, err)
+		w.checker().released(release, released, err)
+		t.active = w.now
+		c.token = ""
+		c.soon(0, w.Scenario.think())
 	})
 }
 

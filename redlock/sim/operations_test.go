@@ -64,7 +64,7 @@ func (tw *differential) worker() (token, attempt string) {
 // commands are plain ones.
 func (tw *differential) command() []string {
 	key, token, end := tw.anyKey(), tw.token(), tw.end()
-	switch tw.random.IntN(27) {
+	switch tw.random.IntN(26) {
 	case 0, 1, 2:
 		return []string{"SET", key, token, "NX", "PXAT", end}
 	case 3:
@@ -77,10 +77,8 @@ func (tw *differential) command() []string {
 		return []string{"DEL", key, tw.key()}
 	case 9:
 		return []string{"PEXPIREAT", key, end}
-	case 10:
-		return []string{"PEXPIREAT", key, end, tw.pick("NX", "XX", "GT", "LT")}
-	case 11:
-		return []string{"ZADD", key, tw.pick("XX", "NX", "GT", "LT"), end, token}
+	case 10, 11:
+		return []string{"ZADD", key, tw.pick("NX", "XX", "GT"), end, token}
 	case 12:
 		return []string{"ZADD", key, "XX", "GT", end, token}
 	case 13:
@@ -101,16 +99,14 @@ func (tw *differential) command() []string {
 		return []string{"HDEL", key, tw.pick("n", "1", "2", "s")}
 	case 21:
 		return []string{tw.pick("TYPE", "PEXPIRETIME", "ZCARD", "HLEN", "EXISTS", "PTTL", "HGETALL"), key}
-	case 25:
-		return []string{"ZMSCORE", key, "alice", "nothing", "bob"}
 	case 22:
-		return []string{"HGET", key, tw.pick("n", "1")}
+		return []string{"ZMSCORE", key, "alice", "nothing", "bob"}
 	case 23:
-		return []string{"ZCOUNT", key, tw.pick("", "(") + end, "+inf"}
+		return []string{"HGET", key, tw.pick("n", "1")}
 	case 24:
-		return []string{"ZRANGE", key, "+inf", end, "BYSCORE", "REV", "LIMIT", "0", tw.number(4), "WITHSCORES"}
+		return []string{"ZCOUNT", key, tw.pick("", "(") + end, "+inf"}
 	}
-	return []string{"PERSIST", key}
+	return []string{"ZRANGE", key, "+inf", end, "BYSCORE", "REV", "LIMIT", "0", tw.number(4), "WITHSCORES"}
 }
 
 // call is a script with its keys and arguments.

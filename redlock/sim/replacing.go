@@ -14,7 +14,7 @@ func membershipScenarios() []*Scenario {
 	change := func(name string, lists ...string) *Scenario {
 		return base(name, func(s *Scenario) {
 			s.Lists, s.Masters, s.Daemons, s.MinTTL, s.MaxTTL, s.Length, s.Keys = lists, len(lists[0]), 5, 100*time.Millisecond, 800*time.Millisecond, 24*time.Second, 2
-			s.Faults = []fault{{500 * time.Millisecond, changeMasters}, {time.Second, forgetChanged}, {3 * time.Second, dieChanged}, {4 * time.Second, interruptChange}, {400 * time.Millisecond, partition}}
+			s.Faults = []fault{{500 * time.Millisecond, changeMasters}, {time.Second, forget}, {3 * time.Second, die}, {4 * time.Second, interruptChange}, {400 * time.Millisecond, partition}}
 		})
 	}
 	blank := change("membership-blank", "abc", "abd") // masters come back empty, all at once, too
@@ -90,13 +90,6 @@ func (w *World) masters(names string) (list []*server) {
 	return list
 }
 
-// forgetChanged kills a master that comes back empty.
-func forgetChanged(w *World) {
-	if w.overAge() {
-		w.anyServer().crash(0)
-	}
-}
-
 // forgetAll kills all masters, or all but one.
 func forgetAll(w *World) {
 	if !w.overAge() {
@@ -108,9 +101,4 @@ func forgetAll(w *World) {
 			s.crash(0)
 		}
 	}
-}
-
-// dieChanged kills a daemon.
-func dieChanged(w *World) {
-	kill(w, w.daemons[w.random.IntN(len(w.daemons))])
 }

@@ -107,7 +107,6 @@ func (r *rippled) next() {
 		return
 	}
 	by := min(r.left, w.between(r.minStep, r.maxStep))
-	w.trace.note("", "the clock of master %s is set by %.3f ms", s.name, float64(r.sign)*ms(by))
 	r.set(by)
 	s.steps = append(s.steps, &clockStep{at: w.now, seen: map[*daemon]bool{}})
 	if r.comings {

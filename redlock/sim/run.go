@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -40,17 +39,20 @@ type RunReport struct {
 
 // Total of all scenarios.
 func (r *RunReport) Total() (sum Result) {
-	for i := range r.Results {
-		one := &r.Results[i]
-		sum.Worlds += one.Worlds
-		sum.Executions += one.Executions
-		sum.Commands += one.Commands
-		sum.Steps += one.Steps
-		sum.Checked += one.Checked
-		sum.Grants += one.Grants
-		sum.Violations = append(sum.Violations, one.Violations...)
+	for _, one := range r.Results {
+		sum.add(one)
 	}
 	return sum
+}
+
+func (r *Result) add(o Result) {
+	r.Worlds += o.Worlds
+	r.Executions += o.Executions
+	r.Commands += o.Commands
+	r.Steps += o.Steps
+	r.Checked += o.Checked
+	r.Grants += o.Grants
+	r.Violations = append(r.Violations, o.Violations...)
 }
 
 // runner hands out worlds: seed by seed, every scenario in turn.
@@ -119,17 +121,12 @@ func (r *runner) take() (scenario int, seed uint64, more bool) {
 func (r *runner) note(i int, w *World, v *WorldViolation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	one := &r.report.Results[i]
-	one.Worlds++
-	one.Executions += w.executions
-	one.Commands += w.commands
-	one.Steps += w.steps
-	one.Checked += w.checker().checked
-	one.Grants += w.checker().grants
+	one := Result{Worlds: 1, Executions: w.executions, Commands: w.commands, Steps: w.steps, Checked: w.checker().checked, Grants: w.checker().grants}
 	if v != nil {
 		one.Violations = append(one.Violations, v)
 		r.over = r.over || w.Scenario.Open == ""
 	}
+	r.report.Results[i].add(one)
 	sum := r.report.Total()
 	if r.plan.Executions > 0 && sum.Executions >= r.plan.Executions {
 		r.over = true
@@ -168,9 +165,4 @@ func (r *RunReport) Violated() (all []*WorldViolation) {
 		}
 	}
 	return all
-}
-
-// Required are the scenarios within the promise.
-func Required() []*Scenario {
-	return slices.DeleteFunc(Scenarios(), func(s *Scenario) bool { return s.Open != "" })
 }

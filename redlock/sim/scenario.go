@@ -77,14 +77,11 @@ type Scenario struct {
 // ClientGroup is some clients of one kind.
 type ClientGroup struct {
 	Number int
-	New    func(w *World, index int) client
+	New    func() client
 }
 
 // age is how old a memory must be before its master votes, see pool.
 func (s *Scenario) age() time.Duration { return s.MaxTTL + s.MaxTTL/100 + 2*time.Second }
-
-// settleTimeout bounds the rest at the end of a world.
-func (s *Scenario) settleTimeout() time.Duration { return 20 * time.Second }
 
 func (s *Scenario) think() time.Duration {
 	if s.Movers > 0 { // a move takes seconds

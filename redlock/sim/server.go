@@ -46,33 +46,22 @@ func (s *server) start(m fake.Memory) {
 	s.tracked, s.clockSeenAt = map[string][]*simLink{}, map[*daemon]time.Duration{}
 	s.lastID, s.up, s.stopped, s.backlog = 0, true, false, nil
 	s.Executed, s.evicted = 0, 0
-	s.runID = fmt.Sprintf("%030x%010x", s.process, hash(s.name))
+	s.runID = fmt.Sprintf("%030x%010x", s.process, s.name[0])
 	s.infoText = s.describe()
 }
 
-func hash(name string) (n uint32) {
-	for i := range len(name) {
-		n = n*31 + uint32(name[i])
-	}
-	return n
-}
-
 func (s *server) describe() string {
-	second := "-1"
+	second, logs := "-1", "0"
 	if s.promoted {
 		second = "4711"
 	}
+	if s.durable {
+		logs = "1"
+	}
 	return "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:" + s.runID +
-		"\r\n# Memory\r\nmaxmemory_policy:noeviction\r\n# Persistence\r\naof_enabled:" + bit(s.durable) +
+		"\r\n# Memory\r\nmaxmemory_policy:noeviction\r\n# Persistence\r\naof_enabled:" + logs +
 		"\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0\r\naof_last_write_status:ok\r\naof_base_size:88\r\n" +
 		"# Replication\r\nrole:master\r\nsecond_repl_offset:" + second + "\r\n"
-}
-
-func bit(yes bool) string {
-	if yes {
-		return "1"
-	}
-	return "0"
 }
 
 // newServer is a master of a world that has not started.

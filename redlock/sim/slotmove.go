@@ -74,7 +74,7 @@ func (m *mover) start(w *World) {
 	})
 }
 
-// heeds does what the error of the command says.
+// heeds does what the error of the command proposes.
 func (m *mover) heeds(w *World, text string) {
 	m.finished = strings.Contains(text, "are not in one group")
 	if _, rest, is := strings.Cut(text, "counter '"); is && strings.Contains(rest, "DIDRESEED") {
@@ -87,7 +87,7 @@ func (m *mover) heeds(w *World, text string) {
 	}
 }
 
-// reseed sets a counter that the masters have forgotten, as the error of the command says. Above the
+// reseed sets a counter that the masters have forgotten, as the error of the command proposes. Above the
 // highest id that is known, there may be some that were given and not received.
 func (w *World) reseed(name string) {
 	d := w.anyDaemon()
@@ -136,7 +136,6 @@ func setGroupClocks(w *World) {
 	for i, at := range w.random.Perm(w.Scenario.Masters) {
 		s, set := w.servers[first+at], int64((by+time.Duration(i)*30*time.Millisecond)/time.Microsecond)
 		w.after(time.Duration(i)*w.between(200*time.Millisecond, 400*time.Millisecond), nil, func() {
-			w.trace.note("", "the clock of master %s is set by %d ms", s.name, set/1000)
 			s.set(set)
 			s.home += set
 		})

@@ -43,16 +43,12 @@ type spanning struct {
 	owner *daemon       // that renews it; nil = none does
 }
 
-func newSpanning(w *World, index int) client {
-	return &spanning{baseClient: baseClient{world: w, index: index}}
-}
+func newSpanning() client { return &spanning{} }
 
 func (c *spanning) lost(d *daemon) {
-	if c.daemon != d {
+	if !c.unanswered(d) {
 		return
 	}
-	c.daemon = nil
-	c.pending++
 	for _, key := range c.keys {
 		if c.token != "" {
 			t := c.world.checker().token(key, string(c.token))
@@ -60,7 +56,7 @@ func (c *spanning) lost(d *daemon) {
 		}
 	}
 	c.token, c.owner = "", nil
-	c.world.soon(c, time.Millisecond, 20*time.Millisecond)
+	c.soon(time.Millisecond, 20*time.Millisecond)
 }
 
 func (c *spanning) act() {
@@ -74,11 +70,11 @@ func (c *spanning) act() {
 	switch {
 	case c.busy(), w.calm && c.token == "":
 	case d == nil:
-		w.soon(c, time.Millisecond, 10*time.Millisecond)
+		c.soon(time.Millisecond, 10*time.Millisecond)
 	case c.token == "":
 		c.acquire(d)
 	default:
-		c.release(d)
+		c.releaseAll(d, c.keys, c.token, func() { c.token, c.owner = "", nil })
 	}
 }
 
@@ -93,19 +89,15 @@ func (c *spanning) acquire(d *daemon) {
 	if w.chance(2) {
 		c.token = d.token()
 	}
-	before := make([]int64, len(c.keys))
-	for i, key := range c.keys {
-		before[i] = w.checker().beforeAcquire(key, redlock.Exclusive, "")
+	before := beforeAll(w.checker(), c.keys, redlock.Exclusive)
+	for _, key := range c.keys {
 		if c.token != "" {
 			t := w.checker().token(key, string(c.token))
 			t.acquiring, t.acquires, t.chosenAt = 1, 1, w.now
 		}
 	}
-	r := redlock.LockRequest{Key: redlock.Key(c.keys[0]), TTL: w.between(w.Scenario.MinTTL, w.Scenario.MaxTTL).Truncate(time.Millisecond), Token: c.token}
-	for _, key := range c.keys[1:] {
-		r.More = append(r.More, redlock.Key(key))
-	}
-	if w.chance(2) {
+	r := redlock.LockRequest{TTL: w.anyTTL(), Token: c.token}
+	if r.Key, r.More = locksOf(c.keys); w.chance(2) {
 		r.Wait = w.between(10*time.Millisecond, 300*time.Millisecond)
 		for _, key := range c.keys {
 			w.checker().token(key, string(c.token)).acquires = 2 // a wait tries again and again
@@ -146,13 +138,13 @@ func (c *spanning) onAnswer(d *daemon, g redlock.Grant, err error, before []int6
 			}
 		}
 		c.token = ""
-		w.soon(c, 0, w.Scenario.think())
+		c.soon(0, w.Scenario.think())
 		return
 	}
 	if c.token = g.Token; g.Hold != nil {
 		c.owner = d
 	}
-	until := d.clock.world(d.clock.Now() + g.Validity())
+	until := d.clock.world(g.Until())
 	for i, key := range c.keys {
 		w.checker().granted(d, key, string(g.Token), int64(g.Fence), before[i], until)
 	}
@@ -160,39 +152,7 @@ func (c *spanning) onAnswer(d *daemon, g redlock.Grant, err error, before []int6
 	if !w.chance(6) {
 		left /= 20
 	}
-	w.soon(c, 0, left)
-}
-
-// release releases all keys through any daemon.
-func (c *spanning) release(d *daemon) {
-	w, token, open := c.world, c.token, len(c.keys)
-	type asked struct {
-		sole  bool
-		until time.Duration
-		since int64
-	}
-	all := make([]asked, len(c.keys))
-	for i, key := range c.keys {
-		if t := w.checker().token(key, string(token)); t.daemon != d {
-			t.shared = true
-		}
-		all[i].sole, all[i].until, all[i].since = w.checker().releasing(key, string(token))
-	}
-	c.call(d, func(turn int) {
-		for i, key := range c.keys {
-			d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token}, func(released bool, err error) {
-				if turn != c.pending || c.daemon == nil || d.dead {
-					return
-				}
-				w.refused(err, key)
-				w.checker().released(key, string(token), released, err != nil, all[i].sole, all[i].until, all[i].since)
-				if open--; open == 0 && c.answered(d, turn) {
-					c.token, c.owner = "", nil
-					w.soon(c, 0, w.Scenario.think())
-				}
-			})
-		}
-	})
+	c.soon(0, left)
 }
 
 func (c *spanning) String() string { return fmt.Sprintf("client %d, of %q", c.index, c.keys) }

@@ -28,20 +28,16 @@ type tenure struct {
 	fair  bool
 }
 
-func newWaiting(w *World, index int) client {
-	return &waiting{baseClient: baseClient{world: w, index: index}}
-}
+func newWaiting() client { return &waiting{} }
 
 func (c *waiting) lost(d *daemon) {
 	if c.tenure != nil && c.tenure.owner == d && c.tenure.hold != nil {
 		c.tenure = nil // its connection has ended, and with it what was held by it
 	}
-	if c.daemon != d {
-		return
+	if c.unanswered(d) {
+		c.tenure = nil
+		c.soon(time.Millisecond, 20*time.Millisecond)
 	}
-	c.daemon, c.tenure = nil, nil
-	c.pending++
-	c.world.soon(c, time.Millisecond, 20*time.Millisecond)
 }
 
 func (c *waiting) act() {
@@ -58,7 +54,7 @@ func (c *waiting) act() {
 	switch t := c.tenure; {
 	case t != nil && t.until <= w.now && t.hold == nil:
 		c.tenure = nil // it has run out
-		w.soon(c, 0, w.Scenario.think())
+		c.soon(0, w.Scenario.think())
 	case t != nil && t.owner.serves() && t.hold != nil && w.chance(2):
 		c.disconnect()
 	case t != nil && t.owner == d && t.fair && w.Scenario.Chosen && w.chance(3):
@@ -69,7 +65,7 @@ func (c *waiting) act() {
 		c.release(d)
 	case w.calm:
 	case d == nil:
-		w.soon(c, time.Millisecond, 10*time.Millisecond)
+		c.soon(time.Millisecond, 10*time.Millisecond)
 	default:
 		c.request(d)
 	}
@@ -83,15 +79,13 @@ func (c *waiting) drawRequest() (r redlock.LockRequest, keys []string, waits boo
 		keys = append(keys, other)
 	}
 	r = redlock.LockRequest{
-		Key: redlock.Key(keys[0]), TTL: w.between(s.MinTTL, s.MaxTTL).Truncate(time.Millisecond),
+		Key: redlock.Key(keys[0]), TTL: w.anyTTL(),
 		Mode: w.anyMode(), Fair: w.chance(s.Fair),
 	}
 	if r.Mode == redlock.Permits {
 		r.Limit, keys = permits, keys[:1]
 	}
-	for _, key := range keys[1:] {
-		r.More = append(r.More, redlock.Key(key))
-	}
+	_, r.More = locksOf(keys)
 	if waits = !r.Fair || !w.chance(5); !waits {
 		return r, keys, false
 	}
@@ -113,10 +107,7 @@ func (c *waiting) drawRequest() (r redlock.LockRequest, keys []string, waits boo
 func (c *waiting) request(d *daemon) {
 	w, s := c.world, c.world.Scenario
 	r, keys, waits := c.drawRequest()
-	var before []int64
-	for _, key := range keys {
-		before = append(before, w.checker().beforeAcquire(key, r.Mode, ""))
-	}
+	before := beforeAll(w.checker(), keys, r.Mode)
 	c.call(d, func(turn int) {
 		if d.dead {
 			return
@@ -160,17 +151,17 @@ func (c *waiting) onAnswer(record *waitRecord, held *holdRecord, before []int64,
 		if !errors.Is(err, redlock.ErrLeft) {
 			w.served("a wait failed", record.keys[0], err)
 		}
-		w.soon(c, 0, w.Scenario.think())
+		c.soon(0, w.Scenario.think())
 		return
 	}
-	until := d.clock.world(d.clock.Now() + g.Validity())
+	until := d.clock.world(g.Until())
 	if w.chance(w.Scenario.Undelivered) || until <= w.now {
 		if g.Fresh {
 			d.engine.GiveBack(g)
 		} else if g.Hold != nil { // its connection has ended
 			g.Hold.End()
 		}
-		w.soon(c, 0, w.Scenario.think())
+		c.soon(0, w.Scenario.think())
 		return
 	}
 	c.tenure = &tenure{keys: record.keys, token: g.Token, owner: d, hold: g.Hold, until: until, ttl: until - w.now, mode: record.mode, fair: record.fair}
@@ -185,13 +176,13 @@ func (c *waiting) onAnswer(record *waitRecord, held *holdRecord, before []int64,
 	ttl := until - w.now
 	switch {
 	case w.Scenario.Prompt:
-		w.soon(c, 0, 30*time.Millisecond)
+		c.soon(0, 30*time.Millisecond)
 	case held != nil:
-		w.soon(c, 0, 5*ttl)
+		c.soon(0, 5*ttl)
 	case w.chance(4): // the client sends nothing more about it
-		w.soon(c, ttl+time.Millisecond, ttl+50*time.Millisecond)
+		c.soon(ttl+time.Millisecond, ttl+50*time.Millisecond)
 	default:
-		w.soon(c, 0, ttl/4)
+		c.soon(0, ttl/4)
 	}
 }
 
@@ -199,34 +190,23 @@ func (c *waiting) onAnswer(record *waitRecord, held *holdRecord, before []int64,
 // goes before all that wait.
 func (c *waiting) again(d *daemon) {
 	w, t := c.world, c.tenure
-	r := redlock.LockRequest{Key: redlock.Key(t.keys[0]), TTL: w.Scenario.MaxTTL, Token: t.token, Mode: t.mode, Fair: true}
-	if t.mode == redlock.Permits {
+	r := redlock.LockRequest{TTL: w.Scenario.MaxTTL, Token: t.token, Mode: t.mode, Fair: true}
+	if r.Key, r.More = locksOf(t.keys); t.mode == redlock.Permits {
 		r.Limit = permits
 	}
-	for _, key := range t.keys[1:] {
-		r.More = append(r.More, redlock.Key(key))
-	}
-	before, left := []int64{}, t.until-w.now
-	for _, key := range t.keys {
-		before = append(before, w.checker().beforeAcquire(key, t.mode, ""))
-	}
-	c.call(d, func(turn int) {
-		d.engine.Lock(nil, r, func(g redlock.Grant, err error) {
-			if !c.answered(d, turn) {
-				return
+	before, left := beforeAll(w.checker(), t.keys, t.mode), t.until-w.now
+	send(&c.baseClient, d, func(done func(redlock.Grant, error)) { d.engine.Lock(nil, r, done) }, func(g redlock.Grant, err error) {
+		if err != nil && w.Scenario.Reliable && left > masterTimeout && !isShutdown(err) {
+			w.violate("order", t.keys[0], fmt.Sprintf("the holder repeated its request with FAIR, with %.3f ms left, and was refused: %v", ms(left), err))
+			return
+		}
+		if err == nil {
+			t.until = d.clock.world(g.Until())
+			for i, key := range t.keys {
+				w.checker().granted(d, key, string(t.token), int64(g.Fence), before[i], t.until)
 			}
-			if err != nil && w.Scenario.Reliable && left > masterTimeout && !isShutdown(err) {
-				w.violate("order", t.keys[0], fmt.Sprintf("the holder repeated its request with FAIR, with %.3f ms left, and was refused: %v", ms(left), err))
-				return
-			}
-			if err == nil {
-				t.until = d.clock.world(d.clock.Now() + g.Validity())
-				for i, key := range t.keys {
-					w.checker().granted(d, key, string(t.token), int64(g.Fence), before[i], t.until)
-				}
-			}
-			w.soon(c, 0, max(0, t.until-w.now)/4)
-		})
+		}
+		c.soon(0, max(0, t.until-w.now)/4)
 	})
 }
 
@@ -244,42 +224,14 @@ func (c *waiting) disconnect() {
 			}
 			w.checker().ended(string(t.token))
 			c.tenure = nil
-			w.soon(c, 0, w.Scenario.think())
+			c.soon(0, w.Scenario.think())
 		}
 	})
 }
 
 // release gives every key back.
 func (c *waiting) release(d *daemon) {
-	w, t := c.world, c.tenure
-	type sent struct {
-		sole  bool
-		until time.Duration
-		since int64
-	}
-	var all []sent
-	for _, key := range t.keys {
-		record := w.checker().token(key, string(t.token))
-		record.shared = record.shared || d != t.owner
-		var a sent
-		a.sole, a.until, a.since = w.checker().releasing(key, string(t.token))
-		all = append(all, a)
-	}
-	open := len(all)
-	c.call(d, func(turn int) {
-		for i, key := range t.keys {
-			d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: t.token}, func(released bool, err error) {
-				if d.dead {
-					return
-				}
-				w.checker().released(key, string(t.token), released, err != nil, all[i].sole, all[i].until, all[i].since)
-				if open--; open == 0 && c.answered(d, turn) {
-					c.tenure = nil
-					w.soon(c, 0, w.Scenario.think())
-				}
-			})
-		}
-	})
+	c.releaseAll(d, c.tenure.keys, c.tenure.token, func() { c.tenure = nil })
 }
 
 // shares reports whether two requests have a key in common.

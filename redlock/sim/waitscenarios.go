@@ -62,7 +62,7 @@ func waitScenarios() []*Scenario {
 			s.Slow, s.Stall, s.Split, s.Undelivered, s.Reliable, s.Asleep = 0, 0, 0, 0, true, time.Second
 			s.Faults = []fault{{20 * time.Millisecond, loseScripts}}
 		}),
-		waitBase("unasked", func(s *Scenario) { // some say FAIR, beside readers and others who do not
+		waitBase("unasked", func(s *Scenario) { // some with FAIR, beside readers and others without
 			s.Keys, s.Several, s.Fair, s.Leavers, s.Modes, s.Announcements = 2, 6, 3, 6, shared, true
 			s.Clients, s.Slow, s.Stall, s.Split, s.Reliable, s.Asleep = []ClientGroup{{12, newWaiting}}, 0, 0, 0, true, 4*time.Second
 		}),

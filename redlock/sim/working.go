@@ -14,36 +14,27 @@ type working struct {
 	attempt redlock.Work // under way, if its token is not ""
 }
 
-func newWorking(w *World, index int) client {
-	return &working{baseClient: baseClient{world: w, index: index}}
-}
+func newWorking() client { return &working{} }
 
 func (c *working) lost(d *daemon) {
-	if c.daemon != d {
-		return
+	if c.unanswered(d) {
+		c.attempt = redlock.Work{}
+		c.soon(time.Millisecond, 20*time.Millisecond)
 	}
-	c.daemon, c.attempt = nil, redlock.Work{}
-	c.pending++
-	c.world.soon(c, time.Millisecond, 20*time.Millisecond)
 }
 
 // attempts is how many a piece of work may take.
 const attempts = 4
 
 func (c *working) act() {
-	w := c.world
-	if c.busy() || w.calm {
-		return
-	}
-	d := w.anyDaemon()
+	w, d := c.world, c.ready()
 	switch {
 	case d == nil:
-		w.soon(c, time.Millisecond, 10*time.Millisecond)
 	case c.attempt.Token == "":
 		c.try(d)
 	case w.chance(4): // dies: the attempt times out
 		c.attempt = redlock.Work{}
-		w.soon(c, 0, 20*time.Millisecond)
+		c.soon(0, 20*time.Millisecond)
 	case w.chance(3):
 		c.extend(d)
 	default:
@@ -57,17 +48,12 @@ func (c *working) piece() string {
 	return fmt.Sprintf("w%d-%d", w.random.IntN(max(3, w.Scenario.Pieces)), w.now/(w.Scenario.MaxKeep/2))
 }
 
-func (c *working) timeout() time.Duration {
-	s := c.world.Scenario
-	return c.world.between(s.MinTTL, s.MaxTTL).Truncate(time.Millisecond)
-}
-
 func (c *working) try(d *daemon) {
 	w := c.world
 	key := c.piece()
 	r := w.checker().work(key)
 	before, finished := r.fence, r.done
-	request := redlock.WorkRequest{Key: redlock.Key(key), Timeout: c.timeout(), Max: attempts, Keep: w.Scenario.MaxKeep}
+	request := redlock.WorkRequest{Key: redlock.Key(key), Timeout: w.anyTTL(), Max: attempts, Keep: w.Scenario.MaxKeep}
 	if w.chance(3) {
 		request.Wait = w.between(time.Millisecond, w.Scenario.MaxTTL)
 	}
@@ -82,10 +68,10 @@ func (c *working) try(d *daemon) {
 			if err != nil || a.State != redlock.WorkAcquired {
 				w.served("work was refused", key, err)
 				w.trace.note(key, "client %d receives from daemon %d: %v %v", c.index, d.index, a.State, err)
-				w.soon(c, 0, 30*time.Millisecond)
+				c.soon(0, 30*time.Millisecond)
 				return
 			}
-			until := d.clock.world(d.clock.Now() + a.Validity())
+			until := d.clock.world(a.Until())
 			w.checker().started(key, string(a.Token), a.Attempt, attempts, int64(a.Fence), before, finished, until)
 			c.key, c.attempt = key, a
 			c.hold(until)
@@ -102,27 +88,22 @@ func (c *working) hold(until time.Duration) {
 	case w.Scenario.Overdue:
 		left *= 4
 	}
-	w.soon(c, 0, left)
+	c.soon(0, left)
 }
 
 func (c *working) extend(d *daemon) {
 	w := c.world
 	key, token := c.key, c.attempt.Token
-	request := redlock.WorkEndRequest{Key: redlock.Key(key), Token: token, Timeout: c.timeout()}
-	c.call(d, func(turn int) {
-		d.engine.WorkExtend(nil, request, func(a redlock.Work, err error) {
-			if !c.answered(d, turn) {
-				return
-			}
-			if err != nil {
-				w.trace.note(key, "client %d receives from daemon %d: extend: %v", c.index, d.index, err)
-				w.soon(c, 0, 20*time.Millisecond)
-				return
-			}
-			until := d.clock.world(d.clock.Now() + a.Validity())
-			w.checker().prolonged(key, string(token), until)
-			c.hold(until)
-		})
+	request := redlock.WorkEndRequest{Key: redlock.Key(key), Token: token, Timeout: w.anyTTL()}
+	send(&c.baseClient, d, func(done func(redlock.Work, error)) { d.engine.WorkExtend(nil, request, done) }, func(a redlock.Work, err error) {
+		if err != nil {
+			w.trace.note(key, "client %d receives from daemon %d: extend: %v", c.index, d.index, err)
+			c.soon(0, 20*time.Millisecond)
+			return
+		}
+		until := d.clock.world(a.Until())
+		w.checker().prolonged(key, string(token), until)
+		c.hold(until)
 	})
 }
 
@@ -133,22 +114,16 @@ func (c *working) end(d *daemon, failed bool) {
 	newest := w.checker().work(key).highest
 	w.checker().ending(key, string(a.Token))
 	request := redlock.WorkEndRequest{Key: redlock.Key(key), Token: a.Token}
-	c.call(d, func(turn int) {
-		answer := func(so bool, err error) {
-			if !c.answered(d, turn) {
-				return
-			}
-			w.trace.note(key, "client %d receives from daemon %d: end of %d, failed %v: %v %v", c.index, d.index, a.Attempt, failed, so, err)
-			if err == nil && so {
-				w.checker().done(key, a.Attempt, newest, !failed)
-			}
-			c.attempt = redlock.Work{}
-			w.soon(c, 0, w.Scenario.think())
+	end := d.engine.WorkDone
+	if failed {
+		end = d.engine.WorkFail
+	}
+	send(&c.baseClient, d, func(done func(bool, error)) { end(nil, request, done) }, func(so bool, err error) {
+		w.trace.note(key, "client %d receives from daemon %d: end of %d, failed %v: %v %v", c.index, d.index, a.Attempt, failed, so, err)
+		if err == nil && so {
+			w.checker().done(key, a.Attempt, newest, !failed)
 		}
-		if failed {
-			d.engine.WorkFail(nil, request, answer)
-			return
-		}
-		d.engine.WorkDone(nil, request, answer)
+		c.attempt = redlock.Work{}
+		c.soon(0, w.Scenario.think())
 	})
 }

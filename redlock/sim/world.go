@@ -71,6 +71,7 @@ type observer interface {
 // client uses a daemon, as a state machine: act does the next thing and schedules
 // itself again.
 type client interface {
+	base() *baseClient
 	act()
 	busy() bool     // waits for an answer
 	lost(d *daemon) // a daemon died: what was sent to it gets no answer
@@ -236,7 +237,9 @@ func (w *World) Play() (v *WorldViolation) {
 	}
 	for _, people := range s.Clients {
 		for range people.Number {
-			w.clients = append(w.clients, people.New(w, len(w.clients)))
+			c := people.New()
+			*c.base() = baseClient{world: w, index: len(w.clients), next: c.act}
+			w.clients = append(w.clients, c)
 		}
 	}
 	for _, c := range w.clients {
@@ -279,6 +282,9 @@ func (w *World) begin() bool {
 	return true
 }
 
+// settleTimeout bounds the rest at the end of a world.
+const settleTimeout = 20 * time.Second
+
 // settle ends all faults and all clients, and checks what is left.
 func (w *World) settle() {
 	w.calm = true
@@ -295,8 +301,8 @@ func (w *World) settle() {
 	if w.Scenario.Alias || w.Scenario.OtherMap || len(w.Scenario.Lists) > 0 {
 		return // a daemon never gets to one of its masters
 	}
-	for limit := w.now + w.Scenario.settleTimeout(); w.now < limit && w.violation == nil; {
-		if w.quiet() {
+	for limit := w.now + settleTimeout; w.now < limit && w.violation == nil; {
+		if w.unrest() == "" {
 			w.run(w.now + 50*time.Millisecond)
 			w.observer.rests()
 			return
@@ -308,9 +314,7 @@ func (w *World) settle() {
 	}
 }
 
-// quiet reports whether every daemon has nothing left to do.
-func (w *World) quiet() bool { return w.unrest() == "" }
-
+// unrest is what a client or a daemon has left to do; "" = nothing.
 func (w *World) unrest() string {
 	for _, c := range w.clients {
 		if c.busy() {
@@ -367,6 +371,11 @@ func (w *World) overAge() bool {
 	}
 	w.quarantinedUntil = w.now + w.between(w.Scenario.age()/3, w.Scenario.age()*5/4)
 	return true
+}
+
+// anyTTL is a lease time that the scenario allows.
+func (w *World) anyTTL() time.Duration {
+	return w.between(w.Scenario.MinTTL, w.Scenario.MaxTTL).Truncate(time.Millisecond)
 }
 
 // anyKey is one of the keys that all clients use.

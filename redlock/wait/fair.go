@@ -190,21 +190,17 @@ func (l *waitList) refreshAfterReconnect(db int) (again []pool.Operation) {
 func (ln *waitQueue) refreshesLocked() (again []pool.Operation) {
 	keys := ln.list.leases.QueueKeys(&ln.head.request)
 	for part := 0; part*maxTicketsPerRefresh < ln.length; part++ {
-		again = append(again, ln.ticketRefresh(keys, part))
+		again = append(again, &engine.Message{
+			Plan:  pool.Props{Key: keys[0], Rest: keys[1:]},
+			Write: func(m *pool.SendContext, c *pool.Command) bool { return ln.writeRefresh(m, c, keys, part) },
+		})
 	}
 	return again
 }
 
-// ticketRefresh refreshes one part of a wait queue. The waiters in it are looked up when the
+// writeRefresh refreshes one part of a wait queue. The waiters in it are looked up when the
 // command is written: a waiter that left before must not be put back, and the command of one
 // that leaves later comes later.
-func (ln *waitQueue) ticketRefresh(keys []string, part int) *engine.Message {
-	return &engine.Message{
-		Plan:  pool.Props{Key: keys[0], Rest: keys[1:]},
-		Write: func(m *pool.SendContext, c *pool.Command) bool { return ln.writeRefresh(m, c, keys, part) },
-	}
-}
-
 func (ln *waitQueue) writeRefresh(m *pool.SendContext, c *pool.Command, keys []string, part int) bool {
 	ln.list.mu.Lock()
 	defer ln.list.mu.Unlock()

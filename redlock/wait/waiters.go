@@ -87,7 +87,7 @@ type AwaitDone func(free bool, err error)
 // AwaitFree waits for a key to become free without taking the lock: for libraries that try again
 // themselves when they are woken. Such waiters have a wait queue of their own. Each time the key is
 // seen free, one waiter is woken, as by the one element that a release pushes on a list. The next
-// waiter polls a moment later, in case the first no longer wants the lock. leave ends the wait of a
+// waiter polls a moment later, in case the first no longer requests the lock. leave ends the wait of a
 // client that has left.
 func (s *Queues) AwaitFree(r AwaitRequest, done AwaitDone) (leave func()) {
 	request := lease.LockRequest{DB: r.DB, Key: r.Key, Wait: r.Timeout, Requester: r.Requester}

@@ -45,7 +45,7 @@ type queueID struct {
 	keys     string
 	fair     bool
 	peekOnly bool // they do not take the lock
-	work     bool // they want work, and the key is its record
+	work     bool // they request work, and the key is its record
 }
 
 // waiter is one request that waits. The mutex of its list guards it.

@@ -2,9 +2,9 @@ package work
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"redlockd/pool"
@@ -12,6 +12,47 @@ import (
 	"redlockd/redlock/quorum"
 	"redlockd/redlock/stored"
 )
+
+// workCall is a request for work over all of its ballots.
+type workCall struct {
+	works   *Works
+	group   *pool.Group
+	request Request
+	began   time.Duration
+	round   time.Duration // start of the current series of ballots
+	tries   int           // ballots in it
+	answer  Completion
+
+	decided    Completion // takes the outcome of a series of ballots
+	last       Work       // the last outcome
+	err        error
+	granted    bool                   // a wait ended with an attempt
+	left       atomic.Bool            // its client has left
+	leaveQueue atomic.Pointer[func()] // of the wait, once there is one
+}
+
+// finish ends a series of ballots.
+func (w *workCall) finish(a Work, err error) {
+	w.tries, w.last, w.err = 0, a, err
+	w.decided(a, err)
+}
+
+// try starts a ballot for attempt number n.
+func (w *workCall) try(b *engine.Batch, n int64) {
+	s, now := w.works, w.works.engine.Clock.Now()
+	if w.tries == 0 {
+		w.round = now
+	}
+	w.tries++
+	ballot := &workBallot{
+		call: w, key: s.workKey(w.request.Key), attempt: n, start: now,
+		token: workToken{
+			secret: engine.NewToken(), attempt: n, max: w.request.Max, keep: w.request.Keep,
+			began: w.group.Time() / 1000,
+		},
+	}
+	ballot.ballot.AskFenced(s.engine, b, w.group, w.request.Trace, &ballot.fencing, ballot)
+}
 
 // workBallot proposes one attempt to all masters.
 type workBallot struct {
@@ -146,25 +187,6 @@ func (w *workBallot) count(a pool.Answer, answer workReply) engine.Reading {
 	return engine.No
 }
 
-var errForgotWork = errors.New("may have forgotten ends of work: votes on new work in")
-
-// absence is why a master's answer does not count: for the reason given, if the answer is one of
-// which the master may have forgotten more. A memory that is too new for locks is also too new for
-// work that it does not have, and for longer.
-func (s *Works) absence(a *pool.Answer, unsure bool, reason error) pool.Absence {
-	if age := s.workAge(); unsure && a.Seal.Good && a.Seal.Age < age {
-		return pool.AbsentFor(reason, age-a.Seal.Age)
-	}
-	return s.engine.Pool.Absence(a)
-}
-
-func (s *Works) workAge() time.Duration {
-	o := s.engine.Pool.Options()
-	return o.WorkAge()
-}
-
-func (s *Works) outlivesWork(seal pool.Seal) bool { return seal.Age >= s.workAge() }
-
 func (w *workBallot) Decide(t *quorum.Tally) quorum.Result {
 	v := t.Result()
 	if v == quorum.Undecided || v == quorum.Granted {
@@ -292,10 +314,4 @@ func (w *workBallot) undo(lane int) {
 // undoUntil is when every record of the attempt has expired.
 func (w *workBallot) undoUntil() time.Duration {
 	return w.start + w.call.request.Timeout + w.call.request.Keep
-}
-
-func (s *Works) undoWork(g *pool.Group, lane int, key, token string, until time.Duration) {
-	engine.RetryUntilAnswered(g, lane, key, pool.PendingRelease{
-		Args: []string{"EVALSHA", s.engine.Scripts.WorkUndo, "1", key, token}, Until: until,
-	})
 }

@@ -5,5 +5,5 @@
 //   - work.go: requests, attempts and their tokens;
 //   - acquire.go: one attempt, proposed to all masters;
 //   - finish.go: the end and the extension of an attempt;
-//   - wait.go, read.go: requests that wait, and what a quorum shows.
+//   - wait.go: the request for an attempt, and its wait; read.go: what a quorum shows.
 package work

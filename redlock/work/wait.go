@@ -1,6 +1,6 @@
-// This file keeps the requests that wait while an attempt at a piece of work runs.
+// This file requests attempts, and keeps the requests that wait while another attempt runs.
 //
-// They stand in the wait queues of locks, those for one work in one queue. The first of a queue
+// The latter stand in the wait queues of locks, those for one work in one queue. The first of a queue
 // requests the work again when its record may have changed: the attempt was ended through this
 // daemon, the masters announce a change, or the attempt has timed out.
 
@@ -11,28 +11,27 @@ import (
 	"time"
 
 	"redlockd/redlock/engine"
-	"redlockd/redlock/stored"
 )
 
-// Await puts a request into the queue of a work's record, for wait at most. The attempt before it
-// will last for runs. The queue calls contend whenever the record may have changed, for one
-// request at a time, and done at the end: with contend's error, with ErrHeld when the wait is
-// over, or with *Busy or ErrShutdown. leave ends the wait.
-type Await func(db int, record engine.Key, wait, runs time.Duration, contend Contend, done func(error)) (leave func())
-
-// Contend requests the work. Its answer is ErrHeld while another attempt runs, nil for a new
-// attempt, each with the time for which that attempt will last, and another error if the work is
-// over or undecided.
-type Contend func(b *engine.Batch, done func(runs time.Duration, err error))
+// Work requests an attempt; done is called exactly once. leave ends the wait of a client
+// that has left: an attempt that is granted after that is given back.
+func (s *Works) Work(b *engine.Batch, r Request, done Completion) (leave func()) {
+	if err := s.engine.Enter(); err != nil {
+		done(Work{}, err)
+		return func() {}
+	}
+	if r.Keep == 0 {
+		r.Keep = min(2*r.Timeout, s.engine.Pool.Options().MaxKeep)
+	}
+	w := &workCall{works: s, group: s.engine.Pool.Group(r.DB), request: r, began: s.engine.Clock.Now()}
+	w.answer = func(a Work, err error) { s.engine.Leave(); done(a, err) }
+	w.decided = w.wait
+	w.try(b, 1)
+	return w.leave
+}
 
 // errAnswered: the request has an answer that is no attempt.
 var errAnswered = errors.New("answered")
-
-// record is the key of a work's record, as a lock's key would be.
-func record(k engine.Key) engine.Key { return stored.Works + k }
-
-// NameOf is the name of the work that a record is of.
-func NameOf(record engine.Key) engine.Key { return record[len(stored.Works):] }
 
 // wait answers, or waits while another attempt runs and the caller's wait lasts.
 func (w *workCall) wait(a Work, err error) {

@@ -13,11 +13,11 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
+	"redlockd/redlock/stored"
 )
 
 // ErrBadToken: the token is not one that DWORK gives.
@@ -29,6 +29,17 @@ type Works struct {
 	await  Await
 	freed  func(b *engine.Batch, db int, record engine.Key) // a record may allow an attempt now
 }
+
+// Await puts a request into the queue of a work's record, for wait at most. The attempt before it
+// will last for runs. The queue calls contend whenever the record may have changed, for one
+// request at a time, and done at the end: with contend's error, with ErrHeld when the wait is
+// over, or with *Busy or ErrShutdown. leave ends the wait.
+type Await func(db int, record engine.Key, wait, runs time.Duration, contend Contend, done func(error)) (leave func())
+
+// Contend requests the work. Its answer is ErrHeld while another attempt runs, nil for a new
+// attempt, each with the time for which that attempt will last, and another error if the work is
+// over or undecided.
+type Contend func(b *engine.Batch, done func(runs time.Duration, err error))
 
 // New returns the attempts of a daemon.
 func New(e *engine.Engine, await Await, freed func(b *engine.Batch, db int, record engine.Key)) *Works {
@@ -77,63 +88,11 @@ type Work struct {
 // Completion receives the answer; see LockDone.
 type Completion func(Work, error)
 
-// Work requests an attempt; done is called exactly once. leave ends the wait of a client
-// that has left: an attempt that is granted after that is given back.
-func (s *Works) Work(b *engine.Batch, r Request, done Completion) (leave func()) {
-	if err := s.engine.Enter(); err != nil {
-		done(Work{}, err)
-		return func() {}
-	}
-	if r.Keep == 0 {
-		r.Keep = min(2*r.Timeout, s.engine.Pool.Options().MaxKeep)
-	}
-	w := &workCall{works: s, group: s.engine.Pool.Group(r.DB), request: r, began: s.engine.Clock.Now()}
-	w.answer = func(a Work, err error) { s.engine.Leave(); done(a, err) }
-	w.decided = w.wait
-	w.try(b, 1)
-	return w.leave
-}
+// record is the key of a work's record, as a lock's key would be.
+func record(k engine.Key) engine.Key { return stored.Works + k }
 
-// workCall is a request for work over all of its ballots.
-type workCall struct {
-	works   *Works
-	group   *pool.Group
-	request Request
-	began   time.Duration
-	round   time.Duration // start of the current series of ballots
-	tries   int           // ballots in it
-	answer  Completion
-
-	decided    Completion // takes the outcome of a series of ballots
-	last       Work       // the last outcome
-	err        error
-	granted    bool                   // a wait ended with an attempt
-	left       atomic.Bool            // its client has left
-	leaveQueue atomic.Pointer[func()] // of the wait, once there is one
-}
-
-// finish ends a series of ballots.
-func (w *workCall) finish(a Work, err error) {
-	w.tries, w.last, w.err = 0, a, err
-	w.decided(a, err)
-}
-
-// try starts a ballot for attempt number n.
-func (w *workCall) try(b *engine.Batch, n int64) {
-	s, now := w.works, w.works.engine.Clock.Now()
-	if w.tries == 0 {
-		w.round = now
-	}
-	w.tries++
-	ballot := &workBallot{
-		call: w, key: s.workKey(w.request.Key), attempt: n, start: now,
-		token: workToken{
-			secret: engine.NewToken(), attempt: n, max: w.request.Max, keep: w.request.Keep,
-			began: w.group.Time() / 1000,
-		},
-	}
-	ballot.ballot.AskFenced(s.engine, b, w.group, w.request.Trace, &ballot.fencing, ballot)
-}
+// NameOf is the name of the work that a record is of.
+func NameOf(record engine.Key) engine.Key { return record[len(stored.Works):] }
 
 func (s *Works) workKey(k engine.Key) string { return s.engine.MasterKey(record(k)) }
 
@@ -172,4 +131,29 @@ func (s *Works) parseWorkToken(t engine.Token) (workToken, error) {
 		return workToken{}, ErrBadToken
 	}
 	return workToken{engine.Token(parts[0]), attempt, limit, time.Duration(keep) * time.Millisecond, began}, nil
+}
+
+var errForgotWork = errors.New("may have forgotten ends of work: votes on new work in")
+
+// absence is why a master's answer does not count: for the reason given, if the answer is one of
+// which the master may have forgotten more. A memory that is too new for locks is also too new for
+// work that it does not have, and for longer.
+func (s *Works) absence(a *pool.Answer, unsure bool, reason error) pool.Absence {
+	if age := s.workAge(); unsure && a.Seal.Good && a.Seal.Age < age {
+		return pool.AbsentFor(reason, age-a.Seal.Age)
+	}
+	return s.engine.Pool.Absence(a)
+}
+
+func (s *Works) workAge() time.Duration {
+	o := s.engine.Pool.Options()
+	return o.WorkAge()
+}
+
+func (s *Works) outlivesWork(seal pool.Seal) bool { return seal.Age >= s.workAge() }
+
+func (s *Works) undoWork(g *pool.Group, lane int, key, token string, until time.Duration) {
+	engine.RetryUntilAnswered(g, lane, key, pool.PendingRelease{
+		Args: []string{"EVALSHA", s.engine.Scripts.WorkUndo, "1", key, token}, Until: until,
+	})
 }

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -9,95 +10,27 @@ import (
 	"redlockd/pool/wire"
 )
 
-// The commands of sorted sets and hashes.
+// The commands of sorted sets and hashes. Each gets the value at its key, an empty one if there is none.
 
-func (m *Master) zadd(a []string) wire.Reply {
-	v, fits := m.typed(a[1], Zset)
-	if !fits {
-		return wrongType
-	}
-	nx, xx, gt, lt, i := false, false, false, false, 2
-	for ; i < len(a); i++ {
-		switch strings.ToUpper(a[i]) {
-		case "NX":
-			nx = true
-			continue
-		case "XX":
-			xx = true
-			continue
-		case "GT":
-			gt = true
-			continue
-		case "LT":
-			lt = true
-			continue
-		}
-		break
-	}
-	if len(a) <= i || (len(a)-i)%2 != 0 {
-		return syntaxError
-	}
-	added := int64(0)
-	for ; i < len(a); i += 2 {
-		score, err := strconv.ParseFloat(a[i], 64)
-		if err != nil {
-			return notFloat
-		}
-		at := -1
-		if v != nil {
-			at = v.score(a[i+1])
-		}
-		switch {
-		case at < 0 && xx, at >= 0 && (nx || gt && score <= v.Scores[at].Score || lt && score >= v.Scores[at].Score):
-			continue
-		case at < 0:
-			added++
-		}
+// on is the command of a handler for values of one kind.
+func on(kind Kind, handle func(m *Master, a []string, v *Value) wire.Reply) func(*Master, []string) wire.Reply {
+	return func(m *Master, a []string) wire.Reply {
+		v := m.Lookup(a[1])
 		if v == nil {
-			v = &Value{Kind: Zset}
-			m.Memory[a[1]] = v
+			v = &Value{Kind: kind}
 		}
-		v.setScore(a[i+1], score)
+		if v.Kind != kind {
+			return wrongType
+		}
+		return handle(m, a, v)
 	}
-	return Number(added)
 }
 
-func (m *Master) zscore(a []string) wire.Reply {
-	v, fits := m.typed(a[1], Zset)
-	if !fits {
-		return wrongType
+// grown stores a collection that has got its first element.
+func (m *Master) grown(key string, v *Value) {
+	if len(v.Scores)+len(v.Fields) > 0 {
+		m.Memory[key] = v
 	}
-	if v != nil {
-		if i := v.score(a[2]); i >= 0 {
-			return Text(decimal(v.Scores[i].Score))
-		}
-	}
-	return null
-}
-
-func (m *Master) zmscore(a []string) wire.Reply {
-	scores := List()
-	for _, member := range a[2:] {
-		one := m.zscore([]string{a[0], a[1], member})
-		if one.Err != nil {
-			return one
-		}
-		scores.Items = append(scores.Items, one)
-	}
-	return scores
-}
-
-func (m *Master) zrem(a []string) wire.Reply {
-	v, fits := m.typed(a[1], Zset)
-	switch {
-	case !fits:
-		return wrongType
-	case v == nil:
-		return Number(0)
-	}
-	n := len(v.Scores)
-	v.Scores = slices.DeleteFunc(v.Scores, func(e Scored) bool { return slices.Contains(a[2:], e.Member) })
-	return m.shrunk(a[1], n, len(v.Scores))
 }
 
 // shrunk removes a collection that has become empty.
@@ -105,38 +38,66 @@ func (m *Master) shrunk(key string, before, after int) wire.Reply {
 	if after == 0 {
 		delete(m.Memory, key)
 	}
-	return Number(int64(before - after))
+	return count(before - after)
 }
 
-func (m *Master) zcard(a []string) wire.Reply {
-	v, fits := m.typed(a[1], Zset)
-	switch {
-	case !fits:
-		return wrongType
-	case v == nil:
-		return Number(0)
+func count(n int) wire.Reply { return Number(int64(n)) }
+
+func (m *Master) zadd(a []string, v *Value) wire.Reply {
+	nx, xx, gt, i := false, false, false, 2
+	for ; i < len(a) && slices.Contains([]string{"NX", "XX", "GT"}, a[i]); i++ {
+		nx, xx, gt = nx || a[i] == "NX", xx || a[i] == "XX", gt || a[i] == "GT"
 	}
-	return Number(int64(len(v.Scores)))
+	if len(a) <= i || (len(a)-i)%2 != 0 {
+		return syntaxError
+	}
+	before := len(v.Scores)
+	for ; i < len(a); i += 2 {
+		score, err := strconv.ParseFloat(a[i], 64)
+		if err != nil {
+			return notFloat
+		}
+		if at := v.score(a[i+1]); at < 0 && !xx || at >= 0 && !nx && !(gt && score <= v.Scores[at].Score) {
+			v.setScore(a[i+1], score)
+		}
+	}
+	m.grown(a[1], v)
+	return count(len(v.Scores) - before)
 }
 
-func (m *Master) zrange(a []string) wire.Reply {
+func (m *Master) zscore(a []string, v *Value) wire.Reply {
+	if i := v.score(a[2]); i >= 0 {
+		return Text(decimal(v.Scores[i].Score))
+	}
+	return null
+}
+
+func (m *Master) zmscore(a []string, v *Value) wire.Reply {
+	scores := List()
+	for _, member := range a[2:] {
+		scores.Items = append(scores.Items, m.zscore([]string{a[0], a[1], member}, v))
+	}
+	return scores
+}
+
+func (m *Master) zrem(a []string, v *Value) wire.Reply {
+	n := len(v.Scores)
+	v.Scores = slices.DeleteFunc(v.Scores, func(e Scored) bool { return slices.Contains(a[2:], e.Member) })
+	return m.shrunk(a[1], n, len(v.Scores))
+}
+
+func (m *Master) zcard(_ []string, v *Value) wire.Reply { return count(len(v.Scores)) }
+
+func (m *Master) zrange(a []string, v *Value) wire.Reply {
 	if len(a) > 4 && strings.EqualFold(a[4], "BYSCORE") {
-		return m.zrangeByScore(a)
-	}
-	v, fits := m.typed(a[1], Zset)
-	if !fits {
-		return wrongType
+		return zrangeByScore(a, v)
 	}
 	from, err1 := strconv.Atoi(a[2])
 	to, err2 := strconv.Atoi(a[3])
 	if err1 != nil || err2 != nil {
 		return notInteger
 	}
-	out := List()
-	if v == nil {
-		return out
-	}
-	n := len(v.Scores)
+	out, n := List(), len(v.Scores)
 	if from < 0 {
 		from = max(0, from+n)
 	}
@@ -154,7 +115,7 @@ func (m *Master) zrange(a []string) wire.Reply {
 
 // zrangeByScore accepts the one form that the product sends: BYSCORE REV
 // LIMIT 0 count WITHSCORES.
-func (m *Master) zrangeByScore(a []string) wire.Reply {
+func zrangeByScore(a []string, v *Value) wire.Reply {
 	if len(a) != 10 || !strings.EqualFold(a[5], "REV") || !strings.EqualFold(a[6], "LIMIT") || a[7] != "0" || !strings.EqualFold(a[9], "WITHSCORES") {
 		return syntaxError
 	}
@@ -162,53 +123,28 @@ func (m *Master) zrangeByScore(a []string) wire.Reply {
 	if err != nil {
 		return notInteger
 	}
-	v, within, refused := m.within(a[1], a[3], a[2])
-	if v == nil {
-		return refused
+	some, err := v.within(a[3], a[2])
+	if err != nil {
+		return notRange
 	}
 	out := List()
-	for i := len(v.Scores) - 1; i >= 0 && most > 0; i-- {
-		if e := v.Scores[i]; within(e.Score) {
-			most--
-			out.Items = append(out.Items, Text(e.Member), Text(decimal(e.Score)))
-		}
+	slices.Reverse(some)
+	for _, e := range some[:min(most, len(some))] {
+		out.Items = append(out.Items, Text(e.Member), Text(decimal(e.Score)))
 	}
 	return out
 }
 
-// within reads a range of scores; refused is the reply if there is no such zset.
-func (m *Master) within(key, from, to string) (v *Value, in func(float64) bool, refused wire.Reply) {
-	v, fits := m.typed(key, Zset)
+// within are the members in a range of scores.
+func (v *Value) within(from, to string) (some []Scored, err error) {
 	low, above, err1 := bound(from)
 	high, below, err2 := bound(to)
-	switch {
-	case err1 != nil || err2 != nil:
-		return nil, nil, refusal("ERR min or max is not a float")
-	case !fits:
-		return nil, nil, wrongType
-	case v == nil:
-		return nil, nil, List()
-	}
-	return v, func(score float64) bool {
-		return (score > low || score == low && !above) && (score < high || score == high && !below)
-	}, wire.Reply{}
-}
-
-func (m *Master) zcount(a []string) wire.Reply {
-	v, within, refused := m.within(a[1], a[2], a[3])
-	switch {
-	case v == nil && refused.Err == nil:
-		return Number(0)
-	case v == nil:
-		return refused
-	}
-	n := int64(0)
 	for _, e := range v.Scores {
-		if within(e.Score) {
-			n++
+		if (e.Score > low || e.Score == low && !above) && (e.Score < high || e.Score == high && !below) {
+			some = append(some, e)
 		}
 	}
-	return Number(n)
+	return some, errors.Join(err1, err2)
 }
 
 // bound reads a bound of a range of scores, exclusive with "(".
@@ -224,127 +160,86 @@ func bound(word string) (score float64, exclusive bool, err error) {
 	return score, exclusive, err
 }
 
-func (m *Master) zremrangebyscore(a []string) wire.Reply {
-	v, within, refused := m.within(a[1], a[2], a[3])
-	switch {
-	case v == nil && refused.Err == nil:
-		return Number(0)
-	case v == nil:
-		return refused
+func (m *Master) zcount(a []string, v *Value) wire.Reply {
+	some, err := v.within(a[2], a[3])
+	if err != nil {
+		return notRange
+	}
+	return count(len(some))
+}
+
+func (m *Master) zremrangebyscore(a []string, v *Value) wire.Reply {
+	some, err := v.within(a[2], a[3])
+	if err != nil {
+		return notRange
 	}
 	n := len(v.Scores)
-	v.Scores = slices.DeleteFunc(v.Scores, func(e Scored) bool { return within(e.Score) })
+	v.Scores = slices.DeleteFunc(v.Scores, func(e Scored) bool { return slices.Contains(some, e) })
 	return m.shrunk(a[1], n, len(v.Scores))
 }
 
 // zrangebyscore accepts LIMIT from the first one on.
-func (m *Master) zrangebyscore(a []string) wire.Reply {
-	v, within, refused := m.within(a[1], a[2], a[3])
-	if refused.Err != nil {
-		return refused
+func (m *Master) zrangebyscore(a []string, v *Value) wire.Reply {
+	some, err := v.within(a[2], a[3])
+	if err != nil {
+		return notRange
 	}
-	most := math.MaxInt
 	switch {
 	case len(a) == 7 && strings.EqualFold(a[4], "LIMIT") && a[5] == "0":
-		var err error
-		if most, err = strconv.Atoi(a[6]); err != nil {
+		most, err := strconv.Atoi(a[6])
+		if err != nil {
 			return notInteger
 		}
+		some = some[:min(most, len(some))]
 	case len(a) != 4:
 		return syntaxError
 	}
 	out := List()
-	if v == nil {
-		return out
-	}
-	for _, e := range v.Scores {
-		if len(out.Items) < most && within(e.Score) {
-			out.Items = append(out.Items, Text(e.Member))
-		}
+	for _, e := range some {
+		out.Items = append(out.Items, Text(e.Member))
 	}
 	return out
 }
 
-func (m *Master) hset(a []string) wire.Reply {
-	v, fits := m.typed(a[1], Hash)
-	switch {
-	case !fits:
-		return wrongType
-	case len(a) < 4 || len(a)%2 != 0:
+func (m *Master) hset(a []string, v *Value) wire.Reply {
+	if len(a) < 4 || len(a)%2 != 0 {
 		return refusal("ERR wrong number of arguments for 'hset' command")
-	case v == nil:
-		v = &Value{Kind: Hash}
-		m.Memory[a[1]] = v
 	}
-	added := int64(0)
+	before := len(v.Fields)
 	for i := 2; i < len(a); i += 2 {
-		if v.setField(a[i], a[i+1]) {
-			added++
-		}
+		v.setField(a[i], a[i+1])
 	}
-	return Number(added)
+	m.grown(a[1], v)
+	return count(len(v.Fields) - before)
 }
 
-func (m *Master) hget(a []string) wire.Reply {
-	r := m.hmget(a)
-	if r.Err != nil {
-		return r
+func (m *Master) hget(a []string, v *Value) wire.Reply {
+	if i := v.field(a[2]); i >= 0 {
+		return Text(v.Fields[i].Value)
 	}
-	return r.Items[0]
+	return null
 }
 
-func (m *Master) hmget(a []string) wire.Reply {
-	v, fits := m.typed(a[1], Hash)
-	if !fits {
-		return wrongType
-	}
+func (m *Master) hmget(a []string, v *Value) wire.Reply {
 	out := List()
 	for _, name := range a[2:] {
-		item := null
-		if v != nil {
-			if i := v.field(name); i >= 0 {
-				item = Text(v.Fields[i].Value)
-			}
-		}
-		out.Items = append(out.Items, item)
+		out.Items = append(out.Items, m.hget([]string{a[0], a[1], name}, v))
 	}
 	return out
 }
 
-func (m *Master) hgetall(a []string) wire.Reply {
-	v, fits := m.typed(a[1], Hash)
-	if !fits {
-		return wrongType
-	}
+func (m *Master) hgetall(_ []string, v *Value) wire.Reply {
 	out := List()
-	if v != nil {
-		for _, f := range v.Fields {
-			out.Items = append(out.Items, Text(f.Name), Text(f.Value))
-		}
+	for _, f := range v.Fields {
+		out.Items = append(out.Items, Text(f.Name), Text(f.Value))
 	}
 	return out
 }
 
-func (m *Master) hdel(a []string) wire.Reply {
-	v, fits := m.typed(a[1], Hash)
-	switch {
-	case !fits:
-		return wrongType
-	case v == nil:
-		return Number(0)
-	}
+func (m *Master) hdel(a []string, v *Value) wire.Reply {
 	n := len(v.Fields)
 	v.Fields = slices.DeleteFunc(v.Fields, func(f Field) bool { return slices.Contains(a[2:], f.Name) })
 	return m.shrunk(a[1], n, len(v.Fields))
 }
 
-func (m *Master) hlen(a []string) wire.Reply {
-	v, fits := m.typed(a[1], Hash)
-	switch {
-	case !fits:
-		return wrongType
-	case v == nil:
-		return Number(0)
-	}
-	return Number(int64(len(v.Fields)))
-}
+func (m *Master) hlen(_ []string, v *Value) wire.Reply { return count(len(v.Fields)) }

@@ -11,21 +11,20 @@ import (
 
 // handlers are the commands on the memory.
 var handlers = map[string]func(m *Master, a []string) wire.Reply{
-	"SET": (*Master).set, "GET": (*Master).get, "MGET": (*Master).mget, "STRLEN": (*Master).strlen, "DEL": (*Master).del, "UNLINK": (*Master).del,
+	"SET": (*Master).set, "GET": (*Master).get, "MGET": (*Master).mget, "STRLEN": (*Master).strlen, "DEL": (*Master).del,
 	"EXISTS": (*Master).exists, "TYPE": (*Master).kindOf,
 	"PTTL": (*Master).pttl, "PEXPIRETIME": (*Master).pexpiretime,
-	"PEXPIREAT": (*Master).pexpireat, "PEXPIRE": (*Master).pexpire, "PERSIST": (*Master).persist,
-	"ZADD": (*Master).zadd, "ZSCORE": (*Master).zscore, "ZMSCORE": (*Master).zmscore, "ZREM": (*Master).zrem, "ZCARD": (*Master).zcard,
-	"ZRANGE": (*Master).zrange, "ZREMRANGEBYSCORE": (*Master).zremrangebyscore, "ZRANGEBYSCORE": (*Master).zrangebyscore,
-	"ZCOUNT": (*Master).zcount,
-	"HSET":   (*Master).hset, "HGET": (*Master).hget, "HMGET": (*Master).hmget, "HGETALL": (*Master).hgetall,
-	"HDEL": (*Master).hdel, "HLEN": (*Master).hlen,
-	"TIME":     (*Master).time,
-	"PING":     func(*Master, []string) wire.Reply { return status("PONG") },
-	"SELECT":   (*Master).choose,
-	"SCAN":     (*Master).scan,
-	"PUBLISH":  func(*Master, []string) wire.Reply { return Number(0) },
-	"FLUSHALL": func(m *Master, _ []string) wire.Reply { clear(m.Memory); return OK },
+	"PEXPIREAT": (*Master).pexpireat, "PEXPIRE": (*Master).pexpire,
+	"ZADD": on(Zset, (*Master).zadd), "ZSCORE": on(Zset, (*Master).zscore), "ZMSCORE": on(Zset, (*Master).zmscore), "ZREM": on(Zset, (*Master).zrem), "ZCARD": on(Zset, (*Master).zcard),
+	"ZRANGE": on(Zset, (*Master).zrange), "ZREMRANGEBYSCORE": on(Zset, (*Master).zremrangebyscore), "ZRANGEBYSCORE": on(Zset, (*Master).zrangebyscore),
+	"ZCOUNT": on(Zset, (*Master).zcount),
+	"HSET":   on(Hash, (*Master).hset), "HGET": on(Hash, (*Master).hget), "HMGET": on(Hash, (*Master).hmget), "HGETALL": on(Hash, (*Master).hgetall),
+	"HDEL": on(Hash, (*Master).hdel), "HLEN": on(Hash, (*Master).hlen),
+	"TIME":    (*Master).time,
+	"PING":    func(*Master, []string) wire.Reply { return status("PONG") },
+	"SELECT":  (*Master).choose,
+	"SCAN":    (*Master).scan,
+	"PUBLISH": func(*Master, []string) wire.Reply { return Number(0) },
 }
 
 func (m *Master) time([]string) wire.Reply {
@@ -85,12 +84,6 @@ func (m *Master) Lookup(key string) *Value {
 	return v
 }
 
-// typed is a key that must be of a kind, or absent.
-func (m *Master) typed(key string, k Kind) (*Value, bool) {
-	v := m.Lookup(key)
-	return v, v == nil || v.Kind == k
-}
-
 func (m *Master) set(a []string) wire.Reply {
 	if len(a) < 3 {
 		return syntaxError
@@ -130,12 +123,12 @@ func (m *Master) set(a []string) wire.Reply {
 }
 
 func (m *Master) get(a []string) wire.Reply {
-	v, fits := m.typed(a[1], String)
+	v := m.Lookup(a[1])
 	switch {
-	case !fits:
-		return wrongType
 	case v == nil:
 		return null
+	case v.Kind != String:
+		return wrongType
 	}
 	return Text(v.Text)
 }
@@ -143,9 +136,9 @@ func (m *Master) get(a []string) wire.Reply {
 func (m *Master) mget(a []string) wire.Reply {
 	out := List()
 	for _, key := range a[1:] {
-		item := null
-		if v, fits := m.typed(key, String); fits && v != nil {
-			item = Text(v.Text)
+		item := m.get([]string{a[0], key})
+		if item.Err != nil {
+			item = null
 		}
 		out.Items = append(out.Items, item)
 	}
@@ -212,7 +205,7 @@ func (m *Master) pexpire(a []string) wire.Reply {
 	if err != nil {
 		return notInteger
 	}
-	return m.expireAt(a[1], m.Now+n, a[3:])
+	return m.expireAt(a, m.Now+n)
 }
 
 func (m *Master) pexpireat(a []string) wire.Reply {
@@ -220,43 +213,19 @@ func (m *Master) pexpireat(a []string) wire.Reply {
 	if err != nil {
 		return notInteger
 	}
-	return m.expireAt(a[1], n, a[3:])
+	return m.expireAt(a, n)
 }
 
-func (m *Master) expireAt(key string, at int64, flags []string) wire.Reply {
-	v := m.Lookup(key)
-	if v == nil {
+func (m *Master) expireAt(a []string, at int64) wire.Reply {
+	v := m.Lookup(a[1])
+	switch {
+	case len(a) > 3:
+		return refusal("ERR Unsupported option " + a[3])
+	case v == nil:
 		return Number(0)
-	}
-	for _, flag := range flags {
-		skip := false
-		switch strings.ToUpper(flag) {
-		case "NX":
-			skip = v.Expires != 0
-		case "XX":
-			skip = v.Expires == 0
-		case "GT":
-			skip = v.Expires == 0 || at <= v.Expires
-		case "LT":
-			skip = v.Expires != 0 && at >= v.Expires
-		default:
-			return refusal("ERR Unsupported option " + flag)
-		}
-		if skip {
-			return Number(0)
-		}
 	}
 	if v.Expires = at; at <= m.Now {
-		delete(m.Memory, key)
+		delete(m.Memory, a[1])
 	}
-	return Number(1)
-}
-
-func (m *Master) persist(a []string) wire.Reply {
-	v := m.Lookup(a[1])
-	if v == nil || v.Expires == 0 {
-		return Number(0)
-	}
-	v.Expires = 0
 	return Number(1)
 }

@@ -89,12 +89,12 @@ func (m *Master) notify(a []string, r wire.Reply) {
 			return
 		}
 	case "ZADD", "HSET":
-	case "DEL", "UNLINK":
+	case "DEL":
 		keys = a[1:]
 		if r.Int == 0 {
 			return
 		}
-	case "PEXPIREAT", "PEXPIRE", "PERSIST", "ZREM", "ZREMRANGEBYSCORE", "HDEL":
+	case "PEXPIREAT", "PEXPIRE", "ZREM", "ZREMRANGEBYSCORE", "HDEL":
 		if r.Int == 0 {
 			return
 		}

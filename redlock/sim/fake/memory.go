@@ -70,13 +70,12 @@ func (v *Value) field(name string) int {
 	return slices.IndexFunc(v.Fields, func(f Field) bool { return f.Name == name })
 }
 
-func (v *Value) setField(name, text string) (added bool) {
+func (v *Value) setField(name, text string) {
 	if i := v.field(name); i >= 0 {
 		v.Fields[i].Value = text
-		return false
+		return
 	}
 	v.Fields = append(v.Fields, Field{name, text})
-	return true
 }
 
 // ReplyStatus is the kind of a status reply. It differs from a string in scripts only.
@@ -90,6 +89,7 @@ var (
 	syntaxError = refusal("ERR syntax error")
 	notInteger  = refusal("ERR value is not an integer or out of range")
 	notFloat    = refusal("ERR value is not a valid float")
+	notRange    = refusal("ERR min or max is not a float")
 )
 
 func refusal(text string) wire.Reply {

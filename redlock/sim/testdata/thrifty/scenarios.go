@@ -17,9 +17,7 @@ func thriftyScenarios() (all []*Scenario) {
 	add := func(name string, keys int, low, high time.Duration, change func(*Scenario)) {
 		s := base(name, func(s *Scenario) {
 			s.Undelivered, s.Split, s.Stall, s.Slow, s.MinTTL, s.MaxTTL, s.Keys = 0, 0, 0, 0, 2*time.Second, 2*time.Second, keys
-			s.Clients = []ClientGroup{{12, func(w *World, index int) client {
-				return &borrower{baseClient: baseClient{world: w, index: index}, low: low, high: high}
-			}}}
+			s.Clients = []ClientGroup{{12, func() client { return &borrower{low: low, high: high} }}}
 			change(s)
 		})
 		five := *s
@@ -37,9 +35,7 @@ func thriftyScenarios() (all []*Scenario) {
 	add("few-keys", 4, 0, 30*ms, func(*Scenario) {})
 	for _, after := range []time.Duration{8 * ms, 30 * ms} {
 		add(fmt.Sprint("struck-", after), 0, after, 80*ms, func(s *Scenario) {
-			s.Clients, s.Daemons, s.Length = []ClientGroup{{1, func(w *World, index int) client {
-				return &borrower{baseClient: baseClient{world: w, index: index}, low: after, high: 80 * ms, struck: true}
-			}}}, 1, 240*time.Second
+			s.Clients, s.Daemons, s.Length = []ClientGroup{{1, func() client { return &borrower{low: after, high: 80 * ms, struck: true} }}}, 1, 240*time.Second
 		})
 	}
 	return all
@@ -71,10 +67,9 @@ type borrower struct {
 }
 
 func (c *borrower) lost(d *daemon) {
-	if c.daemon == d {
-		c.daemon, c.token = nil, ""
-		c.pending++
-		c.world.soon(c, time.Millisecond, 20*time.Millisecond)
+	if c.unanswered(d) {
+		c.token = ""
+		c.soon(time.Millisecond, 20*time.Millisecond)
 	}
 }
 
@@ -83,7 +78,7 @@ func (c *borrower) act() {
 	switch d := w.anyDaemon(); {
 	case c.busy(), w.calm && c.token == "":
 	case d == nil:
-		w.soon(c, time.Millisecond, 10*time.Millisecond)
+		c.soon(time.Millisecond, 10*time.Millisecond)
 	case c.token == "":
 		c.lock(d)
 	case w.calm || w.now-c.since >= c.holds:
@@ -105,7 +100,7 @@ func (c *borrower) lock(d *daemon) {
 				return
 			}
 			if err != nil {
-				w.soon(c, 0, w.Scenario.think())
+				c.soon(0, w.Scenario.think())
 				return
 			}
 			c.token, c.owner, c.since, c.holds = g.Token, d, w.now, w.between(c.low, c.high)
@@ -113,7 +108,7 @@ func (c *borrower) lock(d *daemon) {
 				c.holds = 2 * c.high
 				w.after(c.low, nil, func() { w.anyServer().crash(0) })
 			}
-			w.checker().granted(d, c.key, string(g.Token), int64(g.Fence), before, d.clock.world(d.clock.Now()+g.Validity()))
+			w.checker().granted(d, c.key, string(g.Token), int64(g.Fence), before, d.clock.world(g.Until()))
 			c.next()
 		})
 	})
@@ -148,7 +143,7 @@ func (c *borrower) extend(d *daemon) {
 				pool.Counts[fmt.Sprintf("%s at turn %d", outcome, c.turns)]++
 			}
 			if err == nil {
-				w.checker().extended(d, c.key, string(c.token), d.clock.world(d.clock.Now()+g.Validity()))
+				w.checker().extended(d, c.key, string(c.token), d.clock.world(g.Until()))
 			}
 			c.next()
 		})
@@ -157,18 +152,18 @@ func (c *borrower) extend(d *daemon) {
 
 func (c *borrower) unlock(d *daemon) {
 	w := c.world
-	sole, until, since := w.checker().releasing(c.key, string(c.token))
+	release := w.checker().releasing(c.key, string(c.token))
 	c.call(d, func(turn int) {
 		d.locker.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(c.key), Token: c.token}, func(released bool, err error) {
 			if !c.answered(d, turn) {
 				return
 			}
-			w.checker().released(c.key, string(c.token), released, err != nil, sole, until, since)
+			w.checker().released(release, released, err)
 			if c.token, c.turns = "", 0; c.struck {
 				w.after(w.Scenario.age()+time.Second, nil, c.act)
 				return
 			}
-			w.soon(c, 0, w.Scenario.think())
+			c.soon(0, w.Scenario.think())
 		})
 	})
 }
