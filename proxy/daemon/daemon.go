@@ -187,7 +187,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	if err := endpoint.listen(groups, users, table.Table, stats, deps.Snapshot, logger); err != nil {
 		return err
 	}
-	defer onHangup(hangups, &reloader{config: config, users: users, server: server, endpoint: endpoint, logger: logger})()
+	defer onHangup(hangups, &reloader{config: config, users: users, server: server, endpoint: endpoint, masters: groups.tls, logger: logger})()
 	nodes.AwaitOthers(ctx)
 	cli.Banner(stdout, groups.inUse(config), server.Addrs(), pool.Quorum)
 	endpoint.serve(ctx, stdout)

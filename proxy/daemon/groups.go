@@ -5,6 +5,7 @@ package daemon
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"redlockd/commands"
@@ -44,6 +46,13 @@ type fleet struct {
 	groups []admin.Group
 	pools  []*pool.Pool
 	slots  *groups.Map // nil: one group has all
+	tls    []masterTLS
+}
+
+// masterTLS is how the connections to a master are secured: the files, and what was read of them.
+type masterTLS struct {
+	files configs.TLS
+	inUse *atomic.Pointer[tls.Config]
 }
 
 // newFleet builds the groups of the configuration, and bootstraps them if it says so.
@@ -68,6 +77,12 @@ func newFleet(ctx context.Context, config configs.Config, logger *slog.Logger) (
 			return f, err
 		}
 		options[i].Clock = clock // a lock of several groups compares the times of all
+		for n, m := range one.Masters {
+			if m.TLS != nil {
+				files := configs.TLS{CAFile: m.TLS.CAFile, CertFile: m.TLS.CertFile, KeyFile: m.TLS.KeyFile}
+				f.tls = append(f.tls, masterTLS{files, options[i].Masters[n].TLS})
+			}
+		}
 	}
 	if config.Bootstrap && options[0].Embedded == 0 {
 		if err := bootstrapIfBlank(ctx, options); err != nil {
