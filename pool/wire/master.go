@@ -5,9 +5,11 @@ package wire
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -40,6 +42,9 @@ func (m Master) WithLoginOf(other Master) Master {
 func DialMaster(ctx context.Context, m Master, timeout time.Duration) (net.Conn, error) {
 	dialer := &net.Dialer{Timeout: timeout, KeepAlive: 15 * time.Second}
 	raw, err := dialer.DialContext(ctx, m.Network, m.Address)
+	if errors.Is(err, syscall.EMFILE) {
+		err = fmt.Errorf("%w: the limit of this program, not of the master: raise it (ulimit -n, LimitNOFILE)", err)
+	}
 	if err != nil || m.TLS == nil {
 		return raw, err
 	}

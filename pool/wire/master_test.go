@@ -2,8 +2,12 @@ package wire
 
 import (
 	"crypto/tls"
+	"errors"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 )
 
 func TestMaster_ANewcomerProvesItsOwnHost(t *testing.T) {
@@ -20,5 +24,25 @@ func TestMaster_ANewcomerProvesItsOwnHost(t *testing.T) {
 	}
 	if m := newcomer.WithLoginOf(Master{Username: "u"}); m.TLS != nil || m.Username != "u" {
 		t.Errorf("without TLS: %+v", m)
+	}
+}
+
+// Not parallel: no file can be opened meanwhile.
+func TestDialMaster_NamesTheLimitOfOpenFiles(t *testing.T) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	none := limit
+	none.Cur = 1
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := DialMaster(t.Context(), Master{Name: "a", Network: "tcp", Address: "127.0.0.1:1"}, time.Second)
+	if again := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); again != nil {
+		t.Fatal(again)
+	}
+	if conn != nil || !errors.Is(err, syscall.EMFILE) || !strings.Contains(err.Error(), "too many open files: the limit of this program, not of the master: raise it (ulimit -n, LimitNOFILE)") {
+		t.Error(conn, err)
 	}
 }
