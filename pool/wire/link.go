@@ -161,6 +161,9 @@ func newLink(raw net.Conn, m Master, db int, timeout, exchange time.Duration, o 
 		if client != nil {
 			client.Close()
 		}
+		if op := (*net.OpError)(nil); errors.As(err, &op) {
+			op.Source, op.Addr = nil, nil // with another port each dial would fail for another reason
+		}
 		return nil, fmt.Errorf("greeting: %w%s", err, certificateHint(raw, err))
 	}
 	return &rueidisLink{client: client, conn: conn, timeout: exchange}, nil

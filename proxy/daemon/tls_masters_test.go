@@ -153,6 +153,9 @@ func TestTLSMasters_ReadsItsCertificatesAgainOnSIGHUP(t *testing.T) {
 	c := dial(t, address)
 	for i := range servers {
 		c.awaitMaster(t, i, "down", "greeting: ", "correct cert= and key= of its URL")
+		if _, detail := c.master(t, i); strings.Contains(detail, "127.0.0.1:") {
+			t.Errorf("the reason changes with each dial: %s", detail)
+		}
 	}
 	replace(authority, authority.Issue("daemon.test"))
 	reload(`msg="certificates for masters reloaded" file=` + files.Get("cert"))
