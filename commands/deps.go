@@ -172,6 +172,8 @@ type Deps struct {
 
 	Users *access.Users // nil: the default user may do everything, without a password
 
+	LostMessages func() int64 // of the log; nil: none
+
 	Clients func() ClientCounts
 	Traces  func() TraceCounts               // nil: nothing is traced
 	Config  func(pattern string) [][2]string // options whose name matches the glob pattern

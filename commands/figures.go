@@ -20,6 +20,7 @@ type Snapshot struct {
 	InFlight, Waiters, Holds, Tracked int
 	RefusedLogins                     int64
 	UncheckedLogins                   int64 // refused without a look at the password
+	LostMessages                      int64 // of the log
 	VolatileIDs                       bool
 	UnfinishedSlots                   int // of moves whose freeze is over
 	Daemons                           int // in the division of the slots; 0 = this daemon is no node of a cluster
@@ -32,6 +33,9 @@ func (e *Deps) Snapshot() Snapshot {
 		InFlight: m.InFlight(), Waiters: m.Waiters(), Holds: m.Holds(), Tracked: m.Tracked(), VolatileIDs: e.VolatileIDs,
 	}
 	s.RefusedLogins, s.UncheckedLogins = e.Users.RefusedLogins()
+	if e.LostMessages != nil {
+		s.LostMessages = e.LostMessages()
+	}
 	if e.Traces != nil {
 		n := e.Traces()
 		s.Traces = &n
@@ -123,6 +127,7 @@ var Figures = []Figure{
 	count(SectionStats, "events_sent", "redlockd_events_sent_total", "Events sent to other daemons.", func(s *Snapshot) int64 { return s.Events.Sent }),
 	count(SectionStats, "events_received", "redlockd_events_received_total", "Events received from other daemons.", func(s *Snapshot) int64 { return s.Events.Received }),
 	count(SectionStats, "events_missed", "redlockd_events_missed_total", "Events of other daemons that did not arrive.", func(s *Snapshot) int64 { return s.Events.Missed }),
+	count(SectionStats, "log_messages_lost", "redlockd_log_messages_lost_total", "Lines of the log that could not be written, or not fast enough.", func(s *Snapshot) int64 { return s.LostMessages }),
 	traced("traces_sent", "redlockd_traces_sent_total", "Spans of operations that the collector accepted.", func(n *TraceCounts) int64 { return n.Sent }),
 	traced("traces_dropped", "redlockd_traces_dropped_total", "Spans that were lost because the collector did not accept them.", func(n *TraceCounts) int64 { return n.Dropped }),
 	gauge(SectionStats, "", "redlockd_clients_memory_bytes", "Memory that counts for --max-memory-clients.", func(s *Snapshot) int { return s.Clients.Memory }),

@@ -33,7 +33,7 @@ func (m Master) String() string {
 // Load reads the files and returns what a connection needs. The error names
 // the file that could not be used.
 func (t TLS) Load() (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if t.CAFile != "" {
 		var err error
 		if config.RootCAs, err = tlsconf.ReadAuthorities(t.CAFile); err != nil {

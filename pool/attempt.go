@@ -189,7 +189,7 @@ func (d *attempt) admitOnce() (admission.Admission, error) {
 		r := admission.Request{
 			SealKey: g.sealKey, DB: g.db, Fingerprint: o.Fingerprint(g.db, g.epoch.Mark, l.master.Name),
 			Clock: g.medianLocked(now), Durable: d.info.Durable(o.AssumeDurable), Invalidate: l.invalidated, Floor: max(g.hybrid.Seen, least),
-			MinBase: g.minBaseLocked(), Refusal: d.mayNotBeginLocked(now, others), Hint: l.carries.leftText(l.master.Name) + g.nextText(), Texts: g.epoch.Texts, Group: o.Group, KeyPrefix: o.KeyPrefix, Prefixes: o.prefixes(),
+			MinBase: g.minBaseLocked(), Refusal: d.mayNotBeginLocked(now, others), Hint: l.carries.leftText(l.master.Name) + o.nextText(g.epoch.Mark, g.epoch.next), Texts: g.epoch.Texts, Group: o.Group, KeyPrefix: o.KeyPrefix, Prefixes: o.prefixes(),
 		}
 		g.mu.Unlock()
 		a, err := admission.Admit(d.link, r)

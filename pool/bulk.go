@@ -210,6 +210,17 @@ func (f *flush) takeUnexecuted(now time.Duration) (again []queueEntry) {
 	return again
 }
 
+// takeAgain returns the operations of a flush that was answered too late which are to be sent again,
+// of those that the master has not executed. They have been answered as unknown.
+func (f *flush) takeAgain() (again []queueEntry) {
+	for i, at := range f.index {
+		if at >= 0 && f.entries[i].props.Again && f.unexecuted(at) {
+			again = append(again, f.entries[i])
+		}
+	}
+	return again
+}
+
 // unexecuted reports whether the master has refused a command before it executed anything. Texts of
 // clients, which may return any error, are not sent by EVALSHA.
 func (x *exchange) unexecuted(at int) bool {

@@ -10,9 +10,7 @@
 package pool
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -156,9 +154,8 @@ func (g *Group) learnEpochLocked(now time.Duration, others admission.Known) (sta
 // place of its own.
 func (g *Group) followLocked(next *admission.Configuration) {
 	g.epoch.next = next
-	g.pool.options.Logger.Warn("this daemon was left behind by a change of the group", "db", g.db,
-		"epoch", admission.EpochOf(g.epoch.Mark), "now", next.Epoch, "masters", next.Names(), "slots", next.MapText(),
-		"hint", cmp.Or(mapHint(g.pool.Options(), next), "it follows if only the masters or the slots differ; otherwise start it again with the settings of the others"))
+	o := g.pool.Options()
+	o.reportNext(g.db, g.epoch.Mark, next)
 	known := admission.Known{Mark: next.Mark(), Texts: admission.StoredConfiguration{Now: next, InForce: true}.Texts()}
 	_ = g.pool.tasks.Submit(func() { g.pool.followConfiguration(next, known) })
 }
@@ -168,7 +165,7 @@ func (d *attempt) mayNotBeginLocked(now time.Duration, others elsewhere) string 
 	g, o := d.lane.group, d.lane.group.pool.Options()
 	text := g.evidenceLocked(now).mayNotBegin(d.lane.master.Name, others, &o)
 	if text != "" {
-		text += g.nextText()
+		text += o.nextText(g.epoch.Mark, g.epoch.next)
 	}
 	return text
 }
@@ -189,16 +186,4 @@ func (l *lane) provesLocked(now time.Duration) bool {
 // hasProvedLocked reports whether it has proved that for minEvidence without a break.
 func (l *lane) hasProvedLocked(now time.Duration) bool {
 	return l.provesLocked(now) && l.carriedAt-l.conn.connectedAt >= minEvidence
-}
-
-// nextText names the configuration that replaced this daemon's, for people.
-func (g *Group) nextText() string {
-	if g.epoch.next == nil {
-		return ""
-	}
-	text := fmt.Sprintf("; left behind: the masters have epoch %d: --masters %s", g.epoch.next.Epoch, g.epoch.next.Names())
-	if hint := mapHint(g.pool.Options(), g.epoch.next); hint != "" {
-		text += "; " + hint
-	}
-	return text
 }

@@ -52,6 +52,9 @@ type Props struct {
 	SealZero bool
 	// SealOnly: there is no command; the operation needs the seal itself.
 	SealOnly bool
+	// Again: if a late answer shows that the master has executed nothing, the operation, answered as
+	// unknown by then, is sent again, and answered again.
+	Again bool
 	// RaiseBy is by how much the seal raises the register above the clock, in µs: room
 	// for operations whose fence must not be overtaken on its way.
 	RaiseBy int64

@@ -108,7 +108,7 @@ type releaseRetry struct {
 
 var _ Operation = (*releaseRetry)(nil)
 
-func (d *releaseRetry) Props() Props       { return Props{} }
+func (d *releaseRetry) Props() Props       { return Props{Again: d.release.Once} }
 func (d *releaseRetry) Propose(int64, int) {}
 
 func (d *releaseRetry) Command(m *SendContext, c *Command) bool { return d.release.Write(m, c) }

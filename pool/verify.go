@@ -32,6 +32,7 @@ func (c *connection) finishFlush() {
 			c.invalidateLocked()
 		} else {
 			c.resumeLocked()
+			l.queue.pushFirst(f.takeAgain())
 		}
 		g.mu.Unlock()
 		if evicted != nil {

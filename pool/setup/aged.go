@@ -26,13 +26,15 @@ func BootstrapAged(ctx context.Context, o pool.Options, master string, out io.Wr
 	if err != nil {
 		return err
 	}
+	c := &change{group: g, what: "bootstrap --aged", out: io.Discard}
+	defer func() { closeAll(c.all) }()
+	c.follow(ctx, out)
 	m, err := g.find("bootstrap --aged", master)
 	if err != nil {
 		return err
 	}
 	a := &aging{group: g}
-	defer func() { closeAll(a.reached) }()
-	if err := a.reach(ctx, m); err != nil {
+	if err := a.reach(c, m); err != nil {
 		return fmt.Errorf("bootstrap --aged: %w; nothing was changed", err)
 	}
 	return a.run(out)
@@ -44,22 +46,19 @@ type aging struct {
 	one     *candidate   // that is to begin
 }
 
-// reach connects to the masters that answer; only the one has to.
-func (a *aging) reach(ctx context.Context, one wire.Master) error {
-	for _, m := range a.group.options.Masters {
-		c, err := a.group.connect(ctx, m)
-		switch {
-		case err == nil:
-			a.reached = append(a.reached, c)
-		case c != nil:
-			c.link.Close()
+// reach takes the masters of the list that answer; only the one has to.
+func (a *aging) reach(c *change, one wire.Master) error {
+	list := a.group.options.Configuration(0)
+	for _, answers := range c.all {
+		if has(list, answers.master.Name) {
+			a.reached = append(a.reached, answers)
 		}
-		if m.Name != one.Name {
-			continue
+		if answers.master.Name == one.Name {
+			a.one = answers
 		}
-		if a.one = c; err != nil {
-			return err
-		}
+	}
+	if a.one == nil {
+		return fmt.Errorf("master %s=%s %s", one.Name, one.Address, c.absent[one.Name])
 	}
 	return distinct(a.reached, "bootstrap --aged")
 }

@@ -5,6 +5,7 @@ package setup
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -293,5 +294,40 @@ func TestReconfigure_AMasterThatLeftRefusesEveryDaemon(t *testing.T) {
 	seen(t, again, 2, "voting")
 	if now := lives(t, servers); now[2].ID == before[2].ID || now[2].Base == 0 {
 		t.Errorf("c goes on where it was: %+v", now[2])
+	}
+}
+
+// A wrong option is no change of the group that the daemon missed; a limit that changes while it
+// serves is one.
+func TestAdmission_AWrongLimitIsNamedAsSuch(t *testing.T) {
+	t.Parallel()
+	_, o := bootstrapped(t, 3)
+	for _, c := range []struct {
+		change    func(*pool.Options)
+		log       string
+		says, not string
+	}{
+		{func(o *pool.Options) { o.MaxTTL *= 2 }, "settings of this daemon are not those of the group", "max-ttl is 400 here and 200 there", "left behind"},
+		{func(o *pool.Options) { o.MaxKeep *= 3 }, "settings of this daemon are not those of the group", "max-keep is 600 here and 200 there", "left behind"},
+		{func(*pool.Options) {}, "this daemon was left behind by a change of the group", "left behind: the masters have epoch ", "are not those of the group"},
+	} {
+		own, log := o, new(faulty.Log)
+		c.change(&own)
+		own.Logger = slog.New(slog.NewTextHandler(log, nil))
+		reports := statuses(t, own)
+		if own.MaxTTL == o.MaxTTL && own.MaxKeep == o.MaxKeep { // the group changes, and not the daemon
+			within(t, "c votes", func() bool { return reports()[2].State == "voting" })
+			next := o
+			next.MaxTTL *= 2
+			if out, err := reconfigure(t, next, false); err != nil {
+				t.Fatal(out, err)
+			}
+		}
+		within(t, c.says, func() bool {
+			return strings.Contains(reports()[0].Detail, c.says) && strings.Contains(log.String(), c.log)
+		})
+		if text := log.String() + reports()[0].Detail; strings.Contains(text, c.not) {
+			t.Errorf("%q is in\n%s", c.not, text)
+		}
 	}
 }

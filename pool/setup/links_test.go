@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,7 +43,7 @@ func ends(t *testing.T, what string, call func()) {
 const hurried = time.Second
 
 // clientTLS trusts the authority.
-func clientTLS(t *testing.T, a *faulty.Authority) *tls.Config {
+func clientTLS(t *testing.T, a *faulty.Authority) *atomic.Pointer[tls.Config] {
 	t.Helper()
 	pem, err := os.ReadFile(a.CAFile)
 	if err != nil {
@@ -50,7 +51,9 @@ func clientTLS(t *testing.T, a *faulty.Authority) *tls.Config {
 	}
 	trusted := x509.NewCertPool()
 	trusted.AppendCertsFromPEM(pem)
-	return &tls.Config{RootCAs: trusted}
+	secured := new(atomic.Pointer[tls.Config])
+	secured.Store(&tls.Config{RootCAs: trusted})
+	return secured
 }
 
 // Masters that accept connections and never answer, at every step of a connection.

@@ -44,6 +44,17 @@ func ChangeMasters(ctx context.Context, o pool.Options, change MastersChange, te
 	return Reconfigure(ctx, o, terms, out)
 }
 
+// PresentMasters are the masters that a group has now, and the list for people. Where nothing in
+// force can be read they are those of the options.
+func PresentMasters(ctx context.Context, o pool.Options) ([]wire.Master, string) {
+	if g, err := newGroup(o, stepTimeout); err == nil {
+		if present, err := g.presentList(ctx); err == nil && present.InForce {
+			o.Masters = present.Now.Masters
+		}
+	}
+	return o.Masters, o.Configuration(0).Names()
+}
+
 // presentList is the newest configuration that the masters carry.
 func (g *group) presentList(ctx context.Context) (newest admission.StoredConfiguration, err error) {
 	c := &change{group: g, out: io.Discard} // Reconfigure reports what it does not reach
@@ -67,6 +78,19 @@ func (c *change) present(ctx context.Context) (newest admission.StoredConfigurat
 		return newest, err
 	}
 	return c.newest(), nil
+}
+
+// follow puts the list that is in force in the place of that of the options, which may be older.
+func (c *change) follow(ctx context.Context, out io.Writer) {
+	g := c.group
+	present, err := c.present(ctx)
+	if err != nil || !present.InForce || g.options.Configuration(0).SameLists(present.Now) {
+		return
+	}
+	if o, err := g.apply(MastersChange{}, present.Now); err == nil {
+		fmt.Fprintf(out, "epoch %d has the masters %s: this list counts, not that of the settings\n", present.Now.Epoch, present.Now.Names())
+		g.options.Masters, g.options.Prefixes = o.Masters, present.Now.Prefixes
+	}
 }
 
 // sameAsThere is nil if nothing but the list differs. Otherwise the change would end all votes

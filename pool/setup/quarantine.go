@@ -3,11 +3,11 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"redlockd/pool"
 	"redlockd/pool/admission"
@@ -22,17 +22,20 @@ func Quarantine(ctx context.Context, o pool.Options, master string, force bool, 
 	if err != nil {
 		return err
 	}
+	c := &change{group: g, what: "quarantine", out: io.Discard}
+	defer func() { closeAll(c.all) }()
+	c.follow(ctx, out)
 	m, err := g.find("quarantine", master)
 	if err != nil {
 		return err
 	}
 	link, err := g.dial(ctx, m, 0)
 	if err != nil {
-		return fmt.Errorf("quarantine: master %s: %w; nothing was changed", m.Name, err)
+		return fmt.Errorf("quarantine: master %s, at %s: %w; nothing was changed", m.Name, m.Address, err)
 	}
 	defer link.Close()
 	if !force {
-		if err := g.expendable(ctx, m, link); err != nil {
+		if err := c.expendable(&candidate{master: m, link: link}); err != nil {
 			return err
 		}
 	}
@@ -57,30 +60,21 @@ func Quarantine(ctx context.Context, o pool.Options, master string, force bool, 
 
 // expendable is nil if the other masters are a quorum that votes, or the master has no incarnation
 // that could end.
-func (g *group) expendable(ctx context.Context, m wire.Master, link wire.Link) error {
-	c := &change{group: g, what: "quarantine", out: io.Discard, all: []*candidate{{master: m, link: link}}}
-	defer func() { closeAll(c.all[1:]) }()
-	if err := c.read(); err != nil {
+func (c *change) expendable(one *candidate) error {
+	g, m := c.group, one.master
+	if err := cmp.Or(g.readSeals([]*candidate{one}, c.command()), c.read()); err != nil {
 		return err
 	}
 	isIncarnation := func(s sealRecord) bool {
 		_, err := admission.ParseIdentity(s.identity)
 		return err == nil // otherwise there is none, or it was invalidated
 	}
-	if !slices.ContainsFunc(c.all[0].seals, isIncarnation) {
+	if !slices.ContainsFunc(one.seals, isIncarnation) {
 		return nil
-	}
-	c.connect(ctx, g.options.Masters)
-	if err := c.read(); err != nil {
-		return err
 	}
 	list := g.options.Configuration(0)
 	if newest := c.newest(); newest.Now != nil && newest.Now.Epoch > 0 {
-		list = newest.Now
-		c.connect(ctx, list.Masters) // the list of the options may be older
-		if err := c.read(); err != nil {
-			return err
-		}
+		list = newest.Now // also one that is not in force yet
 	}
 	others, vote := c.untilVotes(list, m.Name), 0
 	for _, wait := range others {
@@ -97,12 +91,10 @@ func (g *group) expendable(ctx context.Context, m wire.Master, link wire.Link) e
 
 // find is the master of this name or address, for the command what.
 func (g *group) find(what, master string) (wire.Master, error) {
-	var names []string
 	for _, m := range g.options.Masters {
 		if m.Name == master || m.Address == master {
 			return m, nil
 		}
-		names = append(names, m.Name)
 	}
-	return wire.Master{}, fmt.Errorf("%s: %q is the name or address of no master; allowed: %s (--masters)", what, master, strings.Join(names, ", "))
+	return wire.Master{}, fmt.Errorf("%s: %q is the name or address of no master; nothing was changed; allowed: %s", what, master, g.options.Configuration(0).Names())
 }

@@ -154,7 +154,7 @@ func TestQuarantine_LeavesForeignKeysAndBlankMastersAlone(t *testing.T) {
 func TestQuarantine_FailsWithAReason(t *testing.T) {
 	t.Parallel()
 	servers, o := bootstrapped(t, 3)
-	if _, err := quarantine(t, o, "d"); err == nil || !strings.Contains(err.Error(), `"d" is the name or address of no master; allowed: a, b, c`) {
+	if _, err := quarantine(t, o, "d"); err == nil || !strings.Contains(err.Error(), `"d" is the name or address of no master; nothing was changed; allowed: a=`+servers[0].Addr()) {
 		t.Errorf("an unknown name: %v", err)
 	}
 	replica := faulty.Start(t)
@@ -169,7 +169,7 @@ func TestQuarantine_FailsWithAReason(t *testing.T) {
 		t.Errorf("a replica: %v", err)
 	}
 	servers[1].Kill()
-	if _, err := quarantine(t, o, "b"); err == nil || !strings.Contains(err.Error(), "quarantine: master b: ") || !strings.Contains(err.Error(), "nothing was changed") {
+	if _, err := quarantine(t, o, "b"); err == nil || !strings.Contains(err.Error(), "quarantine: master b, at "+servers[1].Addr()+": ") || !strings.Contains(err.Error(), "nothing was changed") {
 		t.Errorf("a master that is down: %v", err)
 	}
 }
@@ -197,4 +197,67 @@ func TestReconfigure_EndsAnIncarnationThatWasEvicted(t *testing.T) {
 	if after[1].ID == before[1].ID || after[0].ID != before[0].ID {
 		t.Errorf("incarnations %s and %s, were %s and %s: want that of b, which evicted keys, to end", after[0].ID, after[1].ID, before[0].ID, before[1].ID)
 	}
+}
+
+// The settings have the list of the first day: the masters have the present one.
+func TestQuarantine_FindsAMasterOfThePresentList(t *testing.T) {
+	t.Parallel()
+	servers, first := bootstrapped(t, 3)
+	d := faulty.Start(t)
+	if out, err := changeMasters(t, first, "c", masterAt("d", d)); err != nil {
+		t.Fatal(out, err)
+	}
+	now := renamed(optionsOf(servers[0], servers[1], d), "a", "b", "d")
+	seen(t, now, 2, "voting")
+	list := now.Configuration(0).Names()
+	for _, gone := range []string{"c", servers[2].Addr()} {
+		if out, err := quarantine(t, first, gone); err == nil || !strings.HasSuffix(err.Error(), "nothing was changed; allowed: "+list) {
+			t.Errorf("a master that left: %s%v", out, err)
+		}
+	}
+	for _, by := range []string{"d", d.Addr()} {
+		before := identity(t, d)
+		out, err := quarantine(t, first, by)
+		if err != nil || !strings.HasPrefix(out, "epoch 2 has the masters "+list+": this list counts, not that of the settings\nmaster d: ended its incarnation in databases 0") {
+			t.Fatal(out, err)
+		}
+		seen(t, now, 2, "voting")
+		if after := identity(t, d); after == before {
+			t.Errorf("master d goes on with %q", after)
+		}
+	}
+	servers[0].Kill()
+	if out, err := quarantine(t, first, "d"); err == nil || !strings.Contains(err.Error(), "1 of the 2 other masters vote, and a quorum is 2") {
+		t.Error(out, err)
+	}
+}
+
+// As above, and the present list takes the login of the settings along.
+func TestBootstrapAged_FindsAMasterOfThePresentList(t *testing.T) {
+	t.Parallel()
+	servers, first := bootstrapped(t, 3)
+	d := faulty.Start(t)
+	if out, err := changeMasters(t, first, "c", masterAt("d", d)); err != nil {
+		t.Fatal(out, err)
+	}
+	now := renamed(optionsOf(servers[0], servers[1], d), "a", "b", "d")
+	seen(t, now, 2, "voting")
+	wipe(t, d)
+	for _, s := range []*faulty.Server{servers[0], servers[1], d} {
+		if _, err := s.Do("CONFIG", "SET", "requirepass", "secret"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range first.Masters {
+		first.Masters[i].Password, now.Masters[i].Password = "secret", "secret"
+	}
+	servers[1].Kill()
+	if out, err := aged(t, first, "c"); err == nil || !strings.HasSuffix(err.Error(), "nothing was changed; allowed: "+now.Configuration(0).Names()) {
+		t.Error(out, err)
+	}
+	out, err := aged(t, first, "d")
+	if err != nil || !strings.Contains(out, "master d: began an incarnation in 2 databases") {
+		t.Fatal(out, err)
+	}
+	seen(t, now, 2, "voting")
 }

@@ -46,13 +46,28 @@ func (c *change) allowed() error {
 	return nil
 }
 
+// serves returns that a server which joins serves another group, "" if it does not: it would go on to
+// refuse this group's daemons.
+func (c *change) serves(one *candidate) string {
+	for _, s := range one.seals {
+		if group := parseSettings(s.identity)["group"]; group != "" && group != c.group.options.Group {
+			return "serves group " + group
+		}
+	}
+	return ""
+}
+
 // reachable checks that masters which join answer and are fit: a mistake in an address would put a
 // master that cannot vote in the place of one that may come back.
 func (c *change) reachable() error {
 	var errs []error
 	for _, m := range c.next.Masters {
-		if why := c.absent[m.Name]; why != "" && !has(c.former, m.Name) && !c.terms.Absent {
-			errs = append(errs, fmt.Errorf("%s: %s=%s joins and %s; nothing was changed. In the new list it cannot vote: a quorum would be %d of the other %d masters. Start it, or correct its name and address; if it is to join all the same, add --absent",
+		why := c.absent[m.Name]
+		if i := slices.IndexFunc(c.all, func(one *candidate) bool { return one.master.Name == m.Name }); i >= 0 {
+			why = c.serves(c.all[i])
+		}
+		if why != "" && !has(c.former, m.Name) && !c.terms.Absent {
+			errs = append(errs, fmt.Errorf("%s: %s=%s joins and %s; nothing was changed. In the new list it cannot vote: a quorum would be %d of the other %d masters. Start it empty, or correct its name and address; if it is to join all the same, add --absent",
 				c.command(), m.Name, m.Address, why, pool.Quorum(len(c.next.Masters)), len(c.next.Masters)-1))
 		}
 	}

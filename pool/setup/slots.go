@@ -3,6 +3,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,7 @@ func CheckSlots(ctx context.Context, all ...pool.Options) error {
 
 // checkSlots needs so many masters that a configuration which is in force is on one of them.
 func (g *group) checkSlots(ctx context.Context) (*side, error) {
-	s, answered, silent := &side{change: &change{group: g, out: io.Discard}}, 0, error(nil)
+	s, silent := &side{change: &change{group: g, out: io.Discard}}, error(nil)
 	defer func() { closeAll(s.all) }()
 	for _, m := range g.options.Masters {
 		link, err := g.dial(ctx, m, 0)
@@ -52,14 +53,26 @@ func (g *group) checkSlots(ctx context.Context) (*side, error) {
 			continue
 		}
 		s.all = append(s.all, &candidate{master: m, link: link})
-		answered++
 	}
 	if err := g.readSeals(s.all, "bootstrap"); err != nil {
 		return nil, err
 	}
-	s.newest = s.change.newest()
+	list := g.options.Configuration(0)
+	if s.newest = s.change.newest(); s.newest.Now != nil { // the list of the options may be older
+		s.connect(ctx, s.newest.Now.Masters)
+		if err := g.readSeals(s.all, "bootstrap"); err != nil {
+			return nil, err
+		}
+		s.newest = s.change.newest()
+		list = s.newest.Now
+	}
 	g.keep(s.newest, io.Discard)
+	answered := 0
 	for _, one := range s.all {
+		if !has(list, one.master.Name) {
+			continue // it has left, and may serve another group by now
+		}
+		answered++
 		for _, r := range one.seals {
 			carries, moved := parseSettings(r.identity), r.stored.Now != nil && r.carriesStored() && s.newest.Now.MapVersion > 0
 			if len(carries) > 0 && (carries["group"] != g.options.Group || carries["slots"] != g.options.Slots && !moved) {
@@ -68,8 +81,8 @@ func (g *group) checkSlots(ctx context.Context) (*side, error) {
 			}
 		}
 	}
-	if needed := pool.Quorum(len(g.options.Masters)); answered < needed {
-		return nil, fmt.Errorf("bootstrap: only %d masters of group %s answer, %d are needed (%w), %w", answered, g.options.Group, needed, silent, ErrUnread)
+	if needed := pool.Quorum(len(list.Masters)); answered < needed {
+		return nil, fmt.Errorf("bootstrap: only %d masters of group %s answer, %d of %s are needed (%w), %w", answered, g.options.Group, needed, list.Names(), cmp.Or(silent, errors.New("the others have joined since")), ErrUnread)
 	}
 	owned, err1 := slots.ParseOwned(g.options.Slots)
 	s.owned = owned

@@ -158,9 +158,23 @@ func newLink(raw net.Conn, m Master, db int, timeout, exchange time.Duration, o 
 		if client != nil {
 			client.Close()
 		}
-		return nil, fmt.Errorf("greeting: %w", err)
+		if op := (*net.OpError)(nil); errors.As(err, &op) {
+			op.Source, op.Addr = nil, nil // with another port each dial would fail for another reason
+		}
+		return nil, fmt.Errorf("greeting: %w%s", err, certificateHint(raw, err))
 	}
 	return &rueidisLink{client: client, conn: conn, timeout: exchange}, nil
+}
+
+// certificateHint is about a connection that ended after the handshake: with TLS 1.3 a master checks
+// the client's certificate only then, and what it reports may be lost with the connection.
+func certificateHint(conn net.Conn, err error) string {
+	var reply *rueidis.RedisError
+	var late net.Error
+	if _, secured := conn.(*tls.Conn); !secured || errors.As(err, &reply) || errors.As(err, &late) && late.Timeout() {
+		return ""
+	}
+	return " (after the TLS handshake: if the master refuses this daemon's certificate, correct cert= and key= of its URL, or tls-ca-cert-file of the master)"
 }
 
 // onInvalidation turns an invalidation into keys; rueidis passes nil for all of

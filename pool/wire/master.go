@@ -5,8 +5,11 @@ package wire
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -19,16 +22,17 @@ type Master struct {
 	Address  string // host:port or socket path
 	Username string
 	Password string
-	TLS      *tls.Config // nil = plain
+
+	TLS        *atomic.Pointer[tls.Config] // nil = plain; what is stored counts from the next connection on
+	ServerName string                      // that its certificate must have; "" = the host of its address
 }
 
 // WithLoginOf returns the master, reached with the login and the certificates of another one. It
 // must prove its own host, unless the other one proves a name that is not its host.
 func (m Master) WithLoginOf(other Master) Master {
-	m.Username, m.Password, m.TLS = other.Username, other.Password, other.TLS
-	if host, _, err := net.SplitHostPort(other.Address); err == nil && m.TLS != nil && m.TLS.ServerName == host {
-		m.TLS = m.TLS.Clone()
-		m.TLS.ServerName = ""
+	m.Username, m.Password, m.TLS, m.ServerName = other.Username, other.Password, other.TLS, other.ServerName
+	if host, _, err := net.SplitHostPort(other.Address); err == nil && m.ServerName == host {
+		m.ServerName = ""
 	}
 	return m
 }
@@ -38,11 +42,14 @@ func (m Master) WithLoginOf(other Master) Master {
 func dialMaster(ctx context.Context, m Master, timeout time.Duration) (net.Conn, error) {
 	dialer := &net.Dialer{Timeout: timeout, KeepAlive: 15 * time.Second}
 	raw, err := dialer.DialContext(ctx, m.Network, m.Address)
+	if errors.Is(err, syscall.EMFILE) {
+		err = fmt.Errorf("%w: the limit of this program, not of the master: raise it (ulimit -n, LimitNOFILE)", err)
+	}
 	if err != nil || m.TLS == nil {
 		return raw, err
 	}
-	config := m.TLS.Clone()
-	if config.ServerName == "" {
+	config := m.TLS.Load().Clone()
+	if config.ServerName = m.ServerName; config.ServerName == "" {
 		if config.ServerName, _, err = net.SplitHostPort(m.Address); err != nil {
 			config.ServerName = m.Address
 		}

@@ -59,7 +59,7 @@ func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stde
 		signal.Ignore(syscall.SIGPIPE) // a daemon survives the program that reads its log
 		log := newLogWriter(config, stderr)
 		defer log.close()
-		return withAddressHint(serve(ctx, config, stdout, newLogger(config, log)))
+		return withAddressHint(serve(ctx, config, stdout, newLogger(config, log), log.lost.Load))
 	}
 	app.Jobs = map[string]cli.Job{
 		"bootstrap": onSlots(onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
@@ -127,7 +127,7 @@ type lateTable struct{ *commands.Table }
 
 // serve builds the parts bottom-up and serves until ctx ends. Then it shuts down
 // top-down within --drain-timeout: clients, operations, masters.
-func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger *slog.Logger) error {
+func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger *slog.Logger, lostMessages func() int64) error {
 	began, hangups := time.Now(), hangups()
 	defer signal.Stop(hangups)
 	defer warn(config, logger)()
@@ -171,7 +171,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 		RedisCompat: operations.RedisCompat, Scripts: scripts, DropinStats: stats, CompatTest: config.CompatTest, MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
 		MaxTTL: config.MaxTTL, KeyPrefix: config.KeyPrefix, MaxKeep: config.MaxKeep, MaxWait: config.MaxWait, MaxSubscriptions: config.MaxSubscriptions, VolatileIDs: volatileIDs(config),
 		Version: cli.Version(), Start: began, Port: port(config), Warning: config.BootstrapWarning, Config: config.Settings, Logger: logger,
-		Clients: server.Stats, Users: users, Connections: server,
+		Clients: server.Stats, Users: users, Connections: server, LostMessages: lostMessages,
 	}
 	if tracer != nil {
 		deps.Traces = tracer.Counts
@@ -187,7 +187,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	if err := endpoint.listen(groups, users, table.Table, stats, deps.Snapshot, logger); err != nil {
 		return err
 	}
-	defer onHangup(hangups, &reloader{config: config, users: users, server: server, endpoint: endpoint, logger: logger})()
+	defer onHangup(hangups, &reloader{config: config, users: users, server: server, endpoint: endpoint, masters: groups.tls, logger: logger})()
 	nodes.AwaitOthers(ctx)
 	cli.Banner(stdout, groups.inUse(config), server.Addrs(), pool.Quorum)
 	endpoint.serve(ctx, stdout)

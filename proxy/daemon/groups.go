@@ -5,6 +5,7 @@ package daemon
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"redlockd/commands"
@@ -44,6 +46,13 @@ type fleet struct {
 	groups []admin.Group
 	pools  []*pool.Pool
 	slots  *groups.Map // nil: one group has all
+	tls    []masterTLS
+}
+
+// masterTLS is how the connections to a master are secured: the files, and what was read of them.
+type masterTLS struct {
+	files configs.TLS
+	inUse *atomic.Pointer[tls.Config]
 }
 
 // newFleet builds the groups of the configuration, and bootstraps them if it says so.
@@ -68,6 +77,12 @@ func newFleet(ctx context.Context, config configs.Config, logger *slog.Logger) (
 			return f, err
 		}
 		options[i].Clock = clock // a lock of several groups compares the times of all
+		for n, m := range one.Masters {
+			if m.TLS != nil {
+				files := configs.TLS{CAFile: m.TLS.CAFile, CertFile: m.TLS.CertFile, KeyFile: m.TLS.KeyFile}
+				f.tls = append(f.tls, masterTLS{files, options[i].Masters[n].TLS})
+			}
+		}
 	}
 	if config.Bootstrap && options[0].Embedded == 0 {
 		if err := bootstrapIfBlank(ctx, options); err != nil {
@@ -204,13 +219,17 @@ func (f *fleet) ready(name string) (status int, why string) {
 // serving. If a signal ends it, what it wrote stays.
 func onMasters(stderr io.Writer, do func(context.Context, pool.Options, cli.CommandLine, io.Writer) error) cli.Job {
 	return func(ctx context.Context, config configs.Config, command cli.CommandLine, out io.Writer) error {
-		all, err := groupsOf(config, command)
-		if err != nil {
-			return err
+		var options []pool.Options
+		for _, one := range config.Each() {
+			o, err := poolOptions(one, newLogger(config, stderr))
+			if err != nil {
+				return err
+			}
+			options = append(options, o)
 		}
-		options := make([]pool.Options, len(all))
-		for i, one := range all {
-			if options[i], err = poolOptions(one, newLogger(config, stderr)); err != nil {
+		if len(config.Groups) > 1 {
+			var err error
+			if options, err = groupsOf(ctx, config, command, options); err != nil {
 				return err
 			}
 		}
@@ -291,35 +310,44 @@ func onSlots(job cli.Job) cli.Job {
 }
 
 // groupsOf are the groups that a command line is about: that of --group, that of the masters that
-// it names, or all.
-func groupsOf(config configs.Config, command cli.CommandLine) ([]configs.Config, error) {
-	all := config.Each()
-	if len(config.Groups) < 2 {
-		return all, nil
-	}
+// it names, or all. A master that the file lacks may be on the present list of a group.
+func groupsOf(ctx context.Context, config configs.Config, command cli.CommandLine, all []pool.Options) ([]pool.Options, error) {
 	named := slices.Clone(command.Leave)
 	for _, name := range []string{command.Aged, command.Master} {
 		if name != "" {
 			named = append(named, name)
 		}
 	}
-	all = slices.DeleteFunc(all, func(one configs.Config) bool {
-		return slices.ContainsFunc(named, func(name string) bool { return !hasMaster(one, name, name) })
-	})
-	if len(all) == 0 {
-		return nil, &configs.FieldError{Field: "master", Value: strings.Join(named, ", "), Problem: "is in no group of the file, or not all of them are in one",
-			Advice: "name masters of one group; if it joined by a change since, write the list that redlockd check prints into the file"}
+	var chosen []pool.Options
+	for _, o := range all {
+		if len(all) == 1 || hasAll(o.Masters, named) {
+			chosen = append(chosen, o)
+		}
+	}
+	lists := ""
+	for i := 0; i < len(all) && len(chosen) == 0; i++ {
+		present, list := setup.PresentMasters(ctx, all[i])
+		if hasAll(present, named) {
+			chosen = all[i : i+1]
+		}
+		lists += fmt.Sprintf("; group %s has %s", all[i].Group, list)
+	}
+	if len(chosen) == 0 {
+		return nil, &configs.FieldError{Field: "master", Value: strings.Join(named, ", "), Problem: "is in no group, or not all of them are in one" + lists, Advice: "name masters of one group"}
 	}
 	for _, joins := range command.Join {
 		for _, g := range config.Groups {
-			if other := (configs.Config{Masters: g.Masters}); len(all) > 1 || g.Name != all[0].Group && hasMaster(other, joins.Name, joins.Address) {
+			if len(chosen) > 1 || g.Name != chosen[0].Group && slices.ContainsFunc(g.Masters, func(m configs.Master) bool { return m.Name == joins.Name || m.Address == joins.Address }) {
 				return nil, &configs.FieldError{Field: "group", Problem: fmt.Sprintf("master %s can be added to one group, in which no other has its name or address", joins), Advice: "name it with --group"}
 			}
 		}
 	}
-	return all, nil
+	return chosen, nil
 }
 
-func hasMaster(one configs.Config, name, address string) bool {
-	return slices.ContainsFunc(one.Masters, func(m configs.Master) bool { return m.Name == name || m.Address == address })
+// hasAll reports whether a list has each of the named masters, by its name or address.
+func hasAll(list []pool.Master, named []string) bool {
+	return !slices.ContainsFunc(named, func(name string) bool {
+		return !slices.ContainsFunc(list, func(m pool.Master) bool { return m.Name == name || m.Address == name })
+	})
 }

@@ -191,7 +191,7 @@ func TestGroups_AnotherMapIsRefused(t *testing.T) {
 		{[]string{"masters", "replace", "g2-a", "g2-d=" + third[0].Addr(), "--config", other}, cli.ExitRuntime, "slots=10000-16383 here and slots=8192-16383 there"},
 		{[]string{"masters", "add", "g2-d=" + third[0].Addr(), "--config", path}, cli.ExitUsage, "name it with --group"},
 		{[]string{"masters", "add", "g1-d=" + groups[1][0].Addr(), "--config", path, "--group", "g1"}, cli.ExitUsage, "in which no other has its name or address"},
-		{[]string{"quarantine", "g3-a", "--config", path}, cli.ExitUsage, "g3-a: is in no group of the file, or not all of them are in one; name masters of one group; if it joined by a change since"},
+		{[]string{"quarantine", "g3-a", "--config", path}, cli.ExitUsage, "g3-a: is in no group, or not all of them are in one; group g1 has g1-a="},
 		{[]string{"bootstrap", "--config", blank, "--group", "g2"}, cli.ExitRuntime, "no group was bootstrapped: two maps"},
 		{[]string{"--config", path, "--group", "g1", "--listen", "127.0.0.1:0"}, cli.ExitUsage, "cannot be chosen by a daemon"},
 		{[]string{"--config", blank, "--bootstrap", "--listen", "127.0.0.1:0"}, cli.ExitRuntime, "no group was bootstrapped: two maps"},
@@ -208,7 +208,7 @@ func TestGroups_AnotherMapIsRefused(t *testing.T) {
 	groups[0][0].Kill()
 	groups[0][1].Kill()
 	path = mapFile(t, [2][]*faulty.Server{groups[0], third}, 8191)
-	if code, output := typed(t, nil, "bootstrap", "--config", path, "--group", "g2"); code != cli.ExitRuntime || !strings.Contains(output, "only 1 masters of group g1 answer, 2 are needed") {
+	if code, output := typed(t, nil, "bootstrap", "--config", path, "--group", "g2"); code != cli.ExitRuntime || !strings.Contains(output, "only 1 masters of group g1 answer, 2 of g1-a=") {
 		t.Errorf("bootstrap beside a group that is out of reach: code %d:\n%s", code, output)
 	}
 	dial(t, serveHere(t, nil, "--config", path, "--bootstrap")).awaitMaster(t, 0, "down")
@@ -222,6 +222,23 @@ func TestGroups_AnotherMapIsRefused(t *testing.T) {
 	path = mapFile(t, groups, 8191)
 	if code, output := typed(t, nil, "quarantine", "g2-b", "--config", path); code != cli.ExitOK || strings.Contains(output, "g1") {
 		t.Errorf("quarantine: code %d:\n%s", code, output)
+	}
+	if code, output := typed(t, nil, "masters", "replace", "g2-c", "g2-d="+third[0].Addr(), "--config", path, "--wait"); code != cli.ExitOK {
+		t.Fatalf("masters replace: code %d:\n%s", code, output)
+	}
+	for _, by := range []string{"g2-d", third[0].Addr()} { // the file is older now
+		if code, output := typed(t, nil, "quarantine", by, "--config", path, "--force"); code != cli.ExitOK || !strings.HasPrefix(output, "group g2, slots 8192-16383\nepoch 2 has the masters g2-a=") || !strings.Contains(output, "master g2-d: ") {
+			t.Errorf("quarantine %s with the former file: code %d:\n%s", by, code, output)
+		}
+	}
+	if code, output := typed(t, nil, "quarantine", "g2-c", "--config", path); code != cli.ExitRuntime || !strings.Contains(output, ",g2-d="+third[0].Addr()) {
+		t.Errorf("quarantine of a master that left: code %d:\n%s", code, output)
+	}
+	third[0].FlushAll()
+	groups[1][0].Kill()
+	groups[1][2].Kill()
+	if code, output := typed(t, nil, "bootstrap", "--aged", "g2-d", "--config", path); code != cli.ExitOK || !strings.Contains(output, "master g2-d: began an incarnation in 2 databases") {
+		t.Errorf("bootstrap --aged with the former file: code %d:\n%s", code, output)
 	}
 }
 

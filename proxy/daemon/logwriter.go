@@ -22,8 +22,8 @@ const (
 // written, is counted; the log has the number once it can be written again.
 type logWriter struct {
 	out   io.Writer
-	lines chan []byte // nil is the end
-	lost  atomic.Int64
+	lines chan []byte  // nil is the end
+	lost  atomic.Int64 // since the start
 	ended chan struct{}
 }
 
@@ -47,17 +47,19 @@ func (w *logWriter) Write(line []byte) (int, error) {
 func (w *logWriter) run(config configs.Config) {
 	defer close(w.ended)
 	var gap bytes.Buffer
-	logger := newLogger(config, &gap)
+	logger, reported := newLogger(config, &gap), int64(0)
 	for line := range w.lines {
-		if line != nil && !w.write(line, 1) {
+		if line != nil && !w.write(line) {
+			w.lost.Add(1)
 			continue
 		}
-		if lost := w.lost.Load(); lost > 0 && len(w.lines) == 0 { // what was queued before the gap is written
-			w.lost.Add(-lost)
+		if lost := w.lost.Load() - reported; lost > 0 && len(w.lines) == 0 { // what was queued before the gap is written
 			gap.Reset()
 			logger.Error("log messages lost", "messages", lost,
 				"hint", "the log could not be written, or not fast enough: look at its disk, or at the program that reads it")
-			w.write(gap.Bytes(), lost)
+			if w.write(gap.Bytes()) {
+				reported += lost
+			}
 		}
 		if line == nil {
 			return
@@ -65,13 +67,9 @@ func (w *logWriter) run(config configs.Config) {
 	}
 }
 
-// write counts what could not be written as messages that are lost.
-func (w *logWriter) write(line []byte, messages int64) (written bool) {
-	if _, err := w.out.Write(line); err != nil {
-		w.lost.Add(messages)
-		return false
-	}
-	return true
+func (w *logWriter) write(line []byte) (written bool) {
+	_, err := w.out.Write(line)
+	return err == nil
 }
 
 // close writes what is queued, unless the reader stands still.

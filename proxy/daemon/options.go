@@ -4,6 +4,7 @@ package daemon
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -40,10 +42,12 @@ func poolOptions(config configs.Config, logger *slog.Logger) (pool.Options, erro
 	for _, m := range config.Masters {
 		master := pool.Master{Name: m.Name, Network: m.Network, Address: m.Address, Username: m.Username, Password: string(m.Password)}
 		if m.TLS != nil {
-			var err error
-			if master.TLS, err = m.TLS.Load(); err != nil {
+			config, err := m.TLS.Load()
+			if err != nil {
 				return pool.Options{}, &configs.FieldError{Field: "masters", Value: m.String(), Problem: err.Error()}
 			}
+			master.TLS, master.ServerName = new(atomic.Pointer[tls.Config]), m.TLS.ServerName
+			master.TLS.Store(config)
 		}
 		options.Masters = append(options.Masters, master)
 	}

@@ -1,10 +1,11 @@
 package daemon
 
-// What SIGHUP reloads: the users file and the certificates for clients, which must
+// What SIGHUP reloads: the users file and the certificates for clients and masters, which must
 // change while clients are connected. All other settings are fixed at the start.
 
 import (
 	"cmp"
+	"crypto/tls"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -22,6 +23,7 @@ type reloader struct {
 	users    *access.Users // nil if no password is needed
 	server   *proxy.Server
 	endpoint *adminServer
+	masters  []masterTLS
 	logger   *slog.Logger
 }
 
@@ -67,9 +69,28 @@ func (r *reloader) reload() {
 	if r.config.TLSCert != "" {
 		r.report("certificates", r.config.TLSCert, cmp.Or(r.server.ReloadTLS(), r.endpoint.reloadTLS()))
 	}
-	if r.config.UsersFile == "" && r.config.TLSCert == "" {
+	masters := r.reloadMasters()
+	if r.config.UsersFile == "" && r.config.TLSCert == "" && !masters {
 		r.logger.Info("nothing to reload: no users file and no certificates are configured")
 	}
+}
+
+// reloadMasters reads the files for masters, each set of them once. It reports whether there are any.
+func (r *reloader) reloadMasters() bool {
+	read := map[configs.TLS]*tls.Config{{}: nil}
+	for _, m := range r.masters {
+		config, known := read[m.files]
+		if !known {
+			var err error
+			config, err = m.files.Load()
+			read[m.files] = config // nil: it is reported once
+			r.report("certificates for masters", cmp.Or(m.files.CertFile, m.files.CAFile), err)
+		}
+		if config != nil {
+			m.inUse.Store(config)
+		}
+	}
+	return len(read) > 1
 }
 
 func (r *reloader) report(what, path string, err error) {

@@ -1,11 +1,17 @@
 package daemon
 
 import (
+	"errors"
+	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
+	"redlockd/commands/cli"
 	"redlockd/pool/faulty"
 )
 
@@ -62,7 +68,7 @@ func TestTLSMasters_AnUnverifiedOneDoesNotVoteAndReportsWhy(t *testing.T) {
 		"unknown authority": {stranger.Issue("127.0.0.1"), nil, []string{"TLS: ", "unknown authority"}},
 		"another name":      {authority.Issue("other.test"), nil, []string{"TLS: ", "127.0.0.1"}},
 		"wants to know who asks": {good, []string{"--tls-auth-clients", "yes", "--tls-ca-cert-file", authority.CAFile},
-			[]string{"tls: certificate required"}},
+			[]string{"greeting: ", "correct cert= and key= of its URL"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			servers := append(faulty.WithTLS(good).StartGroup(t, 2), faulty.WithTLS(c.shows).Start(t, c.args...))
@@ -104,4 +110,86 @@ func TestTLSMasters_UnverifiedMastersReceiveNoCommands(t *testing.T) {
 	if keys := held(t, servers, "invoices"); !slices.Equal(keys, []string{"", "", ""}) {
 		t.Errorf("masters that cannot prove themselves hold %q", keys)
 	}
+}
+
+// The daemon's certificate is one that the masters refuse, until it is replaced and read again. The
+// connections go on when the files are damaged.
+func TestTLSMasters_ReadsItsCertificatesAgainOnSIGHUP(t *testing.T) {
+	authority := faulty.NewAuthority(t)
+	servers := faulty.WithTLS(authority.Issue("127.0.0.1")).StartGroup(t, 3, "--tls-auth-clients", "yes", "--tls-ca-cert-file", authority.CAFile)
+	bootstrapGroup(t, servers)
+	dir := t.TempDir()
+	files := url.Values{"ca": {filepath.Join(dir, "ca")}, "cert": {filepath.Join(dir, "cert")}, "key": {filepath.Join(dir, "key")}}
+	replace := func(authority *faulty.Authority, c faulty.Certificate) {
+		for name, from := range map[string]string{"ca": authority.CAFile, "cert": c.CertFile, "key": c.KeyFile} {
+			text, err := os.ReadFile(from)
+			if err := errors.Join(err, os.WriteFile(filepath.Join(dir, name), text, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	stranger := faulty.NewAuthority(t)
+	replace(authority, stranger.Issue("daemon.test"))
+	list := "--masters="
+	for i, s := range servers {
+		list += masterName(i) + "=" + secured(s, "", files) + ","
+	}
+	list = strings.TrimSuffix(list, ",")
+	if code, output := typed(t, nil, "check", list); code != cli.ExitRuntime || strings.Count(output, "correct cert= and key= of its URL") != 3 {
+		t.Errorf("check: code %d:\n%s", code, output)
+	}
+	process, address := startProcess(t, list)
+	log, reloads := process.Stderr.(*faulty.Log), 0
+	reload := func(says string) {
+		t.Helper()
+		if err := process.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		reloads++
+		eventually(t, says, func() bool {
+			return strings.Count(log.String(), "certificates for masters") == reloads && strings.Contains(log.String(), says)
+		}, log.String)
+	}
+	c := dial(t, address)
+	for i := range servers {
+		c.awaitMaster(t, i, "down", "greeting: ", "correct cert= and key= of its URL")
+		if _, detail := c.master(t, i); strings.Contains(detail, "127.0.0.1:") {
+			t.Errorf("the reason changes with each dial: %s", detail)
+		}
+	}
+	replace(authority, authority.Issue("daemon.test"))
+	reload(`msg="certificates for masters reloaded" file=` + files.Get("cert"))
+	c.awaitVoters(t, servers)
+
+	again := func() { // the connections of the daemon end, and it dials again
+		t.Helper()
+		for i, s := range servers {
+			if _, err := s.Do("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the master has another connection of the daemon", func() bool {
+				text, err := s.Do("CLIENT", "LIST")
+				return err == nil && strings.Contains(fmt.Sprint(text), "name=redlockd")
+			}, func() string { return masterName(i) })
+		}
+		c.awaitVoters(t, servers)
+	}
+	if err := os.WriteFile(files.Get("cert"), []byte("-----BEGIN CERTIFICATE-----\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reload(`msg="reload failed; keeping previous certificates for masters" file=` + files.Get("cert"))
+	again()
+
+	// The authority of the masters is another one for the daemon: the next connections are refused.
+	replace(stranger, authority.Issue("daemon.test"))
+	reload(`msg="certificates for masters reloaded"`)
+	if _, err := servers[2].Do("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitMaster(t, 2, "down", "unknown authority")
+	c.awaitMaster(t, 0, "voting")
+	replace(authority, authority.Issue("daemon.test"))
+	reload(`msg="certificates for masters reloaded"`)
+	c.awaitVoters(t, servers)
+	c.lock(t, "invoices")
 }

@@ -41,7 +41,7 @@ func (o *Message) Answer(a pool.Answer) {
 // RetryUntilAnswered sends a release to one master until an answer settles it.
 func RetryUntilAnswered(g *pool.Group, lane int, key string, release pool.PendingRelease) {
 	g.Push(lane, &Message{
-		Plan:  pool.Props{Key: key, SharesKey: true},
+		Plan:  pool.Props{Key: key, SharesKey: true, Again: release.Once},
 		Write: release.Write,
 		OnAnswer: func(a pool.Answer) {
 			if !release.SettledBy(a) {
