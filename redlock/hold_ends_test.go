@@ -3,6 +3,7 @@ package redlock
 import (
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 )
@@ -129,31 +130,47 @@ func TestHold_IsReportedLostBeforeAnotherGrant(t *testing.T) {
 	}
 }
 
-// A renewal moves the end of a copy, by which the undo of an upgrade that failed finds it.
+// A renewal moves the end of a copy, by which the undo of an upgrade that failed finds it. The clock
+// is the daemon's and the masters'. It stands still until it is moved.
 func TestHold_IsNotRenewedWhileItsReaderRequestsTheUpgrade(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 3, long)
-	// The renewal is due while the masters are asked, and can wait until they have answered.
-	d, other := c.daemon(relayed, timeout(4*time.Second)), c.daemon(relayed)
-	const token, ttl = "a token of the client's", 8 * time.Second
-	other.relays[0].Cut()
-	other.relays[0].Refuse()
-	other.await(0, "down")
-	other.get(LockRequest{Key: "k", TTL: long, Mode: Shared}) // on b and c alone
-	d.get(LockRequest{Key: "k", TTL: ttl, Mode: Shared, Token: token, Hold: &HoldTerms{OnEnd: func(Grant, error, time.Duration) {}}})
-	d.relays[1].Pause()
-	d.relays[2].Pause()
-	answer := make(chan lockAnswer, 1)
-	d.Lock(nil, LockRequest{Key: "k", Token: token, TTL: long}, func(g Grant, err error) { answer <- lockAnswer{g, err} })
-	eventually(t, "a has the writer", func() bool { return c.do(0, "TYPE", "k") == "string" })
-	ends := c.ends(0, "k")
-	eventually(t, "the copy on a is another one", func() bool { return c.ends(0, "k") != ends })
-	d.relays[1].Resume()
-	d.relays[2].Resume()
-	if a := <-answer; a.err == nil {
-		t.Fatal("it became the writer beside another reader")
+	const token, ttl = "a token of the client's", time.Minute
+	c := newStillClock()
+	d := newPunctualDaemonWith(t, c)
+	first := d.engine.Pool.Embedded().At(0)
+	terms := &HoldTerms{OnEnd: func(Grant, error, time.Duration) {}}
+	d.take(LockRequest{Key: "k", Mode: Shared})
+	d.quiet()
+	first.Server().Del("k") // the other reader is on four masters
+	d.take(LockRequest{Key: "k", TTL: ttl, Mode: Shared, Token: token, Hold: terms})
+	d.take(LockRequest{Key: "renewed", TTL: ttl, Hold: terms}) // in one flush with "k", if that were
+	d.quiet()
+	resume := make(chan struct{})
+	goOn := sync.OnceFunc(func() { close(resume) })
+	t.Cleanup(goOn)
+	for lane := 1; lane < 5; lane++ {
+		stands := make(chan struct{})
+		go d.engine.Pool.Embedded().At(lane).Turn(func() { close(stands); <-resume })
+		<-stands
 	}
-	eventually(t, "a has a reader again", func() bool { return c.do(0, "TYPE", "k") == "zset" })
+	answer := make(chan lockAnswer, 1)
+	d.Lock(nil, LockRequest{Key: "k", Token: token, TTL: ttl}, func(g Grant, err error) { answer <- lockAnswer{g, err} })
+	eventually(t, "the first master has the writer", func() bool { return first.Server().Type("k") == "string" })
+	const renewal = ttl/3 + time.Second // is due, before the masters are too late
+	left := first.TTL("k") - renewal
+	c.move(renewal)
+	eventually(t, "what is due is renewed there", func() bool { return first.TTL("renewed") >= ttl })
+	if now := first.TTL("k"); now != left {
+		t.Errorf("the writer's copy lasts %v, want %v", now, left)
+	}
+	goOn()
+	if a := receive(t, answer); !errors.Is(a.err, ErrHeld) {
+		t.Fatalf("%v beside another reader, want ErrHeld", a.err)
+	}
+	eventually(t, "the reader is one again, and renewed", func() bool {
+		c.move(time.Millisecond)
+		return first.Server().Type("k") == "zset" && d.Counters().Extended > 1
+	})
 }
 
 // The owner of a renewal learns with its end for how long the keys stay taken.
