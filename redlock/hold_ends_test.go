@@ -134,43 +134,100 @@ func TestHold_IsReportedLostBeforeAnotherGrant(t *testing.T) {
 // is the daemon's and the masters'. It stands still until it is moved.
 func TestHold_IsNotRenewedWhileItsReaderRequestsTheUpgrade(t *testing.T) {
 	t.Parallel()
-	const token, ttl = "a token of the client's", time.Minute
+	for name, slow := range map[string][]int{"not decided": {1, 2, 3, 4}, "the only yes comes late": {0}} {
+		t.Run(name, func(t *testing.T) { renewedAfterTheUpgrade(t, slow) })
+	}
+}
+
+func renewedAfterTheUpgrade(t *testing.T, slow []int) {
+	const ttl = time.Minute
 	c := newStillClock()
 	d := newPunctualDaemonWith(t, c)
-	first := d.engine.Pool.Embedded().At(0)
+	first, fast := d.engine.Pool.Embedded().At(0), d.engine.Pool.Embedded().At(1-slow[0])
 	terms := &HoldTerms{OnEnd: func(Grant, error, time.Duration) {}}
-	d.take(LockRequest{Key: "k", Mode: Shared})
-	d.quiet()
-	first.Server().Del("k") // the other reader is on four masters
-	d.take(LockRequest{Key: "k", TTL: ttl, Mode: Shared, Token: token, Hold: terms})
+	d.twoReaders(LockRequest{Key: "k", TTL: ttl, Hold: terms})
 	d.take(LockRequest{Key: "renewed", TTL: ttl, Hold: terms}) // in one flush with "k", if that were
 	d.quiet()
-	resume := make(chan struct{})
-	goOn := sync.OnceFunc(func() { close(resume) })
-	t.Cleanup(goOn)
-	for lane := 1; lane < 5; lane++ {
-		stands := make(chan struct{})
-		go d.engine.Pool.Embedded().At(lane).Turn(func() { close(stands); <-resume })
-		<-stands
+	goOn := d.standStill(slow...)
+	answer := d.upgrade("k")
+	refused := func() {
+		if a := receive(t, answer); !errors.Is(a.err, ErrHeld) {
+			t.Fatalf("%v beside another reader, want ErrHeld", a.err)
+		}
 	}
-	answer := make(chan lockAnswer, 1)
-	d.Lock(nil, LockRequest{Key: "k", Token: token, TTL: ttl}, func(g Grant, err error) { answer <- lockAnswer{g, err} })
-	eventually(t, "the first master has the writer", func() bool { return first.Server().Type("k") == "string" })
+	if fast != first {
+		refused()
+	} else {
+		eventually(t, "the first master has the writer", func() bool { return first.Server().Type("k") == "string" })
+	}
 	const renewal = ttl/3 + time.Second // is due, before the masters are too late
-	left := first.TTL("k") - renewal
+	left := fast.TTL("k") - renewal
 	c.move(renewal)
-	eventually(t, "what is due is renewed there", func() bool { return first.TTL("renewed") >= ttl })
-	if now := first.TTL("k"); now != left {
-		t.Errorf("the writer's copy lasts %v, want %v", now, left)
+	eventually(t, "what is due is renewed there", func() bool { return fast.TTL("renewed") >= ttl })
+	if now := fast.TTL("k"); now != left {
+		t.Errorf("the copy lasts %v, want %v", now, left)
 	}
 	goOn()
-	if a := receive(t, answer); !errors.Is(a.err, ErrHeld) {
-		t.Fatalf("%v beside another reader, want ErrHeld", a.err)
+	if fast == first {
+		refused()
 	}
 	eventually(t, "the reader is one again, and renewed", func() bool {
 		c.move(time.Millisecond)
 		return first.Server().Type("k") == "zset" && d.Counters().Extended > 1
 	})
+}
+
+// An extension does as a renewal does.
+func TestUpgrade_ThatIsRefusedIsTakenBackBeforeTheNextOperationOfItsToken(t *testing.T) {
+	t.Parallel()
+	d := newPureDaemon(t, Options{})
+	d.twoReaders(LockRequest{Key: "k", TTL: time.Minute})
+	goOn := d.standStill(0)
+	if a := receive(t, d.upgrade("k")); !errors.Is(a.err, ErrHeld) {
+		t.Fatalf("%v beside another reader, want ErrHeld", a.err)
+	}
+	answer := make(chan lockAnswer, 1)
+	d.Extend(nil, ExtendRequest{Key: "k", Token: chosen, TTL: time.Minute}, func(g Grant, err error) { answer <- lockAnswer{g, err} })
+	goOn()
+	if a := receive(t, answer); a.err != nil {
+		t.Fatal(a.err)
+	}
+	d.quiet()
+	if kind := d.engine.Pool.Embedded().At(0).Server().Type("k"); kind != "zset" {
+		t.Errorf("the first master has a %s, want readers", kind)
+	}
+}
+
+const chosen = "a token of the client's"
+
+// twoReaders makes chosen a reader beside another one, who is not on the first master.
+func (d *pureDaemon) twoReaders(r LockRequest) {
+	d.t.Helper()
+	d.take(LockRequest{Key: r.Key, Mode: Shared})
+	d.quiet()
+	d.engine.Pool.Embedded().At(0).Server().Del(string(r.Key))
+	r.Mode, r.Token = Shared, chosen
+	d.take(r)
+	d.quiet()
+}
+
+func (d *pureDaemon) upgrade(key Key) <-chan lockAnswer {
+	answer := make(chan lockAnswer, 1)
+	d.Lock(nil, LockRequest{Key: key, Token: chosen, TTL: time.Minute}, func(g Grant, err error) { answer <- lockAnswer{g, err} })
+	return answer
+}
+
+// standStill keeps masters from executing anything until goOn is called.
+func (d *pureDaemon) standStill(masters ...int) (goOn func()) {
+	resume := make(chan struct{})
+	goOn = sync.OnceFunc(func() { close(resume) })
+	d.t.Cleanup(goOn)
+	for _, lane := range masters {
+		stands := make(chan struct{})
+		go d.engine.Pool.Embedded().At(lane).Turn(func() { close(stands); <-resume })
+		<-stands
+	}
+	return goOn
 }
 
 // The owner of a renewal learns with its end for how long the keys stay taken.
