@@ -3,6 +3,7 @@ package redlock
 import (
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 )
@@ -129,31 +130,104 @@ func TestHold_IsReportedLostBeforeAnotherGrant(t *testing.T) {
 	}
 }
 
-// A renewal moves the end of a copy, by which the undo of an upgrade that failed finds it.
+// A renewal moves the end of a copy, by which the undo of an upgrade that failed finds it. The clock
+// is the daemon's and the masters'. It stands still until it is moved.
 func TestHold_IsNotRenewedWhileItsReaderRequestsTheUpgrade(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 3, long)
-	// The renewal is due while the masters are asked, and can wait until they have answered.
-	d, other := c.daemon(relayed, timeout(4*time.Second)), c.daemon(relayed)
-	const token, ttl = "a token of the client's", 8 * time.Second
-	other.relays[0].Cut()
-	other.relays[0].Refuse()
-	other.await(0, "down")
-	other.get(LockRequest{Key: "k", TTL: long, Mode: Shared}) // on b and c alone
-	d.get(LockRequest{Key: "k", TTL: ttl, Mode: Shared, Token: token, Hold: &HoldTerms{OnEnd: func(Grant, error, time.Duration) {}}})
-	d.relays[1].Pause()
-	d.relays[2].Pause()
-	answer := make(chan lockAnswer, 1)
-	d.Lock(nil, LockRequest{Key: "k", Token: token, TTL: long}, func(g Grant, err error) { answer <- lockAnswer{g, err} })
-	eventually(t, "a has the writer", func() bool { return c.do(0, "TYPE", "k") == "string" })
-	ends := c.ends(0, "k")
-	eventually(t, "the copy on a is another one", func() bool { return c.ends(0, "k") != ends })
-	d.relays[1].Resume()
-	d.relays[2].Resume()
-	if a := <-answer; a.err == nil {
-		t.Fatal("it became the writer beside another reader")
+	for name, slow := range map[string][]int{"not decided": {1, 2, 3, 4}, "the only yes comes late": {0}} {
+		t.Run(name, func(t *testing.T) { renewedAfterTheUpgrade(t, slow) })
 	}
-	eventually(t, "a has a reader again", func() bool { return c.do(0, "TYPE", "k") == "zset" })
+}
+
+func renewedAfterTheUpgrade(t *testing.T, slow []int) {
+	const ttl = time.Minute
+	c := newStillClock()
+	d := newPunctualDaemonWith(t, c)
+	first, fast := d.engine.Pool.Embedded().At(0), d.engine.Pool.Embedded().At(1-slow[0])
+	terms := &HoldTerms{OnEnd: func(Grant, error, time.Duration) {}}
+	d.twoReaders(LockRequest{Key: "k", TTL: ttl, Hold: terms})
+	d.take(LockRequest{Key: "renewed", TTL: ttl, Hold: terms}) // in one flush with "k", if that were
+	d.quiet()
+	goOn := d.standStill(slow...)
+	answer := d.upgrade("k")
+	refused := func() {
+		if a := receive(t, answer); !errors.Is(a.err, ErrHeld) {
+			t.Fatalf("%v beside another reader, want ErrHeld", a.err)
+		}
+	}
+	if fast != first {
+		refused()
+	} else {
+		eventually(t, "the first master has the writer", func() bool { return first.Server().Type("k") == "string" })
+	}
+	const renewal = ttl/3 + time.Second // is due, before the masters are too late
+	left := fast.TTL("k") - renewal
+	c.move(renewal)
+	eventually(t, "what is due is renewed there", func() bool { return fast.TTL("renewed") >= ttl })
+	if now := fast.TTL("k"); now != left {
+		t.Errorf("the copy lasts %v, want %v", now, left)
+	}
+	goOn()
+	if fast == first {
+		refused()
+	}
+	eventually(t, "the reader is one again, and renewed", func() bool {
+		c.move(time.Millisecond)
+		return first.Server().Type("k") == "zset" && d.Counters().Extended > 1
+	})
+}
+
+// An extension does as a renewal does.
+func TestUpgrade_ThatIsRefusedIsTakenBackBeforeTheNextOperationOfItsToken(t *testing.T) {
+	t.Parallel()
+	d := newPureDaemon(t, Options{})
+	d.twoReaders(LockRequest{Key: "k", TTL: time.Minute})
+	goOn := d.standStill(0)
+	if a := receive(t, d.upgrade("k")); !errors.Is(a.err, ErrHeld) {
+		t.Fatalf("%v beside another reader, want ErrHeld", a.err)
+	}
+	answer := make(chan lockAnswer, 1)
+	d.Extend(nil, ExtendRequest{Key: "k", Token: chosen, TTL: time.Minute}, func(g Grant, err error) { answer <- lockAnswer{g, err} })
+	goOn()
+	if a := receive(t, answer); a.err != nil {
+		t.Fatal(a.err)
+	}
+	d.quiet()
+	if kind := d.engine.Pool.Embedded().At(0).Server().Type("k"); kind != "zset" {
+		t.Errorf("the first master has a %s, want readers", kind)
+	}
+}
+
+const chosen = "a token of the client's"
+
+// twoReaders makes chosen a reader beside another one, who is not on the first master.
+func (d *pureDaemon) twoReaders(r LockRequest) {
+	d.t.Helper()
+	d.take(LockRequest{Key: r.Key, Mode: Shared})
+	d.quiet()
+	d.engine.Pool.Embedded().At(0).Server().Del(string(r.Key))
+	r.Mode, r.Token = Shared, chosen
+	d.take(r)
+	d.quiet()
+}
+
+func (d *pureDaemon) upgrade(key Key) <-chan lockAnswer {
+	answer := make(chan lockAnswer, 1)
+	d.Lock(nil, LockRequest{Key: key, Token: chosen, TTL: time.Minute}, func(g Grant, err error) { answer <- lockAnswer{g, err} })
+	return answer
+}
+
+// standStill keeps masters from executing anything until goOn is called.
+func (d *pureDaemon) standStill(masters ...int) (goOn func()) {
+	resume := make(chan struct{})
+	goOn = sync.OnceFunc(func() { close(resume) })
+	d.t.Cleanup(goOn)
+	for _, lane := range masters {
+		stands := make(chan struct{})
+		go d.engine.Pool.Embedded().At(lane).Turn(func() { close(stands); <-resume })
+		<-stands
+	}
+	return goOn
 }
 
 // The owner of a renewal learns with its end for how long the keys stay taken.

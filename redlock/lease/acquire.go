@@ -27,6 +27,7 @@ type acquireCall struct {
 	// reader. That command is never undone, so from then on the token holds at most a reader's
 	// lock.
 	downgrading atomic.Bool
+	turn        turnEnd
 	unanswered  time.Duration // end of the first ballot that no quorum answered, 0 = none
 }
 
@@ -42,10 +43,13 @@ func (c *acquireCall) finish(g Grant, err error) {
 		}
 		c.answerOthers(err)
 	}
-	if r.Token == "" {
-		return
+	c.leaveTurn()
+}
+
+func (c *acquireCall) leaveTurn() {
+	if r := &c.request; r.Token != "" && c.turn.isOver() {
+		r.eachLease(r.Token, c.leases.tokenQueue.leave)
 	}
-	r.eachLease(r.Token, l.tokenQueue.leave)
 }
 
 // lockBallot puts one request to all masters.
@@ -70,6 +74,7 @@ type lockBallot struct {
 	shared      sharedFences
 	fresh       bool
 	refused     bool // by at least one master
+	reader      bool // the token is one on a master, and requests to be the writer
 	won         bool
 }
 
@@ -225,7 +230,7 @@ func (a *lockBallot) Read(answer pool.Answer) engine.Reading {
 	v := a.read(&answer)
 	a.copies[answer.Lane] = v.copy
 	a.answered |= 1 << answer.Lane
-	a.refused = a.refused || v.no
+	a.refused, a.reader = a.refused || v.no, a.reader || v.reader
 	if v.wrongType {
 		a.ballot.WrongType++
 	}
@@ -246,27 +251,6 @@ func (a *lockBallot) Read(answer pool.Answer) engine.Reading {
 	return engine.Uncounted
 }
 
-// Late: a copy that comes after a grant is part of the lease, and the lease's release also
-// reaches that master.
-func (a *lockBallot) Late(answer pool.Answer, _ quorum.Result) {
-	v, won := a.readLate(&answer)
-	switch {
-	case !won:
-		a.giveBackLate(answer.Lane, v.copy)
-	case v.no && a.call.request.Hold != nil:
-		a.call.leases.changes.Copied(a.ids(), false)
-	}
-}
-
-func (a *lockBallot) readLate(answer *pool.Answer) (v vote, won bool) {
-	a.ballot.Lock()
-	defer a.ballot.Unlock() // a script's reader may panic
-	if v = a.read(answer); a.won {
-		a.copies[answer.Lane], a.refused = v.copy, a.refused || v.no
-	}
-	return v, a.won
-}
-
 func (a *lockBallot) Decide(t *quorum.Tally) quorum.Result {
 	v := t.Result()
 	if r, ok := a.mode.(splitMode); ok && v == quorum.Undecided && r.splits(a) {
@@ -283,8 +267,6 @@ func (a *lockBallot) Owned(by func(engine.Key) bool) bool {
 	r := &a.call.request
 	return by(r.Key) && !slices.ContainsFunc(r.More, func(k engine.Key) bool { return !by(k) })
 }
-
-func (a *lockBallot) DecidedLocked(v quorum.Result) { a.won = v == quorum.Granted }
 
 func (a *lockBallot) Decided(v quorum.Result) {
 	if v == quorum.Granted {

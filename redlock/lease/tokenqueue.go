@@ -4,6 +4,7 @@ package lease
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"redlockd/redlock/engine"
 )
@@ -41,6 +42,16 @@ func (t *perTokenQueue) busy(ids []engine.LeaseID) bool {
 	}
 	return false
 }
+
+// turnEnd is what the end of an acquire's turn waits for, besides the answer to its caller: masters
+// that answer after a refused upgrade. Each may have made the reader the writer, and the next
+// operation would move the expiry by which the undo finds that.
+type turnEnd struct{ late atomic.Int32 }
+
+func (t *turnEnd) await(answers int) { t.late.Add(int32(answers)) }
+
+// isOver is called for the answer to the caller and for each late one, and is true for the last.
+func (t *turnEnd) isOver() bool { return t.late.Add(-1) < 0 }
 
 // queuedOperation is an operation that waits. If it holds, the next ones wait until it
 // has left.

@@ -33,9 +33,9 @@ func (f *tokenMode) read(_ *lockBallot, answer pool.Answer) vote {
 		return readVote(answer)
 	case len(r.Items) == 2 && r.Items[0].Int == 1:
 		f.scores[answer.Lane] = r.Items[1].Int
-		return vote{yes: true, hadCopy: true, copy: copyUpgraded}
+		return vote{yes: true, hadCopy: true, reader: true, copy: copyUpgraded}
 	}
-	return vote{no: true}
+	return vote{no: true, reader: len(r.Items) == 3 && r.Items[2].Int == 1}
 }
 
 // takeBack also goes to masters that did not report what they did: the script finds out.

@@ -8,6 +8,7 @@ import "redlockd/pool"
 type vote struct {
 	yes, no, wrongType bool
 	hadCopy            bool // some of it was this token's before
+	reader             bool // the token was a reader's before
 	copy               copyState
 }
 
