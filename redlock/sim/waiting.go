@@ -61,7 +61,7 @@ func (c *waiting) act() {
 		w.soon(c, 0, w.Scenario.think())
 	case t != nil && t.owner.serves() && t.hold != nil && w.chance(2):
 		c.disconnect()
-	case t != nil && t.owner == d && t.fair && w.Scenario.Chosen && w.chance(3):
+	case t != nil && t.owner == d && t.fair && w.Scenario.Chosen && redlock.OwnerOf(t.token) == "" && w.chance(3):
 		c.again(d)
 	case t != nil && t.owner.serves():
 		c.release(t.owner)
@@ -89,6 +89,9 @@ func (c *waiting) drawRequest() (r redlock.LockRequest, keys []string, waits boo
 	if r.Mode == redlock.Permits {
 		r.Limit, keys = permits, keys[:1]
 	}
+	if n := s.Owners; n > 0 && r.Mode == redlock.Shared && (s.Chosen || !r.Fair) && w.chance(2) { // else its ticket's number is not known
+		r.Reenters, keys = redlock.Token(fmt.Sprint("owner-", w.random.IntN(n))), keys[:1]
+	}
 	for _, key := range keys[1:] {
 		r.More = append(r.More, redlock.Key(key))
 	}
@@ -101,7 +104,7 @@ func (c *waiting) drawRequest() (r redlock.LockRequest, keys []string, waits boo
 	if s.Chosen && r.Wait < drainGrace { // the checker must see its ticket in the queue, see queued
 		r.Wait += drainGrace
 	}
-	if s.Chosen || !r.Fair && w.chance(s.Named) {
+	if r.Reenters == "" && (s.Chosen || !r.Fair && w.chance(s.Named)) {
 		r.Token = redlock.Token(fmt.Sprint("waits-", w.checker().tick()))
 		for _, key := range keys {
 			w.checker().token(key, string(r.Token)).acquires = 2 // a wait tries again and again
@@ -115,7 +118,7 @@ func (c *waiting) request(d *daemon) {
 	r, keys, waits := c.drawRequest()
 	var before []int64
 	for _, key := range keys {
-		before = append(before, w.checker().beforeAcquire(key, r.Mode, ""))
+		before = append(before, w.checker().beforeAcquire(key, r.Mode, r.Reenters))
 	}
 	c.call(d, func(turn int) {
 		if d.dead {
