@@ -15,6 +15,7 @@ var (
 	ErrHeld      = engine.ErrHeld
 	ErrNotHeld   = engine.ErrNotHeld
 	ErrWrongType = engine.ErrWrongType
+	ErrNoValue   = engine.ErrNoValue
 	ErrShutdown  = engine.ErrShutdown
 )
 

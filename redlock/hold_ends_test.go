@@ -60,6 +60,20 @@ func TestHold_ThatIsLostLeavesNoCopyOfAGrantThatWasWrittenLate(t *testing.T) {
 	}
 }
 
+// Its timers stand still meanwhile, and its clock does not.
+func TestHold_ThatEndedWhileTheMachineWasSuspendedIsReportedSoonAfter(t *testing.T) {
+	t.Parallel()
+	const lasts = 30 * time.Minute // a third of it is far longer than this test
+	d := newCluster(t, 3, lasts).daemon()
+	lost := make(chan error, 1)
+	d.get(LockRequest{Key: "k", TTL: lasts, Hold: &HoldTerms{OnEnd: func(_ Grant, reason error, _ time.Duration) { lost <- reason }}})
+	sleepUntil(t, time.Now().Add(300*time.Millisecond), "the copies have been checked once")
+	d.clock.Ahead.Add(int64(lasts))
+	if reason := receive(t, lost); !errors.Is(reason, ErrLostExpired) {
+		t.Errorf("lost because %v, want %v", reason, ErrLostExpired)
+	}
+}
+
 // No client is left that could end it.
 func TestHold_OfAClientThatLeftIsNotRenewed(t *testing.T) {
 	t.Parallel()

@@ -74,7 +74,7 @@ func checkKind(masters commands.RedisCompat, db int, key redlock.Key, done func(
 // orWrongType is the error of a comparison with what a quorum has.
 func orWrongType(v redlock.View, err error) error {
 	if err == nil && v.Kind != "string" && v.Kind != "none" {
-		return redlock.ErrWrongType
+		return redlock.ErrNoValue
 	}
 	return err
 }

@@ -23,6 +23,17 @@ var (
 	ErrShutdown = errors.New("the daemon is shutting down; nothing was done, use another daemon")
 )
 
+// ErrNoValue is an ErrWrongType of commands that change or compare the value of a plain lock.
+var ErrNoValue error = noValue{}
+
+type noValue struct{}
+
+func (noValue) Is(target error) bool { return target == ErrWrongType }
+
+func (noValue) Error() string {
+	return "the key holds readers, permits, or something that is not a lock, and this command needs a lock with one value; it was left untouched"
+}
+
 // ForeignData is an ErrWrongType about keys beside the one that the caller named: redlockd keeps
 // queues, counters and work there.
 type ForeignData struct{ Keys []string }

@@ -29,6 +29,7 @@ type acquireCall struct {
 	downgrading atomic.Bool
 	turn        turnEnd
 	unanswered  time.Duration // end of the first ballot that no quorum answered, 0 = none
+	copies      uint16        // masters that may get a copy of a failed ballot, as bits: a caller's token is not undone on another connection
 }
 
 // finish answers the caller, once, and starts the next operation that uses the same token.
@@ -313,10 +314,8 @@ func (a *lockBallot) grant(fence int64) {
 	if g.chosen, g.part = r.Token != "", r.PartOf != nil; g.chosen || g.part {
 		g.ballot = a
 	}
-	known := leaseRecord{
-		until: g.Until(), gone: l.goneAt(a.start, now, r.TTL+r.Delay),
-		copies: a.lanesWithCopy(), mode: r.Mode, delay: r.Delay, fence: g.Fence, granted: now,
-	}
+	known := leaseRecord{until: g.Until(), gone: l.goneAt(a.start, now, r.TTL+r.Delay), copies: a.lanesWithCopy() | a.call.copies,
+		mode: r.Mode, delay: r.Delay, fence: g.Fence, granted: now}
 	if !g.part {
 		known.note = l.notes.of(r, g.Fence)
 	}

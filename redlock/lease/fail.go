@@ -12,6 +12,7 @@ import (
 // fail takes back the copies, and then answers the caller or starts another ballot.
 func (a *lockBallot) fail(v quorum.Result) {
 	a.takeBack()
+	a.call.copies |= a.lanesWithCopy()
 	l := a.call.leases
 	if v == quorum.Unknown {
 		if err := a.foreignQueue(); err != nil {

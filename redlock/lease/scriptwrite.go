@@ -40,7 +40,7 @@ type WriteRequest struct {
 }
 
 // WriteDone is called exactly once, from any goroutine. done is false if there is no such
-// lock. err is *NoQuorum, ErrWrongType, *Busy or ErrShutdown.
+// lock. err is *NoQuorum, ErrNoValue, *Busy or ErrShutdown.
 type WriteDone func(done bool, err error)
 
 // Write changes a lock on a quorum of masters.
@@ -204,7 +204,7 @@ func (w *writeCall) Decided(v quorum.Result) {
 		}
 		w.done(true, nil)
 	case v == quorum.Refused && w.ballot.MostlyWrongType():
-		w.done(false, engine.ErrWrongType)
+		w.done(false, engine.ErrNoValue)
 	case v == quorum.Refused:
 		w.takeBack(w.voters(engine.Yes)...)
 		w.done(false, nil)
@@ -252,7 +252,7 @@ func (l *Leases) deleteSeen(b *engine.Batch, r WriteRequest, done WriteDone) {
 		case v.Kind == "none":
 			done(false, nil)
 		case v.Kind != "string", v.Left >= Endless && !r.EndlessToo:
-			done(false, engine.ErrWrongType) // readers, permits, or foreign data
+			done(false, engine.ErrNoValue)
 		default:
 			r.Equal = v.Value // an empty value matches any value
 			l.write(nil, r, done)

@@ -140,6 +140,8 @@ func brokenCopies() []Mutant {
 		patched("extend-stays", "extensions of a flush are executed in front of its acquires and releases",
 			Change{"pool/operation.go", "p.Sealed && !p.Exclusive }", "p.Sealed && !p.Exclusive && !Broken(\"extend-stays\") }"}).in("reloads-3").
 			but("an extension makes no copy: executed before an operation of its token that it passes, it is answered as if the two had come the other way round, and neither has been answered by then; TestBulk_KeepsTheOrderOfEveryKey is a directed test"),
+		patched("earlier-try", "a release is not repeated on a master that may execute an earlier try of its acquire",
+			Change{"redlock/lease/acquire.go", "\tknown := leaseRecord{until: g.Until(), gone", "\tif pool.Broken(\"earlier-try\") {\n\t\ta.call.copies = 0\n\t}\n\tknown := leaseRecord{until: g.Until(), gone"}).in("longleases-3"),
 		patched("pending-release", "an unanswered release is not repeated",
 			Change{"pool/group.go", "func (g *Group) RetryRelease(index int, d PendingRelease) {\n", "func (g *Group) RetryRelease(index int, d PendingRelease) {\n\tif Broken(\"pending-release\") {\n\t\treturn\n\t}\n"}),
 	}

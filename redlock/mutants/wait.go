@@ -29,6 +29,8 @@ func brokenWaits() []Mutant {
 			Change{"redlock/wait/waitlist.go", "\tpending     bool             // its", "\tstarted     int64\n\tpending     bool             // its"},
 			Change{"redlock/wait/waiters.go", "\ts.count.Add(1)\n", "\ts.count.Add(1)\n\tw.started = s.engine.Pool.Group(w.request.DB).Time()\n"},
 			Change{"redlock/wait/waitqueue.go", "l.engine.Clock.Now() < w.end", "l.engine.Clock.Now() < w.end && !(pool.Broken(\"wait-clock\") && ln.group.Time()-w.started > w.request.Wait.Microseconds())"}).in("waitzones-3"),
+		patched("level-waits", "an owner waits behind the clients that wait for its own lock",
+			Change{"redlock/wait/waiters.go", "r.Token == \"\" && r.Reenters == \"\" {", "r.Token == \"\" && (r.Reenters == \"\" || pool.Broken(\"level-waits\")) {"}).in("waits-3"),
 		patched("time-over", "the end of a wait is missed while others are before it",
 			Change{"redlock/wait/waiters.go", "if w.over || w.queue != nil && w.queue.contender == w {", "if w.over || w.queue != nil && (w.queue.contender == w || pool.Broken(\"time-over\") && w.queue.head != w) {"}).in("waits-3"),
 	}
@@ -44,6 +46,8 @@ func brokenHolds() []Mutant {
 		patched("renew-lost", "a lease that a quorum has lost is renewed further",
 			Change{"redlock/renew/renewals.go", "\t\ts.endLocked(h)\n\t\ts.mu.Unlock()\n\t\th.onLost(ErrLostHeld)\n\t\treturn\n",
 				"\t\tif pool.Broken(\"renew-lost\") {\n\t\t\th.until = now + h.grant.TTL()\n\t\t\ts.scheduleLocked(h, now+h.grant.TTL()/3)\n\t\t\tbreak\n\t\t}\n\t\ts.endLocked(h)\n\t\ts.mu.Unlock()\n\t\th.onLost(ErrLostHeld)\n\t\treturn\n"}).in("wiped-3"),
+		patched("suspended", "the end of a lease while the machine was suspended is noticed by the timer that was set before",
+			Change{"redlock/renew/renewals.go", "\tdelay := min(max(first-now, 0), maxSleep)\n", "\tdelay := min(max(first-now, 0), maxSleep)\n\tif pool.Broken(\"suspended\") {\n\t\tdelay = max(first-now, 0)\n\t}\n"}).in("waitjumps-3"),
 		patched("paused", "a lease is renewed although its validity is over",
 			Change{"redlock/renew/renewals.go", "\t\tcase now >= h.until: //", "\t\tcase now >= h.until && !pool.Broken(\"paused\"): //"}).in("holds-3"),
 	}

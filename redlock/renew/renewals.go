@@ -27,6 +27,9 @@ const (
 	// quorum holds the lock. It is not so early that the renewal window removes the
 	// delay.
 	afterRefusal = 2 * renewalWindow
+	// maxSleep bounds the timer: it stands still while the machine is suspended, and leases run out.
+	// The holders are notified so soon after that.
+	maxSleep = 80 * time.Millisecond
 	// afterBallot is how long after its ballot a hold is checked: by then masters have
 	// answered.
 	afterBallot = 50 * time.Millisecond
@@ -55,8 +58,9 @@ func (s *Holds) setTimerLocked() {
 	if s.timerAt != 0 && s.timerAt <= first {
 		return
 	}
-	s.timerAt = first
-	delay := max(first-s.engine.Clock.Now(), 0)
+	now := s.engine.Clock.Now()
+	delay := min(max(first-now, 0), maxSleep)
+	s.timerAt = now + delay
 	if s.timer == nil {
 		s.timer = s.engine.Clock.AfterFunc(delay, s.onTimer)
 		return

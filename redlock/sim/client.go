@@ -25,9 +25,9 @@ func locksOf(keys []string) (key redlock.Key, more []redlock.Key) {
 }
 
 // beforeAll is what the checker notes of keys before one request for all of them.
-func beforeAll(j *checker, keys []string, mode redlock.Mode) (before []int64) {
+func beforeAll(j *checker, keys []string, mode redlock.Mode, owner redlock.Token) (before []int64) {
 	for _, key := range keys {
-		before = append(before, j.beforeAcquire(key, mode, ""))
+		before = append(before, j.beforeAcquire(key, mode, owner))
 	}
 	return before
 }

@@ -31,7 +31,7 @@ func dropInScenarios() []*Scenario {
 			s.MinTTL, s.MaxTTL, s.Length, s.Keys = 8*time.Second, 10*time.Second, 4*time.Second, 30
 			s.Clients = []ClientGroup{{2, newLocking}, {6, habits{}.newClient}, {1, newAuditor}}
 			s.Faults = []fault{{250 * time.Millisecond, cut}, {400 * time.Millisecond, partition}, {300 * time.Millisecond, stop}}
-			s.Split, s.Slow, s.Undelivered, s.Named = 5, 20, 20, 0 // what a try with a TOKEN leaves behind may stay for its lease
+			s.Split, s.Slow, s.Undelivered, s.Named = 5, 20, 20, 4
 		}),
 		base("amnesia", func(s *Scenario) {
 			s.Length = 16 * time.Second

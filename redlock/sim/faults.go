@@ -88,6 +88,22 @@ func jump(w *World) {
 	w.trace.note("", "the clock of daemon %d jumps by %v", d.index, by)
 }
 
+// suspend stops a daemon's machine. Its clock goes on, and its timers do not.
+func suspend(w *World) {
+	d := w.daemons[w.random.IntN(len(w.daemons))]
+	if d.paused > w.now {
+		return
+	}
+	by := w.between(5*time.Millisecond, 700*time.Millisecond)
+	d.clock.suspended += by
+	d.paused = w.now + by
+	d.resumed = max(d.resumed, d.paused+holdNotice) // until then holders need not know what they have lost
+	w.trace.note("", "the machine of daemon %d is suspended until %.3fms", d.index, ms(d.paused))
+}
+
+// holdNotice is how long a daemon may take to notice that it was suspended.
+const holdNotice = 150 * time.Millisecond
+
 // die kills a daemon and starts another in its place.
 func die(w *World) {
 	kill(w, w.daemons[w.random.IntN(len(w.daemons))])

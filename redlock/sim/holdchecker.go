@@ -22,6 +22,7 @@ type holdRecord struct {
 	keys    []string
 	token   string        // "" = not granted
 	began   time.Duration // granted; its maximum time counts from the request
+	jumped  time.Duration // what its daemon's clock had jumped by then
 	maxTime time.Duration
 	ended   bool          // the client received that it is over
 	endedAt time.Duration // when
@@ -45,7 +46,7 @@ func (j *checker) holds(c *waiting, d *daemon, keys []string, r *redlock.LockReq
 // granted is called when its client has received the token.
 func (h *holdRecord) granted(token string) {
 	j := h.client.world.checker()
-	h.token, h.began = token, j.world.now
+	h.token, h.began, h.jumped = token, j.world.now, h.daemon.clock.jumped
 	j.waiting.holds[token] = h
 }
 
@@ -74,7 +75,7 @@ func (j *checker) holdOver(h *holdRecord, reason error) {
 		}
 	}
 	switch {
-	case errors.Is(reason, redlock.ErrLostMax) && (h.maxTime == 0 || w.now+grace < h.began+h.maxTime):
+	case errors.Is(reason, redlock.ErrLostMax) && (h.maxTime == 0 || w.now+h.daemon.clock.jumped-h.jumped+grace < h.began+h.maxTime):
 		w.violate("holds", h.keys[0], "a lease ended with its maximum time before that was over")
 	case w.Scenario.Reliable && !errors.Is(reason, redlock.ErrLostMax):
 		w.violate("holds", h.keys[0], "a lease with HOLD was lost without any fault: "+reason.Error())

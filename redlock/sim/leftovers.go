@@ -36,8 +36,8 @@ func (j *checker) leftover(s *server, key string, v *fake.Value) {
 	for token, ends := range holders(v) {
 		t := j.token(key, token)
 		kept := t.granted != 0 && (t.release == 0 || t.releases > 0)
-		// The undo of a token that a client chose goes on its own connection only.
-		lost := t.chosenAt != 0 && s.parted >= t.chosenAt
+		// The undo of a token that a client chose goes on its own connection only, and the release on any.
+		lost := t.chosenAt != 0 && s.parted >= t.chosenAt && t.granted == 0
 		// A script's lease counts from when it is run. What a master ran so late that the
 		// copy outlasts all that was requested before the release is spared as a later lease.
 		left := time.Duration(ends-s.Now) * time.Millisecond

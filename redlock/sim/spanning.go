@@ -89,7 +89,7 @@ func (c *spanning) acquire(d *daemon) {
 	if w.chance(2) {
 		c.token = d.token()
 	}
-	before := beforeAll(w.checker(), c.keys, redlock.Exclusive)
+	before := beforeAll(w.checker(), c.keys, redlock.Exclusive, "")
 	for _, key := range c.keys {
 		if c.token != "" {
 			t := w.checker().token(key, string(c.token))

@@ -123,6 +123,8 @@ type daemonClock struct {
 	origin time.Duration
 	ppm    int64
 	jumped time.Duration
+
+	suspended time.Duration // how long its machine was, in all; timers do not run meanwhile
 }
 
 var _ pool.Clock = (*daemonClock)(nil)
@@ -134,6 +136,9 @@ func (c *daemonClock) Now() time.Duration {
 	}
 	return c.origin + w.now + w.now/1000*time.Duration(c.ppm)/1000 + c.jumped
 }
+
+// awake is the time by which timers run.
+func (c *daemonClock) awake() time.Duration { return c.Now() - c.jumped - c.suspended }
 
 // world turns a moment of this clock into one of the world, if it goes on as it does.
 func (c *daemonClock) world(moment time.Duration) time.Duration {
@@ -165,7 +170,7 @@ func (t *timer) Reset(d time.Duration) bool {
 	was := t.armed
 	t.armed = true
 	t.round++
-	t.expire(d, t.round, t.daemon.clock.Now()+d)
+	t.expire(d, t.round, t.daemon.clock.awake()+d)
 	return was
 }
 
@@ -176,8 +181,8 @@ func (t *timer) expire(d time.Duration, round int, due time.Duration) {
 	t.daemon.world.after(d, t.daemon, func() {
 		switch {
 		case t.round != round || !t.armed:
-		case clock.Now() < due:
-			t.expire(due-clock.Now()+time.Microsecond, round, due)
+		case clock.awake() < due:
+			t.expire(due-clock.awake()+time.Microsecond, round, due)
 		default:
 			t.armed = false
 			t.f()

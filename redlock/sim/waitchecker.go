@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -32,18 +33,19 @@ type waitChecker struct {
 
 // waitRecord is one request that waits, or that tries once and checks the queue.
 type waitRecord struct {
-	daemon *daemon
-	keys   []string
-	keySet string // the keys, sorted
-	mode   redlock.Mode
-	fair   bool
-	token  redlock.Token // that the client chose; "" = none
-	waits  bool
-	began  time.Duration
-	end    time.Duration // on its daemon's clock
-	over   bool
-	ended  time.Duration // when it was answered; 0 = not, and its daemon lives
-	free   time.Duration // since when it could have the lock; 0 = it could not
+	daemon     *daemon
+	keys       []string
+	keySet     string // the keys, sorted
+	mode       redlock.Mode
+	fair       bool
+	token      redlock.Token // that the client chose, or its owner; "" = none
+	owner      redlock.Token // of a reentrant lock; "" = of none
+	waits      bool
+	began      time.Duration
+	end, slept time.Duration // on its daemon's clock; how long its machine had been suspended then
+	over       bool
+	ended      time.Duration // when it was answered; 0 = not, and its daemon lives
+	free       time.Duration // since when it could have the lock; 0 = it could not
 
 	number      int64 // its number in its daemon's queueing, 0 = none
 	ticket      string
@@ -61,16 +63,19 @@ func (j *checker) waitBegins(d *daemon, keys []string, r *redlock.LockRequest, w
 	w, s := j.world, &j.waiting
 	sorted := slices.Sorted(slices.Values(keys))
 	record := &waitRecord{
-		daemon: d, keys: keys, keySet: strings.Join(sorted, " "), mode: r.Mode, fair: r.Fair, token: r.Token,
-		waits: waits, began: w.now, end: d.clock.Now() + r.Wait, accepted: map[*server]bool{},
+		daemon: d, keys: keys, keySet: strings.Join(sorted, " "), mode: r.Mode, fair: r.Fair, token: cmp.Or(r.Token, r.Reenters), owner: r.Reenters,
+		waits: waits, began: w.now, end: d.clock.Now() + r.Wait, slept: d.clock.suspended, accepted: map[*server]bool{},
 	}
-	if waits && r.Fair && r.Token == "" {
+	if waits && r.Fair && record.token == "" {
 		s.queued[d]++
 		record.number = s.queued[d]
 	}
 	s.all = append(s.all, record)
 	w.trace.note(keys[0], "daemon %d receives a request for %s, mode %d, fair %v, wait %v, token %q", d.index, record.keySet, r.Mode, r.Fair, r.Wait, r.Token)
 	w.after(r.Wait+grace, d, func() { j.overdue(record) })
+	if begun := j.serial; r.Reenters != "" && w.Scenario.Reliable {
+		w.after(masterTimeout, d, func() { record.joinsOwner(j, begun) })
+	}
 	if d.drained != 0 && waits {
 		j.mustEndSoon(record)
 	}
@@ -82,10 +87,22 @@ func (j *checker) waitBegins(d *daemon, keys []string, r *redlock.LockRequest, w
 func (j *checker) overdue(r *waitRecord) {
 	switch w := j.world; {
 	case r.over:
+	case r.daemon.clock.suspended > r.slept: // timers do not run meanwhile
+		w.after(r.daemon.clock.suspended-r.slept, r.daemon, func() { j.overdue(r) })
+		r.slept = r.daemon.clock.suspended
 	case r.daemon.resumed+grace > w.now:
 		w.after(r.daemon.resumed+grace-w.now, r.daemon, func() { j.overdue(r) })
 	default:
 		w.violate("answers", r.keys[0], fmt.Sprintf("a wait for %s was to end %.3f ms ago and has not been answered", r.keySet, ms(r.daemon.clock.Now()-r.end)))
+	}
+}
+
+// joinsOwner reports a request that waits although its owner has held the key since before it.
+func (r *waitRecord) joinsOwner(j *checker, begun int64) {
+	for _, c := range j.lock(r.keys[0]).claims {
+		if redlock.OwnerOf(redlock.Token(c.token)) == r.owner && !r.over && c.granted <= begun && c.release == 0 && c.until > j.world.now {
+			j.world.violate("order", r.keys[0], fmt.Sprintf("a level of %s waits for %s beside %s", r.owner, r.keySet, c.token))
+		}
 	}
 }
 
@@ -117,7 +134,7 @@ func (j *checker) waitEnds(r *waitRecord, g redlock.Grant, err error) {
 			other.daemon == r.daemon && other.keySet == r.keySet && other.began < r.began:
 			w.violate("order", r.keys[0], fmt.Sprintf("a wait for %s that began at %.3f ms was granted before one in the same daemon from %.3f ms",
 				r.keySet, ms(r.began), ms(other.began)))
-		case r.isScript() && (r.fair || r.token == "") && other.before(r): // a token may hold the key, and pass the queue
+		case r.isScript() && (r.fair || r.token == "") && r.owner == "" && other.before(r): // a token or an owner may hold the key, and pass the queue
 			w.violate("order", r.keys[0], fmt.Sprintf("a request of daemon %d for %s from %.3f ms was granted before one of daemon %d for %s, which was in the queue since %.3f ms",
 				r.daemon.index, r.keySet, ms(r.began), other.daemon.index, other.keySet, ms(other.established)))
 		}
@@ -136,7 +153,7 @@ func (r *waitRecord) isScript() bool {
 // is away for the two seconds between them here.
 func (r *waitRecord) before(later *waitRecord) bool {
 	return r.established != 0 && !r.gone && r.established < later.began && shares(r.keys, later.keys) &&
-		(r.mode != redlock.Shared || later.mode != redlock.Shared)
+		(r.mode != redlock.Shared || later.mode != redlock.Shared || r.owner != "")
 }
 
 // leaves is called when the client of a wait has gone.

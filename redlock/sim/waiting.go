@@ -57,7 +57,7 @@ func (c *waiting) act() {
 		c.soon(0, w.Scenario.think())
 	case t != nil && t.owner.serves() && t.hold != nil && w.chance(2):
 		c.disconnect()
-	case t != nil && t.owner == d && t.fair && w.Scenario.Chosen && w.chance(3):
+	case t != nil && t.owner == d && t.fair && w.Scenario.Chosen && redlock.OwnerOf(t.token) == "" && w.chance(3):
 		c.again(d)
 	case t != nil && t.owner.serves():
 		c.release(t.owner)
@@ -85,6 +85,9 @@ func (c *waiting) drawRequest() (r redlock.LockRequest, keys []string, waits boo
 	if r.Mode == redlock.Permits {
 		r.Limit, keys = permits, keys[:1]
 	}
+	if n := s.Owners; n > 0 && r.Mode == redlock.Shared && (s.Chosen || !r.Fair) && w.chance(2) { // else its ticket's number is not known
+		r.Reenters, keys = redlock.Token(fmt.Sprint("owner-", w.random.IntN(n))), keys[:1]
+	}
 	_, r.More = locksOf(keys)
 	if waits = !r.Fair || !w.chance(5); !waits {
 		return r, keys, false
@@ -95,7 +98,7 @@ func (c *waiting) drawRequest() (r redlock.LockRequest, keys []string, waits boo
 	if s.Chosen && r.Wait < drainGrace { // the checker must see its ticket in the queue, see queued
 		r.Wait += drainGrace
 	}
-	if s.Chosen || !r.Fair && w.chance(s.Named) {
+	if r.Reenters == "" && (s.Chosen || !r.Fair && w.chance(s.Named)) {
 		r.Token = redlock.Token(fmt.Sprint("waits-", w.checker().tick()))
 		for _, key := range keys {
 			w.checker().token(key, string(r.Token)).acquires = 2 // a wait tries again and again
@@ -107,7 +110,7 @@ func (c *waiting) drawRequest() (r redlock.LockRequest, keys []string, waits boo
 func (c *waiting) request(d *daemon) {
 	w, s := c.world, c.world.Scenario
 	r, keys, waits := c.drawRequest()
-	before := beforeAll(w.checker(), keys, r.Mode)
+	before := beforeAll(w.checker(), keys, r.Mode, r.Reenters)
 	c.call(d, func(turn int) {
 		if d.dead {
 			return
@@ -194,7 +197,7 @@ func (c *waiting) again(d *daemon) {
 	if r.Key, r.More = locksOf(t.keys); t.mode == redlock.Permits {
 		r.Limit = permits
 	}
-	before, left := beforeAll(w.checker(), t.keys, t.mode), t.until-w.now
+	before, left := beforeAll(w.checker(), t.keys, t.mode, ""), t.until-w.now
 	send(&c.baseClient, d, func(done func(redlock.Grant, error)) { d.engine.Lock(nil, r, done) }, func(g redlock.Grant, err error) {
 		if err != nil && w.Scenario.Reliable && left > masterTimeout && !isShutdown(err) {
 			w.violate("order", t.keys[0], fmt.Sprintf("the holder repeated its request with FAIR, with %.3f ms left, and was refused: %v", ms(left), err))

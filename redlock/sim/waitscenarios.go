@@ -12,6 +12,7 @@ func waitScenarios() []*Scenario {
 	shared := []redlock.Mode{redlock.Exclusive, redlock.Shared}
 	return []*Scenario{
 		waitBase("waits", func(s *Scenario) {
+			s.Owners = 2
 			s.Keys, s.Several, s.Leavers, s.Holding, s.Modes = 2, 6, 6, 6, shared
 			s.Slow, s.Stall, s.Split, s.Reliable, s.Announcements, s.Asleep = 0, 0, 0, true, true, time.Second
 		}),
@@ -126,10 +127,12 @@ func cycleScenarios() []*Scenario {
 			s.Faults = []fault{{time.Second, drain}, {700 * time.Millisecond, cut}, {time.Second, stop}, {2 * time.Second, partition}, {2 * time.Second, sleep}}
 		}),
 		waitBase("chosen", func(s *Scenario) { // FAIR with tokens of the clients' own
+			s.Owners = 2
 			s.Clients, s.Daemons, s.Chosen, s.Fair, s.Keys, s.Several, s.Modes = []ClientGroup{{6, newWaiting}}, 6, true, 1, 2, 6, shared
 			s.Slow, s.Stall, s.Split, s.Undelivered, s.Reliable, s.Announcements, s.Asleep = 0, 0, 0, 0, true, true, time.Second
 		}),
 		waitBase("guests", func(s *Scenario) { // likewise, among faults
+			s.Owners = 2
 			s.Clients, s.Daemons, s.Chosen, s.Fair, s.Keys, s.Several, s.Modes = []ClientGroup{{6, newWaiting}}, 6, true, 1, 2, 6, shared
 			s.Undelivered, s.Announcements, s.Asleep, s.Length, s.Leavers = 0, true, 5*time.Second, 10*time.Second, 8
 			s.Faults = []fault{{700 * time.Millisecond, cut}, {time.Second, stop}, {2 * time.Second, sleep}, {2 * time.Second, partition}, {3 * time.Second, die}}
@@ -229,8 +232,8 @@ func clockWaitScenarios() []*Scenario {
 			s.Faults = []fault{{time.Second, stop}, {2 * time.Second, cut}}
 		}),
 		mixedWait("waitjumps", func(s *Scenario) {
-			s.Holding, s.Asleep = 0, 8*time.Second
-			s.Faults = []fault{{700 * time.Millisecond, jump}, {time.Second, sleep}, {2 * time.Second, cut}}
+			s.Holding, s.Asleep = 2, 8*time.Second
+			s.Faults = []fault{{700 * time.Millisecond, jump}, {700 * time.Millisecond, suspend}, {time.Second, sleep}, {2 * time.Second, cut}}
 		}),
 		mixedRings("ringsteps", fault{2500 * time.Millisecond, stepClock}, fault{2 * time.Second, cut}),
 	}
