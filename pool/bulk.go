@@ -227,8 +227,6 @@ func (x *exchange) unexecuted(at int) bool {
 	return x.replies[at].Begins("NOPERM") || x.replies[at].Begins("NOSCRIPT") && x.commands[at].Args[0] == "EVALSHA"
 }
 
-// begins reports whether a reply is an error that begins with the word.
-
 // isOvertaken reports whether the master has executed a later operation that entry i must not follow.
 func (x *exchange) isOvertaken(i int) bool {
 	e := &x.entries[i]
