@@ -183,30 +183,39 @@ func TestChangeMasters_FinishesAnInterruptedChange(t *testing.T) {
 	carry(t, "2", servers[0], servers[1], d)
 }
 
-// A server that serves another group would not vote for this one.
+// A server that serves another group would not vote for this one, or would leave the other one.
 func TestChangeMasters_RefusesAServerOfAnotherGroup(t *testing.T) {
 	t.Parallel()
-	servers, o := bootstrapped(t, 3)
-	others := faulty.StartGroup(t, 3)
-	theirs := optionsOf(others...)
-	theirs.Group = "theirs"
-	if err := Bootstrap(t.Context(), theirs, BootstrapTerms{}, io.Discard); err != nil {
-		t.Fatal(err)
-	}
-	before := lives(t, append(servers, others...))
-	joins := masterAt("d", others[0])
-	for _, leave := range []string{"", "c"} {
-		if out, err := changeMasters(t, o, leave, joins); err == nil || !strings.Contains(err.Error(), "d="+joins.Address+" joins and serves group theirs; nothing was changed.") {
-			t.Errorf("%s%v", out, err)
-		}
-	}
-	for i, now := range lives(t, append(servers, others...)) {
-		if *now != *before[i] {
-			t.Errorf("master %d changed: %+v, was %+v", i, now, before[i])
-		}
-	}
-	wipe(t, others[0])
-	if out, err := changeMasters(t, o, "c", joins); err != nil || !strings.Contains(out, "epoch 2 is in force") {
-		t.Fatal(out, err)
+	for _, group := range []string{"theirs", "default"} {
+		t.Run(group, func(t *testing.T) {
+			t.Parallel()
+			servers, o := bootstrapped(t, 3)
+			others := faulty.StartGroup(t, 3)
+			theirs := optionsOf(others...)
+			theirs.Group = group
+			if err := Bootstrap(t.Context(), theirs, BootstrapTerms{}, io.Discard); err != nil {
+				t.Fatal(err)
+			}
+			before := lives(t, append(servers, others...))
+			joins := masterAt("d", others[0])
+			want := "d=" + joins.Address + " joins and serves group theirs; nothing was changed."
+			if group == "default" {
+				want = "d=" + joins.Address + " joins and serves another group of this name, with the masters a=" + others[0].Addr()
+			}
+			for _, leave := range []string{"", "c"} {
+				if out, err := changeMasters(t, o, leave, joins); err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s%v", out, err)
+				}
+			}
+			for i, now := range lives(t, append(servers, others...)) {
+				if *now != *before[i] {
+					t.Errorf("master %d changed: %+v, was %+v", i, now, before[i])
+				}
+			}
+			wipe(t, others[0])
+			if out, err := changeMasters(t, o, "c", joins); err != nil || !strings.Contains(out, "epoch 2 is in force") {
+				t.Fatal(out, err)
+			}
+		})
 	}
 }

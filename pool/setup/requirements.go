@@ -13,6 +13,7 @@ import (
 	"redlockd/pool"
 	"redlockd/pool/admission"
 	"redlockd/pool/clock"
+	"redlockd/pool/wire"
 )
 
 // allowed checks that quorums of both lists meet, and that enough masters answer.
@@ -47,11 +48,18 @@ func (c *change) allowed() error {
 }
 
 // serves returns that a server which joins serves another group, "" if it does not: it would go on to
-// refuse this group's daemons.
+// refuse this group's daemons or, where both groups have one name, leave the other one. A master that
+// comes back after changes carries a list that has some of the present masters.
 func (c *change) serves(one *candidate) string {
 	for _, s := range one.seals {
 		if group := parseSettings(s.identity)["group"]; group != "" && group != c.group.options.Group {
 			return "serves group " + group
+		}
+		isOurs := func(m wire.Master) bool {
+			return slices.ContainsFunc(c.former.Masters, func(our wire.Master) bool { return our.Address == m.Address })
+		}
+		if s.carriesStored() && !slices.ContainsFunc(s.stored.Now.Masters, isOurs) {
+			return "serves another group of this name, with the masters " + s.stored.Now.Names()
 		}
 	}
 	return ""
