@@ -46,3 +46,35 @@ func TestChecker_OfGrantsThatExcludeOneAnotherTheLaterHasTheLargerFence(t *testi
 		}
 	}
 }
+
+// A wait begins in a daemon that ends all waits. The daemon stands still before or after that, and its
+// answer comes, if any, some time later.
+func TestChecker_OfDaemonsThatEndAllWaitsOneThatStoodStillAnswersWhenItGoesOn(t *testing.T) {
+	const second, still, never = time.Second, drainGrace - time.Millisecond, time.Hour
+	for _, c := range []struct {
+		what                       string
+		stops, lasts, answers, bad time.Duration // bad: when the checker reports it, 0 = not at all
+	}{
+		{"a wait that is answered", never, 0, second + still, 0},
+		{"a wait that goes on", never, 0, never, second + drainGrace},
+		{"a wait that is answered late", never, 0, second + drainGrace + 1, second + drainGrace},
+		{"a daemon that stood still before", 0, second / 2, never, second + drainGrace},
+		{"a daemon that goes on and answers", second + 1, still, second + 2*still, 0},
+		{"a daemon that goes on and does not answer", second + 1, still, never, second + 1 + still + drainGrace},
+		{"a daemon that stands still for longer", second + 1, 2 * drainGrace, second + 1 + 2*drainGrace + still, 0},
+	} {
+		w := NewWorld(base("histories", func(*Scenario) {}), 1, NewLab())
+		d := w.daemons[0]
+		r := &waitRecord{daemon: d, keys: []string{"k"}, keySet: "k", waits: true, began: second}
+		w.after(second, d, func() {
+			d.drained = w.now
+			w.checker().mustEndSoon(r)
+		})
+		w.after(c.stops, nil, func() { d.pause(c.lasts) })
+		w.after(c.answers, d, func() { r.over = true })
+		w.run(10 * second)
+		if v := w.violation; (v != nil) != (c.bad > 0) || v != nil && v.At != c.bad {
+			t.Errorf("%s: violation %v, want one at %v", c.what, v, c.bad)
+		}
+	}
+}

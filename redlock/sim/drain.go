@@ -81,12 +81,17 @@ func (w *World) unsettled(d *daemon) bool {
 	return false
 }
 
-// mustEndSoon: a wait in a daemon that ends all waits is answered.
+// mustEndSoon: a wait in a daemon that ends all waits is answered. A daemon that stood still meanwhile
+// answers when it goes on: a ballot of the wait that was under way is decided only then.
 func (j *checker) mustEndSoon(r *waitRecord) {
-	w := j.world
-	w.after(drainGrace, r.daemon, func() {
-		if !r.over {
-			w.violate("answers", r.keys[0], fmt.Sprintf("a wait for %s goes on in daemon %d, which has ended all waits at %.3f ms", r.keySet, r.daemon.index, ms(r.daemon.drained)))
+	w, d := j.world, r.daemon
+	w.after(max(r.began, d.drained, d.resumed)+drainGrace-w.now, d, func() {
+		switch {
+		case r.over:
+		case d.resumed+drainGrace > w.now:
+			j.mustEndSoon(r)
+		default:
+			w.violate("answers", r.keys[0], fmt.Sprintf("a wait for %s goes on in daemon %d, which has ended all waits at %.3f ms", r.keySet, d.index, ms(d.drained)))
 		}
 	})
 }

@@ -36,7 +36,7 @@ var thriftyChanges = []mutants.Change{
 	{File: "redlock/engine/ballot.go", Old: "\tfencing   *quorum.Fencing\n}\n", New: "\tfencing   *quorum.Fencing\n\tthrift    thrift\n}\n"},
 	{File: "redlock/engine/ballot.go", Old: "\tdefault:\n\t\tb.question.Undecided()\n", New: "\tdefault:\n\t\tb.hedge()\n\t\tb.question.Undecided()\n"},
 	{File: "redlock/lease/acquire.go", Old: "\tend = quorum.Expiry(m.Time, request.TTL+request.Delay, ", New: "\tspent, stop := a.later(m.Lane, m.Now)\n\tif stop {\n\t\treturn 0, false\n\t}\n\tend = quorum.Expiry(m.Time, request.TTL+request.Delay-spent, "},
-	{File: "redlock/lease/acquire.go", Old: "\t\tcopies: a.lanesWithCopy(), ", New: "\t\tmade: a.maker(), copies: a.lanesWithCopy(), "},
+	{File: "redlock/lease/acquire.go", Old: ", copies: a.lanesWithCopy() ", New: ", made: a.maker(), copies: a.lanesWithCopy() "},
 	{File: "redlock/lease/acquire.go", Old: "\tl.engine.Counts.Acquired.Add(1)\n", New: "\tl.engine.Counts.Acquired.Add(1)\n\ta.completeSoon()\n"},
 	{File: "redlock/lease/acquire.go", Old: "\tl.engine.Leave()\n\tc.done(g, err)\n", New: "\tl.engine.Leave()\n\tc.study(err)\n\tc.done(g, err)\n"},
 	{File: "redlock/lease/records.go", Old: "\tnumber uint64\n}\n", New: "\tnumber uint64\n\tmade   *lockBallot\n}\n"},

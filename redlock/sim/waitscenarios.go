@@ -122,6 +122,7 @@ func cycleScenarios() []*Scenario {
 			s.Faults = []fault{{time.Second, drain}}
 		}),
 		waitBase("leave", func(s *Scenario) { // likewise, among faults
+			s.Owners = 2
 			s.Keys, s.Several, s.Fair, s.Leavers, s.Holding, s.Modes, s.Announcements, s.Asleep = 2, 6, 2, 8, 3, shared, true, 5*time.Second
 			s.Clients, s.Length, s.Slow = []ClientGroup{{12, newWaiting}}, 8*time.Second, 10
 			s.Faults = []fault{{time.Second, drain}, {700 * time.Millisecond, cut}, {time.Second, stop}, {2 * time.Second, partition}, {2 * time.Second, sleep}}
