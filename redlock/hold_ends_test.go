@@ -74,6 +74,26 @@ func TestHold_ThatEndedWhileTheMachineWasSuspendedIsReportedSoonAfter(t *testing
 	}
 }
 
+// The clock is the daemon's and the masters'. After a standstill the masters may take the whole master
+// timeout to answer the renewal, and other clients may have the lock before that.
+func TestHold_ThatEndsWhileItsRenewalIsUnderWayIsReportedThen(t *testing.T) {
+	t.Parallel()
+	const ttl = 30 * time.Second // as long as the masters may take
+	c := newStillClock()
+	d := newPunctualDaemonWith(t, c)
+	lost := make(chan error, 2)
+	d.take(LockRequest{Key: "k", TTL: ttl, Hold: &HoldTerms{OnEnd: func(_ Grant, reason error, _ time.Duration) { lost <- reason }}})
+	d.quiet()
+	d.standStill(1, 2, 3, 4)
+	fast := d.engine.Pool.Embedded().At(0)
+	c.move(ttl/3 + time.Second)
+	eventually(t, "it is renewed there", func() bool { return fast.TTL("k") >= ttl })
+	c.move(ttl * 2 / 3)
+	if reason := receive(t, lost); !errors.Is(reason, ErrLostExpired) {
+		t.Errorf("lost because %v, want %v", reason, ErrLostExpired)
+	}
+}
+
 // No client is left that could end it.
 func TestHold_OfAClientThatLeftIsNotRenewed(t *testing.T) {
 	t.Parallel()

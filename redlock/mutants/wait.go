@@ -48,6 +48,8 @@ func brokenHolds() []Mutant {
 				"\t\tif pool.Broken(\"renew-lost\") {\n\t\t\th.until = now + h.grant.TTL()\n\t\t\ts.scheduleLocked(h, now+h.grant.TTL()/3)\n\t\t\tbreak\n\t\t}\n\t\ts.endLocked(h)\n\t\ts.mu.Unlock()\n\t\th.onLost(ErrLostHeld)\n\t\treturn\n"}).in("wiped-3"),
 		patched("suspended", "the end of a lease while the machine was suspended is noticed by the timer that was set before",
 			Change{"redlock/renew/renewals.go", "\tdelay := min(max(first-now, 0), maxSleep)\n", "\tdelay := min(max(first-now, 0), maxSleep)\n\tif pool.Broken(\"suspended\") {\n\t\tdelay = max(first-now, 0)\n\t}\n"}).in("waitjumps-3"),
+		patched("renewing", "a lease does not end while its renewal is under way",
+			Change{"redlock/renew/renewals.go", "\t\t\ts.queueLocked(h, h.until) // no", "\t\t\ts.queueLocked(h, h.until)\n\t\t\tif pool.Broken(\"renewing\") {\n\t\t\t\th.due = forever\n\t\t\t\theap.Fix(&s.queue, h.index)\n\t\t\t}\n\t\t\t// no"}).in("holds-3"),
 		patched("paused", "a lease is renewed although its validity is over",
 			Change{"redlock/renew/renewals.go", "\t\tcase now >= h.until: //", "\t\tcase now >= h.until && !pool.Broken(\"paused\"): //"}).in("holds-3"),
 	}

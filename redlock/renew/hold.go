@@ -46,7 +46,8 @@ type hold struct {
 	// Guarded by holds.mu.
 	until        time.Duration // end of the validity
 	due          time.Duration // of the next action: a renewal, or the end
-	index        int           // in the heap, −1 = not there
+	index        int           // in the heap
+	renewing     bool          // a renewal is under way; what is due is the end
 	ended        bool
 	ballot       lease.Copies  // the ballot, until it has been evaluated
 	renewBy      time.Duration // the next renewal is due then at the latest; 0 = at its regular time
@@ -99,7 +100,7 @@ func (s *Holds) Drain() { s.draining.Store(true) }
 // Granted renews a grant until it is released, or ended with End, or lost. made is what the ballot knows of
 // the copies.
 func (s *Holds) Granted(g lease.Grant, made lease.Copies, terms *lease.HoldTerms) lease.Hold {
-	h := &hold{holds: s, grant: g, terms: terms, stop: forever, until: g.Until(), index: -1}
+	h := &hold{holds: s, grant: g, terms: terms, stop: forever, until: g.Until()}
 	first := g.Began() + g.TTL()/3
 	if soon := s.engine.Clock.Now() + afterBallot; soon < first {
 		first, h.ballot = soon, made
@@ -124,6 +125,7 @@ func (s *Holds) Granted(g lease.Grant, made lease.Copies, terms *lease.HoldTerms
 		h.refusalPause = afterRefusal
 		first = min(first, s.engine.Clock.Now()+h.refusalPause)
 	}
+	heap.Push(&s.queue, h)
 	s.scheduleLocked(h, first)
 	s.mu.Unlock()
 	if before != nil {
@@ -236,9 +238,7 @@ func (s *Holds) endLocked(h *hold) {
 	if s.byID[h.id()] == h {
 		delete(s.byID, h.id())
 	}
-	if h.index >= 0 {
-		heap.Remove(&s.queue, h.index)
-	}
+	heap.Remove(&s.queue, h.index)
 }
 
 // Extended notes that the holder itself has extended its lease, and knows for how long. The
@@ -257,7 +257,7 @@ func (s *Holds) Extended(ids []engine.LeaseID, until time.Duration) {
 		}
 		last := h.due == h.until
 		h.until = until
-		if last && h.index >= 0 { // no renewal is left, the end comes next
+		if last { // no renewal is left, or one is under way: the end comes next
 			h.due = until
 			heap.Fix(&s.queue, h.index)
 		}
@@ -279,12 +279,11 @@ func (s *Holds) Shortened(id engine.LeaseID, until time.Duration) {
 			continue
 		}
 		h.until, h.ballot = until, nil
-		if h.index < 0 { // a renewal is under way
-			h.renewBy = now
-			continue
-		}
 		due := now
-		if now >= h.stop { // its end comes next
+		if h.renewing {
+			h.renewBy = now
+		}
+		if h.renewing || now >= h.stop { // its end comes next
 			due = until
 		}
 		s.moveLocked(h, due)

@@ -21,7 +21,9 @@ func (d *daemon) renewNow() {
 	defer d.mu.Unlock()
 	now := d.engine.Clock.Now()
 	for _, h := range d.queue {
-		h.due, h.ballot = now, nil
+		if !h.renewing {
+			h.due, h.ballot = now, nil
+		}
 	}
 	d.timerAt = 0
 	d.setTimerLocked()
@@ -211,7 +213,7 @@ func TestHold_OnEveryMasterIsOnlyChecked(t *testing.T) {
 func (d *daemon) look(h *hold, at time.Duration) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if h.ballot == nil || h.index < 0 {
+	if h.ballot == nil || h.renewing {
 		return false
 	}
 	h.due = at

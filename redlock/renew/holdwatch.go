@@ -127,7 +127,7 @@ func (s *Holds) queryAgain(w *holdWatch) {
 // hurryLocked makes the next renewal due now, or as soon as one may follow another.
 func (s *Holds) hurryLocked(h *hold) {
 	due := max(s.engine.Clock.Now(), h.hurried+hurryPause)
-	if h.index < 0 || due >= h.due || due >= h.stop {
+	if h.renewing || due >= h.due || due >= h.stop {
 		return
 	}
 	h.hurried = due

@@ -47,7 +47,7 @@ func (s *Holds) queueLocked(h *hold, due time.Duration) {
 		due = h.until
 	}
 	h.due = min(due, h.until)
-	heap.Push(&s.queue, h)
+	heap.Fix(&s.queue, h.index)
 }
 
 func (s *Holds) setTimerLocked() {
@@ -75,14 +75,13 @@ func (s *Holds) onTimer() {
 	now := s.engine.Clock.Now()
 	s.timerAt = 0
 	for n := 0; n < maxRenewals && len(s.queue) > 0 && s.queue[0].due <= now+renewalWindow; n++ {
-		h := heap.Pop(&s.queue).(*hold)
+		h := s.queue[0]
 		switch {
 		case now >= h.until: // this process was paused, or no renewal was decided for too long
 			s.endLocked(h)
 			lost = append(lost, h)
 		case h.due >= h.until: // not yet over: its last milliseconds
-			h.due = h.until
-			heap.Push(&s.queue, h)
+			s.queueLocked(h, h.until)
 			n = maxRenewals
 		case h.fullyCopied():
 			s.queueLocked(h, h.grant.Began()+h.grant.TTL()/3)
@@ -93,6 +92,8 @@ func (s *Holds) onTimer() {
 			s.queueLocked(h, now+2*renewalWindow)
 		default:
 			s.unwatchLocked(h)
+			h.renewing = true
+			s.queueLocked(h, h.until) // no master may answer before that
 			renewing = append(renewing, h)
 		}
 	}
@@ -124,6 +125,7 @@ func (h *hold) onRenewed(g lease.Grant, err error) {
 		s.mu.Unlock()
 		return
 	}
+	h.renewing = false
 	switch {
 	case err == nil:
 		h.until = max(h.until, g.Until())
@@ -166,7 +168,7 @@ func (s *Holds) Copied(ids []engine.LeaseID, taken bool) {
 		switch due := now + wait; {
 		case due >= h.stop:
 			continue
-		case h.index < 0: // a renewal is under way
+		case h.renewing:
 			h.renewBy = due
 		case due < h.due:
 			s.moveLocked(h, due)

@@ -281,6 +281,7 @@ func (j *checker) released(c releaseCall, answer bool, err error) {
 			abbreviate(token), abbreviate(owner)))
 	case answer && t.released > t.granted && t.released < c.since && t.unsure < t.granted && t.acquiring == 0:
 		w.violate("release", key, abbreviate(token)+" was released twice by one grant")
+	case t.hold != nil && t.hold.lost: // while the release was under way
 	case !answer && c.sole && c.until > w.now:
 		w.violate("release", key, fmt.Sprintf("%s received 0 for its release, with %.3f ms of its validity left",
 			abbreviate(token), ms(c.until-w.now)))

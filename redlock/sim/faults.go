@@ -74,8 +74,8 @@ func sleep(w *World) {
 }
 
 func (d *daemon) pause(lasts time.Duration) {
-	d.paused = d.world.now + lasts
-	d.resumed = max(d.resumed, d.paused) // what came while it was stopped before waits until then
+	d.paused = max(d.paused, d.world.now+lasts)
+	d.resumed = max(d.resumed, d.paused)
 	d.world.trace.note("", "daemon %d is stopped until %.3fms", d.index, ms(d.paused))
 }
 

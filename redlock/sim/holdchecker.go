@@ -26,6 +26,7 @@ type holdRecord struct {
 	maxTime time.Duration
 	ended   bool          // the client received that it is over
 	endedAt time.Duration // when
+	lost    bool          // and its daemon gives it back
 }
 
 // holds adds to a request that the lease is to be renewed.
@@ -69,7 +70,7 @@ func (j *checker) holdOver(h *holdRecord, reason error) {
 	}
 	for _, key := range h.keys {
 		t := j.token(key, h.token)
-		t.until, t.reads = min(t.until, w.now), min(t.reads, w.now)
+		h.lost, t.until, t.reads = true, min(t.until, w.now), min(t.reads, w.now)
 		if t.release == 0 {
 			t.release = j.tick() // what is left is being given back
 		}

@@ -51,6 +51,7 @@ func waitScenarios() []*Scenario {
 			s.Faults = []fault{{400 * time.Millisecond, wipe}}
 		}),
 		waitBase("holds", func(s *Scenario) {
+			s.Owners = 2
 			s.Keys, s.Several, s.Holding, s.Leavers, s.Modes, s.Announcements, s.Asleep = 2, 6, 1, 6, shared, true, 4*time.Second
 			s.Faults = []fault{{500 * time.Millisecond, cut}, {700 * time.Millisecond, sleep}, {700 * time.Millisecond, stop}, {time.Second, partition}, {3 * time.Second, die}}
 		}),
