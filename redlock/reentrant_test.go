@@ -195,9 +195,8 @@ func TestReentrant_TheOwnerPassesTheQueueOfFairAndOthersStandInIt(t *testing.T) 
 	first, _ := two.stands("k", LockRequest{})
 	second, _ := one.stands("k", level(ownerB))
 	third, _ := two.stands("k", level("owner-of-c"))
-	if n := c.do(0, "ZCARD", "redlockd:qw:k"); n != int64(3) {
-		t.Errorf("%v of three waiters wait for all before them", n)
-	}
+	// A wait is established with a quorum.
+	eventually(t, "three waiters wait for all before them", func() bool { return c.do(0, "ZCARD", "redlockd:qw:k") == int64(3) })
 	again := level(ownerA)
 	inner := two.get(again)
 	again.Fair, again.Wait, again.TTL = true, patience, long
