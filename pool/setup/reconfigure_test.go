@@ -204,7 +204,8 @@ func TestReconfigure_TheShorterLimitHoldsWhenTheLongerLeasesAreOver(t *testing.T
 		t.Errorf("b begins %d ms before the others, although leases of 3 s may run", (others-first)/1000)
 	}
 	within(t, "b votes", is(1, "voting"))
-	if us := time.Now().UnixMicro(); us < others+clock.Micros(was.Age()) {
+	// The daemon's estimate of a clock is off by a part of a round trip, the wrong end by seconds.
+	if us := time.Now().UnixMicro(); us < others+clock.Micros(was.Age()-20*time.Millisecond) {
 		t.Errorf("b votes %d ms before the longer leases are over", (others+clock.Micros(was.Age())-us)/1000)
 	}
 	second := begins()
