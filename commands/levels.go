@@ -1,5 +1,4 @@
-// What commands of redlockd and of Redis do alike: they release a lock regardless of its holder, or
-// one level of a reentrant lock, of which their clients know the owner alone.
+// The levels of a reentrant lock as one lock with a count, for clients that know the owner alone.
 
 package commands
 
@@ -8,17 +7,6 @@ import (
 
 	"redlockd/redlock"
 )
-
-// Force releases a lock regardless of its holder; was is false if it was free.
-func (d *Deps) Force(c *Call, key redlock.Key, done func(was bool, err error)) {
-	taken := d.Users.HoldersOf(c.Client.DB, key)
-	d.Inspect.Force(redlock.ForceRequest{DB: c.Client.DB, Key: key, By: *c.Client.Identity()}, func(was bool, err error) {
-		if err == nil {
-			taken()
-		}
-		done(was, err)
-	})
-}
 
 // LeaveLevel releases one level of an owner, which stands in at as the token. left is how many are
 // left, as far as the masters show them; the error is ErrNotHeld if the owner has none.

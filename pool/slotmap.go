@@ -1,11 +1,8 @@
-// Slot map: the slots of the group by its latest configuration. And what a daemon reports if the
-// masters carry another one than its own.
+// Slot map: the slots of the group by its latest configuration.
 
 package pool
 
 import (
-	"cmp"
-	"fmt"
 	"sync/atomic"
 
 	"redlockd/pool/admission"
@@ -43,44 +40,4 @@ func (o *Options) follows(next *admission.Configuration) bool {
 	own := o.Configuration(next.Epoch)
 	sameMap := own.SameSlots(next) || o.OnConfiguration != nil && next.MapVersion > own.MapVersion
 	return !o.FollowOff && own.SameSettings(next) && sameMap
-}
-
-// mapHint helps a daemon that cannot follow because the slots of its group have changed; "" if that
-// is not the reason.
-func mapHint(o Options, next *admission.Configuration) string {
-	if o.OnConfiguration != nil || o.Configuration(next.Epoch).SameSlots(next) {
-		return ""
-	}
-	return "slots have moved to another group: start this daemon again with the [[group]] tables of all groups in its file"
-}
-
-// isMistaken reports whether the group has the masters of these options and other limits, and the
-// daemon never had a configuration: rather its options are wrong than that it missed a change.
-func (o *Options) isMistaken(mark string, next *admission.Configuration) bool {
-	own := o.Configuration(0)
-	return mark == "" && own.SameLists(next) && !own.SameSettings(next)
-}
-
-// reportNext logs that a quorum carries another configuration than the daemon's, which has this mark.
-func (o *Options) reportNext(db int, mark string, next *admission.Configuration) {
-	if o.isMistaken(mark, next) {
-		o.Logger.Warn("settings of this daemon are not those of the group", "db", db, "epoch", next.Epoch,
-			"hint", "the err of master does not vote has the difference: correct it and start this daemon again, or change the group by redlockd reconfigure")
-		return
-	}
-	o.Logger.Warn("this daemon was left behind by a change of the group", "db", db,
-		"epoch", admission.EpochOf(mark), "now", next.Epoch, "masters", next.Names(), "slots", next.MapText(),
-		"hint", cmp.Or(mapHint(*o, next), "it follows if only the masters or the slots differ; otherwise start it again with the settings of the others"))
-}
-
-// nextText names the configuration that replaced the daemon's, for people.
-func (o *Options) nextText(mark string, next *admission.Configuration) string {
-	if next == nil || o.isMistaken(mark, next) {
-		return "" // the difference is all
-	}
-	text := fmt.Sprintf("; left behind: the masters have epoch %d: --masters %s", next.Epoch, next.Names())
-	if hint := mapHint(*o, next); hint != "" {
-		text += "; " + hint
-	}
-	return text
 }

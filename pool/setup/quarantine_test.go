@@ -199,16 +199,24 @@ func TestReconfigure_EndsAnIncarnationThatWasEvicted(t *testing.T) {
 	}
 }
 
-// The settings have the list of the first day: the masters have the present one.
-func TestQuarantine_FindsAMasterOfThePresentList(t *testing.T) {
-	t.Parallel()
-	servers, first := bootstrapped(t, 3)
-	d := faulty.Start(t)
+// oneReplaced is a group whose master c was replaced by d, which votes. first is the list of
+// before, now that of the masters.
+func oneReplaced(t *testing.T) (servers []*faulty.Server, first pool.Options, d *faulty.Server, now pool.Options) {
+	t.Helper()
+	servers, first = bootstrapped(t, 3)
+	d = faulty.Start(t)
 	if out, err := changeMasters(t, first, "c", masterAt("d", d)); err != nil {
 		t.Fatal(out, err)
 	}
-	now := renamed(optionsOf(servers[0], servers[1], d), "a", "b", "d")
+	now = renamed(optionsOf(servers[0], servers[1], d), "a", "b", "d")
 	seen(t, now, 2, "voting")
+	return servers, first, d, now
+}
+
+// The settings have the list of the first day: the masters have the present one.
+func TestQuarantine_FindsAMasterOfThePresentList(t *testing.T) {
+	t.Parallel()
+	servers, first, d, now := oneReplaced(t)
 	list := now.Configuration(0).Names()
 	for _, gone := range []string{"c", servers[2].Addr()} {
 		if out, err := quarantine(t, first, gone); err == nil || !strings.HasSuffix(err.Error(), "nothing was changed; allowed: "+list) {
@@ -235,13 +243,7 @@ func TestQuarantine_FindsAMasterOfThePresentList(t *testing.T) {
 // As above, and the present list takes the login of the settings along.
 func TestBootstrapAged_FindsAMasterOfThePresentList(t *testing.T) {
 	t.Parallel()
-	servers, first := bootstrapped(t, 3)
-	d := faulty.Start(t)
-	if out, err := changeMasters(t, first, "c", masterAt("d", d)); err != nil {
-		t.Fatal(out, err)
-	}
-	now := renamed(optionsOf(servers[0], servers[1], d), "a", "b", "d")
-	seen(t, now, 2, "voting")
+	servers, first, d, now := oneReplaced(t)
 	wipe(t, d)
 	for _, s := range []*faulty.Server{servers[0], servers[1], d} {
 		if _, err := s.Do("CONFIG", "SET", "requirepass", "secret"); err != nil {
