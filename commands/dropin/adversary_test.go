@@ -53,6 +53,17 @@ var adversaries = map[string]string{
 	"address":     `redis.call('set', KEYS[1], tostring({})) return 1`,
 	"clock of os": `return os.time()`,
 	"info":        `return redis.call('info')`,
+	// Lua and an evaluator may take different ways, or one of them evaluates more.
+	"negative zero":     `if tostring(-0) == '0' then if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0 else redis.call('set', KEYS[1], ARGV[1]) return 1 end`,
+	"rounded number":    `if tostring(100000000000000) == '100000000000000' then if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0 else redis.call('set', KEYS[1], ARGV[1]) return 1 end`,
+	"joined number":     `local n = 100000000000000 .. '' if redis.call('get', KEYS[1]) == ARGV[1] and n == n then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0`,
+	"key of a field":    `local t = {[redis.call('set', 'x', '1')] = 1} if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0`,
+	"field not reached": `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) elseif 1 == 2 then return {[redis.call('set', 'x', '1')] = 1} end return 0`,
+	// Clients would be told that they hold what another one holds.
+	"minus one is mine":  `if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return -1 end return redis.call('pttl', KEYS[1])`,
+	"no expiry is mine":  `if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end return redis.call('pttl', KEYS[1]) == -1`,
+	"true is everyone's": `redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) return true`,
+	"locals and ways":    `local ` + strings.Repeat("a, ", 1499) + `a ` + strings.Repeat("if redis.call('exists', KEYS[1]) == 1 then a = 1 end ", 24),
 	// They reach for more than the lock.
 	"undeclared key":        `redis.call('del', 'other') ` + release,
 	"key from an argument":  `return redis.call('del', ARGV[1])`,

@@ -22,9 +22,16 @@ func classOfText(text string, call ScriptCall) (c *Class, err error) {
 			panic(cause)
 		}
 	}()
-	new(syntax).block(script)
+	s := new(syntax)
+	s.block(script)
 	v := &classifier{evaluator: evaluate(script, call)}
-	return v.classify(), nil
+	c = v.classify()
+	for _, n := range s.calls {
+		if !v.reached[n] {
+			panic(refuseAt(n.Line(), "it calls a command on no path that this call can take, so what it would do is not known"))
+		}
+	}
+	return c, nil
 }
 
 // classifier derives the class of one script.
@@ -56,7 +63,7 @@ func (v *classifier) classify() *Class {
 		v.checkRead(c)
 		c.readOutcomes()
 	} else {
-		c.checkDecisive()
+		c.checkDecisive(v.outcome(c, v.uniform[stateOtherNoExpiry]).reply)
 	}
 	return c
 }
@@ -353,7 +360,7 @@ func (v *classifier) answer(of luaValue, common states) luaValue {
 
 // checkDecisive refuses an answer that means both yes and no: it is no vote. The answer for a
 // key without an expiry may equal a refusal. It then counts as a refusal.
-func (c *Class) checkDecisive() {
+func (c *Class) checkDecisive(endless luaValue) {
 	for h, yes := range c.outcomes {
 		if !yes.done || KeyState(h) == NoExpiry {
 			continue
@@ -365,6 +372,9 @@ func (c *Class) checkDecisive() {
 			if !no.done && KeyState(h) != NoExpiry && yes.reply.overlaps(no.reply) {
 				panic(refuse("its answer does not tell whether it did anything"))
 			}
+		}
+		if c.Op != Release && c.Op != Overwrite && c.Op != Discard && yes.reply.overlaps(endless) {
+			panic(refuse("its answer for a lock that it has taken or prolonged is also that for another's lock without an expiry"))
 		}
 	}
 }

@@ -23,6 +23,7 @@ type evaluation struct {
 	steps int
 
 	// What makes the evaluator follow all paths anew once it is found.
+	reached map[ast.Expr]bool // calls that some path makes
 	signals map[int]bool      // keys that hold lists
 	whole   map[ast.Stmt]bool // loops that do not merge paths
 
@@ -65,6 +66,7 @@ func (e *evaluation) eachWay(p *path, run func()) (paths []*path) {
 // path: up to the first decision, a statement changes nothing but keys.
 func (e *evaluation) decide() bool {
 	if e.decided == 0 {
+		e.work(e.path.size())
 		e.other = e.path.clone()
 		copy(e.other.keys, e.start)
 	}
@@ -95,7 +97,12 @@ func (e *evaluation) refusal(format string, args ...any) refusal {
 // step counts one unit of work.
 func (e *evaluation) step(line int) {
 	e.line = line
-	if e.steps++; e.steps > maxSteps {
+	e.work(1)
+}
+
+// work counts units of work: what is evaluated, and each value that is copied.
+func (e *evaluation) work(units int) {
+	if e.steps += units; e.steps > maxSteps {
 		panic(e.refusal("it has too many ways to run, more than %d steps in all", maxSteps))
 	}
 }

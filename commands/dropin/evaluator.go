@@ -20,6 +20,8 @@ const (
 	maxArgs = 32
 	// maxPaths bounds the paths that are followed at the same time.
 	maxPaths = 4096
+	// maxLocals is Lua's own bound.
+	maxLocals = 200
 )
 
 // evaluator follows one script.
@@ -34,7 +36,7 @@ func evaluate(script []ast.Stmt, call ScriptCall) *evaluator {
 	if len(call.Keys) > maxKeys || len(call.Args) > maxArgs {
 		panic(refuse("it is called with %d keys and %d arguments, allowed are %d and %d", len(call.Keys), len(call.Args), maxKeys, maxArgs))
 	}
-	e := &evaluator{evaluation: evaluation{call: call, signals: make(map[int]bool), whole: make(map[ast.Stmt]bool)}}
+	e := &evaluator{evaluation: evaluation{call: call, reached: make(map[ast.Expr]bool), signals: make(map[int]bool), whole: make(map[ast.Stmt]bool)}}
 	for !e.follow(script) { // the next run has one more signal, or merges in one loop less
 	}
 	return e
@@ -49,7 +51,7 @@ func (e *evaluator) follow(script []ast.Stmt) (done bool) {
 		}
 	}()
 	e.evaluation = evaluation{
-		call: e.call, steps: e.steps, signals: e.signals, whole: e.whole,
+		call: e.call, steps: e.steps, reached: e.reached, signals: e.signals, whole: e.whole,
 		touched: make(map[int]bool), given: make(map[int]bool), numbers: make(map[int]bool),
 		tokens: slices.Repeat([]int{-1}, len(e.call.Keys)), db: -1,
 	}
@@ -122,6 +124,10 @@ func (e *evaluator) simple(stmt ast.Stmt) {
 	switch n := stmt.(type) {
 	case *ast.LocalAssignStmt:
 		values := e.values(n.Exprs)
+		if len(e.path.locals)+len(n.Names) > maxLocals {
+			panic(e.refusal("it has more than %d locals, as Lua allows", maxLocals))
+		}
+		e.work(len(n.Names))
 		for i, name := range n.Names {
 			e.path.declare(name, valueAt(values, i))
 		}

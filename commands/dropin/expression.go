@@ -67,7 +67,7 @@ func (e *evaluation) apply(x ast.Expr, values []luaValue) luaValue {
 	case *ast.TableExpr:
 		return e.table(n.Fields, values)
 	case *ast.FuncCallExpr:
-		return e.function(n.Func, values)
+		return e.function(n, values)
 	case *ast.RelationalOpExpr:
 		return boolValue(e.compare(n.Operator, values[0], values[1]))
 	case *ast.ArithmeticOpExpr:
@@ -142,6 +142,9 @@ func (e *evaluation) arithmetic(operator string, l, r luaValue) luaValue {
 	if l.kind != valueNumber || r.kind != valueNumber {
 		panic(e.refusal("it calculates with something other than numbers of its own"))
 	}
+	if operator == "-" && l.n == 0 && r.n == 0 {
+		panic(e.refusal("it has a zero below zero, which Lua prints as -0"))
+	}
 	n := l.n + r.n
 	switch operator {
 	case "+":
@@ -179,7 +182,8 @@ func (e *evaluation) join(sides ...luaValue) luaValue {
 }
 
 // function is the call of a command, or of one of the few functions of the language.
-func (e *evaluation) function(callee ast.Expr, args []luaValue) luaValue {
+func (e *evaluation) function(x *ast.FuncCallExpr, args []luaValue) luaValue {
+	callee := x.Func
 	name := ""
 	if field, ok := callee.(*ast.AttrGetExpr); ok { // of redis or server
 		name = field.Key.(*ast.StringExpr).Value
@@ -188,6 +192,7 @@ func (e *evaluation) function(callee ast.Expr, args []luaValue) luaValue {
 	}
 	switch name {
 	case "call", "pcall":
+		e.reached[x] = true
 		return e.command(args)
 	case "status_reply":
 		return e.toReply(valueStatus, args[0])
@@ -219,6 +224,9 @@ func (e *evaluation) toText(v luaValue) luaValue {
 	case valueText, valueArg, valueKey, valueHeld, valueJoined:
 		return v
 	case valueNumber:
+		if v.n > maxPrinted || v.n < -maxPrinted {
+			panic(e.refusal("it makes a text of a number of more than 14 digits, which Lua rounds"))
+		}
 		return luaValue{kind: valueText, text: strconv.FormatInt(v.n, 10)}
 	}
 	panic(e.refusal("it makes a text of something other than a text or a number of its own"))

@@ -91,6 +91,15 @@ func (p *path) clone() *path {
 
 func (p *path) declare(name string, v luaValue) { p.locals = append(p.locals, local{name, v}) }
 
+// size is how much a copy of the path takes.
+func (p *path) size() int {
+	n := len(p.keys) + len(p.passed)
+	for i := range p.locals {
+		n += p.locals[i].value.size()
+	}
+	return n
+}
+
 // find returns the innermost local of that name, nil if there is none.
 func (p *path) find(name string) *local {
 	for i := len(p.locals) - 1; i >= 0; i-- {

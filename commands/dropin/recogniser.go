@@ -62,12 +62,16 @@ func (r *Recogniser) Recognise(text string, call ScriptCall) (*Class, error) {
 	r.mu.Unlock()
 	if !before {
 		class, err := r.classOf(id, text, call)
-		if err == nil {
+		switch {
+		case class == nil:
+			reason = err.Error()
+			r.keep(func() { r.refused[key] = reason })
+		case err == nil:
 			r.keep(func() { r.bySHA[id] = append(r.bySHA[id], class) })
 			return class, nil
+		default: // another call of the script may fit
+			reason = err.Error()
 		}
-		reason = err.Error()
-		r.keep(func() { r.refused[key] = reason })
 	}
 	return nil, fmt.Errorf("script %s is not a recognised lock script: %s; if it is one, declare its class with --script-class %s=<class>,keys=%d,args=%d",
 		id, reason, id, len(call.Keys), len(call.Args))
@@ -105,7 +109,7 @@ func (r *Recogniser) find(id sum, call ScriptCall) *Class {
 // with more keys than there still counts as recognised by its SHA1.
 func (r *Recogniser) classOf(id sum, text string, call ScriptCall) (*Class, error) {
 	if pin := r.pins[id]; pin != nil {
-		return nil, fmt.Errorf("its class is pinned, but %w", pin.Fits(call))
+		return pin, fmt.Errorf("its class is pinned, but %w", pin.Fits(call))
 	}
 	library := known()[id]
 	if library != nil && (library.anyKeys && len(call.Keys) > 0 || library.Prefix > 0) {

@@ -106,6 +106,25 @@ func TestRecognise_NamesTheSHAAndTheOptionOfAnUnknownScript(t *testing.T) {
 	}
 }
 
+// A call that does not fit says nothing of the next one.
+func TestRecognise_ForgetsARefusalThatIsOfTheCallAlone(t *testing.T) {
+	good := ScriptCall{Keys: []string{"a", "b"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh", "2000"}}
+	for name, text := range map[string]string{
+		"evaluated": `for _, k in ipairs(KEYS) do if redis.call('get', k) ~= ARGV[1] then return 0 end end for _, k in ipairs(KEYS) do redis.call('pexpire', k, ARGV[2]) end return 1`,
+	} {
+		r := newRecogniser(t)
+		for what, bad := range map[string]ScriptCall{
+			"a negative time": {Keys: good.Keys, Args: []string{good.Args[0], "-200"}},
+			"one key twice":   {Keys: []string{"a", "a"}, Args: good.Args},
+		} {
+			if _, err := r.Recognise(text, bad); err == nil {
+				t.Errorf("%s: %s is served", name, what)
+			}
+			recognise(t, r, text, good, ByText)
+		}
+	}
+}
+
 // A flag in one call must not decide what is believed of another call.
 func TestRecognise_ClassifiesAScriptOncePerFlag(t *testing.T) {
 	r := newRecogniser(t)

@@ -22,6 +22,7 @@ var reservedNames = map[string]bool{
 type syntax struct {
 	depth  int
 	inLoop bool
+	calls  []*ast.FuncCallExpr // of commands
 }
 
 // deeper counts nesting.
@@ -120,6 +121,13 @@ func (s *syntax) expression(x ast.Expr) {
 			panic(refuseAt(n.Line(), "it takes the length of something other than KEYS and ARGV"))
 		}
 	}
+	if n, ok := x.(*ast.TableExpr); ok {
+		for _, field := range n.Fields { // a key of another kind would be evaluated on the masters alone
+			if name, isText := field.Key.(*ast.StringExpr); field.Key != nil && (!isText || name.Value != "ok" && name.Value != "err") {
+				panic(refuseAt(n.Line(), "it makes a table that is neither a list, nor {ok = text}, nor {err = text}"))
+			}
+		}
+	}
 	s.expressions(operands(x)...)
 	if n, ok := x.(*ast.FuncCallExpr); ok {
 		s.call(n)
@@ -151,6 +159,7 @@ func (s *syntax) call(n *ast.FuncCallExpr) {
 // command checks one call of a command. After redis.pcall a script continues if the command
 // fails, for example on a master that is out of memory or cannot write to its disk.
 func (s *syntax) command(n *ast.FuncCallExpr, protected bool) {
+	s.calls = append(s.calls, n)
 	if len(n.Args) == 0 {
 		panic(refuseAt(n.Line(), "it calls no command"))
 	}

@@ -49,6 +49,8 @@ const (
 	maxLiteral = 1024
 	// maxNumber is the largest number up to which Lua counts exactly.
 	maxNumber = 1 << 53
+	// maxPrinted is the largest number that Lua prints with all of its digits.
+	maxPrinted = 99_999_999_999_999
 )
 
 func numberValue(n int64) luaValue { return luaValue{kind: valueNumber, n: n} }

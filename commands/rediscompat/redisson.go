@@ -171,6 +171,10 @@ func (e *evaluation) renewRedisson() error {
 		e.call.Reply(commands.Array(replies...))
 	})
 	for i, key := range e.keys {
+		if e.given.Args[1+i] == "" { // no thread is that owner, and to extendLevels it is any
+			each(i)(false, nil)
+			continue
+		}
 		e.handlers.extendLevels(redlock.Lease{DB: e.db, Key: key, Token: redlock.Token(e.given.Args[1+i])}, ttl, each(i))
 	}
 	return nil
