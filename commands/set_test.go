@@ -86,6 +86,7 @@ func TestSET_ThatIsNoLockIsRefused(t *testing.T) {
 	for words, want := range map[string]string{
 		"SET k v":                           "-ERR redlockd is not a database",
 		"SET k v PX 1000":                   "-ERR redlockd is not a database",
+		"SET k v PX 10":                     "-ERR redlockd is not a database",
 		"SET k v NX GET PX 1000":            "-ERR redlockd is not a database",
 		"SET k v XX KEEPTTL":                "-ERR redlockd is not a database",
 		"SET k":                             "-ERR wrong number of arguments for 'set' command",
@@ -429,5 +430,44 @@ func TestDEL_WithoutTheHoldersValueNeedsTheCategoryForce(t *testing.T) {
 	}
 	if got := c.say("DELEX k IFEQ v"); got != ":1" || len(o.written) > 0 {
 		t.Errorf("%s, %+v", got, o.written)
+	}
+}
+
+// A lock that is held may end as early as its client likes: refused, it would stay as long as it was.
+func TestSET_AShorterLeaseThanTheLeastIsTheLeast(t *testing.T) {
+	c, o := dropinConversation(t, commands.Deps{})
+	o.wrote = true
+	o.views["k"] = redlock.View{Kind: "string", Value: "v", Left: time.Minute}
+	c.locks.extend = func(r redlock.ExtendRequest) (redlock.Grant, error) {
+		return grant(t, r.Token, 0, r.TTL, &stillClock{}), nil
+	}
+	c.transcript(`
+		> SET k v PX 5 IFEQ v
+		< +OK
+		> SET k w XX PX 5
+		< +OK
+		> SET k w PXAT 1000 IFEQ v
+		< +OK
+		> PEXPIRE k 5
+		< :1
+		> SET k w PX 9
+		< +OK
+		> SET k "" EXAT 1
+		< +OK
+		> PEXPIRE k 50000 GT
+		< :0
+		> PEXPIRE k 5 LT
+		< :1
+	`)
+	if len(c.locks.extended) != 1 || c.locks.extended[0].TTL != 10*time.Millisecond || !c.locks.extended[0].Exact {
+		t.Errorf("%+v", c.locks.extended)
+	}
+	var done []string
+	for _, r := range o.written {
+		done = append(done, fmt.Sprint(r.Effect, r.TTL, r.Equal, r.Only))
+	}
+	want := []string{"2 10ms", "2 10msv", "1 10ms", "0 0s", "0 0s", "1 10msv<"}
+	if !slices.Equal(done, want) {
+		t.Errorf("%q, want %q", done, want)
 	}
 }

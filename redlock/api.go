@@ -94,6 +94,8 @@ const (
 	WriteDeletes           = lease.WriteDeletes
 	WriteExpires           = lease.WriteExpires
 	WriteReplaces          = lease.WriteReplaces
+	WriteLater             = lease.WriteLater
+	WriteEarlier           = lease.WriteEarlier
 )
 
 // Views of locks, see package inspect.

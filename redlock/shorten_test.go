@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redlockd/pool/faulty"
+	"redlockd/redlock/redlocktest"
 	"redlockd/redlock/scripts"
 )
 
@@ -129,29 +130,43 @@ func TestTrimScript_EveryBranch(t *testing.T) {
 	})
 }
 
-// SET IFEQ with the value that is there is a renewal in other words.
-func TestWriteScript_TheSameValueKeepsALaterEnd(t *testing.T) {
+// An end that the client names moves no copy to an earlier one: trim.lua does that, for the end that
+// is reported here.
+func TestRetimeScript_EveryBranch(t *testing.T) {
 	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		if !m.exact {
 			return
 		}
-		end := m.pureEnd()
-		m.put("mine", end)
-		m.says("later", "1", "write", "set", end+4, "mine", "mine", "")
-		m.says("earlier", fmt.Sprintf("[1 %d %s]", end+5, sha1Hex("mine")), "write", "set", end-100, "mine", "mine", "")
-		if m.end() != end+5 {
-			t.Errorf("ends at %d, want %d", m.end(), end+5)
+		end, mine := m.pureEnd()/8*8+4, sha1Hex("mine") // as a prolonged copy ends
+		m.do("DEL", "lock")
+		m.leaves("free", "0", "retime", "mine", end, "")
+		m.put("other", end)
+		m.leaves("another's", "0", "retime", "mine", end+80, "")
+		m.do("DEL", "lock")
+		m.do("ZADD", "lock", end, "mine")
+		m.leaves("a reader's", "-1", "retime", "mine", end+80, "")
+		m.do("DEL", "lock")
+		m.put("mine", 0)
+		m.leaves("foreign data", "-1", "retime", "mine", end, "0")
+		m.leaves("without an expiry", fmt.Sprintf("[1 1 -1 %d]", end), "retime", "mine", end, "1")
+		if got := m.run("trim", -1, end, mine); got != 1 || m.end() != end {
+			t.Errorf("the end of one without: %d, ends at %d", got, m.end())
 		}
-		m.says("another value", "1", "write", "set", end-100, "next", "mine", "")
-		if m.do("GET", "lock") != "next" || m.end() != end-100 {
-			t.Errorf("the key is %s", m.holds())
+		m.says("later", "[1]", "retime", "mine", end+1, "") // the next value = 4 mod 8
+		if m.end() != end+8 {
+			t.Errorf("ends at %d, want %d", m.end(), end+8)
 		}
-		m.says("any value, another end", "[1 next]", "write", "expire", end, "", "", "")
-		m.says("any value, another one", "[1 next]", "write", "set", end, "mine", "", "")
-		if m.do("GET", "lock") != "mine" || m.end() != end {
-			t.Errorf("the key is %s", m.holds())
+		m.says("as late", "[1]", "retime", "mine", end+8, "")
+		if m.end() != end+9 {
+			t.Errorf("ends at %d, want %d", m.end(), end+9)
 		}
+		m.says("earlier", fmt.Sprintf("[1 1 %d %d]", end+16, end-80), "retime", "mine", end-80, "")
+		if m.end() != end+16 {
+			t.Errorf("ends at %d, want %d", m.end(), end+16)
+		}
+		m.says("prolonged since", "1", "extend", "mine", end, "alone")
+		m.unchanged("a trim from before", 0, "trim", end+16, end-80, mine)
 	})
 }
 
@@ -178,6 +193,12 @@ func renews(token string, ttl time.Duration) ScriptRequest {
 	s := script(scriptRenewTo, token, "0", "k")
 	s.Time.Unit = ScriptUnixMilliseconds
 	return ScriptRequest{Script: s, Effect: ScriptExtends, TTL: ttl}
+}
+
+// retime gives k the end that a client of one Redis names.
+func (d *daemon) retime(token Token, ttl time.Duration) (Grant, error) {
+	d.t.Helper()
+	return redlocktest.Prolong(d.t, d.Leases, ExtendRequest{Key: "k", Token: token, TTL: ttl, Exact: true})
 }
 
 // left is how long each master keeps the key.
@@ -215,10 +236,10 @@ func TestScript_AShorterEndHoldsOnEveryMaster(t *testing.T) {
 			}
 			return err
 		},
-		"SET IFEQ": func(d *daemon) error {
-			was, err := d.write(WriteRequest{Key: "k", Effect: WriteReplaces, Value: "token-of-mine", Equal: "token-of-mine", TTL: 100 * time.Second})
-			if err == nil && !was {
-				return fmt.Errorf("it is said not to be there")
+		"sets the end": func(d *daemon) error {
+			g, err := d.retime("token-of-mine", 100*time.Second)
+			if err == nil && (g.Validity() > 100*time.Second || g.Validity() < time.Second) {
+				return fmt.Errorf("%v are left", g.Validity())
 			}
 			return err
 		},
@@ -260,8 +281,8 @@ func TestScript_AnExtensionThatFailsShortensNothing(t *testing.T) {
 			_, _, err := d.takeBy(script(scriptRetake, "token-of-mine", "50000", "k"), 50*time.Second)
 			return err
 		},
-		"SET IFEQ": func(d *daemon) error {
-			_, err := d.write(WriteRequest{Key: "k", Effect: WriteReplaces, Value: "token-of-mine", Equal: "token-of-mine", TTL: 50 * time.Second})
+		"sets the end": func(d *daemon) error {
+			_, err := d.retime("token-of-mine", 50*time.Second)
 			return err
 		},
 	} {
@@ -285,6 +306,23 @@ func TestScript_AnExtensionThatFailsShortensNothing(t *testing.T) {
 	}
 }
 
+// A client that ends its lease in the least time wants no longer one if the masters are slow: the
+// lease ends, and the client hears that it does.
+func TestRetime_AnEndThatHasPassedMeanwhileCountsFromTheDecision(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, 10*time.Minute)
+	d := c.daemon(relayed)
+	d.takeAs("k", "token-of-mine", 400*time.Second)
+	d.settled(0, 1, 2)
+	for _, r := range d.relays {
+		r.Delay(40 * time.Millisecond)
+	}
+	if _, err := d.retime("token-of-mine", 10*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the key is free", func() bool { _, err := c.daemon().lock("k", time.Second); return err == nil })
+}
+
 // Found by the simulation (amnesia-3, seed 20): a script that sets a shorter end is on
 // its way to a slow master while its client, which the others have answered, prolongs
 // the lease through another daemon. What is late must not end it there.
@@ -303,6 +341,7 @@ func TestScript_AShorterEndThatIsLateEndsNothing(t *testing.T) {
 			return err
 		},
 		"a script, renewing": func(d *daemon) error { _, err := d.runScript(renews("token-of-mine", 300*time.Second)); return err },
+		"an end of its own":  func(d *daemon) error { _, err := d.retime("token-of-mine", 300*time.Second); return err },
 	}
 	begin := func(t *testing.T) (c *cluster, late, other *daemon) {
 		c = newCluster(t, 3, 10*time.Minute)
@@ -313,63 +352,68 @@ func TestScript_AShorterEndThatIsLateEndsNothing(t *testing.T) {
 		other.settled(0, 1, 2)
 		return c, late, other
 	}
-	for name, again := range prolong {
-		t.Run("the question, then "+name, func(t *testing.T) {
-			c, late, other := begin(t)
-			late.relays[2].Pause(faulty.ToMaster)
-			if o, err := late.runScript(renews("token-of-mine", 50*time.Second)); err != nil || !o.Yes {
-				t.Fatalf("%+v, %v", o, err)
+	shortens := map[string]func(*daemon) error{
+		"a script": func(d *daemon) error {
+			o, err := d.runScript(renews("token-of-mine", 50*time.Second))
+			if err == nil && !o.Yes {
+				err = fmt.Errorf("%+v", o)
 			}
-			eventually(t, "the others end with the shorter lease", func() bool { return allLeft(c.left("k")[:2], time.Second, 60*time.Second) })
-			if err := again(other); err != nil {
-				t.Fatal(err)
-			}
-			other.settled(0, 1, 2)
-			late.relays[2].Resume(faulty.ToMaster)
-			late.settled(0, 1, 2)
-			if !allLeft(c.left("k"), 200*time.Second, 410*time.Second) {
-				t.Errorf("the masters keep it for %v, asked for were 300 s", c.left("k"))
-			}
-		})
-		t.Run("the trim, then "+name, func(t *testing.T) {
-			c, late, other := begin(t)
-			late.relays[0].Refuse() // so that the slow master is needed
-			late.relays[0].Cut()
-			late.await(0, "down")
-			late.idle()
-			late.relays[1].Pause(faulty.ToMaster)
-			// Moved by 1 ms it ends where an extension that prolongs nothing might leave it.
-			c.do(2, "PEXPIREAT", "k", c.ends(2, "k")/8*8+3)
-			before, said := c.ends(2, "k"), make(chan error, 1)
-			r := renews("token-of-mine", 50*time.Second)
-			r.Keys, r.Token = r.Script.Keys, "token-of-mine"
-			late.RunScript(nil, r, func(o ScriptOutcome, err error) {
-				if err == nil && !o.Yes {
-					err = fmt.Errorf("%+v", o)
+			return err
+		},
+		"an end": func(d *daemon) error { _, err := d.retime("token-of-mine", 50*time.Second); return err },
+	}
+	for how, shorten := range shortens {
+		for name, again := range prolong {
+			t.Run(how+", the question, then "+name, func(t *testing.T) {
+				c, late, other := begin(t)
+				late.relays[2].Pause(faulty.ToMaster)
+				if err := shorten(late); err != nil {
+					t.Fatal(err)
 				}
-				said <- err
+				eventually(t, "the others end with the shorter lease", func() bool { return allLeft(c.left("k")[:2], time.Second, 60*time.Second) })
+				if err := again(other); err != nil {
+					t.Fatal(err)
+				}
+				other.settled(0, 1, 2)
+				late.relays[2].Resume(faulty.ToMaster)
+				late.settled(0, 1, 2)
+				if !allLeft(c.left("k"), 200*time.Second, 410*time.Second) {
+					t.Errorf("the masters keep it for %v, asked for were 300 s", c.left("k"))
+				}
 			})
-			eventually(t, "the slow master has run the script", func() bool { return c.ends(2, "k") == before+1 })
-			late.idleOn(2) // and has said so
-			late.relays[2].Pause(faulty.ToMaster)
-			late.relays[1].Resume(faulty.ToMaster)
-			if err := receive(t, said); err != nil {
-				t.Fatal(err)
-			}
-			eventually(t, "the other ends with the shorter lease", func() bool { return allLeft(c.left("k")[1:2], time.Second, 60*time.Second) })
-			if got := c.ends(2, "k"); got != before+1 {
-				t.Fatalf("the slow master ends at %d, want %d: this is about a trim that is late", got, before+1)
-			}
-			if err := again(other); err != nil {
-				t.Fatal(err)
-			}
-			other.settled(0, 1, 2)
-			late.relays[2].Resume(faulty.ToMaster)
-			late.settled(1, 2)
-			if !allLeft(c.left("k"), 200*time.Second, 410*time.Second) {
-				t.Errorf("the masters keep it for %v, asked for were 300 s", c.left("k"))
-			}
-		})
+			t.Run(how+", the trim, then "+name, func(t *testing.T) {
+				c, late, other := begin(t)
+				late.relays[0].Refuse() // so that the slow master is needed
+				late.relays[0].Cut()
+				late.await(0, "down")
+				late.idle()
+				late.relays[1].Pause(faulty.ToMaster)
+				// Moved by 1 ms it ends where an extension that prolongs nothing might leave it.
+				c.do(2, "PEXPIREAT", "k", c.ends(2, "k")/8*8+3)
+				before, said := c.ends(2, "k"), make(chan error, 1)
+				go func() { said <- shorten(late) }()
+				eventually(t, "the slow master has run the script", func() bool { return c.ends(2, "k") == before+1 })
+				late.idleOn(2) // and has said so
+				late.relays[2].Pause(faulty.ToMaster)
+				late.relays[1].Resume(faulty.ToMaster)
+				if err := receive(t, said); err != nil {
+					t.Fatal(err)
+				}
+				eventually(t, "the other ends with the shorter lease", func() bool { return allLeft(c.left("k")[1:2], time.Second, 60*time.Second) })
+				if got := c.ends(2, "k"); got != before+1 {
+					t.Fatalf("the slow master ends at %d, want %d: this is about a trim that is late", got, before+1)
+				}
+				if err := again(other); err != nil {
+					t.Fatal(err)
+				}
+				other.settled(0, 1, 2)
+				late.relays[2].Resume(faulty.ToMaster)
+				late.settled(1, 2)
+				if !allLeft(c.left("k"), 200*time.Second, 410*time.Second) {
+					t.Errorf("the masters keep it for %v, asked for were 300 s", c.left("k"))
+				}
+			})
+		}
 	}
 }
 

@@ -1,15 +1,12 @@
 // DEL and UNLINK key [key …], DELEX key [condition], DELIFEQ key value: delete a
-// lock regardless of its holder, or with the right value only. EXPIRE key seconds and
-// PEXPIRE key ms: set a lock's lease, regardless of its holder.
+// lock regardless of its holder, or with the right value only.
 
 package rediscompat
 
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strings"
-	"time"
 
 	"redlockd/commands"
 	"redlockd/commands/access"
@@ -59,19 +56,6 @@ func orForward(masters commands.RedisCompat, r redlock.WriteRequest, done redloc
 	}
 }
 
-// noting updates the quota of the lock's holder after a change of the lock.
-func (h *handlers) noting(c *commands.Call, r redlock.WriteRequest, done redlock.WriteDone) redlock.WriteDone {
-	return func(did bool, err error) {
-		if err == nil && did {
-			if r.Effect == redlock.WriteDeletes {
-				c.Freed(r.Key)
-			}
-			h.deps.Users.Changed(access.HeldKey{DB: r.DB, Key: r.Key}, r.TTL)
-		}
-		done(did, err)
-	}
-}
-
 // delIf is DELEX and DELIFEQ: a DEL, or a release by the lock's value.
 func (h *handlers) delIf(c *commands.Call) error {
 	r, err := dropin.ParseDelete(c.Args)
@@ -115,64 +99,3 @@ func (h *handlers) delSeen(r dropin.DeleteRequest, x comparison) {
 
 // delReads selects the calls of DELEX that read before they delete.
 func delReads(args []string) bool { return len(args) != 4 || !arg.IsWord(args[2], "IFEQ") }
-
-// release releases a lock and notes it in the quotas.
-func (h *handlers) release(c *commands.Call, r redlock.UnlockRequest, done redlock.UnlockDone) {
-	h.deps.Locks.Unlock(c.Batch, r, func(was bool, err error) {
-		if err == nil {
-			h.deps.Users.ReleasedKey(r.DB, r.Key, r.Token)
-		}
-		if was {
-			c.Freed(r.Key)
-		}
-		done(was, err)
-	})
-}
-
-// expireDeletes reports whether an EXPIRE is a DEL, which reads first and must not be
-// overtaken meanwhile.
-func expireDeletes(args []string) bool {
-	if len(args) != 3 {
-		return false
-	}
-	n, ok := arg.ParseInteger(args[2])
-	return ok && n <= 0
-}
-
-func (h *handlers) expire(c *commands.Call) error { return h.expireIn(c, 1000) }
-
-func (h *handlers) pexpire(c *commands.Call) error { return h.expireIn(c, 1) }
-
-// expireIn sets the lease: a time that is over deletes, as in Redis.
-func (h *handlers) expireIn(c *commands.Call, unit int64) error {
-	if h.deps.CompatTest {
-		return h.forwardKey(c)
-	}
-	key, err := arg.ParseKey(c.Args[1])
-	if err != nil {
-		return err
-	}
-	ttl, err := h.expiryOf(c.Args, unit)
-	if err != nil || !mayForce(c) {
-		return err
-	}
-	request := redlock.WriteRequest{DB: c.Client.DB, Key: key, Effect: redlock.WriteExpires, TTL: ttl, EndlessToo: h.endlessToo()}
-	if ttl == 0 {
-		request.Effect = redlock.WriteDeletes
-	}
-	h.deps.RedisCompat.Write(c.Batch, request, h.noting(c, request, timed(c, h.deps.DropinStats.Timed("expire"), commands.Int(1), commands.Int(0))))
-	return nil
-}
-
-// expiryOf reads the time of EXPIRE (unit 1000) and PEXPIRE (unit 1); 0 is one
-// that is over.
-func (h *handlers) expiryOf(words []string, unit int64) (time.Duration, error) {
-	n, ok := arg.ParseInteger(words[2])
-	if !ok || n > math.MaxInt64/unit {
-		return 0, commands.RedisText("value is not an integer or out of range")
-	}
-	if n <= 0 {
-		return 0, nil
-	}
-	return h.lease(n * unit)
-}

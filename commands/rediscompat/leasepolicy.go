@@ -50,13 +50,19 @@ func (p leasePolicy) lease(ms int64) (time.Duration, error) {
 	return 0, fmt.Errorf("a lease of %d ms exceeds max-ttl, allowed are %d to %d ms (--max-ttl, or --long-ttl=clamp to be given the longest)", ms, least, longest)
 }
 
-// leaseUntil is the lease up to an expiry.
-func (p leasePolicy) leaseUntil(e dropin.Expiry) (time.Duration, error) {
+// newLease is the lease that ms gives a lock that is held. The least time a lock can be taken for ends
+// one soon enough: refused, it would stay as long as it was.
+func (p leasePolicy) newLease(ms int64) (time.Duration, error) {
+	return p.lease(max(ms, arg.MinTTL.Milliseconds()))
+}
+
+// leaseUntil is the lease up to an expiry, by lease or newLease.
+func (p leasePolicy) leaseUntil(e dropin.Expiry, lease func(ms int64) (time.Duration, error)) (time.Duration, error) {
 	switch e.Kind {
 	case dropin.After:
-		return p.lease(e.MS)
+		return lease(e.MS)
 	case dropin.At:
-		return p.lease(e.MS - time.Now().UnixMilli())
+		return lease(e.MS - time.Now().UnixMilli())
 	}
 	return p.withoutExpiry()
 }

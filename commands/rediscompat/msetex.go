@@ -48,7 +48,7 @@ func (h *handlers) setMany(c *commands.Call) error {
 	if err != nil || !c.MayUseAll(script.Keys...) {
 		return err
 	}
-	ttl, err := h.leaseUntil(r.Expiry)
+	ttl, err := h.leaseUntil(r.Expiry, h.lease)
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ func (h *handlers) dropinRows() []*commands.Command {
 	when := arg.OneOf("condition", arg.Word("NX"), arg.Word("XX"), compared[0], compared[1], compared[2], compared[3])
 	expiry := arg.OneOf("expiration", arg.Option("EX", arg.Integer("seconds")), arg.Option("PX", arg.Integer("milliseconds")),
 		arg.Option("EXAT", arg.Integer("unix-time-seconds")), arg.Option("PXAT", arg.Integer("unix-time-milliseconds")))
+	ends := arg.Optional(arg.OneOf("condition", arg.Word("NX"), arg.Word("XX"), arg.Word("GT"), arg.Word("LT")))
 	row := func(name string, a commands.Arity, category, summary string, handle commands.Handler, args ...arg.Spec) *commands.Command {
 		flag := "write"
 		if category == access.CategoryRead {
@@ -54,8 +55,8 @@ func (h *handlers) dropinRows() []*commands.Command {
 		alsoForce(commands.Barrier(row("unlink", commands.AtLeast(2), access.CategoryLock, "Releases locks regardless of their holders and returns their number.", h.del, arg.Multiple(key)))),
 		commands.BarrierWhen(delReads, row("delex", commands.AtLeast(2), access.CategoryLock, "Releases a lock whose value meets the condition: 1, or 0. IFNE, IFDNE and no condition need the category force.", h.delIf, key, arg.Optional(arg.OneOf("condition", compared...)))),
 		row("delifeq", commands.Exactly(3), access.CategoryLock, "Releases a lock that is held with the value: 1, or 0.", h.delIf, key, value),
-		alsoForce(commands.BarrierWhen(expireDeletes, row("expire", commands.Exactly(3), access.CategoryLock, "Gives a lock a lease from now, regardless of its holder: 1, or 0 if it is free.", h.expire, key, arg.Integer("seconds")))),
-		alsoForce(commands.BarrierWhen(expireDeletes, row("pexpire", commands.Exactly(3), access.CategoryLock, "Gives a lock a lease from now, regardless of its holder: 1, or 0 if it is free.", h.pexpire, key, arg.Integer("milliseconds")))),
+		alsoForce(commands.BarrierWhen(expireReads, row("expire", commands.AtLeast(3), access.CategoryLock, "Gives a lock a lease from now, regardless of its holder: 1, or 0 if it is free.", h.expire, key, arg.Integer("seconds"), ends))),
+		alsoForce(commands.BarrierWhen(expireReads, row("pexpire", commands.AtLeast(3), access.CategoryLock, "Gives a lock a lease from now, regardless of its holder: 1, or 0 if it is free.", h.pexpire, key, arg.Integer("milliseconds"), ends))),
 	}
 	return append(append(rows, h.transactionRows(row)...), h.scriptRows(row)...)
 }

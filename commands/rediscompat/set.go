@@ -22,6 +22,9 @@ func (h *handlers) set(c *commands.Call) error {
 	if err != nil {
 		return commands.RedisText(err.Error())
 	}
+	if ends := r.When == dropin.Always && !r.Get && endsAtOnce(r.Expiry); ends && !h.deps.CompatTest {
+		return endNow(h, c, r, watch)
+	}
 	if r.When == dropin.Always || r.Get || r.Expiry.Kind == dropin.KeepExpiry {
 		if h.deps.CompatTest {
 			return h.forwardKey(c)
@@ -36,7 +39,11 @@ func (h *handlers) set(c *commands.Call) error {
 		setEnded(h.deps.RedisCompat, c, request.Key, watch)
 		return nil
 	}
-	if request.TTL, err = h.leaseUntil(r.Expiry); err != nil {
+	lease := h.lease
+	if r.When == dropin.IfPresent || r.When == dropin.IfEqual || r.When == dropin.IfDigestEqual {
+		lease = h.newLease
+	}
+	if request.TTL, err = h.leaseUntil(r.Expiry, lease); err != nil {
 		return err
 	}
 	switch r.When {
@@ -51,6 +58,23 @@ func (h *handlers) set(c *commands.Call) error {
 	default:
 		h.setSeen(c, r, request, watch)
 	}
+	return nil
+}
+
+// endsAtOnce reports whether a key would last for less than the shortest lease.
+func endsAtOnce(e dropin.Expiry) bool {
+	return e.Kind == dropin.After && e.MS < arg.MinTTL.Milliseconds() || e.Kind == dropin.At && e.MS < time.Now().UnixMilli()+arg.MinTTL.Milliseconds()
+}
+
+// endNow is SET without a condition and with an expiry that is nearly over, a DEL in the words of some
+// clients.
+func endNow(h *handlers, c *commands.Call, r dropin.SetRequest, watch dropin.Stopwatch) error {
+	key, err := arg.ParseKey(r.Key)
+	if err != nil || !mayForce(c) {
+		return err
+	}
+	request := redlock.WriteRequest{DB: c.Client.DB, Key: key, Effect: redlock.WriteDeletes, EndlessToo: h.endlessToo()}
+	h.deps.RedisCompat.Write(c.Batch, request, h.noting(c, request, timed(c, watch, commands.OK, commands.OK)))
 	return nil
 }
 
@@ -76,7 +100,7 @@ func (h *handlers) setSeen(c *commands.Call, r dropin.SetRequest, request redloc
 	})
 }
 
-// replaceValue gives a lock that is held with this value another value, or a longer lease.
+// replaceValue gives a lock that is held with this value another value, or another lease.
 func (h *handlers) replaceValue(c *commands.Call, request redlock.LockRequest, watch dropin.Stopwatch, value string) {
 	switch {
 	case value == string(request.Token) && request.TTL < redlock.Endless:
@@ -88,8 +112,12 @@ func (h *handlers) replaceValue(c *commands.Call, request redlock.LockRequest, w
 	}
 }
 
-// setReads selects the calls of SET that read before they write.
+// setReads selects the calls of SET that read before they write: with a comparison, or if they delete.
 func setReads(args []string) bool {
+	if len(args) == 5 { // no comparison has so few words
+		r, err := dropin.ParseSet(args)
+		return err == nil && r.When == dropin.Always && endsAtOnce(r.Expiry)
+	}
 	for _, word := range args[min(3, len(args)):] {
 		if arg.IsWord(word, "IFNE") || arg.IsWord(word, "IFDEQ") || arg.IsWord(word, "IFDNE") {
 			return true
@@ -135,9 +163,9 @@ func (h *handlers) replace(c *commands.Call, r redlock.LockRequest, watch dropin
 	})
 }
 
-// prolong makes a lock last longer whose value is known.
+// prolong gives a lock whose value is known another lease, longer or shorter.
 func (h *handlers) prolong(c *commands.Call, r redlock.LockRequest, watch dropin.Stopwatch) {
-	request := redlock.ExtendRequest{DB: r.DB, Key: r.Key, Token: r.Token, TTL: r.TTL}
+	request := redlock.ExtendRequest{DB: r.DB, Key: r.Key, Token: r.Token, TTL: r.TTL, Exact: true, EndlessToo: h.endlessToo()}
 	h.deps.Locks.Extend(c.Batch, request, h.prolonged(request, comparison{h.deps.RedisCompat, c, r.Key, watch, commands.OK, commands.Nil}.done))
 }
 

@@ -27,12 +27,14 @@ type extension struct {
 	delay   time.Duration // the copies outlast the validity by it
 	done    ExtendDone
 
-	copies [quorum.MaxMasters]heldCopy // of masters whose yes counts
-	lost   [quorum.MaxMasters]bool     // masters that have no copy (any more)
-	kept   []keptExpiry                // copies that a script wants to end earlier
-	exact  bool                        // of a script: the lease ends with the extension, even if it was longer
-	won    bool                        // guarded by the ballot's lock
-	agreed heldCopy                    // the copy that a quorum agrees on, once won
+	copies   [quorum.MaxMasters]heldCopy // of masters whose yes counts
+	lost     [quorum.MaxMasters]bool     // masters that have no copy (any more)
+	kept     []keptExpiry                // copies that are to end earlier
+	longer   int                         // masters whose copies all are to end earlier; guarded by the ballot's lock
+	exact    bool                        // the lease ends with the extension, even if it was longer
+	shortens bool                        // it was longer on a quorum
+	won      bool                        // guarded by the ballot's lock
+	agreed   heldCopy                    // the copy that a quorum agrees on, once won
 }
 
 // heldCopy is how a master reports that the token holds the key. Copies of two kinds do not add
@@ -54,7 +56,12 @@ func (l *Leases) extend(b *engine.Batch, r ExtendRequest, done ExtendDone) {
 		e.finish(Grant{}, engine.ErrNotHeld)
 		return
 	}
-	e.ballot.Ask(l.engine, b, e.group, r.Trace, e)
+	var q engine.Question = e
+	if e.exact = r.Exact; e.exact {
+		e.delay = 0 // the client sets when the copies end
+		q = &retiming{e}
+	}
+	e.ballot.Ask(l.engine, b, e.group, r.Trace, q)
 }
 
 // enter notes what this daemon knows of the leases: how much is left of them, and whether one of
@@ -205,7 +212,7 @@ func (e *extension) finish(g Grant, err error) {
 func (e *extension) grant(lost [quorum.MaxMasters]bool) {
 	l, r, now := e.leases, &e.request, e.leases.engine.Clock.Now()
 	until := quorum.Deadline(e.start, r.TTL)
-	if until <= now {
+	if e.timeIsOver(until, now) {
 		l.engine.Counts.Expired.Add(1)
 		e.ballot.Lock()
 		e.won = false

@@ -152,7 +152,7 @@ type UnlockRequest struct {
 	Trace *engine.Trace // receives the votes; nil = not traced
 }
 
-// ExtendRequest makes a held lock last at least TTL from now.
+// ExtendRequest makes a held lock last at least TTL from now, or just TTL if it is Exact.
 type ExtendRequest struct {
 	DB    int
 	Key   engine.Key
@@ -161,6 +161,12 @@ type ExtendRequest struct {
 	TTL   time.Duration
 	Delay time.Duration // as of LockRequest; 0 = that of the grant, if this daemon made it
 	Trace *engine.Trace // receives the votes; nil = not traced
+
+	// Exact: the lease ends after TTL even if it was longer, as a client of one Redis expects of
+	// EXPIRE or of its library's renewal. Only exclusive locks; others are ErrNoValue.
+	Exact bool
+	// EndlessToo: with Exact, a copy without an expiry is a lock, not foreign data.
+	EndlessToo bool
 
 	repeats    bool          // it is a client's, and repeated if the masters are too slow
 	unanswered time.Duration // as of acquireCall

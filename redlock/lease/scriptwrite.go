@@ -26,6 +26,15 @@ const (
 
 var writeWords = []string{"delete", "expire", "set"}
 
+// WriteCondition restricts WriteExpires by the expiry that a copy has. A copy without an expiry ends
+// later than any other.
+type WriteCondition string
+
+const (
+	WriteLater   WriteCondition = ">" // only to a later one
+	WriteEarlier WriteCondition = "<" // only to an earlier one
+)
+
 // WriteRequest changes the exclusive lock at a key.
 type WriteRequest struct {
 	DB     int
@@ -34,6 +43,7 @@ type WriteRequest struct {
 	Value  engine.Token  // of WriteReplaces
 	Equal  engine.Token  // only while the copy has this value; "" = any value
 	TTL    time.Duration // not for WriteDeletes; Endless = no expiry
+	Only   WriteCondition
 	// EndlessToo: a copy without an expiry is a lock, not foreign data.
 	EndlessToo bool
 	Trace      *engine.Trace // receives the votes; may be nil
@@ -108,24 +118,20 @@ func (w *writeCall) Command(m *pool.SendContext, c *pool.Command) bool {
 		end = m.Decimal(w.ends[m.Lane])
 	}
 	c.Set("EVALSHA", w.leases.engine.Scripts.Write, "1", w.key,
-		writeWords[r.Effect], end, string(r.Value), string(r.Equal), engine.Flag(r.EndlessToo))
+		writeWords[r.Effect], end, string(r.Value), string(r.Equal), engine.Flag(r.EndlessToo), string(r.Only))
 	return true
 }
 
-// unwrap separates the answer from the value that was there, or from the report of a copy that keeps
-// its value and ends later than requested.
-func (w *writeCall) unwrap(answer *pool.Answer) (found engine.Token, kept []keptExpiry) {
+// unwrap separates the answer from the value that was there.
+func (w *writeCall) unwrap(answer *pool.Answer) (found engine.Token) {
 	at := answer.Reply.Items
 	if len(at) > 0 {
 		answer.Reply = at[0]
 	}
-	switch len(at) {
-	case 2:
+	if len(at) == 2 {
 		found = engine.Token(at[1].Str)
-	case 3:
-		kept = []keptExpiry{{lane: answer.Lane, key: w.key, ends: at[1].Int, set: w.ends[answer.Lane], value: at[2].Str}}
 	}
-	return found, kept
+	return found
 }
 
 func (w *writeCall) IsYes(r pool.Reply) bool {
@@ -135,9 +141,9 @@ func (w *writeCall) IsYes(r pool.Reply) bool {
 }
 
 func (w *writeCall) Read(answer pool.Answer) engine.Reading {
-	found, kept := w.unwrap(&answer)
+	found := w.unwrap(&answer)
 	vote := w.vote(answer)
-	w.note(answer, vote, kept)
+	w.note(answer, vote, nil)
 	if vote == engine.Yes && found != "" {
 		if w.found == nil {
 			w.found = map[engine.Token]int{}
@@ -197,9 +203,7 @@ func (w *writeCall) Decided(v quorum.Result) {
 	l.engine.Leave()
 	switch {
 	case v == quorum.Granted:
-		if r := &w.request; r.Effect == WriteReplaces && r.Value == r.Equal {
-			l.shorten(w.ballot.Group, w.reported, quorum.Deadline(w.start, r.TTL), engine.LeaseID{DB: r.DB, Key: r.Key, Token: r.Value})
-		} else if r.Effect == WriteExpires {
+		if r := &w.request; r.Effect == WriteExpires {
 			l.changes.Shortened(engine.LeaseID{DB: r.DB, Key: r.Key, Token: ""}, quorum.Deadline(w.start, r.TTL))
 		}
 		w.done(true, nil)

@@ -7,11 +7,11 @@
 // depends.
 //
 // So in the first round no copy ends earlier: a copy that a script would shorten keeps
-// its expiry, moved by 1 ms (noshorten.lua, write.lua). Once a quorum has said yes, the
+// its expiry, moved a little (noshorten.lua, retime.lua). Once a quorum has said yes, the
 // masters that reported such a copy before the decision shorten it to the script's
 // expiry, if it still ends exactly then. Every command that gives an exclusive copy
 // another lease moves its expiry, if only by 1 ms (acquire.lua, multi.lua, extend.lua,
-// multiextend.lua). A late shortening then finds another expiry and does nothing. A copy
+// multiextend.lua, retime.lua). A late shortening then finds another expiry and does nothing. A copy
 // that a master reported after the decision may already be a later lease; it stays.
 
 package lease
@@ -25,7 +25,7 @@ import (
 	"redlockd/redlock/events"
 )
 
-// keptExpiry is a copy that a script wants to end earlier and that has kept its expiry.
+// keptExpiry is a copy that is to end earlier and has kept its expiry.
 type keptExpiry struct {
 	lane      int
 	key       string

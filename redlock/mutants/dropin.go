@@ -21,6 +21,8 @@ func brokenDropIn() []Mutant {
 			Change{"redlock/lease/new.go", "\tcase r.Valued, r.Mode == Exclusive &&", "\tcase r.Valued && !pool.Broken(\"equal\"), r.Mode == Exclusive &&"}).in("alike-3"),
 		patched("script-shortens", "a script's shorter end counts on every master that receives it",
 			Change{scripts + "noshorten.lua", "set >= 0 and set < ends then", "false then"}).in("amnesia-3"),
+		patched("retime-shortens", "the shorter end of EXPIRE or SET counts on every master that receives it",
+			Change{scripts + "retime.lua", "else new = prolonged(new, new + 1) end", "else new = E end"}).in("amnesia-3"),
 		patched("shorten-any", "a script's earlier end takes effect, whatever was given to the key since",
 			Change{scripts + "trim.lua", "if endOf(KEYS[1]) ~= tonumber(ARGV[1]) then return 0 end\n", ""}).in("libraries-3"),
 		patched("uneven", "each master adds to what it has of a lease itself",

@@ -18,7 +18,7 @@ var files embed.FS
 // Set are the SHA1s of redlockd's scripts. Every connection loads the texts before it is used, and
 // again when the master has lost them.
 type Set struct {
-	Acquire, Acquires, Extend, Unupgrade             string
+	Acquire, Acquires, Extend, Retime, Unupgrade     string
 	Release, Releases                                string
 	Share, Shares, Permit, Permits                   string
 	Multi, MultiExtend                               string
@@ -56,7 +56,7 @@ func Load() (s *Set, texts []string, err error) {
 		sha  *string
 	}{
 		{"acquire", &s.Acquire}, {"acquires", &s.Acquires}, {"release", &s.Release}, {"releases", &s.Releases},
-		{"extend", &s.Extend}, {"unupgrade", &s.Unupgrade},
+		{"extend", &s.Extend}, {"retime", &s.Retime}, {"unupgrade", &s.Unupgrade},
 		{"share", &s.Share}, {"shares", &s.Shares}, {"permit", &s.Permit}, {"permits", &s.Permits}, {"multi", &s.Multi}, {"multiextend", &s.MultiExtend},
 		{"enlist", &s.Enlist}, {"dequeue", &s.Dequeue}, {"edges", &s.Edges},
 		{"nextid", &s.NextID}, {"reseed", &s.Reseed}, {"deleteid", &s.DeleteID},

@@ -53,32 +53,44 @@ func (c *dropInClient) view(d *daemon, then func(redlock.View)) {
 	})
 }
 
-// renew gives the lock another lease, longer or shorter. A client that requested a shorter
-// one relies on no more, unless it receives that nothing has changed.
+// renew gives the lock another lease, longer or shorter, by a script or by SET IFEQ. A client that
+// requested a shorter one relies on no more, unless it receives that nothing has changed.
 func (c *dropInClient) renew(d *daemon) {
 	ttl := c.world.anyTTL()
 	t := c.world.checker().token(c.key, c.name)
 	before, until := t.until, min(t.until, c.world.now+counted(ttl))
 	t.until, c.until = until, min(c.until, until)
 	c.world.checker().leaseRequested(c.key, c.value, ttl)
-	c.run(d, c.world.anyOf(renewals), redlock.ScriptExtends, ttl, c.world.now+counted(ttl), func() {
+	unchanged := func() {
 		if t.until == until {
 			t.until = before
 		}
-	})
+	}
+	if c.world.chance(2) {
+		c.extend(d, redlock.ExtendRequest{Key: redlock.Key(c.key), Token: c.value, TTL: ttl, Exact: true}, unchanged)
+		return
+	}
+	c.run(d, c.world.anyOf(renewals), redlock.ScriptExtends, ttl, c.world.now+counted(ttl), unchanged)
 }
 
 // prolong is DEXTEND, from clients that are written for several masters.
 func (c *dropInClient) prolong(d *daemon) {
+	request := redlock.ExtendRequest{Key: redlock.Key(c.key), Token: c.value, TTL: c.world.anyTTL()}
+	c.world.checker().leaseRequested(c.key, c.value, request.TTL)
+	c.extend(d, request, func() {})
+}
+
+// extend sends an extension; unchanged is called if the old validity stands.
+func (c *dropInClient) extend(d *daemon, request redlock.ExtendRequest, unchanged func()) {
 	w := c.world
-	key, name, request := c.key, c.name, redlock.ExtendRequest{Key: redlock.Key(c.key), Token: c.value, TTL: c.world.anyTTL()}
-	w.checker().leaseRequested(key, c.value, request.TTL)
+	key, name := c.key, c.name
 	send(&c.baseClient, d, func(done func(redlock.Grant, error)) { d.engine.Extend(nil, request, done) }, func(g redlock.Grant, err error) {
 		switch {
 		case errors.Is(err, redlock.ErrNotHeld):
 			c.left = 0
 		case err != nil:
 			w.served("an extension failed", key, err)
+			unchanged()
 		default:
 			until := d.clock.world(g.Until())
 			c.until = max(c.until, until)

@@ -1,0 +1,143 @@
+package daemon
+
+// referee_test.go: code written for one Redis, where redis-server says what the answers are.
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"redlockd/pool/faulty"
+)
+
+// reply sends a command and returns the whole reply: lists in brackets, errors by their first word.
+// A word in quotes may have spaces.
+func (c *client) reply(t *testing.T, line string) string {
+	t.Helper()
+	words := regexp.MustCompile(`"[^"]*"|\S+`).FindAllString(line, -1)
+	fmt.Fprintf(c, "*%d\r\n", len(words))
+	for _, word := range words {
+		word = strings.Trim(word, `"`)
+		fmt.Fprintf(c, "$%d\r\n%s\r\n", len(word), word)
+	}
+	return c.rest(t, c.line(t))
+}
+
+func (c *client) rest(t *testing.T, head string) string {
+	t.Helper()
+	n, _ := strconv.Atoi(head[1:])
+	switch {
+	case head == "*-1", head == "$-1":
+		return "nil"
+	case head[0] == '-':
+		word, _, _ := strings.Cut(head, " ")
+		return word
+	case head[0] == '$':
+		text := make([]byte, n+2)
+		if _, err := io.ReadFull(c.replies, text); err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%q", text[:n])
+	case head[0] == '*':
+		var items []string
+		for range n {
+			items = append(items, c.rest(t, c.line(t)))
+		}
+		return "[" + strings.Join(items, " ") + "]"
+	}
+	return head
+}
+
+// refereed plays the lines of each story at a redis-server and at two daemons of one group, and wants
+// the same replies. Lines begin with the connection that sends them: "a", "b" (of the other daemon);
+// "~" before it asks until the replies agree, for what ends a moment later.
+func refereed(t *testing.T, stories map[string]string) {
+	servers := faulty.StartGroup(t, 5)
+	bootstrapGroup(t, servers)
+	redis := faulty.Start(t).Addr()
+	one, two := serveHere(t, addresses(servers)), serveHere(t, addresses(servers))
+	dial(t, one).ready(t)
+	dial(t, two).ready(t)
+	for name, story := range stories {
+		t.Run(name, func(t *testing.T) {
+			real := map[string]*client{"a": dial(t, redis), "b": dial(t, redis)}
+			ours := map[string]*client{"a": dial(t, one), "b": dial(t, two)}
+			if got := real["a"].ask(t, "FLUSHALL"); got != "+OK" {
+				t.Fatal(got)
+			}
+			key := strings.Map(func(r rune) rune {
+				if r == ' ' || r == ',' {
+					return '-'
+				}
+				return r
+			}, name)
+			for _, line := range strings.Split(strings.TrimSpace(story), "\n") {
+				line = strings.ReplaceAll(strings.TrimSpace(line), "KEY", key)
+				asks := strings.HasPrefix(line, "~")
+				who, words, _ := strings.Cut(strings.TrimPrefix(line, "~"), " ")
+				if asks {
+					got, want := "", ""
+					eventually(t, words+" replies as Redis", func() bool {
+						got, want = ours[who].reply(t, words), real[who].reply(t, words)
+						return got == want
+					}, func() string { return got + ", Redis " + want })
+				} else if want, got := real[who].reply(t, words), ours[who].reply(t, words); got != want {
+					t.Errorf("%s: %s, Redis replies %s", line, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestReferee_ALeaseEndsEarlierIfItsClientSaysSo(t *testing.T) {
+	t.Parallel()
+	ends := map[string]string{}
+	for _, end := range []string{
+		"PEXPIRE KEY 5", "PEXPIRE KEY 1", "PEXPIRE KEY 0", "PEXPIRE KEY -7", "EXPIRE KEY 0", "PEXPIRE KEY 5 LT", "PEXPIRE KEY 5 XX", "PEXPIRE KEY 0 LT", "EXPIRE KEY 0 XX",
+		"SET KEY next-000001 XX PX 5", "SET KEY mine-000001 XX PX 5",
+		"SET KEY - PX 1", "SET KEY mine-000001 PX 5", "SET KEY mine-000001 PXAT 1000", "SET KEY x XX PXAT 1000", `SET KEY "" PX 1`,
+	} {
+		ends["ends by "+end] = "a SET KEY mine-000001 NX PX 60000\na SET KEY other-00001 NX PX 60000\nb " + end + "\n~a GET KEY\na SET KEY other-00001 NX PX 60000"
+	}
+	refereed(t, ends)
+}
+
+// IFEQ came with Redis 8.4.
+func TestDropIn_SETIFEQEndsALeaseEarlier(t *testing.T) {
+	t.Parallel()
+	c := dial(t, serveHere(t, nil, "--embedded", "3"))
+	c.ready(t)
+	for _, end := range []string{"PX 5 IFEQ mine", "PXAT 1000 IFEQ mine", "PX 5 IFDEQ DIGEST"} {
+		c.types(t, "SET k mine NX PX 60000", "+OK")
+		end = strings.Replace(end, "DIGEST", strings.Trim(c.reply(t, "DIGEST k"), `"`), 1)
+		c.types(t, "SET k mine "+end, "+OK")
+		got := ""
+		eventually(t, end+" ends the lease", func() bool { got = c.reply(t, "GET k"); return got == "nil" }, func() string { return got })
+	}
+	c.types(t, "SET k mine NX PX 60000", "+OK", "SET k mine PX 30000 IFEQ mine", "+OK")
+	if left, _ := strconv.Atoi(c.ask(t, "PTTL k")[1:]); left > 30000 {
+		t.Errorf("%d ms are left, asked for were 30000", left)
+	}
+}
+
+func TestReferee_EXPIREWithConditions(t *testing.T) {
+	t.Parallel()
+	stories := map[string]string{"errors": `
+		a PEXPIRE KEY 5000 NX XX
+		a PEXPIRE KEY 5000 NX GT
+		a PEXPIRE KEY 5000 GT LT
+		a PEXPIRE KEY 5000 FOO
+		a EXPIRE KEY x GT
+		a EXPIRE KEY 9223372036854775807 LT`,
+	}
+	for _, when := range []string{"NX", "XX", "GT", "LT", "XX GT", "xx lt"} {
+		for _, ms := range []string{"20000", "50000", "0"} {
+			stories[when+" "+ms] = "a PEXPIRE KEY " + ms + " " + when + "\na SET KEY mine-000001 NX PX 35000\nb PEXPIRE KEY " + ms + " " + when +
+				"\nb EXPIRE KEY 58 GT\nb EXPIRE KEY 20 GT\nb EXPIRE KEY 50 LT\nb EXPIRE KEY 20 LT\nb EXPIRE KEY 50 LT\na GET KEY"
+		}
+	}
+	refereed(t, stories)
+}
