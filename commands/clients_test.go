@@ -40,10 +40,10 @@ func TestCLIENTLIST_ShowsTheOwnUserAndAllToAdmins(t *testing.T) {
 		return head + " db=0 age=0 idle=0 flags=N " + sub + " " + unmeasured + " cmd=" + cmd + " user=" + user + " lib-name= lib-ver="
 	}
 	me := func(user string) string {
-		return line("id=7 addr=10.0.0.9:5555 name=", "sub=0 psub=0", "client|list", user) + ` resp=2\n`
+		return line("id=7 addr=10.0.0.9:5555 name=", "sub=0 psub=0", "client|list", user) + ` resp=2 locks=0\n`
 	}
-	worker := line("id=8 addr=10.0.0.9:5556 name=worker", "sub=0 psub=0", "", "low") + ` resp=3\n`
-	listener := line("id=9 addr=10.0.0.8:1 name=", "sub=1 psub=2", "", "default") + ` resp=2\n`
+	worker := line("id=8 addr=10.0.0.9:5556 name=worker", "sub=0 psub=0", "", "low") + ` resp=3 locks=2\n`
+	listener := line("id=9 addr=10.0.0.8:1 name=", "sub=1 psub=2", "", "default") + ` resp=2 locks=0\n`
 	c.transcript(strings.NewReplacer("ME-LOW", me("low"), "ME", me("default"), "WORKER", worker, "LISTENER", listener).Replace(`
 		> AUTH low new
 		< +OK

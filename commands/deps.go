@@ -72,6 +72,8 @@ type Inspect interface {
 	Describe(id redlock.Lease, meta string, done func(bool, error))
 	// Revoke notifies the connections that hold a key, and returns how many of this daemon do.
 	Revoke(db int, key redlock.Key, text string) int
+	// HeldBy is how many running locks each connection took, by its number.
+	HeldBy() map[int64]int
 	// Listen calls onEvent for every event of a database's locks, one at a time, until
 	// end is called; one may still be on its way then.
 	Listen(db int, onEvent func(redlock.Event)) (end func())

@@ -69,6 +69,8 @@ func (f *fakeInspect) Revoke(db int, key redlock.Key, text string) int {
 	return len(f.revoked)
 }
 
+func (f *fakeInspect) HeldBy() map[int64]int { return map[int64]int{8: 2} }
+
 func (f *fakeInspect) Listen(int, func(redlock.Event)) (end func()) { return func() {} }
 
 func (f *fakeInspect) Track(int, redlock.Key, redlock.Seen, func(bool)) (stop func()) {
@@ -111,7 +113,7 @@ func TestDINFO_ShowsHoldersAndMastersAndNeverATokenItself(t *testing.T) {
 	c.looks.view = redlock.LockView{
 		State: redlock.LockHeld, Mode: redlock.Permits, Limit: 5, Count: 2, Left: 900 * time.Millisecond, Waiters: 4, Queued: 6, Wanted: &wanted,
 		Holders: []redlock.Holder{
-			{Token: "work-token", Slot: 3, Left: 900 * time.Millisecond, Votes: 3, Confirmed: true, Fence: 77, Note: &redlock.Note{Meta: "build\r\n7", Daemon: "host/12", Client: "10.0.0.9:1", Fence: 77}},
+			{Token: "work-token", Slot: 3, Left: 900 * time.Millisecond, Votes: 3, Confirmed: true, Fence: 77, Hold: true, Note: &redlock.Note{Meta: "build\r\n7", Daemon: "host/12", Client: "10.0.0.9:1", Name: "n", User: "u", Library: "lib 1", Fence: 77}},
 			{Token: "work-token", Slot: 1, Left: 5 * time.Millisecond, Votes: 2, Confirmed: true, Fence: 76},
 		},
 		Masters: []redlock.LockOnMaster{
@@ -122,8 +124,8 @@ func TestDINFO_ShowsHoldersAndMastersAndNeverATokenItself(t *testing.T) {
 		},
 	}
 	want := `{"state" +held "mode" +permits "limit" :5 "count" :2 "holders" [` +
-		`{"token" "488dc3c9" "ttl" :900 "slot" :3 "fence" :77 "meta" "build\r\n7" "daemon" "host/12" "client" "10.0.0.9:1" "name" nil "votes" :3} ` +
-		`{"token" "488dc3c9" "ttl" :5 "slot" :1 "fence" :76 "meta" nil "daemon" nil "client" nil "name" nil "votes" :2}] ` +
+		`{"token" "488dc3c9" "ttl" :900 "slot" :3 "fence" :77 "meta" "build\r\n7" "daemon" "host/12" "client" "10.0.0.9:1" "name" "n" "library" "lib 1" "user" "u" "since" nil "hold" :1 "votes" :3} ` +
+		`{"token" "488dc3c9" "ttl" :5 "slot" :1 "fence" :76 "meta" nil "daemon" nil "client" nil "name" nil "library" nil "user" nil "since" nil "hold" nil "votes" :2}] ` +
 		`"fence" :77 "waiters" :4 "queue" :6 "wanted" "let me" "votes" [` +
 		`{"master" "a" "state" +voting "detail" "" "mode" +permits "holders" :2 "token" "488dc3c9" "ttl" :901} ` +
 		`{"master" "b" "state" +quarantined "detail" "quarantined (restarted votes in 3s)" "mode" +foreign "holders" :0 "token" nil "ttl" nil} ` +

@@ -195,7 +195,7 @@ const (
 // OwnerOf is the owner of a level of a reentrant lock, by its token; "" for other tokens.
 func OwnerOf(t Token) Token { return engine.OwnerOf(t) }
 
-// NewToken is 160 random bits in 27 characters, safe in URLs and shells.
+// NewToken is 160 random bits in 27 characters, safe in URLs and shells. Those of a daemon have a mark of it.
 func NewToken() Token { return engine.NewToken() }
 
 // MasterStatus is one master as this daemon sees it, see pool.Status.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/pool"
 	"redlockd/redlock/quorum"
 )
 
@@ -315,6 +316,44 @@ func TestNotes_AreKeptOfEveryHolderWithLockInfo(t *testing.T) {
 	d.free("k", g.Token)
 	if !c.empty(0, 1, 2) {
 		t.Errorf("left behind: %q", c.servers[0].Keys())
+	}
+}
+
+// Nothing is stored for it. Another daemon cannot know the client, nor where the client chose the token.
+func TestReadLock_ShowsWhoTookALockWithoutANote(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long)
+	d, other := c.daemon(), c.daemon()
+	client := &Requester{ID: 7, Addr: "10.0.0.9:1", Name: "worker", User: "anna", LibName: "lib", LibVer: "2"}
+	hold, own := d.get(LockRequest{Key: "hold", Hold: &HoldTerms{OnEnd: func(Grant, error, time.Duration) {}}, Requester: client}), d.get(LockRequest{Key: "own", Requester: client})
+	if _, err := d.ask(LockRequest{Key: "set", Token: "my own value", TTL: long, Valued: true, Requester: client}); err != nil {
+		t.Fatal(err)
+	}
+	if n := d.HeldBy(); n[7] != 3 || len(n) != 1 {
+		t.Errorf("the clients hold %v", n)
+	}
+	if _, err := other.prolongAll(own.Token, long, "own"); err != nil { // its daemon stays what it was
+		t.Fatal(err)
+	}
+	for key, holds := range map[Key]bool{"hold": true, "own": false, "set": false} {
+		h := d.see(key).Holders[0]
+		want := Note{Daemon: pool.DaemonName(), Client: "10.0.0.9:1", Name: "worker", User: "anna", Library: "lib 2"}
+		if h.Note == nil || *h.Note != want || h.Hold != holds || h.Held <= 0 || h.Held > time.Hour || h.Fence == 0 {
+			t.Errorf("%s: %+v, %+v", key, h, h.Note)
+		}
+		h = other.see(key).Holders[0]
+		switch {
+		case key == "set" && h.Note != nil, key != "set" && (h.Note == nil || *h.Note != Note{Daemon: pool.DaemonName()}), h.Hold:
+			t.Errorf("%s at another daemon: %+v, %+v", key, h, h.Note)
+		}
+	}
+	if keys := fmt.Sprint(c.servers[0].Keys()); strings.Contains(keys, "redlockd:meta:") {
+		t.Errorf("a master has notes: %s", keys)
+	}
+	d.free("hold", hold.Token)
+	d.free("own", own.Token)
+	if n := d.HeldBy(); n[7] != 1 {
+		t.Errorf("the clients hold %v", n)
 	}
 }
 

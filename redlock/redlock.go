@@ -34,7 +34,7 @@ type Options struct {
 	// costs one more short command for a grant and one more for a release, on each
 	// master.
 	LockInfo bool
-	// Tokens makes the tokens of requests that have none; default NewToken.
+	// Tokens makes the tokens of requests that have none; default those of this daemon, engine.TokensOf.
 	Tokens func() Token
 	Logger *slog.Logger
 	// Ownership is which keys the group has, of several groups; nil: all.
@@ -72,7 +72,7 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 		return nil, fmt.Errorf("max-waiters: %d, max-waiters-per-key: %d, at least 1 is needed", o.MaxWaiters, o.MaxWaitersPerKey)
 	}
 	if o.Tokens == nil {
-		o.Tokens = NewToken
+		o.Tokens = engine.TokensOf(pool.DaemonName())
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -88,7 +88,7 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 	l.Works = work.New(e, l.AwaitWork, l.Freed)
 	l.Tracks = track.New(e, l.Leases)
 	l.holds = renew.New(e, l.Events, l.Leases, o.Logger)
-	l.Inspector = inspect.New(e, l.Leases, o.Logger, inspect.Local{Waiters: l.CountAt, Wanted: l.holds.WantedText})
+	l.Inspector = inspect.New(e, l.Leases, o.Logger, inspect.Local{Waiters: l.CountAt, Wanted: l.holds.WantedText, Renews: l.holds.Renews})
 	l.Connect(l.Freed, l.holds)
 	p.Start(texts...)
 	return l, nil
@@ -151,7 +151,8 @@ func (l *Locker) untilIdle(timeout time.Duration) error {
 
 // Counters returns the counts since the start.
 func (l *Locker) Counters() Counters {
-	c := Counters{Held: l.Held(), HeldFor: l.HeldFor()}
+	var c Counters
+	c.Held, c.HeldFor = l.Held()
 	engine.Load(&l.engine.Counts, &c.Counts)
 	return c
 }

@@ -40,6 +40,7 @@ type clientLease struct {
 	key     string
 	ttl     time.Duration
 	token   string
+	meta    string // who holds it, for people
 	fence   int64
 	until   time.Time // when it must count as lost
 }
@@ -118,7 +119,7 @@ func retryable(err error) bool {
 // request is one DLOCK. WAIT wakes the first waiter in the queue, while clients that retry get
 // the lock in no order.
 func (l *clientLease) request(ctx context.Context, wait time.Duration) (granted bool, err error) {
-	words := []string{"DLOCK", l.key, milliseconds(l.ttl), "TOKEN", l.token}
+	words := []string{"DLOCK", l.key, milliseconds(l.ttl), "TOKEN", l.token, "META", l.meta}
 	waits := wait >= time.Millisecond
 	if waits {
 		longest, err := l.maxWait(ctx)

@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"os/user"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,7 +37,7 @@ const lockUsage = `redlockd lock [OPTION…] KEY -- COMMAND [ARGUMENT…]: runs 
 
 const lockNotes = `
 COMMAND finds LOCK_KEY, LOCK_TOKEN and LOCK_FENCE in its environment; let what it writes to refuse
-a smaller fence. After a wait COMMAND starts only when an extension has confirmed the lock. LOCK_USER and LOCK_PASSWORD authenticate to the daemon, LOCK_CONNECT is --connect.
+a smaller fence. DINFO and the page show the user, the machine, the process and COMMAND's program as META. After a wait COMMAND starts only when an extension has confirmed the lock. LOCK_USER and LOCK_PASSWORD authenticate to the daemon, LOCK_CONNECT is --connect.
 Exit code: COMMAND's; 128 and the signal that ended it; 75 if the lock was held by another client,
 126 or 127 if COMMAND could not be run, 2 for wrong usage, 1 for everything else.
 `
@@ -63,7 +65,7 @@ func (a *App) lock(ctx context.Context, args []string) error {
 	}
 	d := a.daemons(o.connection)
 	defer d.close()
-	l := &clientLease{daemons: d, key: o.key, ttl: o.ttl, token: string(redlock.NewToken())}
+	l := &clientLease{daemons: d, key: o.key, ttl: o.ttl, token: string(redlock.NewToken()), meta: holderText(o.command[0])}
 	switch err := l.take(ctx, o.wait, a.Err); {
 	case errors.Is(err, errHeld):
 		return &Exit{ExitHeld, fmt.Sprintf("lock %s: %v", o.key, err)}
@@ -79,6 +81,24 @@ func (a *App) lock(ctx context.Context, args []string) error {
 		return &Exit{Code: code}
 	}
 	return nil
+}
+
+// maxMeta is the longest META.
+const maxMeta = 512
+
+// holderText describes this holder for people: the user, the machine, this process, and the program that it
+// runs. The program's arguments may be secrets.
+func holderText(program string) string {
+	name := "uid " + strconv.Itoa(os.Getuid())
+	if me, err := user.Current(); err == nil {
+		name = me.Username
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	text := fmt.Sprintf("%s@%s pid %d: %s", name, host, os.Getpid(), program)
+	return strings.ToValidUTF8(text[:min(len(text), maxMeta)], "")
 }
 
 // commandEnviron is ours without the password, and with the lock.

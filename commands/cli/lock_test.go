@@ -15,7 +15,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -83,6 +85,9 @@ func TestLock_HandsTheLockToTheCommandAndGivesItBack(t *testing.T) {
 		t.Errorf("code %d, out %q, printed %q", code, out, printed)
 	}
 	received := strings.Join(s.received, "\n")
+	if meta := regexp.MustCompile(` META (\S+)@(\S+) pid (\d+): sh\n`).FindStringSubmatch(received + "\n"); meta == nil || meta[3] != strconv.Itoa(os.Getpid()) {
+		t.Errorf("META is %q in\n%s", meta, received)
+	}
 	if !strings.HasPrefix(received, "AUTH anna secret\nSELECT 3\nDLOCK invoices 30000 TOKEN ") || s.count("DUNLOCK invoices") != 1 {
 		t.Errorf("received\n%s", received)
 	}

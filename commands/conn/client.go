@@ -82,7 +82,7 @@ func (h *handlers) clientID(c *commands.Call) error {
 
 // clientInfo answers one line: the fields that are known here, and unmeasured.
 func (h *handlers) clientInfo(c *commands.Call) error {
-	return c.Reply(commands.Bulk(describe(c.Client.Describe(), "client|info")))
+	return c.Reply(commands.Bulk(describe(c.Client.Describe(), "client|info") + "\n"))
 }
 
 // clientSwitch serves NO-EVICT and NO-TOUCH: nothing is ever evicted here, so

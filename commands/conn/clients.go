@@ -19,9 +19,10 @@ import (
 // INFO into integers, and redis-py fails on the first that is missing.
 const unmeasured = "multi=-1 qbuf=0 qbuf-free=0 argv-mem=0 obl=0 oll=0 omem=0 tot-mem=0 events=r"
 
-// describe is an entry of CLIENT INFO and CLIENT LIST, with the fields known here.
+// describe is an entry of CLIENT INFO and CLIENT LIST, with the fields known here. CLIENT LIST adds the
+// locks that the connection took and that run; go-redis fails on a field of CLIENT INFO that it does not know.
 func describe(d commands.Description, cmd string) string {
-	return fmt.Sprintf("id=%d addr=%s name=%s db=%d age=%d idle=0 flags=N sub=%d psub=%d %s cmd=%s user=%s lib-name=%s lib-ver=%s resp=%d\n",
+	return fmt.Sprintf("id=%d addr=%s name=%s db=%d age=%d idle=0 flags=N sub=%d psub=%d %s cmd=%s user=%s lib-name=%s lib-ver=%s resp=%d",
 		d.ID, d.Addr, d.Name, d.DB, age(d), d.Channels, d.Patterns, unmeasured, cmd, d.User, d.LibName, d.LibVer, d.Proto)
 }
 
@@ -48,7 +49,7 @@ func (h *handlers) clientList(c *commands.Call) error {
 			wanted[id] = true
 		}
 	}
-	me, all := c.Client.Describe(), c.May(access.CategoryAdmin)
+	me, all, held := c.Client.Describe(), c.May(access.CategoryAdmin), h.deps.Inspect.HeldBy()
 	var page strings.Builder
 	for _, d := range h.deps.Connections.Describe() {
 		cmd := ""
@@ -56,7 +57,7 @@ func (h *handlers) clientList(c *commands.Call) error {
 			d, cmd = me, "client|list"
 		}
 		if (all || d.User == me.User) && (len(c.Args) == 2 || wanted[d.ID]) {
-			page.WriteString(describe(d, cmd))
+			page.WriteString(describe(d, cmd) + fmt.Sprintf(" locks=%d\n", held[d.ID]))
 		}
 	}
 	return c.Reply(commands.Bulk(page.String()))

@@ -4,6 +4,7 @@ package inspect
 
 import (
 	"cmp"
+	"time"
 
 	"redlockd/commands"
 	"redlockd/commands/arg"
@@ -44,8 +45,9 @@ func lockReply(view redlock.LockView) commands.Reply {
 		mode = commands.Simple(view.ModeWord())
 	}
 	holders := make([]commands.Reply, len(view.Holders))
+	now := time.Now()
 	for i := range view.Holders {
-		holders[i] = holderReply(&view.Holders[i], view.Mode)
+		holders[i] = holderReply(&view.Holders[i], view.Mode, now)
 	}
 	votes := make([]commands.Reply, len(view.Masters))
 	for i := range view.Masters {
@@ -69,13 +71,19 @@ func lockReply(view redlock.LockView) commands.Reply {
 	)
 }
 
-// holderReply is one holder. What its note does not contain is nil.
-func holderReply(h *redlock.Holder, mode redlock.Mode) commands.Reply {
+// holderReply is one holder. What is not known of it is nil.
+func holderReply(h *redlock.Holder, mode redlock.Mode, now time.Time) commands.Reply {
 	slot := commands.Nil
 	if mode == redlock.Permits {
 		slot = commands.Int(int64(h.Slot))
 	}
-	note := cmp.Or(h.Note, &redlock.Note{})
+	note, since, hold := cmp.Or(h.Note, &redlock.Note{}), commands.Nil, commands.Nil
+	if h.Held > 0 {
+		since = commands.Int(now.Add(-h.Held).UnixMilli())
+	}
+	if note.User != "" { // this daemon has it in its memory
+		hold = commands.Bool(h.Hold)
+	}
 	return commands.Map(
 		commands.Bulk("token"), commands.Bulk(h.Token.ShortHash()),
 		commands.Bulk("ttl"), commands.Int(h.Left.Milliseconds()),
@@ -85,6 +93,10 @@ func holderReply(h *redlock.Holder, mode redlock.Mode) commands.Reply {
 		commands.Bulk("daemon"), textOrNil(note.Daemon),
 		commands.Bulk("client"), textOrNil(note.Client),
 		commands.Bulk("name"), textOrNil(note.Name),
+		commands.Bulk("library"), textOrNil(note.Library),
+		commands.Bulk("user"), textOrNil(note.User),
+		commands.Bulk("since"), since,
+		commands.Bulk("hold"), hold,
 		commands.Bulk("votes"), commands.Int(int64(h.Votes)),
 	)
 }

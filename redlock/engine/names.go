@@ -27,11 +27,46 @@ type LeaseID struct {
 // under one lock and leave in one flush per master. Nothing moves before Send.
 type Batch = pool.Batch
 
-// NewToken is 160 random bits in 27 characters, safe in URLs and shells.
+// A token is 160 bits in tokenLength characters, safe in URLs and shells.
+type tokenBytes [20]byte
+
+const tokenLength = 27
+
+func (b *tokenBytes) token() Token { return Token(base64.RawURLEncoding.EncodeToString(b[:])) }
+
+// NewToken is 160 random bits.
 func NewToken() Token {
-	var b [20]byte
+	var b tokenBytes
 	_, _ = rand.Read(b[:]) // never fails since Go 1.24
-	return Token(base64.RawURLEncoding.EncodeToString(b[:]))
+	return b.token()
+}
+
+// TokensOf makes the tokens that a daemon generates: a mark of its name, so that other daemons can show
+// which one granted a lock, and 136 random bits.
+func TokensOf(daemon string) func() Token {
+	mark := markOf(daemon)
+	return func() Token {
+		var b tokenBytes
+		_, _ = rand.Read(b[copy(b[:], mark[:]):])
+		return b.token()
+	}
+}
+
+// GrantedBy reports whether a token has the form and the mark of those that a daemon generates. That is
+// for people and proves nothing: a client may choose such a token.
+func (t Token) GrantedBy(daemon string) bool {
+	if OwnerOf(t) != "" {
+		t = t[len(t)-tokenLength:]
+	}
+	b, err := base64.RawURLEncoding.DecodeString(string(t))
+	return err == nil && len(t) == tokenLength && [markBytes]byte(b) == markOf(daemon)
+}
+
+const markBytes = 3
+
+func markOf(daemon string) [markBytes]byte {
+	sum := sha256.Sum256([]byte(daemon))
+	return [markBytes]byte(sum[:])
 }
 
 // Tokens of the levels of a reentrant lock have the form owner + "#" + a token of NewToken. The
@@ -39,7 +74,7 @@ func NewToken() Token {
 // does beside them.
 const (
 	levelMark  = '#'
-	levelBytes = 1 + 27
+	levelBytes = 1 + tokenLength
 )
 
 // LevelOf is the token of a level of an owner.

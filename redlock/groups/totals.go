@@ -112,6 +112,17 @@ func (r *Router) EventCounts() (c redlock.EventCounts) {
 	return c
 }
 
+// HeldBy counts the parts of a lock over several groups as one each.
+func (r *Router) HeldBy() map[int64]int {
+	all := map[int64]int{}
+	for _, g := range r.groups {
+		for client, n := range g.Locker.HeldBy() {
+			all[client] += n
+		}
+	}
+	return all
+}
+
 func (r *Router) InFlight() int { return sum(r, (*redlock.Locker).InFlight) }
 func (r *Router) Waiters() int  { return sum(r, (*redlock.Locker).Waiters) + r.parked.count() }
 func (r *Router) Holds() int    { return sum(r, (*redlock.Locker).Holds) }

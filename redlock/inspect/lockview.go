@@ -60,7 +60,9 @@ type Holder struct {
 	Votes     int           // masters that show this lease
 	Confirmed bool          // a quorum shows it
 	Fence     engine.Fence  // 0 if this daemon has not granted it and there is no note
-	Note      *lease.Note   // nil if there is none
+	Note      *lease.Note   // who took it, as far as the masters and this daemon have it; nil = nothing is known
+	Held      time.Duration // since the grant; 0 = not known
+	Hold      bool          // this daemon renews it for a connection
 
 	at copyKind
 }

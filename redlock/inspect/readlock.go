@@ -32,6 +32,7 @@ type Inspector struct {
 type Local struct {
 	Waiters func(db int, key engine.Key) int     // requests that wait for it
 	Wanted  func(db int, key engine.Key) *string // see LockView
+	Renews  func(engine.LeaseID) bool            // for a connection
 }
 
 // New returns an Inspector.
@@ -66,11 +67,8 @@ func (l *Inspector) readLock(db int, key engine.Key, done func(LockView, error))
 		}
 		view.Waiters, view.Wanted = l.local.Waiters(db, key), l.local.Wanted(db, key)
 		for i := range view.Holders {
-			h := &view.Holders[i]
-			h.Fence = l.leases.Known(engine.LeaseID{DB: db, Key: key, Token: h.Token}).Fence
-			if h.Note != nil {
-				h.Fence = max(h.Fence, h.Note.Fence)
-			}
+			id := engine.LeaseID{DB: db, Key: key, Token: view.Holders[i].Token}
+			view.Holders[i].identify(l.leases.Known(id), func() bool { return l.local.Renews(id) }, l.engine.Clock.Now(), g)
 		}
 		done(view, err)
 	})

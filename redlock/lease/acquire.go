@@ -315,7 +315,7 @@ func (a *lockBallot) grant(fence int64) {
 		g.ballot = a
 	}
 	known := leaseRecord{until: g.Until(), gone: l.goneAt(a.start, now, r.TTL+r.Delay), copies: a.lanesWithCopy() | a.call.copies,
-		mode: r.Mode, delay: r.Delay, fence: g.Fence, granted: now}
+		mode: r.Mode, delay: r.Delay, fence: g.Fence, granted: now, requester: r.Requester.untraced()}
 	if !g.part {
 		known.note = l.notes.of(r, g.Fence)
 	}

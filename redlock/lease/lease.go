@@ -167,7 +167,7 @@ func (l *Leases) Runs(id engine.LeaseID) bool {
 // Known is what this daemon knows of a lease that it granted; empty of another one.
 func (l *Leases) Known(id engine.LeaseID) Known {
 	known, _ := l.records.find(id)
-	return Known{known.until, known.fence, known.mode}
+	return Known{known.until, known.fence, known.mode, known.granted, known.requester}
 }
 
 // Known is a lease as its daemon knows it.
@@ -175,9 +175,17 @@ type Known struct {
 	Until time.Duration // end of the validity
 	Fence engine.Fence
 	Mode  Mode
+	// Granted and Requester are when it was granted and to which client, for people; 0 and nil if
+	// another daemon granted it.
+	Granted   time.Duration
+	Requester *Requester
 }
 
-// Held is how many leases that this daemon granted run, as far as it knows, and HeldFor is how
-// long those were held that it released.
-func (l *Leases) Held() int          { return l.records.held(l.engine.Clock.Now()) }
-func (l *Leases) HeldFor() HoldTimes { return l.records.heldFor.load() }
+// HeldBy is how many leases that run each client took through this daemon, by the client's number.
+func (l *Leases) HeldBy() map[int64]int { return l.records.heldBy(l.engine.Clock.Now()) }
+
+// Held is how many leases that this daemon granted run, as far as it knows, and how long those
+// were held that it released.
+func (l *Leases) Held() (running int, heldFor HoldTimes) {
+	return l.records.held(l.engine.Clock.Now()), l.records.heldFor.load()
+}

@@ -28,6 +28,15 @@ type Note struct {
 	Client string // the client's address at that daemon
 	Name   string // the connection's name
 	Fence  engine.Fence
+
+	// User and Library are what the daemon that granted the lock has in its memory; they are not stored.
+	User, Library string
+}
+
+// Took notes the client that took the lock through a daemon.
+func (n *Note) Took(daemon string, r *Requester) {
+	n.Daemon, n.Client, n.Name, n.User = daemon, r.Addr, r.Name, r.User
+	n.Library = strings.TrimSpace(r.LibName + " " + r.LibVer)
 }
 
 // encode writes a note as words. The text comes last, because it may hold any byte.
@@ -74,7 +83,7 @@ func (n *notes) of(r *LockRequest, fence engine.Fence) string {
 	}
 	note := Note{Meta: r.Meta, Daemon: n.daemon, Fence: fence}
 	if r.Requester != nil {
-		note.Client, note.Name = r.Requester.Addr, r.Requester.Name
+		note.Took(n.daemon, r.Requester)
 	}
 	return note.encode()
 }

@@ -29,6 +29,8 @@ type leaseRecord struct {
 	fence   engine.Fence  // of the grant; 0 = another daemon's, not known
 	granted time.Duration // 0 = by another daemon, or not known
 	note    string        // what the masters keep of the holder for people; "" = nothing
+	// requester is the client that took it, for people; nil = another daemon's, not known.
+	requester *Requester
 	// number identifies the record. An extension that is decided after a release of the same
 	// token must not bring the record back.
 	number uint64
@@ -65,7 +67,7 @@ func (l *leaseRecords) noteLocked(id engine.LeaseID, n leaseRecord, now time.Dur
 	}
 	if before, ok := l.findLocked(id); ok {
 		n.until, n.gone, n.copies = max(n.until, before.until), max(n.gone, before.gone), n.copies|before.copies
-		n.fence, n.note = max(n.fence, before.fence), cmp.Or(n.note, before.note)
+		n.fence, n.note, n.requester = max(n.fence, before.fence), cmp.Or(n.note, before.note), cmp.Or(n.requester, before.requester)
 		n.number = before.number
 		if n.granted == 0 || before.granted > 0 && before.until > n.granted { // an extension, or granted once more
 			n.granted = before.granted
@@ -162,6 +164,26 @@ func (l *leaseRecords) held(now time.Duration) (sum int) {
 			}
 		}
 		sum += running * len(generation) / max(seen, 1)
+	}
+	return sum
+}
+
+// heldBy counts the leases that run by the client that took them. Every maxCounted records it lets
+// lock requests pass.
+func (l *leaseRecords) heldBy(now time.Duration) map[int64]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	seen, sum := 0, map[int64]int{}
+	for _, generation := range []map[engine.LeaseID]leaseRecord{l.current, l.previous} {
+		for _, known := range generation {
+			if known.until > now && known.requester != nil {
+				sum[known.requester.ID]++
+			}
+			if seen++; seen%maxCounted == 0 {
+				l.mu.Unlock()
+				l.mu.Lock()
+			}
+		}
 	}
 	return sum
 }

@@ -37,7 +37,7 @@ type LockRequest struct {
 	Key   engine.Key    // 1–512 bytes, validated by the caller
 	TTL   time.Duration // 10 ms … MaxTTL, validated by the caller
 	Delay time.Duration // the copies last so much longer than the validity; TTL and Delay are at most MaxTTL
-	Token engine.Token  // "" = generate 160 random bits (27 characters)
+	Token engine.Token  // "" = generate one (27 characters, 136 random bits)
 	Meta  string        // free text for people, at most 512 bytes
 
 	// Reenters is the owner of a reentrant lock, "" for none. Its levels hold the key together, and
@@ -77,12 +77,23 @@ func (r *LockRequest) repeats() bool { return r.Wait == 0 && r.Script == nil }
 
 // Requester describes the client of a request, for people.
 type Requester struct {
-	ID         int64 // number of the connection in this daemon
-	Addr, Name string
-	User       string
+	ID              int64 // number of the connection in this daemon
+	Addr, Name      string
+	User            string
+	LibName, LibVer string // CLIENT SETINFO
 	// Trace receives the votes on this one request; may be nil. It is here because a
 	// waiter costs what a LockRequest costs.
 	Trace *engine.Trace
+}
+
+// untraced is the client without the trace of this one request, to be kept as long as its lease.
+func (r *Requester) untraced() *Requester {
+	if r == nil || r.Trace == nil {
+		return r
+	}
+	client := *r
+	client.Trace = nil
+	return &client
 }
 
 // isFresh reports whether no master can know the request yet: each of its ballots has a token of

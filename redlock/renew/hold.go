@@ -316,6 +316,13 @@ func (s *Holds) ofLocked(id engine.LeaseID) (found []*hold) {
 	return found
 }
 
+// Renews reports whether a lease is renewed for a connection of this daemon.
+func (s *Holds) Renews(id engine.LeaseID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.ofLocked(id)) > 0
+}
+
 // coveredBy reports whether all keys of the hold are among these.
 func (h *hold) coveredBy(ids []engine.LeaseID) bool {
 	for _, id := range h.grant.Leases() {
