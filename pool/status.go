@@ -85,10 +85,10 @@ func (g *Group) Time() int64 {
 }
 
 // Voters counts the masters whose consent would count now, so not those that are
-// failing. A master whose first connection is being made counts, too.
+// failing. Of a master whose first connection is being made nothing is known yet.
 func (g *Group) Voters() (n int) {
 	for _, s := range g.Statuses() {
-		if s.State == votingState || s.State == dialingState && s.Detail == "" { // else it is being drained
+		if s.State == votingState {
 			n++
 		}
 	}

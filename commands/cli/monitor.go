@@ -64,6 +64,8 @@ func (m *monitor) refresh(ctx context.Context) (s snapshot, err error) {
 	if len(stuck) > 0 {
 		verdict.WarnStuck(waitedFor(stuck, views), requests, waiting[0].Since, at)
 	}
+	verdict.WarnUnread("undecided requests, stale daemons and unfinished slots", refusal(replies[0]))
+	verdict.WarnUnread("who waits, and for which key", refusal(replies[2]))
 	verdict.WarnDaemons(info.sum("daemons_stale"))
 	verdict.WarnSlots(info.sum("unfinished_slots"))
 	verdict.Finish(len(masters.rows), info.text("redlockd_warning"))
@@ -194,13 +196,19 @@ func waitsPanel(reply any) (waiting []redlock.Waiting, p panel) {
 	return waiting, p
 }
 
-// waitedFor describes the locks that a request waits for, as far as they could be read.
+// waitedFor describes the locks that a request waits for. Of one that could not be read nothing is known.
 func waitedFor(keys []redlock.Key, views map[string]any) (locks []diagnosis.Lock) {
 	for _, key := range keys {
-		if view := views[string(key)]; refusal(view) == "" {
-			f := newFields(view)
-			locks = append(locks, diagnosis.Lock{Key: key, Holders: f.holders(), Fence: redlock.Fence(f.sum("fence"))})
+		f, state := newFields(views[string(key)]), redlock.LockUndecided
+		switch f["state"] {
+		case "free":
+			state = redlock.LockFree
+		case "held":
+			state = redlock.LockHeld
+		case "foreign":
+			state = redlock.LockForeign
 		}
+		locks = append(locks, diagnosis.Lock{Key: key, State: state, Holders: f.holders(), Fence: redlock.Fence(f.sum("fence"))})
 	}
 	return locks
 }

@@ -209,6 +209,13 @@ func diagnose(reports []redlock.MasterReport, masters histories, quorum int, und
 	return h
 }
 
+// WarnUnread reports that the daemon refused to show something: its absence here says nothing.
+func (h *Headline) WarnUnread(what, why string) {
+	if why != "" {
+		h.warn("Unknown: %s (%s).", what, why)
+	}
+}
+
 // WarnSlots reports slots that have left a group of masters in a move that was not finished.
 func (h *Headline) WarnSlots(unfinished int64) {
 	if unfinished > 0 {
@@ -257,11 +264,30 @@ func StuckKeys(waiting []redlock.Waiting, keyFilter func(redlock.Key) bool) (key
 	return keys, requests
 }
 
-// Lock is a lock that requests wait for. Holders describes its holders, "" if it has none.
+// Lock is a lock that requests wait for. Holders describes its holders, "" if none is shown: only if State
+// is LockFree, it has none.
 type Lock struct {
 	Key     redlock.Key
+	State   redlock.LockState
 	Holders string
 	Fence   redlock.Fence // the highest of the holders, 0 if it is not known
+}
+
+// holds is the part of a sentence about who has a lock.
+func (l *Lock) holds(now time.Time) string {
+	switch {
+	case l.State == redlock.LockForeign:
+		return "has data that is no lock,"
+	case l.State == redlock.LockUndecided && l.Holders != "":
+		return "may be held by " + l.Holders + " (too few masters answered),"
+	case l.State == redlock.LockUndecided:
+		return "has a holder that is unknown at the moment (too few masters answered),"
+	case l.Holders == "":
+		return "is not held by a client on any master,"
+	case l.Fence > 0: // the masters' time of the grant in µs
+		return fmt.Sprintf("has been held %s by %s", seconds(now.Sub(time.UnixMicro(int64(l.Fence)))), l.Holders)
+	}
+	return "is held by " + l.Holders
 }
 
 // WarnStuck names the key that a request waits for, its holder and the number of requests.
@@ -269,16 +295,13 @@ func (h *Headline) WarnStuck(locks []Lock, requests map[redlock.Key]int, longest
 	if len(locks) == 0 {
 		return
 	}
-	at := max(0, slices.IndexFunc(locks, func(l Lock) bool { return l.Holders != "" })) // of several keys some are free
+	// Of several keys some are free: the one that is held comes first, then one that is not known to be free.
+	at := slices.IndexFunc(locks, func(l Lock) bool { return l.State == redlock.LockHeld })
+	if at < 0 {
+		at = max(0, slices.IndexFunc(locks, func(l Lock) bool { return l.State != redlock.LockFree }))
+	}
 	l := &locks[at]
-	holds := "is not held by a client on any master,"
-	if l.Holders != "" {
-		holds = "is held by " + l.Holders
-	}
-	if l.Fence > 0 { // the masters' time of the grant in µs
-		holds = fmt.Sprintf("has been held %s by %s", seconds(now.Sub(time.UnixMicro(int64(l.Fence)))), l.Holders)
-	}
-	h.warn("Key %s %s with %d waiting, the first for %s.", Printable(string(l.Key)), holds, requests[l.Key], seconds(longest))
+	h.warn("Key %s %s with %d waiting, the first for %s.", Printable(string(l.Key)), l.holds(now), requests[l.Key], seconds(longest))
 }
 
 func seconds(d time.Duration) time.Duration { return max(d, 0).Round(time.Second) }

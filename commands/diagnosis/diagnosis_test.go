@@ -173,7 +173,7 @@ func TestDiagnosis_PutsAWarningFirstUnlessSomethingIsWorse(t *testing.T) {
 
 func TestDiagnosis_NamesTheKeyThatIsWaitedForLongest(t *testing.T) {
 	holder := Holder{Meta: "nightly run", Name: "worker-7", Client: "10.0.0.9:1"}
-	held := Lock{Key: "invoices", Holders: holder.Text(1), Fence: redlock.Fence(noon.Add(-4 * time.Minute).UnixMicro())}
+	held := Lock{Key: "invoices", State: redlock.LockHeld, Holders: holder.Text(1), Fence: redlock.Fence(noon.Add(-4 * time.Minute).UnixMicro())}
 	waiting := []redlock.Waiting{
 		{Keys: []redlock.Key{"free", "invoices"}, Since: 3 * time.Minute}, {Keys: []redlock.Key{"invoices"}, Since: time.Second}, {Keys: []redlock.Key{"b"}},
 	}
@@ -189,6 +189,18 @@ func TestDiagnosis_NamesTheKeyThatIsWaitedForLongest(t *testing.T) {
 		"Key b is not held by a client on any master, with 1 waiting, the first for 20s."
 	if text := strings.Join(h.Lines, "\n"); text != want || h.Level != LevelWarn {
 		t.Errorf("%s\n%s\nwant\n%s", h.Level, text, want)
+	}
+	// What no quorum has answered is not an answer.
+	for want, locks := range map[string][]Lock{
+		"Key b has a holder that is unknown at the moment (too few masters answered), with 1 waiting, the first for 20s.": {{Key: "free"}, {Key: "b", State: redlock.LockUndecided}},
+		"Key b may be held by token 1f (too few masters answered), with 1 waiting, the first for 20s.":                    {{Key: "b", State: redlock.LockUndecided, Holders: "token 1f"}},
+		"Key invoices has been held 4m0s by nightly run (worker-7 10.0.0.9:1) with 2 waiting, the first for 20s.":         {{Key: "b", State: redlock.LockUndecided}, held},
+		"Key b has data that is no lock, with 1 waiting, the first for 20s.":                                              {{Key: "b", State: redlock.LockForeign}},
+	} {
+		h := Headline{Level: LevelGood}
+		if h.WarnStuck(locks, requests, 20*time.Second, noon); h.Lines[0] != want {
+			t.Errorf("%q, want %q", h.Lines, want)
+		}
 	}
 	waiting[0].Since = stuckAfter - 1
 	if keys, _ := StuckKeys(waiting, everything); len(keys) != 0 {

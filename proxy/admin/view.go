@@ -79,7 +79,7 @@ func holderOf(h *redlock.Holder) diagnosis.Holder {
 func waitedFor(keys []redlock.Key, views []redlock.LockView) []diagnosis.Lock {
 	locks := make([]diagnosis.Lock, len(views))
 	for i := range views {
-		locks[i] = diagnosis.Lock{Key: keys[i], Fence: views[i].HighestFence()}
+		locks[i] = diagnosis.Lock{Key: keys[i], State: views[i].State, Fence: views[i].HighestFence()}
 		if v := &views[i]; len(v.Holders) > 0 {
 			locks[i].Holders = holderOf(&v.Holders[0]).Text(v.Count)
 		}

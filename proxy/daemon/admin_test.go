@@ -278,6 +278,16 @@ func TestAdmin_IsNotReadyWhileNoQuorumVotes(t *testing.T) {
 	o.stop(t)
 }
 
+// Masters that have not answered yet may not vote: the first answer is right already.
+func TestAdmin_IsNotReadyWhileMastersHaveNotAnswered(t *testing.T) {
+	silent := strings.Join([]string{listenHere(t), listenHere(t), listenHere(t)}, ",")
+	o := operate(t, "--masters", silent)
+	if status, body := o.get(t, "/readyz", ""); status != http.StatusServiceUnavailable || body != "0 of 3 masters may vote, 2 needed\n" {
+		t.Errorf("%d: %q", status, body)
+	}
+	o.stop(t)
+}
+
 // A balancer must not send clients here that would all receive NOQUORUM.
 func TestAdmin_IsNotReadyWhileMastersThatAnswerRefuseWrites(t *testing.T) {
 	servers := faulty.StartGroup(t, 3)
