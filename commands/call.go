@@ -43,8 +43,9 @@ type Call struct {
 	Batch     *redlock.Batch // operations of one read batch leave together
 	Completer Completer
 
-	users   *access.Users
-	options []arg.Spec // of the row that serves it
+	users    *access.Users
+	options  []arg.Spec // of the row that serves it
+	requests *Requests  // count how it ends; nil = it only reads
 }
 
 // Words reads the arguments behind the command's word, with the options of its row.
@@ -52,6 +53,7 @@ func (c *Call) Words() arg.Words { return arg.Read(c.Args, c.options) }
 
 // Reply answers the call. It returns nil, so that a handler can end with it.
 func (c *Call) Reply(r Reply) error {
+	c.requests.note(&r)
 	c.Completer.Complete(r)
 	return nil
 }
@@ -85,7 +87,9 @@ func AnswerValidity[L any, E error, P interface {
 		c.Completer.CompleteDeferred(Later(func() Reply {
 			validity := P(&lease).Validity()
 			if validity < time.Millisecond {
-				return TooLate(P(&lease).ExpiredError(), fate)
+				late := TooLate(P(&lease).ExpiredError(), fate)
+				c.requests.note(&late)
+				return late
 			}
 			note(&lease, validity)
 			return Int(validity.Milliseconds())

@@ -162,6 +162,7 @@ type Deps struct {
 	LongTTL, NoTTL string             // policies
 	Scripts        *dropin.Recogniser // nil: a new one without pins
 	DropinStats    *dropin.Stats      // nil: new ones
+	Requests       *Requests          // counts how they end; NewTable makes one
 	VolatileIDs    bool               // a crash of masters may repeat ids; shown by INFO
 
 	Version string    // of redlockd, shown by INFO
@@ -198,6 +199,7 @@ func (e Deps) withDefaults() Deps {
 	if e.Scripts == nil {
 		e.Scripts, _ = dropin.New(nil) // fails for pins only
 	}
+	e.Requests = cmp.Or(e.Requests, new(Requests))
 	e.DropinStats = cmp.Or(e.DropinStats, new(dropin.Stats))
 	e.RunID = cmp.Or(e.RunID, randomRunID())
 	if e.Start.IsZero() {

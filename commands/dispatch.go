@@ -8,8 +8,9 @@ import "redlockd/commands/access"
 // after NewTable.
 type Table struct {
 	*index
-	users *access.Users
-	holds holdWatch
+	users    *access.Users
+	requests *Requests
+	holds    holdWatch
 }
 
 // Rows makes the commands of one package from what they use.
@@ -19,7 +20,7 @@ type Rows func(Deps) []*Command
 // of the documentation.
 func NewTable(deps Deps, groups ...Rows) *Table {
 	deps = deps.withDefaults()
-	t := &Table{index: deps.commands, users: deps.Users, holds: newHoldWatch(deps.Logger)}
+	t := &Table{index: deps.commands, users: deps.Users, requests: deps.Requests, holds: newHoldWatch(deps.Logger)}
 	for _, rows := range groups {
 		for _, row := range rows(deps) {
 			t.add(row)
@@ -80,7 +81,9 @@ func (t *Table) Dispatch(c *Call) {
 		if c.queues(row) {
 			return
 		}
-		c.options = row.options
+		if c.options = row.options; row.Category != access.CategoryRead {
+			c.requests = t.requests
+		}
 		c.track(row)
 		if mistake := row.Handle(c); mistake != nil {
 			c.Reply(row.refuse(mistake))

@@ -13,6 +13,7 @@ import (
 // Snapshot holds all counters at about one moment.
 type Snapshot struct {
 	Clients                           ClientCounts
+	Requests                          RequestCounts
 	Locks                             redlock.Counters
 	Lanes                             pool.Counters
 	Events                            redlock.EventCounts
@@ -29,7 +30,8 @@ type Snapshot struct {
 func (e *Deps) Snapshot() Snapshot {
 	m := e.Masters
 	s := Snapshot{
-		Clients: e.Clients(), Locks: m.Counters(), Lanes: m.MasterCounters(), Events: m.EventCounts(),
+		Requests: e.Requests.load(),
+		Clients:  e.Clients(), Locks: m.Counters(), Lanes: m.MasterCounters(), Events: m.EventCounts(),
 		InFlight: m.InFlight(), Waiters: m.Waiters(), Holds: m.Holds(), Tracked: m.Tracked(), VolatileIDs: e.VolatileIDs,
 	}
 	s.RefusedLogins, s.UncheckedLogins = e.Users.RefusedLogins()
@@ -142,9 +144,12 @@ var Figures = []Figure{
 	gauge(SectionCluster, "", "redlockd_slots_unfinished", "Slots that have left a group of masters and are in none although the freeze is over: nothing is granted in them until the move is finished (redlockd slots).", func(s *Snapshot) int { return s.UnfinishedSlots }),
 
 	count(SectionLocks, "locks_acquired", "redlockd_locks_acquired_total", "Grants, of each group of masters.", func(s *Snapshot) int64 { return s.Locks.Acquired }),
-	count(SectionLocks, "locks_refused", "redlockd_locks_refused_total", "Attempts at locks that the masters refused because another client held the key. A request that waits makes several; redlockd_dlock_results_total counts replies.", func(s *Snapshot) int64 { return s.Locks.Refused }),
-	count(SectionLocks, "locks_no_quorum", "redlockd_no_quorum_total", "Operations that could not be decided (NOQUORUM).", func(s *Snapshot) int64 { return s.Locks.NoQuorum }),
-	count(SectionLocks, "locks_expired", "redlockd_locks_expired_total", "Quorums reached too late (EXPIRED).", func(s *Snapshot) int64 { return s.Locks.Expired }),
+	count(SectionLocks, "locks_refused", "redlockd_locks_refused_total", "Lock requests of clients that were refused because another client held the key.", func(s *Snapshot) int64 { return s.Requests.Refused }),
+	count(SectionLocks, "locks_no_quorum", "redlockd_no_quorum_total", "Requests of clients that could not be decided (NOQUORUM), those that only read left out.", func(s *Snapshot) int64 { return s.Requests.NoQuorum }),
+	count(SectionLocks, "locks_expired", "redlockd_locks_expired_total", "Requests of clients that were decided too late (EXPIRED).", func(s *Snapshot) int64 { return s.Requests.Expired }),
+	count(SectionLocks, "ballots_refused", "redlockd_ballots_refused_total", "Ballots refused because another client held the key. A request that waits makes several.", func(s *Snapshot) int64 { return s.Locks.Refused }),
+	count(SectionLocks, "ballots_undecided", "redlockd_ballots_undecided_total", "Ballots and readings that too few masters answered, those of waiters, renewals and the page too.", func(s *Snapshot) int64 { return s.Locks.NoQuorum }),
+	count(SectionLocks, "ballots_expired", "redlockd_ballots_expired_total", "Ballots with a quorum that came too late.", func(s *Snapshot) int64 { return s.Locks.Expired }),
 	count(SectionLocks, "locks_split", "redlockd_locks_split_total", "Ballots without a quorum for any client.", func(s *Snapshot) int64 { return s.Locks.Split }),
 	count(SectionLocks, "locks_released", "redlockd_locks_released_total", "Releases.", func(s *Snapshot) int64 { return s.Locks.Released }),
 	count(SectionLocks, "locks_extended", "redlockd_locks_extended_total", "Extensions.", func(s *Snapshot) int64 { return s.Locks.Extended }),

@@ -85,7 +85,7 @@ func TestINFO_HasTheFieldsThatClientsRead(t *testing.T) {
 		"total_connections_received:9", "total_commands_processed:77", "rejected_connections:2",
 		"mem_clients_normal:4096", "client_output_buffer_limit_disconnections:3", "evicted_clients:5",
 		"role:master", "connected_slaves:0", "cluster_enabled:0",
-		"locks_acquired:1", "locks_refused:2", "locks_no_quorum:3", "locks_expired:4", "locks_split:5", "locks_released:6",
+		"locks_acquired:1", "locks_refused:0", "locks_no_quorum:0", "locks_expired:0", "ballots_refused:2", "ballots_undecided:3", "ballots_expired:4", "locks_split:5", "locks_released:6",
 		"locks_extended:7", "locks_given_back:8", "copies_undone:9", "copies_late:10", "second_seals:11", "third_seals:13", "copies_repaired:12",
 		"masters:2", "masters_voting:1", "configuration_epoch:7",
 		"master0:name=a,address=10.0.0.1:6379,state=voting,since_ms=2000,epoch=7,run_id=abc,version=7.0.15,durable=true,queued=3,pending_releases=1,detail=",

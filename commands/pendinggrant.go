@@ -60,6 +60,9 @@ func (p *PendingGrant) Reserve(c *Call, request *redlock.LockRequest) bool {
 
 // Refuse replies that nothing was granted, for the reason err.
 func (p *PendingGrant) Refuse(reply Reply, err error) {
+	if errors.Is(err, redlock.ErrHeld) && p.call.requests != nil {
+		p.call.requests.refused.Add(1)
+	}
 	for _, key := range p.Keys {
 		switch held := errors.Is(err, redlock.ErrHeld); {
 		case !held:
@@ -89,13 +92,15 @@ func (p *PendingGrant) Grant(grant redlock.Grant, counts time.Duration) {
 // Reply reports what is left of the lease at the moment it is written: replies
 // wait for those before them, and a client counts from what it reads. It is a
 // whole number of milliseconds above 0, or the locks are given back.
-func (p *PendingGrant) Reply() Reply {
-	validity := p.Granted.Validity()
-	if validity < time.Millisecond {
+func (p *PendingGrant) Reply() (r Reply) {
+	if validity := p.Granted.Validity(); validity < time.Millisecond {
 		p.GiveBack()
-		return TooLate(p.Granted.ExpiredError(), p.Answer.Fate(p.Granted.Fresh))
+		r = TooLate(p.Granted.ExpiredError(), p.Answer.Fate(p.Granted.Fresh))
+	} else {
+		r = p.Answer.ReplyTo(validity)
 	}
-	return p.Answer.ReplyTo(validity)
+	p.call.requests.note(&r)
+	return r
 }
 
 // Undelivered: the client has gone without reading that it holds the locks. It may

@@ -97,7 +97,7 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request, visitor access.HT
 	}
 	sources, now := &s.options.Sources, time.Now()
 	figures, locks := sources.Snapshot(), sources.Latencies.locks.load()
-	undecided := figures.Locks.NoQuorum + figures.Locks.Expired
+	undecided := figures.Requests.NoQuorum + figures.Requests.Expired
 	reports := sources.Locks.Reports(db)
 	verdict, masters := watch.poll(reports, undecided, now)
 	since, _ := strconv.ParseInt(r.URL.Query().Get("since"), 10, 64) // else all
@@ -115,7 +115,7 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request, visitor access.HT
 	}
 	writeJSON(w, map[string]any{
 		"at": now.UnixMilli(), "headline": verdict, "masters": masters, "waiters": waiters, "waiting": all,
-		"granted": figures.Locks.Acquired, "refused": figures.Locks.Refused, "undecided": undecided, "times": countsByBound(&locks),
+		"granted": figures.Locks.Acquired, "refused": figures.Requests.Refused, "undecided": undecided, "times": countsByBound(&locks),
 		"events": eventRows(events, keyFilter), "last_event": last, "dropped_events": dropped,
 		"daemons": len(pool.Daemons(reports)), "stale_daemons": daemonNames(pool.StaleDaemons(reports)),
 		"in_flight": figures.InFlight, "clients": figures.Clients.Connected, "draining": s.draining.Load(),

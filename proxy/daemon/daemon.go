@@ -171,7 +171,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 		RedisCompat: operations.RedisCompat, Scripts: scripts, DropinStats: stats, CompatTest: config.CompatTest, MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
 		MaxTTL: config.MaxTTL, KeyPrefix: config.KeyPrefix, MaxKeep: config.MaxKeep, MaxWait: config.MaxWait, MaxSubscriptions: config.MaxSubscriptions, VolatileIDs: volatileIDs(config),
 		Version: cli.Version(), Start: began, Port: port(config), Warning: config.BootstrapWarning, Config: config.Settings, Logger: logger,
-		Clients: server.Stats, Users: users, Connections: server, LostMessages: lostMessages,
+		Requests: new(commands.Requests), Clients: server.Stats, Users: users, Connections: server, LostMessages: lostMessages,
 	}
 	if tracer != nil {
 		deps.Traces = tracer.Counts

@@ -172,3 +172,40 @@ func TestFigures_CountClientsThatWereRejected(t *testing.T) {
 		t.Errorf("rejected_connections:%s, want 3", got)
 	}
 }
+
+// What clients asked is counted once for each of their requests, however often the daemon tried: for a
+// renewal of HOLD, a waiter, or the page.
+func TestFigures_CountUndecidedRequestsAndNotTheDaemonsTries(t *testing.T) {
+	servers := faulty.StartGroup(t, 3)
+	bootstrapGroup(t, servers)
+	c := dial(t, serveHere(t, addresses(servers)))
+	c.awaitVoters(t, servers)
+	holder, waiter := dial(t, c.RemoteAddr().String()), dial(t, c.RemoteAddr().String())
+	if reply := holder.ask(t, "DLOCK held 6000 HOLD"); reply != "*3" {
+		t.Fatal(reply)
+	}
+	if reply := c.ask(t, "DLOCK held 6000"); reply != "$-1" {
+		t.Fatal(reply)
+	}
+	servers[0].Kill()
+	servers[1].Kill()
+	if _, err := fmt.Fprint(waiter, "DLOCK held 6000 WAIT 60000\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	const asked = 5
+	for i := range asked {
+		if reply := c.ask(t, "DLOCK other-%d 30000", i); !strings.HasPrefix(reply, "-NOQUORUM ") {
+			t.Fatal(reply)
+		}
+		if reply := c.ask(t, "DINFO held"); !strings.HasPrefix(reply, "-NOQUORUM ") { // it only reads
+			t.Fatal(reply)
+		}
+	}
+	eventually(t, "renewals and tries of the waiter fail", func() bool {
+		tries, err := strconv.Atoi(c.info(t, "locks")["ballots_undecided"])
+		return err == nil && tries > 3*asked
+	}, func() string { return fmt.Sprint(c.info(t, "locks")) })
+	if info := c.info(t, "locks"); info["locks_no_quorum"] != strconv.Itoa(asked) || info["locks_refused"] != "1" || info["locks_expired"] != "0" {
+		t.Errorf("clients had %d NOQUORUM and one nil: %v", asked, info)
+	}
+}

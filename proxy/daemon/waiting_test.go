@@ -282,8 +282,8 @@ func TestWaiting_ACycleOfConnectionsIsADEADLOCK(t *testing.T) {
 	b.lines(t, 5)
 	a.send(t, "DLOCK y 60000 WAIT 60000")
 	operator := dial(t, one)
-	eventually(t, "the masters have refused it", func() bool { return operator.info(t, "locks")["locks_refused"] != "0" },
-		func() string { return operator.info(t, "locks")["locks_refused"] })
+	eventually(t, "the masters have refused it", func() bool { return operator.info(t, "locks")["ballots_refused"] != "0" },
+		func() string { return operator.info(t, "locks")["ballots_refused"] })
 	b.send(t, "DLOCK x 60000 WAIT 60000")
 	if got := b.lines(t, 1)[0]; !strings.HasPrefix(got, "-DEADLOCK ") || !strings.Contains(got, "'x' -> 'y'") {
 		t.Errorf("answered %s", got)
