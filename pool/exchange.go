@@ -189,6 +189,15 @@ func (x *exchange) takeUnsealed(held []unsealedAnswer) []unsealedAnswer {
 	return held
 }
 
+// teach calls do with the late answer to each operation that wants it.
+func (x *exchange) teach(lane int, do func(op Learner, a Answer)) {
+	x.inOrder(func(i int) {
+		if op, ok := x.entries[i].op.(Learner); ok && x.index[i] >= 0 {
+			do(op, Answer{Lane: lane, Sent: true, Reply: x.reply(i), Seal: Seal{Err: errStalled}})
+		}
+	})
+}
+
 // answers calls do with the answer to each operation, in the order in which the master
 // executed them, and counts the votes.
 func (x *exchange) answers(lane int, seal Seal, do func(op Operation, a Answer)) (counted Votes) {

@@ -168,6 +168,12 @@ func (g *Group) answer(op Operation, a Answer) {
 	op.Answer(a)
 }
 
+// teach is answer for what comes late.
+func (g *Group) teach(op Learner, a Answer) {
+	defer g.recoverPanic()
+	op.Learn(a)
+}
+
 func (g *Group) recoverPanic() {
 	panicked := recover()
 	if panicked == nil {

@@ -27,6 +27,14 @@ type Operation interface {
 	Answer(a Answer)
 }
 
+// Learner is an operation that wants the answer, too, of a master that answers after the operation
+// was answered as unknown, on the same connection. Nothing has been sent to the master since then.
+type Learner interface {
+	Operation
+	// Learn receives that answer, which counts as no vote. It may come before Answer returns, or is called.
+	Learn(a Answer)
+}
+
 // Props is what the lanes must know about an operation.
 type Props struct {
 	// Key is what the command is about; operations on one key keep their order.

@@ -27,6 +27,13 @@ func (c *connection) finishFlush() {
 		return
 	}
 	if c.stalled { // likewise, but the master answers again
+		g.mu.Unlock()
+		f.teach(l.index, g.teach) // before anything is sent: what follows from it goes first
+		g.mu.Lock()
+		if c.closed {
+			g.mu.Unlock()
+			return
+		}
 		evicted := f.evicted(&l.commands) // the next reading comes after the next votes
 		if evicted != nil {
 			c.invalidateLocked()

@@ -184,8 +184,8 @@ func TestAcquireScript_TheOnlyReaderBecomesTheWriter(t *testing.T) {
 		long := end + 5000
 		m.readers("mine", long)
 		m.says("the only reader, for less", fmt.Sprintf("[1 %d]", long), "acquire", "mine", end)
-		if ends := m.end(); ends < long || ends > long+1024 || (ends-end-2)%1024 != 0 {
-			t.Errorf("it ends at %d, want the first value = %d (mod 1024) from %d on", ends, end+2, long)
+		if ends := m.end(); ends != long+2 {
+			t.Errorf("it ends at %d, want %d", ends, long+2)
 		}
 		m.readers("mine", end, "other", end)
 		m.leaves("beside another", "[0 2 1]", "acquire", "mine", end)
@@ -200,40 +200,35 @@ func TestAcquireScript_TheOnlyReaderBecomesTheWriter(t *testing.T) {
 	})
 }
 
-func TestUnupgradeScript_FindsOutWhatThereIsToTakeBack(t *testing.T) {
+func TestUnupgradeScript_TakesBackNothingButItsOwnUpgrade(t *testing.T) {
 	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		end := m.pureEnd()
-		for what, want := range map[string]struct {
-			score any
-			until int64
-		}{"known": {end - 80, end - 80}, "not known": {"", end + 2}} {
-			m.readers("mine", end-80)
-			m.says("upgraded", fmt.Sprintf("[1 %d]", end-80), "acquire", "mine", end)
-			m.says("a reader, "+what, "1", "unupgrade", "mine", end, want.score)
-			if got := m.score("mine"); got != want.until && (m.exact || got < want.until-50 || got > want.until+50) {
-				t.Errorf("%s: %s, want the reader until %d", what, m.whole(), want.until)
+		for _, score := range []int64{end - 80, end, end + 4, end + 85} {
+			m.readers("mine", score)
+			m.says("upgraded", fmt.Sprintf("[1 %d]", score), "acquire", "mine", end)
+			m.says("a reader", "1", "unupgrade", "mine", end, score)
+			if got := m.score("mine"); got != score {
+				t.Errorf("%s, want the reader until %d", m.whole(), score)
 			}
-			m.leaves("told twice", "0", "unupgrade", "mine", end, want.score)
+			m.leaves("told twice", "0", "unupgrade", "mine", end, score)
 		}
-		m.do("DEL", "lock")
-		m.says("created", "1", "acquire", "mine", end)
-		m.says("created", "1", "unupgrade", "mine", end, "")
-		if m.holds() != "none" {
-			t.Errorf("%s is left", m.holds())
-		}
-		if m.exact {
-			m.put("mine", end)
-			m.says("a repeat", "2", "acquire", "mine", end)
-			m.leaves("prolonged since", "0", "unupgrade", "mine", end, "")
-			m.put("mine", end+2048)
-			m.leaves("another attempt's", "0", "unupgrade", "mine", end, "")
-		}
-		m.put("other", end)
-		m.leaves("another's", "0", "unupgrade", "mine", end, "")
+		m.readers("mine", end-80)
+		m.says("upgraded", fmt.Sprintf("[1 %d]", end-80), "acquire", "mine", end)
+		m.says("a repeat", "2", "acquire", "mine", end)
+		m.leaves("prolonged since", "0", "unupgrade", "mine", end, end-80)
+		m.readers("mine", end)
+		m.says("upgraded", fmt.Sprintf("[1 %d]", end), "acquire", "mine", end)
+		m.says("a reader again", "3", "share", "mine", end, end+2)
+		m.says("a writer again", fmt.Sprintf("[1 %d]", end+4), "acquire", "mine", end)
+		m.leaves("an upgrade of after that", "0", "unupgrade", "mine", end, end)
+		m.put("mine", end)
+		m.leaves("what an attempt has created", "0", "unupgrade", "mine", end, end-80)
+		m.put("other", end+2)
+		m.leaves("another's", "0", "unupgrade", "mine", end, end-80)
 		m.put("mine", 0)
-		m.leaves("for ever", "0", "unupgrade", "mine", end, "")
-		m.foreignData(func(what string) { m.leaves(what, "0", "unupgrade", "mine", end, "") })
+		m.leaves("for ever", "0", "unupgrade", "mine", end, end-80)
+		m.foreignData(func(what string) { m.leaves(what, "0", "unupgrade", "mine", end, end-80) })
 	})
 }
 

@@ -36,6 +36,9 @@ type Question interface {
 	DecidedLocked(r quorum.Result)
 	// Late receives an answer that comes after the decision, which was r.
 	Late(a pool.Answer, r quorum.Result)
+	// Learn receives what a master has answered after its answer was counted as unknown, or is about
+	// to be; before the decision or after it.
+	Learn(a pool.Answer)
 	// Failed receives an answer with an error, before it is counted, also after the decision.
 	Failed(a pool.Answer)
 	// Undecided continues after an answer that decides nothing, without the lock.
@@ -56,6 +59,7 @@ type Plain struct{}
 func (Plain) Decide(t *quorum.Tally) quorum.Result { return t.Result() }
 func (Plain) DecidedLocked(quorum.Result)          {}
 func (Plain) Late(pool.Answer, quorum.Result)      {}
+func (Plain) Learn(pool.Answer)                    {}
 func (Plain) Failed(pool.Answer)                   {}
 func (Plain) Undecided()                           {}
 func (Plain) IsYes(r pool.Reply) bool              { return IsYes(r) }
@@ -95,7 +99,10 @@ type Ballot struct {
 	fencing   *quorum.Fencing
 }
 
-var _ pool.BulkOperation = (*Ballot)(nil)
+var (
+	_ pool.BulkOperation = (*Ballot)(nil)
+	_ pool.Learner       = (*Ballot)(nil)
+)
 
 // Ask queues the question on every master of a group, at once or with its read batch.
 func (b *Ballot) Ask(e *Engine, batch *Batch, g *pool.Group, t *Trace, q Question) {
@@ -168,6 +175,9 @@ func (b *Ballot) Answer(a pool.Answer) {
 		b.follow(r, raise)
 	}
 }
+
+// Learn passes a late answer to the question.
+func (b *Ballot) Learn(a pool.Answer) { b.question.Learn(a) }
 
 // count counts an answer, unless the ballot is decided. A reader that panics, such as that of a
 // library's script, costs its own answer: the other lanes need the mutex.

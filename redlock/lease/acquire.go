@@ -67,7 +67,7 @@ type lockBallot struct {
 	start   time.Duration // before anything was queued
 
 	// Guarded by the ballot's lock.
-	answered    uint16 // lanes, as bits
+	answered    uint16 // lanes, as bits: their answer is counted or learnt
 	copies      [quorum.MaxMasters]copyState
 	ends        [quorum.MaxMasters]int64          // expiry written for each master, ms of its clock
 	connectedAt *[quorum.MaxMasters]time.Duration // connections the command was written for; nil unless the caller chose the token
@@ -229,14 +229,11 @@ func (a *lockBallot) read(answer *pool.Answer) vote {
 // from a quarantined master: it cannot have forgotten what it holds.
 func (a *lockBallot) Read(answer pool.Answer) engine.Reading {
 	v := a.read(&answer)
-	a.copies[answer.Lane] = v.copy
+	a.noteCopy(answer.Lane, v)
 	a.answered |= 1 << answer.Lane
 	a.refused, a.reader = a.refused || v.no, a.reader || v.reader
 	if v.wrongType {
 		a.ballot.WrongType++
-	}
-	if v.copy == copyEarlier || v.hadCopy {
-		a.fresh = false
 	}
 	seal := answer.Seal
 	switch {

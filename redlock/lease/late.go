@@ -17,23 +17,52 @@ func (a *lockBallot) DecidedLocked(v quorum.Result) {
 // Late: a copy that comes after a grant is part of the lease, and the lease's release also
 // reaches that master.
 func (a *lockBallot) Late(answer pool.Answer, r quorum.Result) {
-	v, won := a.readLate(&answer)
-	switch {
-	case !won:
-		a.giveBackLate(answer.Lane, v.copy)
-	case v.no && a.call.request.Hold != nil:
-		a.call.leases.changes.Copied(a.ids(), false)
-	}
+	a.followLate(&answer, false)
 	if a.reader && r != quorum.Granted {
 		a.call.leaveTurn()
 	}
 }
 
-func (a *lockBallot) readLate(answer *pool.Answer) (v vote, won bool) {
+// Learn: what a caller's token has made on a master that was too slow is known only now, see
+// undo.go. A token of the ballot's own has been undone there without an answer.
+func (a *lockBallot) Learn(answer pool.Answer) {
+	if a.call.request.Token != "" {
+		a.followLate(&answer, true)
+	}
+}
+
+func (a *lockBallot) followLate(answer *pool.Answer, learnt bool) {
+	v, kept := a.readLate(answer, learnt)
+	switch {
+	case !kept:
+		a.giveBackLate(answer.Lane, v.copy)
+	case v.no && a.call.request.Hold != nil:
+		a.call.leases.changes.Copied(a.ids(), false)
+	}
+}
+
+// readLate notes an answer unless the ballot has failed. What was learnt stays: that the answer was
+// unknown may be told later.
+func (a *lockBallot) readLate(answer *pool.Answer, learnt bool) (v vote, kept bool) {
 	a.ballot.Lock()
 	defer a.ballot.Unlock() // a script's reader may panic
-	if v = a.read(answer); a.won {
-		a.copies[answer.Lane], a.refused = v.copy, a.refused || v.no
+	v, kept = a.read(answer), a.won || !a.ballot.Over()
+	if kept {
+		a.noteCopy(answer.Lane, v)
+		a.refused = a.refused || v.no && a.won
 	}
-	return v, a.won
+	if learnt {
+		a.answered |= 1 << answer.Lane
+	}
+	return v, kept
+}
+
+// noteCopy notes what is known of a copy, with the ballot's lock held.
+func (a *lockBallot) noteCopy(lane int, v vote) {
+	if a.answered&(1<<lane) == 0 || v.copy != copyMaybe {
+		a.copies[lane] = v.copy
+	}
+	if (v.copy == copyEarlier || v.hadCopy) && !a.ballot.Over() {
+		a.fresh = false
+	}
 }

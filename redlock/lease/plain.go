@@ -39,11 +39,8 @@ func (plainMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, en
 
 func (plainMode) read(_ *lockBallot, answer pool.Answer) vote { return readVote(answer) }
 
-// takeBack leaves a copy alone that may belong to another client with the same value: values
-// like "1" are common.
 func (plainMode) takeBack(a *lockBallot, lane int, c copyState) {
 	switch {
-	case c == copyMaybe && len(a.token) < shortToken:
 	case a.call.request.TTL < Endless:
 		a.undo(lane, c, a.key)
 	case c == copyMade, c == copyMaybe:

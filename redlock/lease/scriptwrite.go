@@ -113,8 +113,8 @@ func (w *writeCall) Command(m *pool.SendContext, c *pool.Command) bool {
 	r := &w.request
 	end := ""
 	if r.Effect != WriteDeletes && r.TTL < Endless {
-		// It prolongs the existing copy, so only its own undo matches the expiry.
-		w.ends[m.Lane] = quorum.Expiry(m.Time, r.TTL, w.leases.engine.Late) + quorum.ProlongedOffset
+		// Only its own undo matches the expiry.
+		w.ends[m.Lane] = quorum.Expiry(m.Time, r.TTL, w.leases.engine.Late) + quorum.ReplacedOffset
 		end = m.Decimal(w.ends[m.Lane])
 	}
 	c.Set("EVALSHA", w.leases.engine.Scripts.Write, "1", w.key,
@@ -237,7 +237,7 @@ func (w *writeCall) takeBack(lanes ...int) {
 		l.engine.Counts.Undone.Add(1)
 		end := w.ends[lane]
 		engine.RetryUntilAnswered(w.ballot.Group, lane, w.key, pool.PendingRelease{
-			Args:  releaseWords(l.engine, w.key, r.Value, expiryRange{end - 1, end + 1}),
+			Args:  releaseWords(l.engine, w.key, r.Value, expiryRange{end - 1, end}),
 			Until: w.start + r.TTL + 4*l.engine.MasterTimeout,
 			Once:  true, // the value is the caller's, see sendUndo
 		})

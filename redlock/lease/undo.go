@@ -1,8 +1,20 @@
 // This file takes back what a failed ballot took, or may have taken.
 //
-// Nothing here depends on the caller, which may have left. On a master that does not answer,
-// the undo is repeated until it has answered or the copy has expired, unless the caller
-// chose the token, see sendUndo.
+// Nothing here depends on the caller, which may have left. An undo names a copy by its token and
+// its end. Of a token that the ballot generated, any copy is the ballot's: the undo goes to every
+// master that made one or did not answer, and is repeated until it has answered or the copy has
+// expired.
+//
+// A caller's token may have a copy with the same end from another request, in any mode: those that
+// end within 8 ms of one another write the same end, whenever they were sent. So by a caller's
+// token an undo goes only to a master that has answered what the ballot made there. What a request
+// only met is never undone, and it may leave the copy's end as it is. After the ballot's answer,
+// whoever counts on its copy has met it, and has moved its end out of the undo's reach
+// (quorum/validity.go); an equal copy could only be made after this one had gone, and then the
+// undo has been executed already, or the token was used again after its end. This holds for all
+// modes, also for a plain SET NX, which moves nothing, and for masters that refuse a command of a
+// script. An answer that comes late, on the same connection, is learnt (Learn) before anything
+// else is sent there. After the connection has ended none comes, and the copy ends with its time.
 
 package lease
 
@@ -14,7 +26,7 @@ import (
 	"redlockd/redlock/engine"
 )
 
-// takeBack goes to every master that made a copy or did not answer. Masters that have not
+// takeBack takes back what each master is known to have, or may have. Masters that have not
 // answered yet are handled when they do, see giveBackLate.
 func (a *lockBallot) takeBack() {
 	a.ballot.Lock()
@@ -41,7 +53,7 @@ func (a *lockBallot) undo(lane int, c copyState, key string, slot ...string) {
 		return
 	}
 	end := a.ends[lane]
-	a.undoWithin(lane, c, key, a.token, expiryRange{end - 1, end + 1}, slot...)
+	a.undoWithin(lane, c, key, a.token, expiryRange{end - 1, end}, slot...)
 }
 
 // undoWithin deletes a token's copy of a key that ends within a range.
@@ -55,29 +67,27 @@ func (a *lockBallot) undoWithin(lane int, c copyState, key string, token engine.
 }
 
 // sendUndo sends a command that matters until the copy has ended, at the latest lasts after the
-// start. An undo by a caller's token is not repeated if it may have been executed. The caller may
+// start. An undo by a caller's token is not sent where it is unknown whether there is something to
+// undo, and not repeated if it may have been executed. The caller may
 // have retried through another daemon since, and made a copy with the same expiry. Before the
 // undo, the retry finds this ballot's copy, and moves its expiry.
 func (a *lockBallot) sendUndo(lane int, c copyState, key string, token engine.Token, lasts time.Duration, args ...string) {
-	e := a.call.leases.engine
+	e, chosen := a.call.leases.engine, a.call.request.Token != ""
+	if chosen && c == copyMaybe {
+		return
+	}
 	e.Counts.Undone.Add(1)
 	engine.RetryUntilAnswered(a.call.group, lane, key, pool.PendingRelease{
 		Args: args, Until: a.start + lasts + 4*e.MasterTimeout,
-		ConnectedAt: a.soleConnection(lane, c, token), Once: a.call.request.Token != "",
+		ConnectedAt: a.soleConnection(lane, token), Once: chosen,
 	})
 }
 
-// soleConnection is the connection on which alone an undo may be sent, 0 for any. It
-// applies to a caller's token if it is unknown whether the command was executed and its
-// connection is gone. The same token may have been requested through another daemon
-// since, and the copy may belong to that request, with the same expiry. On the connection
-// itself the undo follows the command: it then finds what the command made, or what the
-// command moved to another expiry.
-//
-// A token that other clients use, too, is never undone on another connection: any of them
-// may have deleted the copy and made one meanwhile. A copy that is left ends with its ttl.
-func (a *lockBallot) soleConnection(lane int, c copyState, token engine.Token) time.Duration {
-	if a.call.request.Token == "" || c != copyMaybe && len(token) >= shortToken {
+// soleConnection is the connection on which alone an undo may be sent, 0 for any: that of the
+// command, for a token that other clients use, too. Any of them may have deleted the copy and made
+// one meanwhile. A copy that is left ends with its ttl.
+func (a *lockBallot) soleConnection(lane int, token engine.Token) time.Duration {
+	if a.call.request.Token == "" || len(token) >= shortToken {
 		return 0
 	}
 	return a.connectedAt[lane]

@@ -38,16 +38,13 @@ func (f *tokenMode) read(_ *lockBallot, answer pool.Answer) vote {
 	return vote{no: true, reader: len(r.Items) == 3 && r.Items[2].Int == 1}
 }
 
-// takeBack also goes to masters that did not report what they did: the script finds out.
-// It goes on for as long as the longest read lease can last.
+// takeBack makes the writer a reader again, for as long as the longest read lease can last.
 func (f *tokenMode) takeBack(a *lockBallot, lane int, c copyState) {
-	if c != copyMade && c != copyUpgraded && c != copyMaybe {
+	if c != copyUpgraded {
+		a.undo(lane, c, a.key)
 		return
 	}
-	l, score := a.call.leases, ""
-	if c == copyUpgraded {
-		score = strconv.FormatInt(f.scores[lane], 10)
-	}
-	a.sendUndo(lane, c, a.key, a.token, l.engine.MaxTTL,
-		"EVALSHA", l.engine.Scripts.Unupgrade, "1", a.key, string(a.token), strconv.FormatInt(a.ends[lane], 10), score)
+	l := a.call.leases
+	a.sendUndo(lane, c, a.key, a.token, l.engine.MaxTTL, "EVALSHA", l.engine.Scripts.Unupgrade, "1", a.key,
+		string(a.token), strconv.FormatInt(a.ends[lane], 10), strconv.FormatInt(f.scores[lane], 10))
 }

@@ -40,7 +40,7 @@ func brokenDropIn() []Mutant {
 		patched("delete-all", "DEL deletes whatever stands at a key",
 			Change{"redlock/lease/scriptwrite.go", "if r.Effect == WriteDeletes && r.Equal == \"\" {", "if r.Effect == WriteDeletes && r.Equal == \"\" && !pool.Broken(\"delete-all\") {"}).in("deleted-3"),
 		patched("short-repeat", "the undo of a shared value is repeated, and takes a later holder's copy",
-			Change{"redlock/lease/undo.go", "c != copyMaybe && len(token) >= shortToken {", "c != copyMaybe && (len(token) >= shortToken || pool.Broken(\"short-repeat\")) {"},
+			Change{"redlock/lease/undo.go", "|| len(token) >= shortToken {", "|| len(token) >= shortToken || pool.Broken(\"short-repeat\") {"},
 			Change{"redlock/lease/scriptlock.go", "late, tight)", "late, tight && !pool.Broken(\"short-repeat\"))"}).in("alike-3"),
 		patched("one-view", "the view of one master is shown",
 			Change{"redlock/lease/view.go", "\t\tif alike >= quorum {\n", "\t\tif alike >= quorum || pool.Broken(\"one-view\") {\n"}).in("libraries-3"),

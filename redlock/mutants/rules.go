@@ -99,7 +99,7 @@ func brokenMemories() []Mutant {
 
 // brokenCopies: rows of what extends, undoes and releases copies.
 func brokenCopies() []Mutant {
-	const takeBack, undo = "\tl, score := a.call.leases, \"\"\n", "\ta.undoWithin(lane, c, key, a.token, expiryRange{end - 1, end + 1}, slot...)\n"
+	const takeBack, undo = "\tl := a.call.leases\n\ta.sendUndo(", "\ta.undoWithin(lane, c, key, a.token, expiryRange{end - 1, end}, slot...)\n"
 	return []Mutant{
 		patched("repair", "an absent copy counts as held",
 			Change{"redlock/lease/extend.go", "\tcase lacks && counts:\n", "\tcase lacks && counts && pool.Broken(\"repair\"):\n\t\te.copies[answer.Lane] = heldCopy{held: true}\n\t\treturn engine.Neither\n\tcase lacks && counts:\n"}),
@@ -107,11 +107,11 @@ func brokenCopies() []Mutant {
 			Change{scripts + "shape.lua", "math.max(ends, E)", "E"},
 			Change{scripts + "extend.lua", "new > ends", "new ~= ends"}),
 		patched("undo-guard", "an undo takes any copy of its token",
-			Change{"redlock/lease/undo.go", undo, "\tif pool.Broken(\"undo-guard\") {\n\t\ta.undoWithin(lane, c, key, a.token, expiryRange{0, 2 * end}, slot...)\n\t\treturn\n\t}\n" + undo},
-			Change{"redlock/lease/upgrade.go", takeBack, "\tif pool.Broken(\"undo-guard\") {\n\t\ta.undoWithin(lane, c, a.key, a.token, expiryRange{0, 2 * a.ends[lane]})\n\t\treturn\n\t}\n" + takeBack}),
+			Change{"redlock/lease/undo.go", undo, "\tif pool.Broken(\"undo-guard\") {\n\t\ta.undoWithin(lane, c, key, a.token, expiryRange{0, 2 * end}, slot...)\n\t\treturn\n\t}\n" + undo}),
 		patched("undo-all", "an undo skips masters that have not answered",
-			Change{"redlock/lease/undo.go", "\tend := a.ends[lane]\n", "\tif c == copyMaybe && pool.Broken(\"undo-all\") {\n\t\treturn\n\t}\n\tend := a.ends[lane]\n"},
-			Change{"redlock/lease/upgrade.go", takeBack, "\tif c == copyMaybe && pool.Broken(\"undo-all\") {\n\t\treturn\n\t}\n" + takeBack}),
+			Change{"redlock/lease/undo.go", "\tend := a.ends[lane]\n", "\tif c == copyMaybe && pool.Broken(\"undo-all\") {\n\t\treturn\n\t}\n\tend := a.ends[lane]\n"}),
+		patched("undo-unlearnt", "an undo by a caller's token goes also where a late answer shows that there is nothing to undo",
+			Change{"redlock/lease/late.go", "\tcase !kept:\n", "\tcase !kept && learnt && pool.Broken(\"undo-unlearnt\"):\n\t\ta.giveBackLate(answer.Lane, copyMade)\n\tcase !kept:\n"}),
 		patched("undo-once", "an undo by a caller's token is repeated though it may have been executed",
 			Change{"pool/pendingrelease.go", "return d.Once && a.Sent && !refused", "return d.Once && a.Sent && !refused && !Broken(\"undo-once\")"}).in("readers-3").
 			but("the answer to an undo must be lost, and the caller begin again through another daemon within the same 8 ms: seen once, and not in six minutes of today's worlds; TestUndo_ByACallersTokenIsNotRepeatedOnceItMayHaveBeenExecuted is a directed test"),

@@ -14,12 +14,16 @@ func Deadline(start, ttl time.Duration) time.Duration { return start + ttl - Dri
 
 // Expiries are in milliseconds of the master's clock. Their residue modulo 8 shows which
 // command wrote them. A ballot creates copies that end at a multiple of 8. A command that
-// prolongs an existing copy moves it to the next value ≡ 4. The undo of a ballot deletes
-// only a copy that ends within 1 ms of the ballot's own expiry, so it can never delete a
-// copy that a later ballot counts on.
+// counts on a copy which it finds moves it: to the next value ≡ 4, or one further if it ends
+// there already; a reader that becomes the writer, to the next ≡ 2. A copy that gets another
+// value ends at one ≡ 6. The undo of a ballot deletes only a copy that ends at the ballot's own
+// expiry, or 1 ms before (before Redis 7.0, some are read so). So it can never delete a copy that
+// it made and that a later ballot counts on. Which copies it has made, it knows from their masters,
+// or by a token that no other request has (lease/undo.go).
 const (
 	ExpiryGrain     = 8
 	ProlongedOffset = 4
+	ReplacedOffset  = 6
 )
 
 // Expiry is where a ballot's copies end on a master whose clock shows now µs. It is ttl

@@ -33,12 +33,10 @@ end
 purge(lock, now)
 local readers, score = redis.call('ZCARD', lock), redis.call('ZSCORE', lock, ARGV[1])
 if readers > 1 or (readers == 1 and not score) then return {0, readers, score and 1 or 0} end
--- The writer's expiry shows the undo that a reader was here before, and which attempt
--- made it the writer: the first value = E + 2 (mod 1024) not before either.
-local ends = E + 2
-if score then ends = math.max(tonumber(score), ends) end
-ends = ends + (E + 2 - ends) % 1024
-if not score then ends = E end
-redis.call('SET', lock, ARGV[1], 'PXAT', digits(ends))
-if score then return {1, tonumber(score)} end
+if score then
+  score = tonumber(score)
+  redis.call('SET', lock, ARGV[1], 'PXAT', digits(upgraded(score, E)))
+  return {1, score}
+end
+redis.call('SET', lock, ARGV[1], 'PXAT', ARGV[2])
 return 1

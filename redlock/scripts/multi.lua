@@ -33,8 +33,9 @@ for i, lock in ipairs(KEYS) do
     endAt(lock, (lastOf(lock)))
   elseif had[i] then
     redis.call('PEXPIREAT', lock, digits(ends))
-  else
-    redis.call('SET', lock, token, 'PXAT', ARGV[2])
   end
+end
+for i, lock in ipairs(KEYS) do -- last: what made copies answers no error, or nobody would take them back
+  if not reads and not had[i] then redis.call('SET', lock, token, 'PXAT', ARGV[2]) end
 end
 return answers

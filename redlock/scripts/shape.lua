@@ -58,6 +58,13 @@ local function endAt(key, ends)
   end
   redis.call('PEXPIREAT', key, digits(ends))
 end
+-- Where the copy of a reader ends that becomes the writer: a value = 2 (mod 8), which only
+-- the undo of that attempt matches, and which the token has at most once: whatever prolongs
+-- the copy, or makes it a reader again, leaves a later end, and only the undo this score.
+local function upgraded(score, E)
+  local ends = math.max(score, E)
+  return ends + (2 - ends) % 8
+end
 -- A prolonged copy ends at a value = 4 (mod 8), which no undo matches.
 local function prolonged(ends, E)
   local new = math.max(ends, E)

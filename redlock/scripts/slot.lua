@@ -33,7 +33,8 @@ local function takeSlot(lock, token, E, n, slot, again)
   end
   local new = E
   if holder == token then new = prolonged(ends, E) end
+  if last and new > last then endAt(lock, new) end -- first: where it is refused, nothing is given
   redis.call('HSET', lock, 'n', n, slot, digits(new) .. ' ' .. token)
-  if not last or new > last then endAt(lock, new) end
+  if not last then endAt(lock, new) end
   return holder == token and 2 or 1
 end

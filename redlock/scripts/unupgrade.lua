@@ -1,20 +1,11 @@
--- Take back what one acquire.lua made, whatever it was: a copy that it created is
--- deleted, a reader that it made the writer becomes a reader again. KEYS 1 lock. ARGV 1
--- token 2 E of that acquire 3 the reader's score, '' = not known. Returns 1 taken back, 0
--- nothing of it is here.
-local lock = KEYS[1]
+-- Make the writer a reader again, as it was before one acquire.lua. KEYS 1 lock. ARGV 1
+-- token 2 E of that acquire 3 the reader's score, which it returned. Returns 1 taken back,
+-- 0 another command has made or prolonged what is here.
+local lock, score = KEYS[1], ARGV[3]
 if redis.pcall('GET', lock) ~= ARGV[1] then return 0 end
 -- include shape.lua
-local E, ends = tonumber(ARGV[2]), endOf(lock)
-if ends < 0 then return 0 end
-local off = ends - E
-if off == 0 or off == -1 then
-  redis.call('DEL', lock)
-  return 1
-end
-if off < 1 or (off % 1024 ~= 1 and off % 1024 ~= 2) then return 0 end
-local score = ARGV[3]
-if score == '' then score = digits(ends) end
+local off = upgraded(tonumber(score), tonumber(ARGV[2])) - endOf(lock)
+if off ~= 0 and off ~= 1 then return 0 end -- 1: before Redis 7.0 an end may be read so
 local refusal = refusesReaders(lock)
 if refusal then return refusal end
 redis.call('DEL', lock)
