@@ -4,6 +4,7 @@ package redlock
 // that is not its own.
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -11,8 +12,8 @@ import (
 	"redlockd/redlock/redlocktest"
 )
 
-// Rule: undo-guard. The repeat of a lock by its own token fails; what it found
-// on the masters is the lock itself and stays.
+// The repeat of a lock by its own token fails; what it found on the masters is the lock itself
+// and stays.
 func TestUndo_OfARepeatLeavesTheLeaseAlone(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
@@ -32,6 +33,75 @@ func TestUndo_OfARepeatLeavesTheLeaseAlone(t *testing.T) {
 		t.Errorf("copies %q of a lease that runs, want all", got)
 	}
 	three.refuse("k", time.Second)
+}
+
+// Rule: undo-guard. Masters have executed an attempt and answer late, or refuse its undo for a while.
+// Meanwhile its caller has begun again through another daemon, and counts on the copies of the first
+// attempt, or has not.
+func TestUndo_LeavesACopyAloneThatARetryCountsOn(t *testing.T) {
+	t.Parallel()
+	for what, request := range map[string]LockRequest{
+		"exclusive": {}, "reader": {Mode: Shared}, "permit": {Mode: Permits, Limit: 1}, "several keys": {More: []Key{"l"}},
+	} {
+		for _, refused := range []bool{false, true} {
+			for _, retried := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, undo refused %v, retried %v", what, refused, retried), func(t *testing.T) {
+					t.Parallel()
+					c := newCluster(t, 3, long)
+					c.aclUser()
+					one, two, three := c.daemon(relayed, blind, restricted), c.daemon(), c.daemon()
+					late := []int{1, 2}
+					for _, i := range late {
+						one.relays[i].Pause(faulty.ToClient)
+						if refused {
+							for _, command := range []string{"-del", "-zrem", "-hdel"} {
+								c.do(i, "ACL", "SETUSER", "redlockd", command)
+							}
+						}
+					}
+					request := request
+					request.Key, request.Token, request.TTL, request.Wait = "k", tokenA, long, 1 // Wait: it is not repeated
+					_, err := redlocktest.Acquire(t, one.Leases, request)
+					noQuorum(t, err, "1 of 3")
+					if retried {
+						request.Wait = 0
+						two.get(request)
+						two.idle()
+					}
+					for _, i := range late {
+						one.relays[i].Resume()
+					}
+					if refused {
+						for _, i := range late {
+							if !retried { // a copy that the retry has moved is found to be another's without these commands
+								eventually(t, "the undo is refused", func() bool { return one.Masters(0)[i].PendingReleases > 0 })
+							}
+							for _, command := range []string{"+del", "+zrem", "+hdel"} {
+								c.do(i, "ACL", "SETUSER", "redlockd", command)
+							}
+						}
+						one.reconnects(late...) // it is sent again
+					}
+					for _, i := range late {
+						one.await(i, "voting")
+					}
+					one.settled(0, 1, 2)
+					if !retried {
+						eventually(t, "nothing is left", func() bool { return c.empty(0, 1, 2) })
+						return
+					}
+					for i := range c.servers {
+						for _, key := range append([]Key{"k"}, request.More...) {
+							if c.kindOf(i, string(key), tokenA) == "" {
+								t.Errorf("master %s has no copy at %s of a lease that runs", name(i), key)
+							}
+						}
+					}
+					three.held(LockRequest{Key: "k", Token: tokenB, TTL: long})
+				})
+			}
+		}
+	}
 }
 
 // Rules: undo-all, owed. Three masters executed the command and could not answer.
