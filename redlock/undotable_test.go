@@ -40,10 +40,8 @@ type meeting struct {
 	key           string
 	token         Token
 	first, second LockRequest
-	holds         bool // it has the first one
-
-	mu    sync.Mutex
-	kinds map[string]string // of its copies after the first, by master and key
+	holds         bool              // it has the first one
+	kinds         map[string]string // of its copies after that, by master and key
 }
 
 // meetings are those of all modes with all modes, and of nothing with all modes.
@@ -217,7 +215,7 @@ func TestUndo_OfARequestThatMetItsOwnTokensCopyLeavesThatAlone(t *testing.T) {
 			answers := make([]chan error, len(all))
 			for i, m := range all {
 				answers[i] = make(chan error, 1) // its one answer
-				m.second.Wait = 1 // it is not repeated
+				m.second.Wait = 1                // it is not repeated
 				two.Leases.Lock(&b, m.second, func(_ Grant, err error) { answers[i] <- err })
 			}
 			b.Send()

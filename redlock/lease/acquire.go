@@ -67,8 +67,7 @@ type lockBallot struct {
 	start   time.Duration // before anything was queued
 
 	// Guarded by the ballot's lock.
-	answered    uint16 // lanes, as bits: their answer is counted or learnt
-	copies      [quorum.MaxMasters]copyState
+	copies      laneCopies
 	ends        [quorum.MaxMasters]int64          // expiry written for each master, ms of its clock
 	connectedAt *[quorum.MaxMasters]time.Duration // connections the command was written for; nil unless the caller chose the token
 	kept        []keptExpiry                      // the token's copies that a script wants to end earlier
@@ -229,12 +228,13 @@ func (a *lockBallot) read(answer *pool.Answer) vote {
 // from a quarantined master: it cannot have forgotten what it holds.
 func (a *lockBallot) Read(answer pool.Answer) engine.Reading {
 	v := a.read(&answer)
-	a.noteCopy(answer.Lane, v)
-	a.answered |= 1 << answer.Lane
+	a.copies.note(answer.Lane, v.copy)
+	a.copies.answered |= 1 << answer.Lane
 	a.refused, a.reader = a.refused || v.no, a.reader || v.reader
 	if v.wrongType {
 		a.ballot.WrongType++
 	}
+	a.fresh = a.fresh && v.isFresh()
 	seal := answer.Seal
 	switch {
 	case v.yes && seal.Good && !seal.Quarantined:
@@ -352,30 +352,18 @@ func (a *lockBallot) ids() (ids []engine.LeaseID) {
 	return ids
 }
 
-// lanesWithCopy are the masters that may have a copy: those that made one, gave an unclear
-// answer, or have not answered yet.
+// lanesWithCopy are the masters that may have a copy.
 func (a *lockBallot) lanesWithCopy() uint16 {
 	a.ballot.Lock()
 	defer a.ballot.Unlock()
-	var lanes uint16
-	for lane := range a.ballot.Tally.N {
-		if a.copies[lane] != copyNone || a.answered&(1<<lane) == 0 {
-			lanes |= 1 << lane
-		}
-	}
-	return lanes
+	return a.copies.lanes(a.ballot.Tally.N)
 }
 
 // CopiedEverywhere reports whether every master is known to have a copy.
 func (a *lockBallot) CopiedEverywhere() bool {
 	a.ballot.Lock()
 	defer a.ballot.Unlock()
-	for _, c := range a.copies[:a.ballot.Tally.N] {
-		if c == copyNone || c == copyMaybe {
-			return false
-		}
-	}
-	return true
+	return a.copies.everywhere(a.ballot.Tally.N)
 }
 
 // WasRefused reports whether some master has a copy of another token.

@@ -41,28 +41,21 @@ func (a *lockBallot) followLate(answer *pool.Answer, learnt bool) {
 	}
 }
 
-// readLate notes an answer unless the ballot has failed. What was learnt stays: that the answer was
-// unknown may be told later.
+// readLate notes an answer unless the ballot has failed.
 func (a *lockBallot) readLate(answer *pool.Answer, learnt bool) (v vote, kept bool) {
 	a.ballot.Lock()
 	defer a.ballot.Unlock() // a script's reader may panic
-	v, kept = a.read(answer), a.won || !a.ballot.Over()
+	v = a.read(answer)
+	if decided := a.ballot.Over(); !decided {
+		kept, a.fresh = true, a.fresh && v.isFresh()
+	} else if a.won {
+		kept, a.refused = true, a.refused || v.no
+	}
 	if kept {
-		a.noteCopy(answer.Lane, v)
-		a.refused = a.refused || v.no && a.won
+		a.copies.note(answer.Lane, v.copy)
 	}
 	if learnt {
-		a.answered |= 1 << answer.Lane
+		a.copies.answered |= 1 << answer.Lane
 	}
 	return v, kept
-}
-
-// noteCopy notes what is known of a copy, with the ballot's lock held.
-func (a *lockBallot) noteCopy(lane int, v vote) {
-	if a.answered&(1<<lane) == 0 || v.copy != copyMaybe {
-		a.copies[lane] = v.copy
-	}
-	if (v.copy == copyEarlier || v.hadCopy) && !a.ballot.Over() {
-		a.fresh = false
-	}
 }

@@ -1,25 +1,21 @@
 // This file takes back what a failed ballot took, or may have taken.
 //
-// Nothing here depends on the caller, which may have left. An undo names a copy by its token and
-// its end. Of a token that the ballot generated, any copy is the ballot's: the undo goes to every
-// master that made one or did not answer, and is repeated until it has answered or the copy has
-// expired.
+// Nothing here depends on the caller, which may have left. An undo names a copy by its token and its
+// end. A token that the ballot generated is in no other request: its undo goes to every master that
+// made a copy or did not answer, and is repeated until it has answered or the copy has expired.
 //
-// A caller's token may have a copy with the same end from another request, in any mode: those that
-// end within 8 ms of one another write the same end, whenever they were sent. So by a caller's
-// token an undo goes only to a master that has answered what the ballot made there. What a request
-// only met is never undone, and it may leave the copy's end as it is. After the ballot's answer,
-// whoever counts on its copy has met it, and has moved its end out of the undo's reach
-// (quorum/validity.go); an equal copy could only be made after this one had gone, and then the
-// undo has been executed already, or the token was used again after its end. This holds for all
-// modes, also for a plain SET NX, which moves nothing, and for masters that refuse a command of a
-// script. An answer that comes late, on the same connection, is learnt (Learn) before anything
-// else is sent there. After the connection has ended none comes, and the copy ends with its time.
+// By a caller's token another request, in any mode, may have a copy with the same end: the first
+// one's lock, if it is met and left as it is. So the undo goes only where the master has answered
+// that this ballot made the copy. An answer that comes late on the same connection is learnt before
+// anything else is sent there; after the connection has ended none comes, and the copy ends with its
+// time. Whoever counts on a copy that he has not made has met it after it was made, and moved its
+// end out of the undo's reach (quorum/validity.go). An equal copy could only be made after this one
+// had gone: then the undo has been executed, and is not sent again, or the token was used again
+// after its end.
 
 package lease
 
 import (
-	"strconv"
 	"time"
 
 	"redlockd/pool"
@@ -31,7 +27,7 @@ import (
 func (a *lockBallot) takeBack() {
 	a.ballot.Lock()
 	a.won = false // later answers are handled by giveBackLate
-	copies, n := a.copies, a.ballot.Tally.N
+	copies, n := a.copies.of, a.ballot.Tally.N
 	a.ballot.Unlock()
 	for lane := range n {
 		a.mode.takeBack(a, lane, copies[lane])
@@ -91,18 +87,4 @@ func (a *lockBallot) soleConnection(lane int, token engine.Token) time.Duration 
 		return 0
 	}
 	return a.connectedAt[lane]
-}
-
-// expiryRange is a range on a master's clock, in ms; anyExpiry is all of it.
-type expiryRange struct{ low, high int64 }
-
-var anyExpiry expiryRange
-
-// releaseWords is the command that deletes a copy if it ends within the range.
-func releaseWords(e *engine.Engine, key string, token engine.Token, ends expiryRange) []string {
-	low, high := "", ""
-	if ends != anyExpiry {
-		low, high = strconv.FormatInt(ends.low, 10), strconv.FormatInt(ends.high, 10)
-	}
-	return []string{"EVALSHA", e.Scripts.Release, "1", key, string(token), low, high}
 }

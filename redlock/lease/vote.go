@@ -2,7 +2,10 @@
 
 package lease
 
-import "redlockd/pool"
+import (
+	"redlockd/pool"
+	"redlockd/redlock/quorum"
+)
 
 // vote is a master's answer in the terms of the ballot.
 type vote struct {
@@ -22,6 +25,43 @@ const (
 	copyEarlier                   // the token had it before: never undone
 	copyUpgraded                  // the token was a reader before and is now the writer
 )
+
+// isFresh reports that nothing of it was this token's before.
+func (v *vote) isFresh() bool { return v.copy != copyEarlier && !v.hadCopy }
+
+// laneCopies are what is known of a ballot's copies.
+type laneCopies struct {
+	answered uint16 // lanes, as bits: their answer is counted or learnt
+	of       [quorum.MaxMasters]copyState
+}
+
+// note notes an answer. One that was learnt stays: that it was unknown may be told later.
+func (l *laneCopies) note(lane int, c copyState) {
+	if l.answered&(1<<lane) == 0 || c != copyMaybe {
+		l.of[lane] = c
+	}
+}
+
+// lanes are those that may have a copy, as bits: those that made one, gave an unclear answer, or have
+// not answered yet.
+func (l *laneCopies) lanes(n int) (lanes uint16) {
+	for lane, c := range l.of[:n] {
+		if c != copyNone || l.answered&(1<<lane) == 0 {
+			lanes |= 1 << lane
+		}
+	}
+	return lanes
+}
+
+// everywhere reports whether every lane is known to have a copy.
+func (l *laneCopies) everywhere(n int) bool {
+	for _, c := range l.of[:n] {
+		if c == copyNone || c == copyMaybe {
+			return false
+		}
+	}
+	return true
+}
 
 // readVote reads the answer of SET NX and of scripts that answer a number: 1 = this ballot made
 // a copy, above 1 = the token had one, 0 = another token has one, −1 = it is not a lock.
