@@ -46,10 +46,10 @@ func (a *lockBallot) readLate(answer *pool.Answer, learnt bool) (v vote, kept bo
 	a.ballot.Lock()
 	defer a.ballot.Unlock() // a script's reader may panic
 	v = a.read(answer)
-	if decided := a.ballot.Over(); !decided {
-		kept, a.fresh = true, a.fresh && v.isFresh()
-	} else if a.won {
+	if a.won {
 		kept, a.refused = true, a.refused || v.no
+	} else if !a.ballot.Over() {
+		kept, a.fresh = true, a.fresh && v.isFresh()
 	}
 	if kept {
 		a.copies.note(answer.Lane, v.copy)

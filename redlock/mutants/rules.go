@@ -111,7 +111,7 @@ func brokenCopies() []Mutant {
 		patched("undo-all", "an undo skips masters that have not answered",
 			Change{"redlock/lease/undo.go", "\tend := a.ends[lane]\n", "\tif c == copyMaybe && pool.Broken(\"undo-all\") {\n\t\treturn\n\t}\n\tend := a.ends[lane]\n"}),
 		patched("undo-unlearnt", "an undo by a caller's token goes also where a late answer shows that there is nothing to undo",
-			Change{"redlock/lease/late.go", "\tcase !kept:\n", "\tcase !kept && learnt && pool.Broken(\"undo-unlearnt\"):\n\t\ta.giveBackLate(answer.Lane, copyMade)\n\tcase !kept:\n"}),
+			Change{"redlock/lease/late.go", "\tcase !kept:\n", "\tcase !kept && learnt && pool.Broken(\"undo-unlearnt\"):\n\t\ta.giveBackLate(answer.Lane, copyMade)\n\tcase !kept:\n"}).in("stepping-3"),
 		patched("undo-once", "an undo by a caller's token is repeated though it may have been executed",
 			Change{"pool/pendingrelease.go", "return d.Once && a.Sent && !refused", "return d.Once && a.Sent && !refused && !Broken(\"undo-once\")"}).in("readers-3").
 			but("the answer to an undo must be lost, and the caller begin again through another daemon within the same 8 ms: seen once, and not in six minutes of today's worlds; TestUndo_ByACallersTokenIsNotRepeatedOnceItMayHaveBeenExecuted is a directed test"),

@@ -271,6 +271,11 @@ func modeScenarios() []*Scenario {
 			s.Clients, s.Modes, s.Keys, s.Slow, s.Impatient = []ClientGroup{{8, newModeChanger}}, shared, 2, 6, 2
 			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, partition}}
 		}),
+		base("stepping", func(s *Scenario) { // tokens that request in all modes what they have just been given
+			s.Clients, s.Modes, s.Keys, s.Length = []ClientGroup{{6, newStepper}}, append(shared, redlock.Permits), 2, 10*time.Second
+			s.MinTTL, s.MaxTTL = 500*time.Millisecond, time.Second
+			s.Faults = []fault{{time.Second, cut}, {time.Second, partition}}
+		}),
 		base("halves", func(s *Scenario) { // masters that forget half of an upgrade
 			s.Clients, s.Modes, s.Keys, s.Slow, s.Length = []ClientGroup{{3, newLongWriter}, {4, newModeChanger}}, shared, 2, 10, 16*time.Second
 			s.MinTTL, s.MaxTTL = 200*time.Millisecond, 400*time.Millisecond
