@@ -176,6 +176,9 @@ type Seal struct {
 	// Age is how long this memory has been unbroken; a bootstrapped one has the
 	// maximum.
 	Age time.Duration
+	// WorkAge is the age of what it has of work. One that was given all records when it joined has the
+	// maximum.
+	WorkAge time.Duration
 	// Durable: what was answered is on disk.
 	Durable bool
 	// IncarnationID names the memory; registers of two incarnations are not comparable.

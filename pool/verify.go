@@ -196,7 +196,7 @@ func (c *connection) goodSealLocked(f *flush, old, top, us int64) Seal {
 	}
 	l.provedAt = f.sent
 	return Seal{
-		Good: true, Quarantined: quarantined, Age: c.incarnation.Age(us), Durable: c.incarnation.Durable,
+		Good: true, Quarantined: quarantined, Age: c.incarnation.Age(us), WorkAge: c.incarnation.WorkAge(us), Durable: c.incarnation.Durable,
 		IncarnationID: c.incarnation.ID, Old: old, Top: top,
 	}
 }

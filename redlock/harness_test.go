@@ -34,6 +34,7 @@ type cluster struct {
 	t       *testing.T
 	servers redlocktest.Masters
 	maxTTL  time.Duration
+	maxKeep time.Duration // 0 = that of all tests
 	born    bool
 	found   string // keys that empty found last
 }
@@ -169,7 +170,11 @@ func lockInfo(d *daemon, _ *pool.Options) { d.lockInfo = true }
 func logsTo(logger *slog.Logger) trait { return func(d *daemon, _ *pool.Options) { d.logger = logger } }
 
 // options of a daemon on all masters.
-func (c *cluster) options() pool.Options { return c.servers.Options(c.t, c.maxTTL) }
+func (c *cluster) options() pool.Options {
+	o := c.servers.Options(c.t, c.maxTTL)
+	o.MaxKeep = cmp.Or(c.maxKeep, o.MaxKeep)
+	return o
+}
 
 // daemon starts one and returns when every master votes.
 func (c *cluster) daemon(traits ...trait) *daemon {

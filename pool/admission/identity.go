@@ -22,7 +22,10 @@ type Incarnation struct {
 	Evicted  string // evicted_keys of the process when the identity was written
 	ID       string // random; survives a restart only if the memory did
 	Base     int64  // µs of the master's clock at which this memory began; 0 = bootstrapped
-	Durable  bool   // every write of this incarnation was on disk before it was answered
+	// Works and Counters are what the memory has from before it began, because a change of the masters
+	// or the bootstrap has seen to it: then a record, or a counter, that is not there never was.
+	Works, Counters bool
+	Durable         bool // every write of this incarnation was on disk before it was answered
 
 	Fingerprint string // of the settings, for this master
 }
@@ -38,8 +41,18 @@ func ParseIdentity(identity string) (*Incarnation, error) {
 		return nil, fmt.Errorf("identity %q: base %q is not a number", identity, f[2])
 	}
 	run, evicted, _ := strings.Cut(f[0], ":")
-	return &Incarnation{Identity: identity, RunID: run, Evicted: evicted, ID: f[1], Base: base, Durable: f[3] == "1", Fingerprint: f[4]}, nil
+	return &Incarnation{
+		Identity: identity, RunID: run, Evicted: evicted, ID: f[1], Base: base, Durable: f[3] == "1", Fingerprint: f[4],
+		Works: base == 0 || strings.HasPrefix(f[2], KnowsWorks), Counters: base == 0 || strings.HasPrefix(f[2], KnowsAll),
+	}, nil
 }
+
+// KnowsWorks and KnowsAll begin the base of a memory that has all records of work, and also all
+// counters: zeros in front of a number change nothing where it counts as one.
+const (
+	KnowsWorks = "0"
+	KnowsAll   = "00"
+)
 
 // MayVote reports whether a memory that began at Base is old enough when the
 // master's clock shows us: until then it may have forgotten a lease that still runs.
@@ -53,6 +66,14 @@ func (l *Incarnation) Age(us int64) time.Duration {
 		return math.MaxInt64
 	}
 	return time.Duration(us-l.Base) * time.Microsecond
+}
+
+// WorkAge is how long it has had all records of work.
+func (l *Incarnation) WorkAge(us int64) time.Duration {
+	if l.Works {
+		return math.MaxInt64
+	}
+	return l.Age(us)
 }
 
 // Difference lists where two fingerprints disagree, for people.

@@ -1,10 +1,12 @@
-// Carry: what slots take along to another group: counters, records of work, and the height of the
-// fences. It is read on a quorum of the group that gave them up, of masters that have forgotten
+// Carry: what masters take over from others: counters, records of work, and the height of the
+// fences. It is read on a quorum of the masters of one configuration, of those that have forgotten
 // nothing; so it has each id that was given, each end of work that was acknowledged, and each fence.
 //
-// A master of the other group gets all of it while it carries the former configuration, under which
-// nothing is granted in these slots. So it also loses what it has of them from an earlier time: its
-// ids are in use elsewhere by now.
+// Slots take it along to another group, see moves.go. A master of that group gets all of it while it
+// carries the former configuration, under which nothing is granted in these slots. So it also loses
+// what it has of them from an earlier time: its ids are in use elsewhere by now.
+//
+// A change of the masters gives it to the masters of the group itself, see share.go.
 
 package setup
 
@@ -32,20 +34,22 @@ var carryScript string
 // carryPage bounds the keys of one command.
 const carryPage = 200
 
-// carried is what the slots take along, by database.
+// carried is what is carried over, by database.
 type carried []carriedDB
 
 type carriedDB struct {
 	values   map[string][]string // by key: what carry.lua writes there
 	register int64               // the highest
 	forgot   bool                // a counter that is not there may be a forgotten one
+	noWorks  bool                // and so may a record of work
+	lost     []string            // of each counter that no quorum is sure of, why
 }
 
 func (c carried) text() string {
 	counters, works := 0, 0
 	for _, db := range c {
 		for _, value := range db.values {
-			if len(value) == 1 {
+			if len(value) <= 2 {
 				counters++
 			} else {
 				works++
@@ -55,31 +59,56 @@ func (c carried) text() string {
 	return fmt.Sprintf("%d counters and %d records of work", counters, works)
 }
 
-// remembers reports in how long a master has forgotten nothing in a database; ok is false if it never
-// will: it does not carry the configuration, is about to begin a new incarnation, or was rolled back.
-func (s *side) remembers(one *candidate, db int) (in time.Duration, ok bool) {
+// memories are what the masters of one configuration remember.
+type memories struct {
+	*change
+	of     *admission.Configuration
+	marks  []string // of the configuration, and of changes to others that lost
+	ranges slots.Ranges
+	frozen bool // nothing is granted in them any more
+}
+
+// memories are those of the masters of a group, of slots in which nothing is granted.
+func (s *side) memories(ranges slots.Ranges) *memories {
+	return &memories{change: s.change, of: s.newest.Now, marks: []string{s.newest.Now.Mark()}, ranges: ranges, frozen: true}
+}
+
+// incarnation is what a master has in a database; nil if it does not carry the configuration, is about
+// to begin a new incarnation, or was rolled back.
+func (m *memories) incarnation(one *candidate, db int) *admission.Incarnation {
 	r := &one.seals[db]
 	incarnation, err := admission.ParseIdentity(r.identity)
-	if err != nil || !has(s.newest.Now, one.master.Name) || r.mark() != s.newest.Now.Mark() || r.register < r.minRegister {
-		return 0, false
+	if err != nil || !has(m.of, one.master.Name) || !slices.Contains(m.marks, r.mark()) || r.register < r.minRegister {
+		return nil
 	}
-	o := &s.group.options
 	if incarnation.RunID+":"+incarnation.Evicted != one.info.RunID+":"+one.info.Evicted &&
-		!(incarnation.RunID != one.info.RunID && one.info.Evicted == "0" && incarnation.Durable && one.info.Durable(o.AssumeDurable)) {
-		return 0, false
+		!(incarnation.RunID != one.info.RunID && one.info.Evicted == "0" && incarnation.Durable && one.info.Durable(m.group.options.AssumeDurable)) {
+		return nil
 	}
-	now := one.info.Est.At(o.Clock.Now())
-	return max(0, time.Duration(incarnation.Base-now)*time.Microsecond+o.WorkAge()), true
+	return incarnation
+}
+
+// untilKnows is in how long a memory lacks no record of work.
+func (m *memories) untilKnows(one *candidate, of *admission.Incarnation) time.Duration {
+	if of.Works {
+		return 0
+	}
+	return m.untilAged(one, of, m.group.options.WorkAge())
+}
+
+// untilAged is in how long a memory has an age.
+func (m *memories) untilAged(one *candidate, of *admission.Incarnation, age time.Duration) time.Duration {
+	return max(0, time.Duration(of.Base-one.info.Est.At(m.group.options.Clock.Now()))*time.Microsecond+age)
 }
 
 // awaitMemories waits until a quorum of the masters remembers everything.
 func (s *side) awaitMemories(ctx context.Context) error {
-	quorum, longest := pool.Quorum(len(s.newest.Now.Masters)), time.Duration(0)
+	quorum, longest, m := pool.Quorum(len(s.newest.Now.Masters)), time.Duration(0), s.memories(nil)
 	for db := range s.group.options.Databases {
 		var waits []time.Duration
 		for _, one := range s.all {
-			if in, ok := s.remembers(one, db); ok {
-				waits = append(waits, in)
+			if incarnation := m.incarnation(one, db); incarnation != nil {
+				waits = append(waits, m.untilKnows(one, incarnation))
 			}
 		}
 		if !s.used(db) {
@@ -106,17 +135,29 @@ func (s *side) awaitMemories(ctx context.Context) error {
 
 // readAll reads what the slots have in all databases. What is unknown is an error that ends with so.
 func (s *side) readAll(ranges slots.Ranges, so string) (all carried, err error) {
+	m := s.memories(ranges)
 	for db := range s.group.options.Databases {
-		one := carriedDB{values: map[string][]string{}}
-		one.register, _ = highest(s.all, db)
-		if s.used(db) {
-			if err := s.readDB(db, ranges, &one, so); err != nil {
-				return nil, err
-			}
+		one, err := m.readDB(db)
+		switch {
+		case err != nil:
+			return nil, err
+		case one.noWorks:
+			return nil, fmt.Errorf("slots: database %d: fewer than %d masters of group %s answer with an unbroken memory: bring them back, and run the same command again", db, pool.Quorum(len(m.of.Masters)), s.name())
+		case len(one.lost) > 0:
+			return nil, fmt.Errorf("slots: %s", lostText(one.lost, so))
 		}
 		all = append(all, one)
 	}
 	return all, nil
+}
+
+// lostText is an error for the first of the counters that were lost.
+func lostText(lost []string, so string) string {
+	more := ""
+	if n := len(lost) - 1; n > 0 {
+		more = fmt.Sprintf(" (and %d others)", n)
+	}
+	return fmt.Sprintf("%s%s; %s. Bring back masters that are away, or set it with DIDRESEED, and run the same command again", lost[0], more, so)
 }
 
 type keyState struct {
@@ -127,58 +168,59 @@ type keyState struct {
 	text    string // of a counter that is none
 }
 
-func (s *side) readDB(db int, ranges slots.Ranges, of *carriedDB, so string) error {
-	quorum, read, zeros := pool.Quorum(len(s.newest.Now.Masters)), 0, 0
+// readDB reads what the masters have in one database.
+func (m *memories) readDB(db int) (of carriedDB, err error) {
+	of.values = map[string][]string{}
+	of.register, _ = highest(m.all, db)
+	if !m.used(db) {
+		return of, nil
+	}
+	quorum, knowing, zeros := pool.Quorum(len(m.of.Masters)), 0, 0
 	all := map[string]*keyState{}
-	for _, one := range s.all {
-		if in, ok := s.remembers(one, db); !ok || in > 0 {
+	for _, one := range m.all {
+		incarnation := m.incarnation(one, db)
+		if incarnation == nil {
 			continue
 		}
-		incarnation, _ := admission.ParseIdentity(one.seals[db].identity) // it has been read
-		if err := s.readMaster(one, db, ranges, incarnation, all); err != nil {
-			return fmt.Errorf("slots: master %s, database %d: %w; run the same command again", one.master.Name, db, err)
+		knows := m.untilKnows(one, incarnation) <= 0
+		if err := m.readMaster(one, db, incarnation, knows, all); err != nil {
+			return of, fmt.Errorf("%s: master %s, database %d: %w; run the same command again", m.command(), one.master.Name, db, err)
 		}
-		read++
-		if incarnation.Base == 0 {
+		if knows {
+			knowing++
+		}
+		if incarnation.Counters {
 			zeros++
 		}
 	}
-	if read < quorum {
-		return fmt.Errorf("slots: database %d: %d masters of group %s answer with an unbroken memory, %d must: bring them back, and run the same command again", db, read, s.name(), quorum)
-	}
-	of.forgot = zeros < quorum
-	var lost []string
+	of.forgot, of.noWorks = zeros < quorum, knowing < quorum
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		state := all[key]
 		if state.work != nil {
-			of.values[key] = state.work
+			if !of.noWorks {
+				of.values[key] = state.work
+			}
 			continue
 		}
 		of.values[key] = []string{strconv.FormatInt(state.value, 10)}
 		if trusted := state.trusted + zeros - state.zeros; trusted < quorum {
-			lost = append(lost, fmt.Sprintf("counter '%s' (database %d) is remembered by %d trusted masters of group %s, %d needed, and the highest value found is %d%s",
-				s.nameOf(key), db, trusted, s.name(), quorum, state.value, state.text))
+			of.values[key] = append(of.values[key], "")
+			of.lost = append(of.lost, fmt.Sprintf("counter '%s' (database %d) is remembered by %d trusted masters of group %s, %d needed, and the highest value found is %d%s",
+				nameOf(key), db, trusted, m.group.options.Group, quorum, state.value, state.text))
 		}
 	}
-	if len(lost) > 0 {
-		more := ""
-		if n := len(lost) - 1; n > 0 {
-			more = fmt.Sprintf(" (and %d others)", n)
-		}
-		return fmt.Errorf("slots: %s%s; %s. Bring back masters that are away, or set it with DIDRESEED, and run the same command again", lost[0], more, so)
-	}
-	return nil
+	return of, nil
 }
 
 // nameOf is the name of a counter, without what stands before it.
-func (s *side) nameOf(key string) string {
+func nameOf(key string) string {
 	_, name, _ := strings.Cut(key, stored.Counters)
 	return name
 }
 
-// readMaster adds what one master has.
-func (s *side) readMaster(one *candidate, db int, ranges slots.Ranges, incarnation *admission.Incarnation, all map[string]*keyState) error {
-	counters, works, err := s.scan(one, db, ranges)
+// readMaster adds what one master has; of works only if it knows all of them.
+func (m *memories) readMaster(one *candidate, db int, incarnation *admission.Incarnation, knows bool, all map[string]*keyState) error {
+	counters, works, err := m.scan(one, db)
 	if err != nil {
 		return err
 	}
@@ -191,18 +233,28 @@ func (s *side) readMaster(one *candidate, db int, ranges slots.Ranges, incarnati
 			all[key] = all[key].counted(replies[i], incarnation)
 		}
 	}
+	if !knows {
+		works = nil
+	}
 	for page := range slices.Chunk(works, carryPage) {
-		replies, err := wire.Ask(one.link, append(each(page, "HMGET", stored.WorkFields...), each(page, "PTTL")...)...)
+		replies, err := wire.Ask(one.link, append(each(page, "HMGET", append([]string{"e"}, stored.WorkFields...)...), each(page, "PTTL")...)...)
 		if err != nil {
 			return err
 		}
 		for i, key := range page {
-			if work := readWork(replies[i], replies[len(page)+i]); work != nil && (all[key] == nil || newerWork(work, all[key].work)) {
+			work := readWork(replies[i], replies[len(page)+i])
+			if work == nil || m.mayBeUndone(one, work) {
+				continue
+			}
+			if m.frozen {
+				work[1] = "0" // it is over
+			}
+			if all[key] == nil || newerWork(work, all[key].work) {
 				all[key] = &keyState{work: work}
 			}
 		}
 	}
-	return s.unchanged(one, db)
+	return m.unchanged(one, db)
 }
 
 func each(keys []string, command string, more ...string) (commands []wire.Command) {
@@ -212,9 +264,20 @@ func each(keys []string, command string, more ...string) (commands []wire.Comman
 	return commands
 }
 
+// maxUndone is how long a daemon takes at most, other faults aside, to take back an attempt that it
+// did not grant.
+const maxUndone = 2 * time.Second
+
+// mayBeUndone reports whether an attempt is so new that it may not be granted yet: on other masters it
+// would count as one that failed.
+func (m *memories) mayBeUndone(one *candidate, work []string) bool {
+	now := one.info.Est.At(m.group.options.Clock.Now()) / 1000
+	return !m.frozen && work[1] == "1" && attemptOf(work).Began() > now-maxUndone.Milliseconds()
+}
+
 // unchanged: what was read is of one memory.
-func (s *side) unchanged(one *candidate, db int) error {
-	reply, err := inDB(one.link, db, "ZRANGE", s.group.sealKey(), "0", "-1", "WITHSCORES")
+func (m *memories) unchanged(one *candidate, db int) error {
+	reply, err := inDB(one.link, db, "ZRANGE", m.group.sealKey(), "0", "-1", "WITHSCORES")
 	if err == nil && readSealed(reply.Items).identity != one.seals[db].identity {
 		err = errChanged
 	}
@@ -224,12 +287,12 @@ func (s *side) unchanged(one *candidate, db int) error {
 var errChanged = errors.New("its identity changed meanwhile")
 
 // scan lists the counters and the records of work in the slots, of all key prefixes.
-func (s *side) scan(one *candidate, db int, ranges slots.Ranges) (counters, works []string, err error) {
+func (m *memories) scan(one *candidate, db int) (counters, works []string, err error) {
 	if err := selectDB(one.link, db); err != nil {
 		return nil, nil, err
 	}
 	seen := map[string]bool{} // a page may repeat what another one had
-	for _, prefix := range s.newest.Now.Prefixes {
+	for _, prefix := range m.of.Prefixes {
 		for cursor := "0"; ; {
 			reply, err := wire.AskOne(one.link, "SCAN", cursor, "MATCH", pool.GlobEscape(prefix+stored.Own)+"*", "COUNT", "1000")
 			if err = errors.Join(err, reply.Err); err != nil {
@@ -244,9 +307,9 @@ func (s *side) scan(one *candidate, db int, ranges slots.Ranges) (counters, work
 				work, isWork := strings.CutPrefix(key, stored.Works)
 				switch {
 				case seen[item.Str]:
-				case isCounter && ranges.Has(slots.Of(counter)):
+				case isCounter && m.ranges.Has(slots.Of(counter)):
 					counters = append(counters, item.Str)
-				case isWork && ranges.Has(slots.Of(work)):
+				case isWork && m.ranges.Has(slots.Of(work)):
 					works = append(works, item.Str)
 				}
 				seen[item.Str] = true
@@ -264,13 +327,15 @@ func (k *keyState) counted(reply wire.Reply, incarnation *admission.Incarnation)
 	if k == nil {
 		k = &keyState{}
 	}
-	if incarnation.Base == 0 {
+	if incarnation.Counters {
 		k.zeros++
 	}
 	value, tag, ok := stored.ParseCounter(reply.Str)
 	switch {
 	case reply.Kind == wire.ReplyNil: // it was deleted since it was listed
-		k.zeros--
+		if incarnation.Counters {
+			k.zeros--
+		}
 		return k
 	case reply.Err != nil || !ok:
 		k.text = "; a master has something at its key that is no counter"
@@ -283,13 +348,15 @@ func (k *keyState) counted(reply wire.Reply, incarnation *admission.Incarnation)
 	return k
 }
 
-// readWork is a record as carry.lua takes it: its ms left, and the fields. nil = none.
+// readWork is a record as carry.lua takes it: its ms left, whether its attempt may run, and the fields.
+// nil = none.
 func readWork(fields, left wire.Reply) (work []string) {
-	if fields.Err != nil || len(fields.Items) != len(stored.WorkFields) || fields.Items[0].Kind == wire.ReplyNil || left.Int < 0 {
+	if fields.Err != nil || len(fields.Items) != 1+len(stored.WorkFields) || fields.Items[1].Kind == wire.ReplyNil || left.Int < 0 {
 		return nil
 	}
-	work = []string{strconv.FormatInt(left.Int, 10)}
-	for i, f := range fields.Items {
+	runs := fields.Items[1].Str == "R" && fields.Items[0].Str != "0"
+	work = []string{strconv.FormatInt(left.Int, 10), admission.Bit(runs)}
+	for i, f := range fields.Items[1:] {
 		if i == len(stored.WorkFields)-1 && f.Kind == wire.ReplyNil {
 			break // no result
 		}
@@ -299,56 +366,80 @@ func readWork(fields, left wire.Reply) (work []string) {
 }
 
 // newerWork reports whether one master's record counts rather than another's. An end counts above an
-// attempt: a quorum may have acknowledged it, and no attempt runs any more. Of two ends, or of two
-// attempts, it is the newer one.
+// attempt: a quorum may have acknowledged it, and no attempt begins after it. Of two ends, or of two
+// attempts, it is the newer one; of one attempt, its failure, or else what lasts longer.
 func newerWork(a, b []string) bool {
-	if done := a[1] == "D"; done != (b[1] == "D") {
+	if done := a[2] == "D"; done != (b[2] == "D") {
 		return done
+	}
+	if a[4] == b[4] {
+		return a[1] < b[1] || a[1] == b[1] && msOf(a) > msOf(b)
 	}
 	return attemptOf(a).IsNewer(attemptOf(b))
 }
 
+func msOf(work []string) int64 {
+	ms, _ := strconv.ParseInt(work[0], 10, 64)
+	return ms
+}
+
 func attemptOf(work []string) stored.Attempt {
-	n, _ := strconv.ParseInt(work[2], 10, 64)
-	return stored.Attempt{Number: n, Owner: work[3]}
+	n, _ := strconv.ParseInt(work[3], 10, 64)
+	return stored.Attempt{Number: n, Owner: work[4]}
 }
 
 // install gives one master of the target what is carried over, before it gets the next configuration.
 func (s *side) install(one *candidate, all carried, ranges slots.Ranges) error {
-	renamed := append(s.lostChanges(), s.former)
+	renamed, m := append(s.lostChanges(), s.former), s.memories(ranges)
 	for db := range all {
 		mark := one.seals[db].mark()
 		if !slices.ContainsFunc(renamed, func(c *admission.Configuration) bool { return c.Mark() == mark }) {
 			continue // it has it, or begins a new incarnation
 		}
-		if err := s.installDB(one, db, &all[db], ranges); err != nil {
+		knows := ""
+		if all[db].forgot {
+			knows = "forgot"
+		}
+		if err := m.installDB(one, db, &all[db], knows); err != nil {
 			return fmt.Errorf("database %d: %w", db, err)
 		}
 	}
 	return nil
 }
 
-func (s *side) installDB(one *candidate, db int, of *carriedDB, ranges slots.Ranges) error {
-	counters, works, err := s.scan(one, db, ranges)
+// installDB writes to a master what is carried over, and what it knows then, see carry.lua.
+func (m *memories) installDB(one *candidate, db int, of *carriedDB, knows string) error {
+	counters, works, err := m.scan(one, db)
 	if err != nil {
 		return err
 	}
 	values := maps.Clone(of.values)
-	for _, key := range append(counters, works...) {
-		if _, carries := values[key]; !carries {
-			values[key] = nil // of an earlier time
+	add := func(keys []string, value []string) {
+		for _, key := range keys {
+			if _, carries := values[key]; !carries {
+				values[key] = value
+			}
+		}
+	}
+	switch { // what the others do not have is of an earlier time
+	case m.frozen:
+		add(append(counters, works...), nil)
+	case knows != "":
+		add(works, nil)
+		if knows == admission.KnowsAll {
+			add(counters, []string{"0"})
 		}
 	}
 	identity := one.seals[db].identity
 	keys := slices.Sorted(maps.Keys(values))
 	for page := range slices.Chunk(append(keys, ""), carryPage) { // the last one also raises the register
 		last := page[len(page)-1] == ""
-		register := "0"
+		register, learned := "0", ""
 		if last {
-			page, register = page[:len(page)-1], strconv.FormatInt(of.register, 10)
+			page, register, learned = page[:len(page)-1], strconv.FormatInt(of.register, 10), knows
 		}
-		args := []string{"EVAL", carryScript, strconv.Itoa(1 + len(page)), s.group.sealKey()}
-		args = append(append(args, page...), identity, register, admission.Bit(last && of.forgot))
+		args := []string{"EVAL", carryScript, strconv.Itoa(1 + len(page)), m.group.sealKey()}
+		args = append(append(args, page...), identity, register, learned, admission.Bit(!m.frozen))
 		for _, key := range page {
 			args = append(append(args, strconv.Itoa(len(values[key]))), values[key]...)
 		}

@@ -17,11 +17,11 @@ local stored = redis.call('ZRANGE', seal, 0, -1, 'WITHSCORES')
 local old, score = stored[1] or '', stored[2] or '0'
 if old ~= ARGV[1] or #stored > 2 then return {'CHANGED', old} end
 
-local lineage, durable = ARGV[3], ARGV[5]
-local was, its, kept = string.match(old, '^(%x+:%d+) (%x+) %d+ ([01]) ')
+local lineage, durable, knows = ARGV[3], ARGV[5], ''
+local was, its, base, kept = string.match(old, '^(%x+:%d+) (%x+) (%d+) ([01]) ')
 local restarted = was and string.match(was, '%x+') ~= run and evicted == '0' -- see admit.lua
 if ARGV[4] == '1' and was and (was == process or restarted and kept == '1' and durable == '1') then
-  lineage = its
+  lineage, knows = its, base == '0' and '00' or string.match(base, '^0*') -- of ids and work, see admission.Incarnation
   if kept ~= '1' then durable = '0' end
 end
 local time = redis.call('TIME')
@@ -30,7 +30,7 @@ local register = us + 500000
 for _, other in ipairs({score, ARGV[7]}) do
   if tonumber(other) > register then register = tonumber(other) end
 end
-local identity = string.format('%s %s %.0f %s %s', process, lineage, us + tonumber(ARGV[6]), durable, ARGV[2])
+local identity = string.format('%s %s %s%.0f %s %s', process, lineage, knows, us + tonumber(ARGV[6]), durable, ARGV[2])
 -- As admit.lua does: ZADD is tried without effect while the old member still stands.
 redis.call('ZREM', seal, '')
 redis.call('ZADD', seal, 'XX', '0', '')

@@ -187,8 +187,16 @@ func (c *change) unfinished(newest admission.StoredConfiguration) error {
 // run renames, and begins with the new masters.
 func (c *change) run(ctx context.Context) error {
 	if c.inForce && c.everywhere() {
-		fmt.Fprintln(c.out, "these settings are in force already; nothing was changed")
-		return nil
+		learned, err := c.share(ctx, c.next)
+		if err == nil && learned == 0 {
+			fmt.Fprintln(c.out, "these settings are in force already; nothing was changed")
+		}
+		return err
+	}
+	if !c.inForce && !slices.ContainsFunc(c.all, c.carriesNext) { // otherwise an earlier run has done so
+		if _, err := c.share(ctx, c.former); err != nil {
+			return err
+		}
 	}
 	c.before = c.daemons()
 	if err := c.putInForce(); err != nil {
@@ -212,6 +220,12 @@ func (c *change) run(ctx context.Context) error {
 		return err
 	}
 	if err := c.beginNew(); err != nil {
+		return err
+	}
+	if err := c.read(); err != nil {
+		return err
+	}
+	if _, err := c.share(ctx, c.next); err != nil {
 		return err
 	}
 	return c.reportFollowers(ctx)

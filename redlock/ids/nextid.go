@@ -149,11 +149,11 @@ func (r *idRound) Command(m *pool.SendContext, c *pool.Command) bool {
 	return true
 }
 
-// blankIsZero reports whether a missing counter counts as zero. That holds only in an
-// incarnation that the operator declared to be the first, where no counter can have been
-// forgotten.
+// blankIsZero reports whether a missing counter counts as zero. That holds in an incarnation
+// that the operator declared to be the first, where no counter can have been forgotten, and
+// in one that was given all counters when it joined.
 func blankIsZero(life *pool.Incarnation) string {
-	return engine.Flag(life.Base == 0)
+	return engine.Flag(life.Counters)
 }
 
 func (r *idRound) Read(a pool.Answer) engine.Reading {

@@ -87,7 +87,7 @@ func brokenMemories() []Mutant {
 		patched("repeat-absence", "\"not held\" counts without a seal",
 			Change{"redlock/lease/release.go", proves, "pool.Broken(\"repeat-absence\"), " + proves}),
 		patched("trust", "a counter counts in any memory",
-			Change{"redlock/ids/nextid.go", "engine.Flag(life.Base == 0)", "engine.Flag(life.Base == 0 || pool.Broken(\"trust\"))"}),
+			Change{"redlock/ids/nextid.go", "engine.Flag(life.Counters)", "engine.Flag(life.Counters || pool.Broken(\"trust\"))"}),
 		patched("claims", "a blank master is any daemon's, whatever configuration the others carry",
 			Change{"pool/evidence.go", "\tif n >= Quorum(len(e.masters)) {\n\t\treturn \"\"\n", "\tif n >= Quorum(len(e.masters)) || Broken(\"claims\") {\n\t\treturn \"\"\n"}).in("membership-replace"),
 		patched("distinct", "one server counts as two masters",

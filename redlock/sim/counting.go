@@ -23,12 +23,22 @@ func aboveDoubles(name string) int64 {
 	return 1<<62 + 1
 }
 
+// Of counters that are mostly idle, each has its turn, and then rests for some more.
+const (
+	turnTime  = 3 * time.Second
+	idleTurns = 5
+)
+
 func (c *counting) act() {
 	w, d := c.world, c.ready()
 	if d == nil {
 		return
 	}
-	name := fmt.Sprint("n", w.random.IntN(max(2, w.Scenario.Counters)))
+	number := w.random.IntN(max(2, w.Scenario.Counters))
+	if w.Scenario.Idle {
+		number = number/idleTurns*idleTurns + int(w.now/turnTime)%idleTurns
+	}
+	name := fmt.Sprint("n", number)
 	count := int64(1 + w.random.IntN(4))
 	counter := w.checker().counter(name)
 	request := idRequest{counter.answered, counter.deletions}

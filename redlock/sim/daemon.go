@@ -38,6 +38,7 @@ type daemon struct {
 	links   map[*simLink]bool
 	tasks   map[*task]bool
 	dead    bool
+	busy    bool // an operator's command runs
 }
 
 func newDaemon(w *World, index int) *daemon {

@@ -48,10 +48,11 @@ func changeOtherwise(w *World) {
 
 func (w *World) changeTo(next int) {
 	operator := newDaemon(w, len(w.daemons))
+	operator.busy = true
 	operator.list = w.masters(w.Scenario.Lists[next])
 	w.operators = append(w.operators, operator)
 	for _, s := range w.servers { // it does not reach each master
-		if w.chance(4) {
+		if w.chance(4) && !w.calm {
 			operator.blocked[s] = w.now + w.between(0, 5*time.Second)
 		}
 	}
@@ -60,6 +61,7 @@ func (w *World) changeTo(next int) {
 		w.after(w.between(0, 5*time.Millisecond), nil, func() { kill(w, early) })
 	}
 	w.spawn(operator, func() {
+		defer func() { operator.busy = false }()
 		if err := setup.Reconfigure(context.Background(), operator.options(), setup.ChangeTerms{Absent: true}, io.Discard); err != nil {
 			w.trace.note("", "the masters are not changed: %v", err)
 			return

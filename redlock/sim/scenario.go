@@ -37,6 +37,7 @@ type Scenario struct {
 	ClockSpread time.Duration
 
 	Counters int  // of ids; 0 = 2
+	Idle     bool // each of them is used now and then only; Counters is a multiple of idleTurns
 	Pieces   int  // of work at a time; 0 = 3
 	Overdue  bool // workers mostly come back when their attempt is long over
 

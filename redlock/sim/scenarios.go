@@ -18,7 +18,7 @@ func Scenarios() []*Scenario {
 			out = append(out, s, &five)
 		}
 	}
-	return append(out, membershipScenarios()...)
+	return append(append(out, membershipScenarios()...), carryingScenarios()...)
 }
 
 // quietScenarios have no faults: every client must be served.

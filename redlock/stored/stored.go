@@ -34,8 +34,8 @@ type Attempt struct {
 	Owner  string // its token, which ends with the time of the request, in ms: secret.attempt.max.keep.began
 }
 
-// began is when the attempt was requested; 0 if its owner is no token.
-func (a Attempt) began() int64 {
+// Began is when the attempt was requested; 0 if its owner is no token.
+func (a Attempt) Began() int64 {
 	began, _ := strconv.ParseInt(a.Owner[strings.LastIndexByte(a.Owner, '.')+1:], 10, 64)
 	return began
 }
@@ -52,5 +52,5 @@ func (a Attempt) began() int64 {
 // Numbers start again when a work has been forgotten, which masters do within the difference of
 // their clocks. The time of the request does not start again, so it comes first.
 func (a Attempt) IsNewer(b Attempt) bool {
-	return cmp.Or(cmp.Compare(a.began(), b.began()), cmp.Compare(a.Number, b.Number)) > 0
+	return cmp.Or(cmp.Compare(a.Began(), b.Began()), cmp.Compare(a.Number, b.Number)) > 0
 }

@@ -146,7 +146,7 @@ func (w *workFinish) Read(a pool.Answer) engine.Reading {
 	switch code := workCode(a); {
 	case code == 1 && a.Seal.Good && !w.remembers(a.Seal):
 		w.newer |= 1 << a.Lane
-		w.ballot.Lacks(a.Lane, errForgotTaker, a.Seal.Age)
+		w.ballot.Lacks(a.Lane, errForgotTaker, a.Seal.WorkAge)
 		return engine.Neither
 	case code == 1 && a.Seal.Good:
 		return engine.Yes
@@ -181,7 +181,7 @@ func (w *workFinish) Decided(v quorum.Result) {
 // margin for the clocks of masters that differ.
 func (w *workFinish) remembers(s pool.Seal) bool {
 	began := time.Duration(w.ballot.Group.Time()/1000-w.token.began) * time.Millisecond
-	return w.works.workAge() == 0 || s.Age >= began+w.works.engine.MaxTTL
+	return w.works.workAge() == 0 || s.WorkAge >= began+w.works.engine.MaxTTL
 }
 
 // WorkExtend makes an attempt's lease last at least r.Timeout from now.

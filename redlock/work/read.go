@@ -61,7 +61,7 @@ func (s *Works) viewOf(key engine.Key, answers []pool.Answer) (View, error) {
 		}
 		view, state, known := s.workViewOf(a.Reply.Items)
 		if !known && !s.outlivesWork(a.Seal) {
-			m.MarkMissing(lane, pool.AbsentFor(errUnknownWork, s.workAge()-a.Seal.Age))
+			m.MarkMissing(lane, pool.AbsentFor(errUnknownWork, s.workAge()-a.Seal.WorkAge))
 			continue
 		}
 		m.MarkCounted(lane)

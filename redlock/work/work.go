@@ -139,8 +139,8 @@ var errForgotWork = errors.New("may have forgotten ends of work: votes on new wo
 // which the master may have forgotten more. A memory that is too new for locks is also too new for
 // work that it does not have, and for longer.
 func (s *Works) absence(a *pool.Answer, unsure bool, reason error) pool.Absence {
-	if age := s.workAge(); unsure && a.Seal.Good && a.Seal.Age < age {
-		return pool.AbsentFor(reason, age-a.Seal.Age)
+	if age := s.workAge(); unsure && a.Seal.Good && a.Seal.WorkAge < age {
+		return pool.AbsentFor(reason, age-a.Seal.WorkAge)
 	}
 	return s.engine.Pool.Absence(a)
 }
@@ -150,7 +150,7 @@ func (s *Works) workAge() time.Duration {
 	return o.WorkAge()
 }
 
-func (s *Works) outlivesWork(seal pool.Seal) bool { return seal.Age >= s.workAge() }
+func (s *Works) outlivesWork(seal pool.Seal) bool { return seal.WorkAge >= s.workAge() }
 
 func (s *Works) undoWork(g *pool.Group, lane int, key, token string, until time.Duration) {
 	engine.RetryUntilAnswered(g, lane, key, pool.PendingRelease{

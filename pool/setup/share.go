@@ -1,0 +1,202 @@
+// Share: a change of the masters gives each master of the list what a quorum remembers of counters and
+// works, and the highest register. Without that a list could, after some changes, consist of masters
+// that missed it: new ones, and those that were a minority when it was acknowledged.
+//
+//  1. Before the change: masters of the former list get what a quorum of it remembers. So what was
+//     acknowledged under earlier lists is on a quorum of the former one, as if it were its own.
+//  2. Once the change is in force, nothing is acknowledged under the former list any more. Quorums of
+//     both lists meet, so a quorum of the next one that remembers has all of it. It is read there, and
+//     given to all masters of the next list.
+//
+// A master that has got it knows all there was: of a counter or a record that is not there, it knows
+// that nobody had it. What is acknowledged later meets each quorum as ever. Daemons may ask a master
+// meanwhile: of two values the higher one stays.
+//
+// A master that lost its memory may have had a part in what is not acknowledged yet. So it gets it when
+// it votes again: by then that is over. One that the change adds has never voted under the next list.
+
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"redlockd/pool"
+	"redlockd/pool/admission"
+	"redlockd/redlock/slots"
+)
+
+// maxShares bounds how often it begins again because a daemon has admitted a master meanwhile.
+const maxShares = 10
+
+// share gives the masters of a list, the former or the next one, what a quorum of it remembers, and
+// reports how many of them did not know it before.
+func (c *change) share(ctx context.Context, of *admission.Configuration) (learned int, err error) {
+	if c.former.SameMasters(c.next) {
+		return 0, nil
+	}
+	m := &memories{change: c, of: of, marks: []string{of.Mark()}, ranges: slots.All()}
+	if of == c.former {
+		for _, lost := range c.lostChanges() {
+			m.marks = append(m.marks, lost.Mark())
+		}
+	}
+	for range maxShares {
+		n, wait, err := m.shareOnce(ctx)
+		learned += n
+		switch {
+		case errors.Is(err, errChanged): // a daemon has admitted it
+		case err != nil:
+			return learned, err
+		case wait <= 0:
+			return learned, nil
+		default:
+			text := "ids and work: waiting %s until masters that forgot them vote, and can be given them\n"
+			if err := c.group.countdown(ctx, wait, text, c.out); err != nil {
+				return learned, err
+			}
+		}
+		if err := c.read(); err != nil {
+			return learned, err
+		}
+	}
+	return learned, fmt.Errorf("%s: the masters were admitted again and again while their memories were read; run the same command again", c.command())
+}
+
+// shareOnce does so in all databases, with the masters that can be given it now; wait is in how long
+// others can that must.
+func (m *memories) shareOnce(ctx context.Context) (learned int, wait time.Duration, err error) {
+	for db := range m.group.options.Databases {
+		if !m.used(db) {
+			continue
+		}
+		n, rest, err := m.shareDB(db)
+		if learned += n; err != nil {
+			return learned, 0, err
+		}
+		wait = max(wait, rest)
+	}
+	return learned, wait, ctx.Err()
+}
+
+// shareDB does so in one database.
+func (m *memories) shareDB(db int) (learned int, wait time.Duration, err error) {
+	of, err := m.readDB(db)
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := m.mayForget(&of); err != nil {
+		return 0, 0, err
+	}
+	knows := of.knows()
+	var waits []time.Duration // of those that stay, or that must have it
+	for _, one := range m.all {
+		incarnation := m.incarnation(one, db)
+		if incarnation == nil {
+			continue
+		}
+		lacks := knows != "" && !incarnation.Works || knows == admission.KnowsAll && !incarnation.Counters
+		rest := m.untilSettled(one, db, incarnation)
+		if rest <= 0 || !lacks {
+			if err := m.installDB(one, db, &of, knows); err != nil {
+				return learned, 0, fmt.Errorf("%s: master %s, database %d: %w", m.command(), one.master.Name, db, err)
+			}
+			rest = 0
+			if lacks {
+				learned++
+			}
+		}
+		if !lacks {
+			rest = 0
+		}
+		if m.mustLearn(one) {
+			waits = append(waits, rest)
+		}
+	}
+	if knows == "" && of.known() == 0 {
+		return learned, 0, nil // nothing can be lost
+	}
+	slices.Sort(waits)
+	switch {
+	case len(waits) == 0:
+	case m.of != m.former || m.inForce:
+		wait = waits[len(waits)-1]
+	case len(waits) >= pool.Quorum(len(m.next.Masters)): // so many must remember it, so that the others can be given it
+		wait = waits[pool.Quorum(len(m.next.Masters))-1]
+	}
+	return learned, wait, nil
+}
+
+// knows is what a master knows once it has been given all of this, see carry.lua.
+func (of *carriedDB) knows() string {
+	switch {
+	case of.noWorks:
+		return ""
+	case of.forgot:
+		return admission.KnowsWorks
+	}
+	return admission.KnowsAll
+}
+
+// known is how many counters a quorum is sure of.
+func (of *carriedDB) known() (n int) {
+	for _, value := range of.values {
+		if len(value) == 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// mustLearn reports whether the change goes on only when a master knows it: before, those that stay;
+// then the new ones. Others get it if they can.
+func (m *memories) mustLearn(one *candidate) bool {
+	if m.of == m.former {
+		return has(m.next, one.master.Name)
+	}
+	return m.inForce || !has(m.former, one.master.Name)
+}
+
+// untilSettled is in how long nothing is under way any more in which a master had a part that it may
+// have forgotten.
+func (m *memories) untilSettled(one *candidate, db int, of *admission.Incarnation) time.Duration {
+	if m.of == m.next && !has(m.former, one.master.Name) && m.isFresh(db) {
+		return 0
+	}
+	return m.untilAged(one, of, m.group.options.Age())
+}
+
+// isFresh reports whether the next configuration is in force for less than the longest lease. So a new
+// master cannot have voted under it.
+func (m *memories) isFresh(db int) bool {
+	for _, one := range m.all {
+		s := &one.seals[db]
+		if has(m.former, one.master.Name) && s.mark() == m.next.Mark() && s.carriesStored() {
+			age := time.Duration(one.info.Est.At(m.group.options.Clock.Now())-s.stored.At) * time.Microsecond
+			if age >= m.group.options.Age()-2*admission.MaxSkew {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// mayForget refuses a change after which ids would be lost that masters which are away may remember.
+func (m *memories) mayForget(of *carriedDB) error {
+	if m.of != m.former || len(of.lost) == 0 || m.terms.Force {
+		return nil
+	}
+	away := 0
+	for _, master := range m.former.Masters {
+		if !slices.ContainsFunc(m.all, func(one *candidate) bool { return one.master.Name == master.Name }) {
+			away++
+		}
+	}
+	if away == 0 {
+		return nil // the change makes nothing worse
+	}
+	return fmt.Errorf("%s: %s", m.command(), lostText(of.lost, "nothing was changed"))
+}
