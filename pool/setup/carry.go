@@ -342,7 +342,7 @@ func (k *keyState) counted(reply wire.Reply, incarnation *admission.Incarnation)
 		return k
 	}
 	k.value = max(k.value, value)
-	if tag == incarnation.ID {
+	if tag == incarnation.ID || tag == "-" && incarnation.Counters { // see nextid.lua
 		k.trusted++
 	}
 	return k

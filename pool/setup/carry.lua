@@ -8,7 +8,7 @@
 --      then for each key the number of its values, and the values:
 --      0 none: it is deleted; with ARGV 4, only a record of work of another incarnation is
 --      1 the value of a counter
---      2 the same, and '': nobody is sure of it
+--      2 the same, and '': no quorum is sure of it
 --      8 or 9 of a record: the ms left, whether its attempt may run: 0 | 1, and its s, a, o, m, k, t
 --      and r (r may be missing), see worktry.lua
 -- Returns OK, or CHANGED if another identity stands there.
@@ -20,6 +20,9 @@ local before, incarnation, base, behind = string.match(identity, '^(%x+:%d+ (%x+
 if not before then return {ok = 'CHANGED'} end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- Base 0 stands for a memory from before the first counter, see admission.Incarnation.
+local zeros, rest = string.match(base, '^(0*)(.*)$')
+local knows = rest == '' or zeros == '00'
 local function less(a, b)
   if #a ~= #b then return #a < #b end
   return a < b
@@ -30,7 +33,8 @@ local function count(key, value, sure)
   local has, tag = string.match(own or '', '^(%d+)@([%w-]+)$')
   if own and not has then return end
   if has and less(value, has) then value = has end
-  value = value .. '@' .. (sure and incarnation or tag or '-')
+  if not has or tag == '-' then tag = knows and incarnation or 'lost' end -- see nextid.lua
+  value = value .. '@' .. (sure and incarnation or tag)
   if value ~= own then redis.call('SET', key, value) end
 end
 local function began(token) return tonumber(string.match(token or '', '%.(%d+)$') or '0') end
@@ -66,8 +70,6 @@ for i = 2, #KEYS do
   at = at + n + 1
 end
 redis.call('ZADD', seal, 'XX', 'GT', ARGV[2], identity)
--- Base 0 stands for a memory from before the first counter, see admission.Incarnation.
-local zeros, rest = string.match(base, '^(0*)(.*)$')
 if ARGV[3] == 'forgot' then
   if rest == '' then base = '1' elseif zeros == '00' then base = '0' .. rest end
 elseif rest ~= '' and #zeros < #ARGV[3] then

@@ -101,7 +101,7 @@ func TestAwaitVotes_EndsWhenTheNewMasterVotes(t *testing.T) {
 	t.Parallel()
 	servers := faulty.StartGroup(t, 3)
 	o := optionsOf(servers...)
-	o.MaxTTL = 100 * time.Millisecond
+	o.MaxTTL = 4 * time.Second
 	if err := Bootstrap(t.Context(), o, BootstrapTerms{}, io.Discard); err != nil {
 		t.Fatal(err)
 	}

@@ -154,8 +154,10 @@ func has(c *admission.Configuration, name string) bool {
 func (c *change) plan(ctx context.Context, newest admission.StoredConfiguration) (ready bool, err error) {
 	target := c.group.options.Configuration(newest.Now.Epoch)
 	if target.SameLists(newest.Now) {
-		if newest.Former == nil {
-			return false, nil // nothing to do, or not by renaming
+		if newest.Former == nil { // nothing to do, or not by renaming
+			c.former, c.next, c.inForce = newest.Now, newest.Now, true
+			_, err := c.share(ctx, c.next)
+			return false, err
 		}
 		c.former, c.next, c.inForce = newest.Former, newest.Now, newest.InForce
 		if c.inForce {

@@ -35,8 +35,8 @@ const maxShares = 10
 // share gives the masters of a list, the former or the next one, what a quorum of it remembers, and
 // reports how many of them did not know it before.
 func (c *change) share(ctx context.Context, of *admission.Configuration) (learned int, err error) {
-	if c.former.SameMasters(c.next) {
-		return 0, nil
+	if c.former.MapVersion != c.next.MapVersion {
+		return 0, nil // a change of slots: the masters stay
 	}
 	m := &memories{change: c, of: of, marks: []string{of.Mark()}, ranges: slots.All()}
 	if of == c.former {

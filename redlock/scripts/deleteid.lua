@@ -8,11 +8,12 @@ local time, stored = redis.call('TIME'), redis.pcall('GET', KEYS[1])
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function digits(ms) return string.format('%.0f', ms) end
 if type(stored) == 'table' then return string.find(stored.err, 'WRONGTYPE', 1, true) and {-1, '0', 0, '', digits(now)} or stored end
-local value, tag = '0', ARGV[2] == '1' and ARGV[1] or '-'
+local value, tag = '0', '-'
 if stored then
   value, tag = string.match(stored, '^(%d+)@([%w-]+)$')
   if not value then return {-1, '0', 0, '', digits(now)} end
 end
+if tag == '-' and ARGV[2] == '1' then tag = ARGV[1] end -- see nextid.lua
 local code = 1
 if ARGV[3] ~= '' then
   if (stored or '') ~= ARGV[4] or now > tonumber(ARGV[3]) then

@@ -1,7 +1,7 @@
 -- One round of a counter on one master. KEYS 1 counter: "digits@incarnation", the id of
--- the incarnation that vouches for it. ARGV 1 lo 2 hi: the proposed range 3 this master's
--- incarnation id 4 an id that a trusted quorum chose after this master was admitted, or
--- '0' 5 '1' if a missing counter never existed. Digits are compared as strings, so they
+-- the incarnation that vouches for it; "-" if it was written where it was missing. ARGV 1 lo
+-- 2 hi: the proposed range 3 this master's incarnation id 4 an id that a trusted quorum chose
+-- after this master was admitted, or '0' 5 '1' if a missing counter never existed. Digits are compared as strings, so they
 -- are exact beyond 2^53. Returns {1 accepted | 0 refused | -1 not a counter, value now, 1
 -- trusted | 0}.
 local function less(a, b)
@@ -15,9 +15,8 @@ if type(stored) == 'table' then return string.find(stored.err, 'WRONGTYPE', 1, t
 if stored then
   value, tag = string.match(stored, '^(%d+)@([%w-]+)$')
   if not value then return {-1, '0', 0} end
-elseif ARGV[5] == '1' then
-  tag = incarnation
 end
+if tag == '-' and ARGV[5] == '1' then tag = incarnation end
 if tag ~= incarnation and ARGV[4] ~= '0' then
   if less(value, ARGV[4]) then value = ARGV[4] end
   tag = incarnation
