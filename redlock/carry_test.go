@@ -3,9 +3,16 @@ package redlock
 // carry_test.go: ids go on and work stays known after masters have been added, removed and replaced.
 
 import (
+	"context"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"redlockd/pool"
+	"redlockd/pool/setup"
 )
 
 // carrying are durable masters of which some are a group.
@@ -19,12 +26,17 @@ func carrying(t *testing.T, n int, masters ...int) *cluster {
 
 const carryTTL = 200 * time.Millisecond
 
-// awaitList waits until the masters of a list vote for the daemon.
+// awaitList waits until the masters of a list vote for the daemon, which has noticed what they know.
 func (d *daemon) awaitList(masters ...int) {
 	d.t.Helper()
 	d.lists(masters...)
-	for _, i := range masters {
-		d.await(d.laneOf(i), "voting")
+	for range 2 {
+		for _, i := range masters {
+			d.await(d.laneOf(i), "voting")
+		}
+		noticed := make(chan error, 1)
+		d.ReadCounter(0, "none", func(_ Counter, err error) { noticed <- err })
+		_ = receive(d.t, noticed) // a master whose identity has changed is admitted again
 	}
 }
 
@@ -100,7 +112,7 @@ func TestCarry_WorkIsKnownAfterChanges(t *testing.T) {
 	}
 }
 
-// A minority that missed what a quorum of five acknowledged is a quorum of three later on.
+// Rule: carry. A minority that missed what a quorum of five acknowledged is a quorum of three later on.
 func TestCarry_AMinorityThatMissedItIsAQuorumLater(t *testing.T) {
 	t.Parallel()
 	c := carrying(t, 5, 0, 1, 2, 3, 4)
@@ -123,4 +135,119 @@ func TestCarry_AMinorityThatMissedItIsAQuorumLater(t *testing.T) {
 		t.Errorf("id %d was given after id %d", got, last)
 	}
 	two.find(request, WorkDone, 1)
+}
+
+// Rule: carry-unsure. Only a remembers the counter, and is away; b has forgotten it, and c never had it.
+func TestCarry_NobodyVouchesForIDsThatNoQuorumRemembers(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 4, carryTTL, durable...)
+	c.maxKeep = carryTTL // b knows of work before long
+	c.bootstrapOf(0, 1, 2)
+	one := c.startDaemon(listing(0, 1, 2), relayed)
+	one.awaitList(0, 1, 2)
+	one.cutOff(2)
+	last := one.draw("n", 100) + 99
+	c.do(1, "FLUSHDB")
+	two := c.startDaemon(listing(0, 1, 2))
+	two.awaitList(0, 1, 2)
+	c.servers[0].Kill()
+	c.reconfigure(3, 1, 2)
+	two.awaitList(3, 1, 2)
+	first, err := two.ids("n", 1)
+	if err == nil {
+		t.Fatalf("id %d was given after id %d, and no quorum remembers either", first, last)
+	}
+	lostState(t, err, 1)
+	if err := two.reseed("n", last); err != nil {
+		t.Fatal(err)
+	}
+	if got := two.draw("n", 1); got != last+1 {
+		t.Errorf("id %d, want %d", got, last+1)
+	}
+}
+
+// Rule: carry-lowers. Ids are drawn between what a change reads of the counter and what it writes.
+func TestCarry_IDsThatAreDrawnMeanwhileAreNotRepeated(t *testing.T) {
+	t.Parallel()
+	c := carrying(t, 4, 0, 1, 2)
+	d := c.startDaemon(listing(0, 1, 2))
+	d.awaitList(0, 1, 2)
+	last := d.draw("n", 1)
+	o := c.optionsFor(3, 1, 2)
+	var first sync.Once
+	hooked(&o, func(_ string, commands []pool.Command, exchange func([]pool.Command) []pool.Reply) []pool.Reply {
+		if slices.Contains(commands[0].Args, "redlockd:id:n") && commands[0].Args[0] == "EVAL" {
+			first.Do(func() {
+				last = d.draw("n", 10) + 9
+				d.settled(0, 1, 2)
+			})
+		}
+		return exchange(commands)
+	})
+	if err := setup.Reconfigure(t.Context(), o, setup.ChangeTerms{}, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+	two := c.startDaemon(listing(3, 1, 2))
+	two.awaitList(3, 1, 2)
+	if got := two.draw("n", 1); got != last+1 {
+		t.Errorf("id %d was given after id %d", got, last)
+	}
+}
+
+// A command is killed after each of its writes, and run again.
+func TestCarry_ACommandThatIsKilledIsRunAgain(t *testing.T) {
+	t.Parallel()
+	c := carrying(t, 5, 0, 1, 2)
+	d := c.startDaemon(listing(0, 1, 2))
+	d.awaitList(0, 1, 2)
+	d.draw("idle", 41)
+	for i, list := range [][]int{{3, 1, 2}, {3, 4, 2}} {
+		for kill := 1; ; kill++ {
+			ctx, end := context.WithCancel(t.Context())
+			o, n := c.optionsFor(list...), 0
+			aroundScripts(&o, func(_ string, send func()) {
+				if n++; n > kill {
+					end()
+					return
+				}
+				send()
+			})
+			err := setup.Reconfigure(ctx, o, setup.ChangeTerms{}, t.Output())
+			end()
+			if n <= kill && err == nil {
+				break
+			}
+		}
+		d.awaitList(list...)
+		if got := d.draw(Key(fmt.Sprint("new", i)), 1); got != 1 {
+			t.Errorf("id %d of a new counter, want 1", got)
+		}
+	}
+	if got := d.draw("idle", 1); got != 42 {
+		t.Errorf("id %d of a counter that was idle, want 42", got)
+	}
+}
+
+// A counter that masters which are away may remember is not given up.
+func TestCarry_AChangeThatWouldForgetIDsIsRefused(t *testing.T) {
+	t.Parallel()
+	c := carrying(t, 4, 0, 1, 2)
+	d := c.startDaemon(listing(0, 1, 2))
+	d.awaitList(0, 1, 2)
+	d.draw("n", 100)
+	d.settled(0, 1, 2)
+	c.do(1, "FLUSHDB")
+	d.await(1, "quarantined")
+	d.await(1, "voting")
+	c.servers[0].Kill()
+	err := setup.Reconfigure(t.Context(), c.optionsFor(3, 1, 2), setup.ChangeTerms{}, t.Output())
+	if err == nil || !strings.Contains(err.Error(), "counter 'n' (database 0) is remembered by 1 trusted masters of group default, 2 needed, and the highest value found is 100; nothing was changed. Bring back masters that are away, or set it with DIDRESEED") {
+		t.Fatal(err)
+	}
+	c.servers[0].Restart()
+	c.reconfigure(3, 1, 2)
+	d.awaitList(3, 1, 2)
+	if got := d.draw("n", 1); got != 101 {
+		t.Errorf("id %d, want 101", got)
+	}
 }

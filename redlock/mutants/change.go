@@ -31,5 +31,11 @@ func brokenChanges() []Mutant {
 		patched("lost-change", "a change takes the masters of another one that may have a quorum",
 			Change{"pool/setup/rivals.go", "\treturn higher > n-pool.Quorum(n)\n", "\treturn higher > n-pool.Quorum(n) || higher > 0 && pool.Broken(\"lost-change\")\n"}).in("membership-rivals").
 			but("an operator must stop between the last rename and the next write; TestEpoch_AChangeThatHasAQuorumIsNotReplaced is a directed test"),
+		patched("carry", "a change of the masters carries no counters and no records of work",
+			Change{"pool/setup/share.go", "\tif c.former.MapVersion != c.next.MapVersion {\n", "\tif c.former.MapVersion != c.next.MapVersion || pool.Broken(\"carry\") {\n"}).in("carrying-fewer"),
+		patched("carry-unsure", "a master that joins vouches for counters of which no quorum is sure",
+			Change{"pool/setup/share.go", "\tcase of.forgot:\n", "\tcase of.forgot && !pool.Broken(\"carry-unsure\"):\n"}).in("carrying-memory"),
+		patched("carry-lowers", "what a change carries takes the place of a higher value",
+			Change{"pool/setup/carry.lua", "  if has and less(value, has) then value = has end\n", ""}).in("carrying-more"),
 	}
 }
