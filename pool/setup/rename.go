@@ -190,7 +190,7 @@ func (c *change) unfinished(newest admission.StoredConfiguration) error {
 func (c *change) run(ctx context.Context) error {
 	if c.inForce && c.everywhere() {
 		learned, err := c.share(ctx, c.next)
-		if err == nil && learned == 0 {
+		if err == nil && len(learned) == 0 {
 			fmt.Fprintln(c.out, "these settings are in force already; nothing was changed")
 		}
 		return err

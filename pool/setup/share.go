@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"redlockd/pool"
@@ -33,10 +34,10 @@ import (
 const maxShares = 10
 
 // share gives the masters of a list, the former or the next one, what a quorum of it remembers, and
-// reports how many of them did not know it before.
-func (c *change) share(ctx context.Context, of *admission.Configuration) (learned int, err error) {
+// returns the names of those that did not know it before.
+func (c *change) share(ctx context.Context, of *admission.Configuration) (learned []string, err error) {
 	if c.former.MapVersion != c.next.MapVersion {
-		return 0, nil // a change of slots: the masters stay
+		return nil, nil // a change of slots: the masters stay
 	}
 	m := &memories{change: c, of: of, marks: []string{of.Mark()}, ranges: slots.All()}
 	if of == c.former {
@@ -45,13 +46,15 @@ func (c *change) share(ctx context.Context, of *admission.Configuration) (learne
 		}
 	}
 	for range maxShares {
-		n, wait, err := m.shareOnce(ctx)
-		learned += n
+		all, wait, err := m.shareOnce(ctx, &learned)
 		switch {
 		case errors.Is(err, errChanged): // a daemon has admitted it
 		case err != nil:
 			return learned, err
 		case wait <= 0:
+			if len(learned) > 0 {
+				fmt.Fprintf(c.out, "%s: has what the others know of ids and work, %s\n", strings.Join(learned, ", "), all.text())
+			}
 			return learned, nil
 		default:
 			text := "ids and work: waiting %s until masters that forgot them vote, and can be given them\n"
@@ -68,29 +71,29 @@ func (c *change) share(ctx context.Context, of *admission.Configuration) (learne
 
 // shareOnce does so in all databases, with the masters that can be given it now; wait is in how long
 // others can that must.
-func (m *memories) shareOnce(ctx context.Context) (learned int, wait time.Duration, err error) {
+func (m *memories) shareOnce(ctx context.Context, learned *[]string) (all carried, wait time.Duration, err error) {
 	for db := range m.group.options.Databases {
 		if !m.used(db) {
 			continue
 		}
-		n, rest, err := m.shareDB(db)
-		if learned += n; err != nil {
-			return learned, 0, err
+		of, err := m.readDB(db)
+		if err == nil {
+			err = m.mayForget(&of)
 		}
-		wait = max(wait, rest)
+		if err != nil {
+			return nil, 0, err
+		}
+		rest, err := m.shareDB(db, &of, learned)
+		if err != nil {
+			return nil, 0, err
+		}
+		wait, all = max(wait, rest), append(all, of)
 	}
-	return learned, wait, ctx.Err()
+	return all, wait, ctx.Err()
 }
 
 // shareDB does so in one database.
-func (m *memories) shareDB(db int) (learned int, wait time.Duration, err error) {
-	of, err := m.readDB(db)
-	if err != nil {
-		return 0, 0, err
-	}
-	if err := m.mayForget(&of); err != nil {
-		return 0, 0, err
-	}
+func (m *memories) shareDB(db int, of *carriedDB, learned *[]string) (wait time.Duration, err error) {
 	knows := of.knows()
 	var waits []time.Duration // of those that stay, or that must have it
 	for _, one := range m.all {
@@ -100,34 +103,30 @@ func (m *memories) shareDB(db int) (learned int, wait time.Duration, err error) 
 		}
 		lacks := knows != "" && !incarnation.Works || knows == admission.KnowsAll && !incarnation.Counters
 		rest := m.untilSettled(one, db, incarnation)
-		if rest <= 0 || !lacks {
-			if err := m.installDB(one, db, &of, knows); err != nil {
-				return learned, 0, fmt.Errorf("%s: master %s, database %d: %w", m.command(), one.master.Name, db, err)
-			}
-			rest = 0
-			if lacks {
-				learned++
-			}
-		}
 		if !lacks {
 			rest = 0
+		}
+		if rest <= 0 {
+			if err := m.installDB(one, db, of, knows); err != nil {
+				return 0, fmt.Errorf("%s: master %s, database %d: %w", m.command(), one.master.Name, db, err)
+			}
+			if lacks && !slices.Contains(*learned, one.master.Name) {
+				*learned = append(*learned, one.master.Name)
+			}
 		}
 		if m.mustLearn(one) {
 			waits = append(waits, rest)
 		}
 	}
-	if knows == "" && of.known() == 0 {
-		return learned, 0, nil // nothing can be lost
-	}
 	slices.Sort(waits)
-	switch {
-	case len(waits) == 0:
-	case m.of != m.former || m.inForce:
-		wait = waits[len(waits)-1]
-	case len(waits) >= pool.Quorum(len(m.next.Masters)): // so many must remember it, so that the others can be given it
-		wait = waits[pool.Quorum(len(m.next.Masters))-1]
+	needed := len(waits)
+	if m.of == m.former && !m.inForce { // so many must remember it, so that the others can be given it
+		needed = pool.Quorum(len(m.next.Masters))
 	}
-	return learned, wait, nil
+	if needed == 0 || needed > len(waits) || knows == "" && of.known() == 0 { // nothing is there to be lost
+		return 0, nil
+	}
+	return waits[needed-1], nil
 }
 
 // knows is what a master knows once it has been given all of this, see carry.lua.

@@ -19,9 +19,12 @@
 // votes, but it never repeats one. The answer names a copy that stays, and the next deletion
 // finds it: the value to confirm is then that of the copy.
 //
+// A change of the masters gives it to all of them.
+//
 // A later DNEXTID begins at 1, or above what its daemon remembers of the counter. On masters
-// that have lost their memory once, a counter that is not there may be a forgotten one; there
-// DNEXTID answers LOSTSTATE until DIDRESEED.
+// that have lost their memory, a counter that is not there may be a forgotten one; there
+// DNEXTID answers LOSTSTATE until DIDRESEED, or until a change of the masters has given them
+// what the others remember.
 
 package ids
 
