@@ -79,5 +79,5 @@ func (l *embeddedLink) admit(sealKey, fingerprint string) (admission.Admission, 
 	run := l.master.RunID
 	identity := run + " 0 0 0 " + fingerprint
 	_, err := wire.AskOne(l, "ZADD", sealKey, "NX", "0", identity)
-	return admission.Admission{Incarnation: &Incarnation{Identity: identity, RunID: run, ID: "0"}}, err
+	return admission.Admission{Incarnation: &Incarnation{Identity: identity, RunID: run, ID: "0", Works: true, Counters: true}}, err
 }
