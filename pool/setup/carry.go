@@ -11,7 +11,6 @@
 package setup
 
 import (
-	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -61,16 +60,13 @@ func (c carried) text() string {
 
 // memories are what the masters of one configuration remember.
 type memories struct {
-	*change
+	group  *group
+	all    []*candidate
+	what   string // the command, for errors
 	of     *admission.Configuration
 	marks  []string // of the configuration, and of changes to others that lost
 	ranges slots.Ranges
 	frozen bool // nothing is granted in them any more
-}
-
-// memories are those of the masters of a group, of slots in which nothing is granted.
-func (s *side) memories(ranges slots.Ranges) *memories {
-	return &memories{change: s.change, of: s.newest.Now, marks: []string{s.newest.Now.Mark()}, ranges: ranges, frozen: true}
 }
 
 // incarnation is what a master has in a database; nil if it does not carry the configuration, is about
@@ -101,56 +97,6 @@ func (m *memories) untilAged(one *candidate, of *admission.Incarnation, age time
 	return max(0, time.Duration(of.Base-one.info.Est.At(m.group.options.Clock.Now()))*time.Microsecond+age)
 }
 
-// awaitMemories waits until a quorum of the masters remembers everything.
-func (s *side) awaitMemories(ctx context.Context) error {
-	quorum, longest, m := pool.Quorum(len(s.newest.Now.Masters)), time.Duration(0), s.memories(nil)
-	for db := range s.group.options.Databases {
-		var waits []time.Duration
-		for _, one := range s.all {
-			if incarnation := m.incarnation(one, db); incarnation != nil {
-				waits = append(waits, m.untilKnows(one, incarnation))
-			}
-		}
-		if !s.used(db) {
-			continue
-		}
-		if len(waits) < quorum {
-			return fmt.Errorf("slots: database %d: %d masters of group %s answer with an unbroken memory, %d must: bring them back, and run the same command again", db, len(waits), s.name(), quorum)
-		}
-		slices.Sort(waits)
-		longest = max(longest, waits[quorum-1])
-	}
-	if longest <= 0 {
-		return nil
-	}
-	text := fmt.Sprintf("the masters of group %s have forgotten something: waiting %%s until nothing of that matters\n", s.name())
-	if err := s.group.countdown(ctx, longest, text, s.out); err != nil {
-		return err
-	}
-	if err := s.look(ctx); err != nil {
-		return err
-	}
-	return s.awaitMemories(ctx)
-}
-
-// readAll reads what the slots have in all databases. What is unknown is an error that ends with so.
-func (s *side) readAll(ranges slots.Ranges, so string) (all carried, err error) {
-	m := s.memories(ranges)
-	for db := range s.group.options.Databases {
-		one, err := m.readDB(db)
-		switch {
-		case err != nil:
-			return nil, err
-		case one.noWorks:
-			return nil, fmt.Errorf("slots: database %d: fewer than %d masters of group %s answer with an unbroken memory: bring them back, and run the same command again", db, pool.Quorum(len(m.of.Masters)), s.name())
-		case len(one.lost) > 0:
-			return nil, fmt.Errorf("slots: %s", lostText(one.lost, so))
-		}
-		all = append(all, one)
-	}
-	return all, nil
-}
-
 // lostText is an error for the first of the counters that were lost.
 func lostText(lost []string, so string) string {
 	more := ""
@@ -172,7 +118,7 @@ type keyState struct {
 func (m *memories) readDB(db int) (of carriedDB, err error) {
 	of.values = map[string][]string{}
 	of.register, _ = highest(m.all, db)
-	if !m.used(db) {
+	if !used(m.all, db) {
 		return of, nil
 	}
 	quorum, knowing, zeros := pool.Quorum(len(m.of.Masters)), 0, 0
@@ -184,7 +130,7 @@ func (m *memories) readDB(db int) (of carriedDB, err error) {
 		}
 		knows := m.untilKnows(one, incarnation) <= 0
 		if err := m.readMaster(one, db, incarnation, knows, all); err != nil {
-			return of, fmt.Errorf("%s: master %s, database %d: %w; run the same command again", m.command(), one.master.Name, db, err)
+			return of, fmt.Errorf("%s: master %s, database %d: %w; run the same command again", m.what, one.master.Name, db, err)
 		}
 		if knows {
 			knowing++
@@ -386,25 +332,6 @@ func msOf(work []string) int64 {
 func attemptOf(work []string) stored.Attempt {
 	n, _ := strconv.ParseInt(work[3], 10, 64)
 	return stored.Attempt{Number: n, Owner: work[4]}
-}
-
-// install gives one master of the target what is carried over, before it gets the next configuration.
-func (s *side) install(one *candidate, all carried, ranges slots.Ranges) error {
-	renamed, m := append(s.lostChanges(), s.former), s.memories(ranges)
-	for db := range all {
-		mark := one.seals[db].mark()
-		if !slices.ContainsFunc(renamed, func(c *admission.Configuration) bool { return c.Mark() == mark }) {
-			continue // it has it, or begins a new incarnation
-		}
-		knows := ""
-		if all[db].forgot {
-			knows = "forgot"
-		}
-		if err := m.installDB(one, db, &all[db], knows); err != nil {
-			return fmt.Errorf("database %d: %w", db, err)
-		}
-	}
-	return nil
 }
 
 // installDB writes to a master what is carried over, and what it knows then, see carry.lua.

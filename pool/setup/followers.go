@@ -9,9 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"redlockd/pool"
 	"redlockd/pool/admission"
-	"redlockd/pool/clock"
 )
 
 const (
@@ -54,28 +52,6 @@ func (c *change) reportFollowers(ctx context.Context) error {
 		fmt.Fprintf(c.out, "daemon %s at %s (epoch %d) did not follow in %s: it has stopped, or reaches no quorum; its log has the reason\n",
 			d.Name, d.Address, d.Epoch, humanDuration(maxFollow))
 	}
-	return nil
-}
-
-// AwaitVotes waits until the masters that answer vote, and shows how long that takes. The masters of
-// the options may be older than the present list.
-func AwaitVotes(ctx context.Context, o pool.Options, out io.Writer) error {
-	g, err := newGroup(o, stepTimeout)
-	if err != nil {
-		return err
-	}
-	c := &change{group: g, out: out}
-	defer func() { closeAll(c.all) }()
-	if _, err := c.present(ctx); err != nil {
-		return err
-	}
-	_, base := highest(c.all, 0)
-	now := clock.Micros(g.options.Clock.Now()) + medianOffset(c.all)
-	wait := time.Duration(base-now)*time.Microsecond + g.options.Age()
-	if err := g.countdown(ctx, wait, "waiting %s until all masters vote\n", out); err != nil {
-		return err
-	}
-	fmt.Fprintln(out, "all masters that answer vote")
 	return nil
 }
 

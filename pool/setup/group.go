@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -54,6 +55,11 @@ type sealRecord struct {
 	register    int64
 	minRegister int64 // what the register cannot be below, by the records of the other masters
 	stored      admission.StoredConfiguration
+}
+
+// used reports whether a group has an identity in a database, on any of its masters.
+func used(all []*candidate, db int) bool {
+	return slices.ContainsFunc(all, func(one *candidate) bool { return one.seals[db].mark() != "" })
 }
 
 // mark is that of the configuration in an identity, or in one that was invalidated.

@@ -9,9 +9,11 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"redlockd/pool"
 	"redlockd/pool/admission"
+	"redlockd/pool/clock"
 	"redlockd/pool/wire"
 )
 
@@ -53,6 +55,28 @@ func PresentMasters(ctx context.Context, o pool.Options) ([]wire.Master, string)
 		}
 	}
 	return o.Masters, o.Configuration(0).Names()
+}
+
+// AwaitVotes waits until the masters that answer vote, and shows how long that takes. The masters of
+// the options may be older than the present list.
+func AwaitVotes(ctx context.Context, o pool.Options, out io.Writer) error {
+	g, err := newGroup(o, stepTimeout)
+	if err != nil {
+		return err
+	}
+	c := &change{group: g, out: out}
+	defer func() { closeAll(c.all) }()
+	if _, err := c.present(ctx); err != nil {
+		return err
+	}
+	_, base := highest(c.all, 0)
+	now := clock.Micros(g.options.Clock.Now()) + medianOffset(c.all)
+	wait := time.Duration(base-now)*time.Microsecond + g.options.Age()
+	if err := g.countdown(ctx, wait, "waiting %s until all masters vote\n", out); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "all masters that answer vote")
+	return nil
 }
 
 // presentList is the newest configuration that the masters carry.

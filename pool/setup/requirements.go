@@ -110,9 +110,7 @@ func (c *change) untilVotes(list *admission.Configuration, skip string) (all []t
 }
 
 // used reports whether the group has an identity in a database.
-func (c *change) used(db int) bool {
-	return slices.ContainsFunc(c.all, func(one *candidate) bool { return one.seals[db].mark() != "" })
-}
+func (c *change) used(db int) bool { return used(c.all, db) }
 
 // carriers are the masters of the former list that carry one of the marks, and those of
 // them that are in both lists.

@@ -30,6 +30,12 @@ import (
 	"redlockd/redlock/slots"
 )
 
+// sharing is that of the masters of a list.
+type sharing struct {
+	*memories
+	change *change
+}
+
 // maxShares bounds how often it begins again because a daemon has admitted a master meanwhile.
 const maxShares = 10
 
@@ -39,7 +45,7 @@ func (c *change) share(ctx context.Context, of *admission.Configuration) (learne
 	if c.former.MapVersion != c.next.MapVersion {
 		return nil, nil // a change of slots: the masters stay
 	}
-	m := &memories{change: c, of: of, marks: []string{of.Mark()}, ranges: slots.All()}
+	m := &sharing{&memories{group: c.group, all: c.all, what: c.command(), of: of, marks: []string{of.Mark()}, ranges: slots.All()}, c}
 	if of == c.former {
 		for _, lost := range c.lostChanges() {
 			m.marks = append(m.marks, lost.Mark())
@@ -71,9 +77,9 @@ func (c *change) share(ctx context.Context, of *admission.Configuration) (learne
 
 // shareOnce does so in all databases, with the masters that can be given it now; wait is in how long
 // others can that must.
-func (m *memories) shareOnce(ctx context.Context, learned *[]string) (all carried, wait time.Duration, err error) {
+func (m *sharing) shareOnce(ctx context.Context, learned *[]string) (all carried, wait time.Duration, err error) {
 	for db := range m.group.options.Databases {
-		if !m.used(db) {
+		if !used(m.all, db) {
 			continue
 		}
 		of, err := m.readDB(db)
@@ -93,7 +99,7 @@ func (m *memories) shareOnce(ctx context.Context, learned *[]string) (all carrie
 }
 
 // shareDB does so in one database.
-func (m *memories) shareDB(db int, of *carriedDB, learned *[]string) (wait time.Duration, err error) {
+func (m *sharing) shareDB(db int, of *carriedDB, learned *[]string) (wait time.Duration, err error) {
 	knows := of.knows()
 	var waits []time.Duration // of those that stay, or that must have it
 	for _, one := range m.all {
@@ -108,7 +114,7 @@ func (m *memories) shareDB(db int, of *carriedDB, learned *[]string) (wait time.
 		}
 		if rest <= 0 {
 			if err := m.installDB(one, db, of, knows); err != nil {
-				return 0, fmt.Errorf("%s: master %s, database %d: %w", m.command(), one.master.Name, db, err)
+				return 0, fmt.Errorf("%s: master %s, database %d: %w", m.what, one.master.Name, db, err)
 			}
 			if lacks && !slices.Contains(*learned, one.master.Name) {
 				*learned = append(*learned, one.master.Name)
@@ -120,8 +126,8 @@ func (m *memories) shareDB(db int, of *carriedDB, learned *[]string) (wait time.
 	}
 	slices.Sort(waits)
 	needed := len(waits)
-	if m.of == m.former && !m.inForce { // so many must remember it, so that the others can be given it
-		needed = pool.Quorum(len(m.next.Masters))
+	if m.of == m.change.former && !m.change.inForce { // so many must remember it, so that the others can be given it
+		needed = pool.Quorum(len(m.change.next.Masters))
 	}
 	if needed == 0 || needed > len(waits) || knows == "" && of.known() == 0 { // nothing is there to be lost
 		return 0, nil
@@ -152,17 +158,17 @@ func (of *carriedDB) known() (n int) {
 
 // mustLearn reports whether the change goes on only when a master knows it: before, those that stay;
 // then the new ones. Others get it if they can.
-func (m *memories) mustLearn(one *candidate) bool {
-	if m.of == m.former {
-		return has(m.next, one.master.Name)
+func (m *sharing) mustLearn(one *candidate) bool {
+	if m.of == m.change.former {
+		return has(m.change.next, one.master.Name)
 	}
-	return m.inForce || !has(m.former, one.master.Name)
+	return m.change.inForce || !has(m.change.former, one.master.Name)
 }
 
 // untilSettled is in how long nothing is under way any more in which a master had a part that it may
 // have forgotten.
-func (m *memories) untilSettled(one *candidate, db int, of *admission.Incarnation) time.Duration {
-	if m.of == m.next && !has(m.former, one.master.Name) && m.isFresh(db) {
+func (m *sharing) untilSettled(one *candidate, db int, of *admission.Incarnation) time.Duration {
+	if m.of == m.change.next && !has(m.change.former, one.master.Name) && m.isFresh(db) {
 		return 0
 	}
 	return m.untilAged(one, of, m.group.options.Age())
@@ -170,10 +176,10 @@ func (m *memories) untilSettled(one *candidate, db int, of *admission.Incarnatio
 
 // isFresh reports whether the next configuration is in force for less than the longest lease. So a new
 // master cannot have voted under it.
-func (m *memories) isFresh(db int) bool {
+func (m *sharing) isFresh(db int) bool {
 	for _, one := range m.all {
 		s := &one.seals[db]
-		if has(m.former, one.master.Name) && s.mark() == m.next.Mark() && s.carriesStored() {
+		if has(m.change.former, one.master.Name) && s.mark() == m.change.next.Mark() && s.carriesStored() {
 			age := time.Duration(one.info.Est.At(m.group.options.Clock.Now())-s.stored.At) * time.Microsecond
 			if age >= m.group.options.Age()-2*admission.MaxSkew {
 				return false
@@ -184,12 +190,12 @@ func (m *memories) isFresh(db int) bool {
 }
 
 // mayForget refuses a change after which ids would be lost that masters which are away may remember.
-func (m *memories) mayForget(of *carriedDB) error {
-	if m.of != m.former || len(of.lost) == 0 || m.terms.Force {
+func (m *sharing) mayForget(of *carriedDB) error {
+	if m.of != m.change.former || len(of.lost) == 0 || m.change.terms.Force {
 		return nil
 	}
 	away := 0
-	for _, master := range m.former.Masters {
+	for _, master := range m.change.former.Masters {
 		if !slices.ContainsFunc(m.all, func(one *candidate) bool { return one.master.Name == master.Name }) {
 			away++
 		}
@@ -197,5 +203,5 @@ func (m *memories) mayForget(of *carriedDB) error {
 	if away == 0 {
 		return nil // the change makes nothing worse
 	}
-	return fmt.Errorf("%s: %s", m.command(), lostText(of.lost, "nothing was changed"))
+	return fmt.Errorf("%s: %s", m.what, lostText(of.lost, "nothing was changed"))
 }

@@ -181,3 +181,77 @@ func (s *side) inForceSince() (since time.Duration, err error) {
 	}
 	return since, nil
 }
+
+// memories are those of the masters of a group, of slots in which nothing is granted.
+func (s *side) memories(ranges slots.Ranges) *memories {
+	return &memories{group: s.group, all: s.all, what: s.what, of: s.newest.Now, marks: []string{s.newest.Now.Mark()}, ranges: ranges, frozen: true}
+}
+
+// awaitMemories waits until a quorum of the masters remembers everything.
+func (s *side) awaitMemories(ctx context.Context) error {
+	quorum, longest, m := pool.Quorum(len(s.newest.Now.Masters)), time.Duration(0), s.memories(nil)
+	for db := range s.group.options.Databases {
+		var waits []time.Duration
+		for _, one := range s.all {
+			if incarnation := m.incarnation(one, db); incarnation != nil {
+				waits = append(waits, m.untilKnows(one, incarnation))
+			}
+		}
+		if !s.used(db) {
+			continue
+		}
+		if len(waits) < quorum {
+			return fmt.Errorf("slots: database %d: %d masters of group %s answer with an unbroken memory, %d must: bring them back, and run the same command again", db, len(waits), s.name(), quorum)
+		}
+		slices.Sort(waits)
+		longest = max(longest, waits[quorum-1])
+	}
+	if longest <= 0 {
+		return nil
+	}
+	text := fmt.Sprintf("the masters of group %s have forgotten something: waiting %%s until nothing of that matters\n", s.name())
+	if err := s.group.countdown(ctx, longest, text, s.out); err != nil {
+		return err
+	}
+	if err := s.look(ctx); err != nil {
+		return err
+	}
+	return s.awaitMemories(ctx)
+}
+
+// readAll reads what the slots have in all databases. What is unknown is an error that ends with so.
+func (s *side) readAll(ranges slots.Ranges, so string) (all carried, err error) {
+	m := s.memories(ranges)
+	for db := range s.group.options.Databases {
+		one, err := m.readDB(db)
+		switch {
+		case err != nil:
+			return nil, err
+		case one.noWorks:
+			return nil, fmt.Errorf("slots: database %d: fewer than %d masters of group %s answer with an unbroken memory: bring them back, and run the same command again", db, pool.Quorum(len(m.of.Masters)), s.name())
+		case len(one.lost) > 0:
+			return nil, fmt.Errorf("slots: %s", lostText(one.lost, so))
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// install gives one master of the target what is carried over, before it gets the next configuration.
+func (s *side) install(one *candidate, all carried, ranges slots.Ranges) error {
+	renamed, m := append(s.lostChanges(), s.former), s.memories(ranges)
+	for db := range all {
+		mark := one.seals[db].mark()
+		if !slices.ContainsFunc(renamed, func(c *admission.Configuration) bool { return c.Mark() == mark }) {
+			continue // it has it, or begins a new incarnation
+		}
+		knows := ""
+		if all[db].forgot {
+			knows = "forgot"
+		}
+		if err := m.installDB(one, db, &all[db], knows); err != nil {
+			return fmt.Errorf("database %d: %w", db, err)
+		}
+	}
+	return nil
+}
