@@ -53,6 +53,8 @@ type Works interface {
 // RedisCompat serves clients that use the quorum as one Redis. Completions as for Locks.
 type RedisCompat interface {
 	View(b *redlock.Batch, db int, key redlock.Key, done redlock.ViewDone)
+	// Observe is View for a comparison with a later observation.
+	Observe(b *redlock.Batch, db int, key redlock.Key, done redlock.ObserveDone)
 	Write(*redlock.Batch, redlock.WriteRequest, redlock.WriteDone)
 	RunScript(*redlock.Batch, redlock.ScriptRequest, redlock.ScriptDone)
 	// AwaitFree waits until the key is free; leave ends the wait of a client that has gone.

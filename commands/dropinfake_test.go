@@ -38,6 +38,14 @@ func (o *oneRedis) View(_ *redlock.Batch, _ int, key redlock.Key, done redlock.V
 	done(v, o.failure)
 }
 
+func (o *oneRedis) Observe(_ *redlock.Batch, _ int, key redlock.Key, done redlock.ObserveDone) {
+	if o.failure != nil {
+		done(nil, o.failure)
+		return
+	}
+	o.View(nil, 0, key, func(v redlock.View, _ error) { done(&redlock.Observation{View: v}, nil) })
+}
+
 func (o *oneRedis) Write(_ *redlock.Batch, r redlock.WriteRequest, done redlock.WriteDone) {
 	o.written = append(o.written, r)
 	done(o.wrote, o.failure)

@@ -44,6 +44,8 @@ type (
 	Note           = lease.Note
 	View           = lease.View
 	ViewDone       = lease.ViewDone
+	Observation    = lease.Observation
+	ObserveDone    = lease.ObserveDone
 	ForwardRequest = lease.ForwardRequest
 	ForwardDone    = lease.ForwardDone
 	Script         = lease.Script

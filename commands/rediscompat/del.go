@@ -31,15 +31,14 @@ func (h *handlers) del(c *commands.Call) error {
 			return fmt.Errorf("the ids of counter %s only grow; an operator deletes it with DIDS DEL", arg.Quoted(string(key)))
 		}
 	}
-	each := counting(c, len(keys), h.deps.DropinStats.Timed("del"))
-	for i, key := range keys {
+	counting(c, keys, h.deps.DropinStats.Timed("del"), func(key redlock.Key, done func(bool, error)) {
 		request := redlock.WriteRequest{DB: c.Client.DB, Key: key, Effect: redlock.WriteDeletes, EndlessToo: h.endlessToo()}
-		done := h.noting(c, request, each(i))
+		done = h.noting(c, request, done)
 		if h.deps.CompatTest {
 			done = orForward(h.deps.RedisCompat, request, done)
 		}
 		h.deps.RedisCompat.Write(c.Batch, request, done)
-	}
+	})
 	return nil
 }
 

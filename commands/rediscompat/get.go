@@ -38,7 +38,7 @@ func (h *handlers) get(c *commands.Call) error {
 	}
 	h.view(c, key, "get", func(v redlock.View) commands.Reply {
 		if v.Kind == "string" || v.Kind == "none" {
-			client.Transaction.Saw(at, v)
+			client.Transaction.Saw(at)
 		}
 		return valueOf(v)
 	})
@@ -141,13 +141,11 @@ func (h *handlers) exists(c *commands.Call) error {
 	if keys == nil {
 		return err
 	}
-	each := counting(c, len(keys), h.deps.DropinStats.Timed("look"))
-	for i, key := range keys {
-		done := each(i)
+	counting(c, keys, h.deps.DropinStats.Timed("look"), func(key redlock.Key, done func(bool, error)) {
 		h.deps.RedisCompat.View(c.Batch, c.Client.DB, key, func(v redlock.View, err error) {
 			c.Saw(key, redlock.Seen{View: v}, err)
 			done(v.Kind != "none", err)
 		})
-	}
+	})
 	return nil
 }

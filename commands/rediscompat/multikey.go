@@ -5,7 +5,6 @@ package rediscompat
 
 import (
 	"cmp"
-	"fmt"
 
 	"redlockd/commands"
 	"redlockd/commands/arg"
@@ -21,27 +20,39 @@ func timed(c *commands.Call, watch dropin.Stopwatch, yes, no commands.Reply) fun
 	}
 }
 
-// counting replies for how many of the keys it was so.
-func counting(c *commands.Call, keys int, watch dropin.Stopwatch) func(i int) func(bool, error) {
-	return commands.Gather(keys, func(so []bool, errs []error) {
-		n := int64(0)
+// maxAtOnce keys of a command are asked for together.
+const maxAtOnce = arg.MaxKeys
+
+// counting asks for each key, a slice of them at a time, and replies for how many it was so.
+func counting(c *commands.Call, keys []redlock.Key, watch dropin.Stopwatch, ask func(key redlock.Key, done func(bool, error))) {
+	countFrom(c, keys, 0, watch, ask)
+}
+
+func countFrom(c *commands.Call, keys []redlock.Key, before int64, watch dropin.Stopwatch, ask func(key redlock.Key, done func(bool, error))) {
+	now := keys[:min(len(keys), maxAtOnce)]
+	each := commands.Gather(len(now), func(so []bool, errs []error) {
+		n, err := before, cmp.Or(errs...)
 		for i := range so {
 			if so[i] && errs[i] == nil {
 				n++
 			}
 		}
-		err := cmp.Or(errs...)
+		if rest := keys[len(now):]; err == nil && len(rest) > 0 {
+			c.Batch = nil // it has been sent
+			countFrom(c, rest, n, watch, ask)
+			return
+		}
 		watch.Stop(n > 0, err)
 		c.Reply(commands.Either(true, err, commands.Int(n), commands.Nil))
 	})
+	for i, key := range now {
+		ask(key, each(i))
+	}
 }
 
 // keysOf returns all arguments of the call as keys; nil if there is an error, or if the
 // call has been answered because the client may not use all of them.
 func (h *handlers) keysOf(c *commands.Call) ([]redlock.Key, error) {
-	if n := len(c.Args) - 1; n > arg.MaxKeys {
-		return nil, fmt.Errorf("%d keys are given, allowed are 1 to %d", n, arg.MaxKeys)
-	}
 	var keys []redlock.Key
 	for _, word := range c.Args[1:] {
 		key, err := arg.ParseKey(word)

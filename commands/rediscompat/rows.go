@@ -40,6 +40,8 @@ func (h *handlers) dropinRows() []*commands.Command {
 	rows := []*commands.Command{
 		commands.BarrierWhen(setReads, row("set", commands.AtLeast(3), access.CategoryLock, "Takes a lock with NX: OK, or nil if it is held. XX, IFEQ and IFDEQ change one that is held, IFNE and IFDNE also take a free one; XX, IFNE and IFDNE need the category force.", h.set, key, value, arg.Optional(when), arg.Optional(expiry))),
 		row("msetex", commands.AtLeast(4), access.CategoryLock, "Takes several locks with NX, all or none, each with its own value: 1, or 0 if one is held.", h.setMany, arg.Integer("numkeys"), arg.Multiple(arg.Block("data", key, value)), arg.Optional(arg.Word("NX")), arg.Optional(expiry)),
+		row("setex", commands.Exactly(4), access.CategoryLock, "Only in a transaction, of a lock that was watched and read: takes it, or gives it this lease.", refusePlainWrite, key, arg.Integer("seconds"), value),
+		row("psetex", commands.Exactly(4), access.CategoryLock, "Only in a transaction, of a lock that was watched and read: takes it, or gives it this lease.", refusePlainWrite, key, arg.Integer("milliseconds"), value),
 		row("hsetnx", commands.Exactly(4), access.CategoryLock, "Refused: a field of a hash is no lock.", refuseHashLock, key, arg.Text("field"), value),
 		row("setnx", commands.Exactly(3), access.CategoryLock, "Takes a lock without an expiry (--no-ttl): 1, or 0 if it is held.", h.setnx, key, value),
 		row("get", commands.Exactly(2), access.CategoryRead, "The value with which a quorum holds the lock, or nil; of redlockd:fence:key its fence.", h.get, arg.KeyWithin("key")),
@@ -72,10 +74,10 @@ type rowMaker func(name string, a commands.Arity, category, summary string, hand
 func (h *handlers) transactionRows(row rowMaker) []*commands.Command {
 	keys := arg.Multiple(arg.Key())
 	rows := []*commands.Command{
-		row("watch", commands.AtLeast(2), access.CategoryLock, "Begins a comparison: GET reads the value that the lock must still have at EXEC.", h.watch, keys),
+		row("watch", commands.AtLeast(2), access.CategoryLock, "Begins a comparison: EXEC does nothing if one of the locks has changed until then.", h.watch, keys),
 		row("unwatch", commands.Exactly(1), access.CategoryLock, "Ends the comparison.", h.unwatch),
-		row("multi", commands.Exactly(1), access.CategoryLock, "Begins the one change, DEL, UNLINK, PEXPIRE or EXPIRE of a watched lock, or PTTL and GET of one lock.", h.multi),
-		row("exec", commands.Exactly(1), access.CategoryLock, "Makes the change if the lock still has the value: its answer in a list, or nil. Or reads the lock.", h.exec),
+		row("multi", commands.Exactly(1), access.CategoryLock, "Begins a transaction: one command on locks, or PTTL and GET of one lock.", h.multi),
+		row("exec", commands.Exactly(1), access.CategoryLock, "Does the command if the watched locks have not changed: its answer in a list, or nil.", h.exec),
 		row("discard", commands.Exactly(1), access.CategoryLock, "Makes no change.", h.discard),
 		row("blpop", commands.AtLeast(3), access.CategoryRead, "Waits until lock:name is free: the key and 1, or nil after the time.", h.blpop, arg.KeyWithin("lock-signal:name"), arg.Text("seconds")),
 	}

@@ -51,7 +51,7 @@ func (h *handlers) set(c *commands.Call) error {
 		h.startAcquire(c, request, watch, replyOK, replyNil)
 	case dropin.IfPresent:
 		if mayForce(c) {
-			h.replace(c, request, watch, "")
+			h.replace(c, request, "", timed(c, watch, commands.OK, commands.Nil))
 		}
 	case dropin.IfEqual:
 		h.replaceValue(c, request, watch, r.Operand)
@@ -108,7 +108,7 @@ func (h *handlers) replaceValue(c *commands.Call, request redlock.LockRequest, w
 	case len(value) < 1 || len(value) > maxValueBytes:
 		timed(c, watch, commands.OK, commands.Nil)(false, nil) // no lock has such a value
 	default:
-		h.replace(c, request, watch, redlock.Token(value))
+		h.replace(c, request, redlock.Token(value), timed(c, watch, commands.OK, commands.Nil))
 	}
 }
 
@@ -141,14 +141,13 @@ func (h *handlers) setnx(c *commands.Call) error {
 }
 
 // replace gives a lock that is there another value and another expiry.
-func (h *handlers) replace(c *commands.Call, r redlock.LockRequest, watch dropin.Stopwatch, equal redlock.Token) {
+func (h *handlers) replace(c *commands.Call, r redlock.LockRequest, equal redlock.Token, reply redlock.WriteDone) {
 	at := access.HeldKey{DB: r.DB, Key: r.Key}
 	slot, err := h.deps.Users.Reserve(c.Rights(), at)
 	if err != nil {
 		c.Reply(commands.Error("TRYLATER", err.Error()))
 		return
 	}
-	reply := timed(c, watch, commands.OK, commands.Nil)
 	h.deps.RedisCompat.Write(c.Batch, redlock.WriteRequest{
 		DB: r.DB, Key: r.Key, Effect: redlock.WriteReplaces, Value: r.Token, Equal: equal, TTL: r.TTL, EndlessToo: h.endlessToo(),
 	}, func(done bool, err error) {

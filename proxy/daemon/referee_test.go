@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -140,4 +141,70 @@ func TestReferee_EXPIREWithConditions(t *testing.T) {
 		}
 	}
 	refereed(t, stories)
+}
+
+const compareAndDelete = `"if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end"`
+
+func TestReferee_EXECComparesWhatWasWatched(t *testing.T) {
+	t.Parallel()
+	stories := map[string]string{}
+	for name, meanwhile := range map[string]string{
+		"nothing":                      "",
+		"another watched key is taken": "b SET {KEY}2 x-0000001 NX PX 5000",
+		"it is released":               "b DEL KEY",
+		"lost and taken by another":    "b DEL KEY\nb SET KEY other-00001 NX PX 60000",
+		"taken anew, same value":       "b DEL KEY\nb SET KEY mine-000001 NX PX 60000",
+		"taken anew, here":             "a DEL KEY\na SET KEY mine-000001 NX PX 60000",
+		"prolonged":                    "b PEXPIRE KEY 60000",
+		"shortened":                    "b PEXPIRE KEY 40000",
+		"prolonged by its owner":       "a PEXPIRE KEY 60000",
+		"another value":                "b SET KEY other-00001 XX PX 50000",
+		"unwatched":                    "b PEXPIRE KEY 40000\na UNWATCH",
+		"discarded":                    "b PEXPIRE KEY 40000\na MULTI\na DISCARD",
+	} {
+		for _, change := range []string{"DEL KEY", "UNLINK KEY", "PEXPIRE KEY 50000", "EXPIRE KEY 30", "PEXPIRE KEY 5", "PEXPIRE KEY 0", "PSETEX KEY 50000 mine-000001", "SETEX KEY 50 next-000001",
+			"SET KEY next-000001 PX 50000", "SET KEY2 other-00001 NX PX 9000", "EVAL " + compareAndDelete + " 1 KEY mine-000001", "PTTL none", ""} {
+			if blind := strings.Contains(change, "SETEX") || strings.HasPrefix(change, "SET KEY "); blind && (name == "unwatched" || name == "discarded") {
+				continue // it compares with nothing
+			}
+			stories[name+", "+change[:min(len(change), 16)]] = "a SET KEY mine-000001 NX PX 50000\na WATCH KEY {KEY}2\na GET KEY\n" + meanwhile + "\na MULTI\na " + change + "\na EXEC\n~b GET KEY\nb GET {KEY}2\na EXEC"
+		}
+	}
+	for name, meanwhile := range map[string]string{"nothing": "", "taken": "b SET KEY other-00001 NX PX 60000"} {
+		for _, change := range []string{"DEL KEY", "PEXPIRE KEY 5000", "PSETEX KEY 50000 mine-000001", "SET KEY mine-000001 EX 50", "SET KEY mine-000001 NX PX 5000"} {
+			stories["free, then "+name+", "+change[:6]] = "a WATCH KEY\na GET KEY\n" + meanwhile + "\na MULTI\na " + change + "\na EXEC\nb GET KEY"
+		}
+	}
+	for name, story := range stories {
+		lines := strings.Split(story, "\n")
+		lines = slices.DeleteFunc(lines, func(line string) bool { return line == "" || line == "a " })
+		stories[name] = strings.Join(lines, "\n")
+	}
+	refereed(t, stories)
+}
+
+func TestReferee_OneCommandIsATransaction(t *testing.T) {
+	t.Parallel()
+	refereed(t, map[string]string{
+		"SET NX":        "a MULTI\na SET KEY token-000001 NX PX 9000\na EXEC\nb SET KEY token-000002 NX PX 9000\nb MULTI\nb SET KEY token-000002 NX PX 9000\nb EXEC\na GET KEY",
+		"a release":     "a SET KEY token-000001 NX PX 9000\nb MULTI\nb EVAL " + compareAndDelete + " 1 KEY token-000002\nb EXEC\na MULTI\na EVAL " + compareAndDelete + " 1 KEY token-000001\na EXEC\nb GET KEY",
+		"PSETEX":        "a SET KEY token-000001 NX PX 9000\na WATCH KEY\na GET KEY\na MULTI\na PSETEX KEY 50000 token-000001\na EXEC\nb GET KEY",
+		"DEL, no WATCH": "a SET KEY token-000001 NX PX 9000\nb MULTI\nb DEL KEY\nb EXEC\na GET KEY",
+		"DEL, no GET":   "a SET KEY token-000001 NX PX 9000\nb WATCH KEY\nb MULTI\nb DEL KEY\nb EXEC\na GET KEY",
+		"several":       "a SET KEY token-000001 NX PX 9000\nb MULTI\nb DEL KEY {KEY}2 KEY\nb EXEC\na GET KEY",
+		"a wrong one":   "a MULTI\na PEXPIRE KEY x\na EXEC\na MULTI\na PEXPIRE KEY\na EXEC",
+	})
+}
+
+func TestReferee_ManyKeysOfOneCommand(t *testing.T) {
+	t.Parallel()
+	var many strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&many, " {KEY}%d", i)
+	}
+	story := ""
+	for _, i := range []int{0, 63, 64, 128, 299} {
+		story += fmt.Sprintf("a SET {KEY}%d token-000001 NX PX 50000\n", i)
+	}
+	refereed(t, map[string]string{"many": story + "b EXISTS" + many.String() + "\nb EXISTS" + many.String() + " {KEY}64\nb DEL" + many.String() + "\nb UNLINK" + many.String() + "\na EXISTS" + many.String()})
 }

@@ -174,6 +174,12 @@ func (r *Router) View(b *redlock.Batch, db int, key redlock.Key, done redlock.Vi
 	one.View(b, db, key, unlessLeft(left, done, func(v redlock.View) bool { return v.Free }))
 }
 
+// Observe: copies in another group than before count as changed.
+func (r *Router) Observe(b *redlock.Batch, db int, key redlock.Key, done redlock.ObserveDone) {
+	one, left := r.goesTo(key)
+	one.Observe(b, db, key, unlessLeft(left, done, func(o *redlock.Observation) bool { return o.Free }))
+}
+
 func (r *Router) Write(b *redlock.Batch, q redlock.WriteRequest, done redlock.WriteDone) {
 	if err := r.slots.frozen(q.Key); err != nil && q.Effect != redlock.WriteDeletes {
 		done(false, err)

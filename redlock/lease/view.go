@@ -93,7 +93,7 @@ func readView(r pool.Reply, late time.Duration) (View, bool) {
 		return View{}, false
 	case len(r.Items) == 0:
 		return View{Kind: "none"}, true
-	case len(r.Items) != 3:
+	case len(r.Items) != 4:
 		return View{}, false
 	}
 	v := View{Kind: r.Items[0].Str, Value: engine.Token(r.Items[1].Str), Left: Endless}
