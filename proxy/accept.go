@@ -3,6 +3,7 @@ package proxy
 // accept.go decides which sockets become sessions, and rejects the others.
 
 import (
+	"fmt"
 	"net"
 	"strings"
 	"time"
@@ -18,6 +19,8 @@ func (s *Server) accept(conn net.Conn, listen string) *guard.Conn {
 		s.counters.total.Add(1)
 		if c := g.Events.(*session); !c.Authenticated() {
 			c.unauth.Grow(1)
+		} else {
+			s.connRates.Trust(c.client.Host)
 		}
 		return g
 	}
@@ -34,7 +37,7 @@ func (s *Server) accept(conn net.Conn, listen string) *guard.Conn {
 }
 
 const (
-	tooManyClients = "-ERR max number of clients reached\r\n"
+	tooManyClients = "-ERR max number of clients reached: %d of %s\r\n" // begins as that of Redis, which clients match
 	protectedMode  = "-DENIED redlockd is in protected mode: it has no password and no users, so it serves its own machine alone, and you come from another one. " +
 		"Set --requirepass or --users; or listen on 127.0.0.1 alone; or, where every client that reaches this port may do everything, set --protected-mode off.\r\n"
 )
@@ -51,8 +54,10 @@ func (s *Server) register(conn net.Conn, listen string) (g *guard.Conn, refusal 
 		return nil, ""
 	case s.options.LocalOnly && !local:
 		return nil, protectedMode
-	case len(s.sessions) >= s.options.MaxClients, host != "" && limit > 0 && s.hosts[host] >= limit:
-		return nil, tooManyClients
+	case len(s.sessions) >= s.options.MaxClients:
+		return nil, fmt.Sprintf(tooManyClients, s.options.MaxClients, "this daemon (max-clients)")
+	case host != "" && limit > 0 && s.hosts[host] >= limit:
+		return nil, fmt.Sprintf(tooManyClients, limit, "your address (max-clients-per-address)")
 	}
 	session := s.newSession(conn, listen)
 	session.client.Host = host

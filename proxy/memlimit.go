@@ -14,11 +14,11 @@ import (
 )
 
 // memLimit is a number of bytes that reservations share. The limit of all clients' buffers
-// works the same way, but evicts the largest reservation first: honest clients are small
-// there. One user may have half of it.
+// works the same way, but evicts the largest reservation of the user that uses most: honest clients are
+// small there, and nobody pays for what another user's clients leave unread. One user may have half of it.
 type memLimit struct {
 	max          int  // bytes
-	evictLargest bool // evict the largest reservation first, and count users
+	evictLargest bool // count users, and evict the largest reservation of the one that uses most
 
 	mu    sync.Mutex
 	used  int
@@ -88,11 +88,26 @@ func (l *memLimit) victimLocked(user string) *memReservation {
 	case l.used > l.max && !l.evictLargest:
 		return l.list.Front().Value.(*memReservation)
 	case l.used > l.max:
-		return l.largestLocked(func(*memReservation) bool { return true })
+		heaviest := l.heaviestLocked()
+		return l.largestLocked(func(r *memReservation) bool { return r.user == heaviest })
 	case l.evictLargest && user != "" && l.users[user] > l.max/2:
 		return l.largestLocked(func(r *memReservation) bool { return r.user == user })
 	}
 	return nil
+}
+
+// heaviestLocked is the user with most bytes. A client without a user counts for itself.
+func (l *memLimit) heaviestLocked() (heaviest string) {
+	most := 0
+	if largest := l.largestLocked(func(r *memReservation) bool { return r.user == "" }); largest != nil {
+		most = largest.size
+	}
+	for user, bytes := range l.users {
+		if bytes > most || bytes == most && user < heaviest {
+			heaviest, most = user, bytes
+		}
+	}
+	return heaviest
 }
 
 // largestLocked is called when the limit is exceeded: a scan of some thousand reservations

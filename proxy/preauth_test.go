@@ -261,7 +261,7 @@ func TestServer_InProtectedModeServesItsOwnMachineAlone(t *testing.T) {
 }
 
 func TestServer_BoundsTheConnectionsOfOneAddress(t *testing.T) {
-	const full = "-ERR max number of clients reached\r\n"
+	const full = "-ERR max number of clients reached: 2 of your address (max-clients-per-address)\r\n"
 	s := serve(t, Options{MaxPerAddress: 2}, newDispatcher())
 	var first *guard.Conn
 	for i, step := range []struct{ ip, want string }{

@@ -101,7 +101,7 @@ func TestServer_TurnsAwayOneClientTooMany(t *testing.T) {
 		c.expect("+PONG\r\n")
 	}
 	third := dial(t, s)
-	third.expectEnd("-ERR max number of clients reached\r\n")
+	third.expectEnd("-ERR max number of clients reached: 2 of this daemon (max-clients)\r\n")
 	first.send(command("QUIT"))
 	first.expectEnd("+OK\r\n")
 	first.Close()

@@ -208,6 +208,9 @@ func (s *session) describeLocked() {
 	if known := s.run.Authenticated(&s.client); known != s.trusted.Load() {
 		s.trusted.Store(known)
 		s.unauth.End()
+		if known {
+			s.server.connRates.Trust(s.client.Host)
+		}
 	}
 	s.description = s.client.Describe()
 	s.subscribed = s.client.SubscribedBytes()

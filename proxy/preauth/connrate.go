@@ -16,6 +16,9 @@ const (
 	// connBurst seconds' worth of connections may come at once: a fleet behind
 	// one address starts together.
 	connBurst = 5
+	// trustedConns times as many connections may come from an address whose clients log in: programs
+	// that connect for each request, or many of them behind one address.
+	trustedConns = 10
 	// minSweepSize addresses are stored before the first sweep, some 150 bytes each.
 	minSweepSize = 1024
 	// After RejectsPerPause rejected connections in a row, accepting pauses for
@@ -56,7 +59,7 @@ func (a *ConnRates) Allow(remote net.Addr) bool {
 	defer a.mu.Unlock()
 	now, limiter := a.now(), a.hosts[host]
 	if limiter == nil {
-		limiter = rate.NewLimiter(rate.Limit(a.each), connBurst*a.each)
+		limiter = limiterOf(a.each)
 		a.hosts[host] = limiter
 	}
 	allowed := limiter.AllowN(now, 1)
@@ -64,6 +67,21 @@ func (a *ConnRates) Allow(remote net.Addr) bool {
 		a.sweepLocked(now)
 	}
 	return allowed
+}
+
+func limiterOf(each int) *rate.Limiter { return rate.NewLimiter(rate.Limit(each), connBurst*each) }
+
+// Trust notes that a client of this address has logged in, or need not. The address may connect more
+// often until it is removed.
+func (a *ConnRates) Trust(host string) {
+	if a == nil || a.each == 0 || host == "" {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if limiter := a.hosts[host]; limiter == nil || limiter.Burst() == connBurst*a.each {
+		a.hosts[host] = limiterOf(trustedConns * a.each)
+	}
 }
 
 func (a *ConnRates) sweepLocked(now time.Time) {
