@@ -87,7 +87,7 @@ func (c *Client) user() string { return cmp.Or(c.User, access.DefaultUser) }
 // Identity describes this client for people who inspect its requests. What was
 // handed out never changes.
 func (c *Client) Identity() *redlock.Requester {
-	id := redlock.Requester{ID: c.ID, Addr: c.Addr, Name: c.Name, User: c.user(), LibName: c.LibName, LibVer: c.LibVer}
+	id := redlock.Requester{ID: c.ID, Addr: c.Addr, Host: c.Host, Name: c.Name, User: c.user(), LibName: c.LibName, LibVer: c.LibVer}
 	if c.lastIdentity == nil || *c.lastIdentity != id {
 		known := id // id itself stays on the stack
 		c.lastIdentity = &known

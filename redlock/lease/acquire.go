@@ -37,6 +37,9 @@ func (c *acquireCall) finish(g Grant, err error) {
 	l, r := c.leases, &c.request
 	l.engine.Leave()
 	c.done(g, err)
+	if r.tries() && l.tries != nil {
+		l.tries.Ended(r, err)
+	}
 	if r.bounded() {
 		defer l.hot.leave(c)
 		if errors.Is(err, engine.ErrWrongType) {

@@ -133,4 +133,7 @@ func (c *acquireCall) refuse(err error) {
 	}
 	c.leases.engine.Leave()
 	c.done(Grant{}, err)
+	if r := &c.request; r.tries() && c.leases.tries != nil {
+		c.leases.tries.Ended(r, err)
+	}
 }

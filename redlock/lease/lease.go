@@ -26,6 +26,9 @@ func (l *Leases) Lock(b *engine.Batch, r LockRequest, done LockDone) {
 		return
 	}
 	call := &acquireCall{leases: l, group: l.engine.Pool.Group(r.DB), request: r, done: done}
+	if call.request.tries() && l.tries != nil {
+		l.tries.Begins(&call.request)
+	}
 	if r.bounded() {
 		l.hot.enter(b, call)
 		return

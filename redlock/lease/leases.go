@@ -29,6 +29,7 @@ type Leases struct {
 
 	freed   func(b *engine.Batch, db int, key engine.Key)
 	changes Changes
+	tries   Tries // nil: nothing follows them
 }
 
 // Changes receives what happens to leases. Its calls must not block.
@@ -41,6 +42,15 @@ type Changes interface {
 	Shortened(id engine.LeaseID, until time.Duration)   // it ends earlier; without a token, any holder's
 	Copied(ids []engine.LeaseID, taken bool)            // a master has taken a copy or refused it
 }
+
+// Tries follows the requests that do not wait. Its calls must not block.
+type Tries interface {
+	Begins(r *LockRequest)           // it is about to be sent
+	Ended(r *LockRequest, err error) // its answer
+}
+
+// Follow sets what follows the requests that do not wait.
+func (l *Leases) Follow(t Tries) { l.tries = t }
 
 // Copies are what a ballot knows of the copies of its lease, now.
 type Copies interface {

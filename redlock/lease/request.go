@@ -75,11 +75,14 @@ type LockRequest struct {
 // by itself, and a library's script with its client.
 func (r *LockRequest) repeats() bool { return r.Wait == 0 && r.Script == nil }
 
+// tries reports whether a request does not wait, and its client is known: it may come again.
+func (r *LockRequest) tries() bool { return r.Wait == 0 && r.Requester != nil && r.PartOf == nil }
+
 // Requester describes the client of a request, for people.
 type Requester struct {
-	ID              int64 // number of the connection in this daemon
-	Addr, Name      string
-	User            string
+	ID              int64  // number of the connection in this daemon
+	Addr, Host      string // Host without the port
+	Name, User      string
 	LibName, LibVer string // CLIENT SETINFO
 	// Trace receives the votes on this one request; may be nil. It is here because a
 	// waiter costs what a LockRequest costs.

@@ -184,7 +184,10 @@ func (j *checker) queued(d *daemon, s *server, words []string, r pool.Reply, qui
 	if full == "" {
 		return // a refresh
 	}
-	_, digits, _ := strings.Cut(waiter, "/")
+	_, digits, fair := strings.Cut(waiter, "/")
+	if !fair {
+		return // of a place, or of a head without FAIR
+	}
 	number, _ := strconv.ParseInt(digits, 36, 64)
 	for _, one := range j.waiting.all {
 		if one.daemon == d && one.number == 0 && one.token != "" && one.fair && one.waits && number > j.waiting.queued[d] && !j.waiting.ambiguous[d] {
@@ -209,10 +212,10 @@ func (j *checker) queued(d *daemon, s *server, words []string, r pool.Reply, qui
 // dequeued: a waiter with edges has lost its place before its answer, which waits until its edges
 // are gone.
 func (s *waitChecker) dequeued(d *daemon, words []string) {
-	_, digits, _ := strings.Cut(words[len(words)-1], "/")
+	_, digits, fair := strings.Cut(words[len(words)-1], "/")
 	number, _ := strconv.ParseInt(digits, 36, 64)
 	for _, one := range s.all {
-		if one.daemon == d && one.number == number {
+		if fair && one.daemon == d && one.number == number {
 			one.gone = true
 		}
 	}

@@ -68,7 +68,7 @@ func (l *waitList) cycleLocked(w *waiter) *Deadlock {
 						queue = append(queue, visitedOwner{owner, held.Key, at})
 					}
 				}
-				queued = queued || blocked && ln.fair
+				queued = queued || blocked && ln.ticketsLocked() > 0
 			}
 		}
 	}
@@ -86,7 +86,7 @@ func (l *waitList) blocksLocked(w *waiter, held engine.LeaseID) bool {
 	}
 	steps, own := 0, w.queueID()
 	for _, ln := range l.byKey[dbKey{held.DB, held.Key}] {
-		if ln.queueID != own && (!ln.fair || w.mayHold()) {
+		if ln.queueID != own && (ln.ticketsLocked() == 0 || w.mayHold()) {
 			continue
 		}
 		for other := ln.head; other != nil && other != w && steps < maxCycleSteps; other = other.next {

@@ -54,15 +54,16 @@ type proposal struct {
 	list    *waitList
 	request *lease.LockRequest
 	keys    []string
-	most    int // waiters of one key, in all daemons
-	full    int // masters whose queue is full
+	most    int           // waiters of one key, in all daemons
+	life    time.Duration // how long the ticket stays without a refresh
+	full    int           // masters whose queue is full
 	decided func(*proposal, quorum.Result)
 }
 
 var _ engine.Question = (*proposal)(nil)
 
-func (l *waitList) propose(b *engine.Batch, r *lease.LockRequest, most int, decided func(*proposal, quorum.Result)) {
-	p := &proposal{list: l, request: r, keys: l.leases.QueueKeys(r), most: most, decided: decided}
+func (l *waitList) propose(b *engine.Batch, r *lease.LockRequest, most int, life time.Duration, decided func(*proposal, quorum.Result)) {
+	p := &proposal{list: l, request: r, keys: l.leases.QueueKeys(r), most: most, life: life, decided: decided}
 	p.ballot.Ask(l.engine, b, l.engine.Pool.Group(r.DB), nil, p)
 }
 
@@ -73,15 +74,15 @@ func (p *proposal) Props() pool.Props {
 // Command proposes the fence of the ballot as the ticket's number, so it rises over all daemons
 // that have received one another's.
 func (p *proposal) Command(m *pool.SendContext, c *pool.Command) bool {
-	p.list.writeEnlist(m, c, p.keys, strconv.Itoa(p.most))
+	p.list.writeEnlist(m, c, p.keys, strconv.Itoa(p.most), p.life)
 	c.Args = append(c.Args, p.request.Ticket.ID, strconv.FormatInt(p.ballot.Proposal, 10), engine.Flag(p.request.Writes()))
 	return true
 }
 
 // writeEnlist writes a command to which waiters are added.
-func (l *waitList) writeEnlist(m *pool.SendContext, c *pool.Command, keys []string, full string) {
+func (l *waitList) writeEnlist(m *pool.SendContext, c *pool.Command, keys []string, full string, life time.Duration) {
 	c.Set("EVALSHA", l.engine.Scripts.Enlist, strconv.Itoa(len(keys)))
-	c.Args = append(append(c.Args, keys...), strconv.FormatInt(m.Time/1000+ticketTimeout.Milliseconds(), 10), full)
+	c.Args = append(append(c.Args, keys...), strconv.FormatInt(m.Time/1000+life.Milliseconds(), 10), full)
 }
 
 // Read: a master refuses a ticket whose number is too low, or whose queue is full or other data.
@@ -124,12 +125,16 @@ func (p *proposal) err() error {
 // leaveQueue takes the waiter out of its queues on the masters, if it is in any. On a master
 // that does not receive it, the waiter's ticket expires in time.
 func (w *waiter) leaveQueue() {
-	if w.request.Ticket == nil {
-		return
+	r := w.request
+	if r.Ticket = w.ticket; r.Ticket != nil {
+		w.list.dequeue(&r)
 	}
-	l := w.list
-	keys, id := l.leases.QueueKeys(&w.request), w.request.Ticket.ID
-	l.engine.Submit(nil, l.engine.Pool.Group(w.request.DB), &engine.Message{
+}
+
+// dequeue takes the ticket of a request out of its queues.
+func (l *waitList) dequeue(r *lease.LockRequest) {
+	keys, id := l.leases.QueueKeys(r), r.Ticket.ID
+	l.engine.Submit(nil, l.engine.Pool.Group(r.DB), &engine.Message{
 		Plan: pool.Props{Key: keys[0], Rest: keys[1:]},
 		Write: func(_ *pool.SendContext, c *pool.Command) bool {
 			c.Set("EVALSHA", l.engine.Scripts.Dequeue, strconv.Itoa(len(keys)))
@@ -153,7 +158,7 @@ func (ln *waitQueue) refreshLocked() {
 func (ln *waitQueue) refreshTickets() {
 	l := ln.list
 	l.mu.Lock()
-	if ln.length == 0 { // a request of a waiter that left is still in flight: the next waiter sets the timer anew
+	if ln.ticketsLocked() == 0 { // the next ticket sets the timer anew
 		ln.refreshTimer = nil
 		l.mu.Unlock()
 		return
@@ -175,21 +180,35 @@ func (l *waitList) refreshAfterReconnect(db int) (again []pool.Operation) {
 	defer l.mu.Unlock()
 	var queues []*waitQueue
 	for _, ln := range l.queues {
-		if ln.fair && ln.db == db && ln.length > 0 {
+		if ln.db == db && ln.ticketsLocked() > 0 {
 			queues = append(queues, ln)
 		}
 	}
-	slices.SortFunc(queues, func(a, b *waitQueue) int { return cmp.Compare(a.queueID.keys, b.queueID.keys) })
+	slices.SortFunc(queues, func(a, b *waitQueue) int {
+		return cmp.Or(cmp.Compare(a.queueID.keys, b.queueID.keys), cmp.Compare(engine.Flag(a.fair), engine.Flag(b.fair)))
+	})
 	for _, ln := range queues {
 		again = append(again, ln.refreshesLocked()...)
 	}
 	return again
 }
 
+// ticketsLocked is how many of the first waiters have an established ticket: all, or the head of a
+// queue without FAIR at most.
+func (ln *waitQueue) ticketsLocked() int {
+	switch {
+	case ln.fair:
+		return ln.length
+	case ln.head != nil && ln.head.ticket != nil && ln.head.ticket.Number != 0:
+		return 1
+	}
+	return 0
+}
+
 // refreshesLocked are the commands that refresh all tickets of a wait queue.
 func (ln *waitQueue) refreshesLocked() (again []pool.Operation) {
 	keys := ln.list.leases.QueueKeys(&ln.head.request)
-	for part := 0; part*maxTicketsPerRefresh < ln.length; part++ {
+	for part := 0; part*maxTicketsPerRefresh < ln.ticketsLocked(); part++ {
 		again = append(again, &engine.Message{
 			Plan:  pool.Props{Key: keys[0], Rest: keys[1:]},
 			Write: func(m *pool.SendContext, c *pool.Command) bool { return ln.writeRefresh(m, c, keys, part) },
@@ -204,13 +223,13 @@ func (ln *waitQueue) refreshesLocked() (again []pool.Operation) {
 func (ln *waitQueue) writeRefresh(m *pool.SendContext, c *pool.Command, keys []string, part int) bool {
 	ln.list.mu.Lock()
 	defer ln.list.mu.Unlock()
-	ln.list.writeEnlist(m, c, keys, "")
+	ln.list.writeEnlist(m, c, keys, "", ticketTimeout)
 	at, kept := 0, 0
-	for w := ln.head; w != nil; w = w.next {
+	for w := ln.head; w != nil && at < ln.ticketsLocked(); w = w.next {
 		if at++; (at-1)/maxTicketsPerRefresh != part {
 			continue
 		}
-		stand := w.request.Ticket
+		stand := w.ticket
 		c.Args = append(c.Args, stand.ID, strconv.FormatInt(stand.Number, 10), engine.Flag(w.request.Writes()))
 		kept++
 	}

@@ -189,7 +189,7 @@ func (d *daemon) inLine(db int, key engine.Key) (out []string) {
 	w := waiter{request: lease.LockRequest{DB: db, Key: key, Fair: true}}
 	if ln := d.queues[w.queueID()]; ln != nil {
 		for one := ln.head; one != nil; one = one.next {
-			out = append(out, one.request.Ticket.ID)
+			out = append(out, one.ticket.ID)
 		}
 	}
 	return out

@@ -106,36 +106,8 @@ func TestWait_StormOfWaitersLeaversAndReleases(t *testing.T) {
 	d.Take(lease.LockRequest{Key: "k"})
 }
 
-// After a long streak of hand-overs others may pass. Then the head contends for the key,
-// whatever reports the queue was waiting for.
-func TestWait_TheHeadContendsForTheKeyAfterALongStreak(t *testing.T) {
-	t.Parallel()
-	d := newEmbedded(t)
-	d.Take(lease.LockRequest{Key: "k", TTL: time.Minute})
-	d.Quiet()
-	out := make(chan waited, 1)
-	leave := d.waitFor("w", lease.LockRequest{Key: "k"}, out)
-	defer leave()
-	var ln *waitQueue
-	redlocktest.Eventually(t, "it stands in line", func() bool {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		for _, one := range d.queues {
-			ln = one
-		}
-		return ln != nil && ln.length == 1 && ln.contender == nil
-	})
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	ln.watch.due, ln.streak = true, maxStreak
-	if next := ln.handOverLocked(); next != nil || ln.watch.due {
-		t.Errorf("next %v, asks for news %v", next, ln.watch.due)
-	}
-}
-
-// A plain SET NX does not look at the queue of FAIR. After a long streak the waiters of this daemon
-// let that queue go first.
-func TestWait_AfterALongStreakTheQueueOfFairGoesFirst(t *testing.T) {
+// A plain SET NX does not look at the queue of FAIR. A hand-over does, and lets that queue go first.
+func TestWait_AHandOverLetsTheQueueOfFairGoFirst(t *testing.T) {
 	t.Parallel()
 	d := newEmbedded(t)
 	g := d.Take(lease.LockRequest{Key: "k", TTL: time.Minute})
@@ -162,10 +134,6 @@ func TestWait_AfterALongStreakTheQueueOfFairGoesFirst(t *testing.T) {
 		ln, contends, _ := state()
 		return ln != nil && !contends
 	})
-	ln, _, _ := state()
-	d.mu.Lock()
-	ln.streak = maxStreak
-	d.mu.Unlock()
 	d.Release("k", g.Token)
 	redlocktest.Eventually(t, "it finds the other waiter", func() bool {
 		if len(out) > 0 {

@@ -21,23 +21,24 @@ var ErrLeft = errors.New("the client has left")
 // Queues are the wait queues of all keys.
 type Queues struct {
 	waitList
-	// maxWaiters bounds the requests that wait, maxPerKey those for one key.
-	maxWaiters, maxPerKey int
-
-	name     string // of this daemon, in the queues on the masters
-	enqueued int64  // number of the last waiter that requested a ticket
+	maxWaiters int   // bounds the requests that wait
+	enqueued   int64 // number of the last waiter that requested a ticket
+	places     places
 }
 
 // New returns the wait queues of a daemon. Of all requests at most maxWaiters wait, and of those
 // for one key at most maxPerKey.
 func New(e *engine.Engine, l *lease.Leases, maxWaiters, maxPerKey int) *Queues {
-	return &Queues{
+	s := &Queues{
 		waitList: waitList{
-			engine: e, leases: l,
+			engine: e, leases: l, maxPerKey: maxPerKey, name: string(engine.NewToken())[:8],
 			queues: map[queueID]*waitQueue{}, byKey: map[dbKey][]*waitQueue{}, edges: map[*waiter]*waiterEdges{},
 		},
-		maxWaiters: maxWaiters, maxPerKey: maxPerKey, name: string(engine.NewToken())[:8],
+		maxWaiters: maxWaiters,
 	}
+	s.places = places{list: &s.waitList, all: map[placeID]*place{}, ofKey: map[dbKey]int{}, ofPoller: map[poller]int{}}
+	l.Follow(&s.places)
+	return s
 }
 
 // Wait requests a lock and waits while another token holds the key, r.Wait at most. done
@@ -209,7 +210,7 @@ func (s *Queues) enqueue(b *engine.Batch, w *waiter) {
 	s.mu.Lock()
 	if s.admitLocked(w) {
 		s.enqueued++
-		w.request.Ticket = &lease.Ticket{ID: s.name + "/" + strconv.FormatInt(s.enqueued, 36)}
+		w.ticket = &lease.Ticket{ID: s.name + "/" + strconv.FormatInt(s.enqueued, 36)}
 		s.proposeLocked(b, w)
 	}
 }
@@ -221,8 +222,10 @@ func (s *Queues) proposeLocked(b *engine.Batch, w *waiter) {
 		w.rejectLocked(engine.ErrShutdown)
 		return
 	}
+	r := w.request
+	r.Ticket = w.ticket
 	s.mu.Unlock()
-	s.propose(b, &w.request, s.maxPerKey, func(p *proposal, r quorum.Result) {
+	s.propose(b, &r, s.maxPerKey, ticketTimeout, func(p *proposal, r quorum.Result) {
 		if pause := s.proposed(w, p, r); pause > 0 {
 			s.engine.Clock.AfterFunc(s.engine.Spread(pause), func() {
 				s.mu.Lock()
@@ -239,7 +242,7 @@ func (s *Queues) proposed(w *waiter, p *proposal, r quorum.Result) (pause time.D
 	err := p.err()
 	switch t := &p.ballot.Tally; {
 	case r == quorum.Granted && !w.over && !s.closed:
-		w.request.Ticket.Number, w.request.Ticket.Since = p.ballot.Proposal, s.engine.Clock.Now()
+		w.ticket.Number, w.ticket.Since = p.ballot.Proposal, s.engine.Clock.Now()
 		w.firstErr = nil
 		s.joinLocked(nil, w)
 		return 0
@@ -344,7 +347,13 @@ func (s *Queues) Freed(b *engine.Batch, db int, key engine.Key) {
 	var buffer [2]*waiter
 	next := buffer[:0]
 	s.mu.Lock()
-	for _, ln := range s.byKey[dbKey{db, key}] {
+	lines := s.byKey[dbKey{db, key}]
+	if keys := s.windowLocked(lines); keys != nil {
+		s.mu.Unlock()
+		s.openWindow(b, db, keys)
+		return
+	}
+	for _, ln := range lines {
 		if w := ln.handOverLocked(); w != nil {
 			next = append(next, w)
 		}
@@ -359,6 +368,7 @@ func (s *Queues) Freed(b *engine.Batch, db int, key engine.Key) {
 func (s *Queues) End() {
 	s.mu.Lock()
 	s.closed = true
+	s.places.end()
 	s.dropLocked(func(*waiter) error { return engine.ErrShutdown })
 }
 

@@ -25,11 +25,16 @@ type waitList struct {
 	leases *lease.Leases
 	count  atomic.Int64 // at 0 a release does not take the lock
 
+	maxPerKey int    // bounds the requests that wait for one key
+	name      string // of this daemon, in the queues on the masters
+
 	mu     sync.Mutex
 	queues map[queueID]*waitQueue
 	byKey  map[dbKey][]*waitQueue // the queues that wait for a key, FAIR first
 	edges  map[*waiter]*waiterEdges
 	closed bool
+	heads  int64 // number of the last ticket of a queue without FAIR
+	busy   [busyKeys]busyKey
 }
 
 // dbKey identifies a key for which a request may wait.
@@ -54,7 +59,8 @@ type waiter struct {
 	queue       *waitQueue // nil until the waiter is in a queue
 	prev, next  *waiter
 	request     lease.LockRequest
-	work        *workWaiter // what it requests instead of a lock; nil: a lock
+	work        *workWaiter   // what it requests instead of a lock; nil: a lock
+	ticket      *lease.Ticket // in the queues on the masters, nil = none is requested
 	done        lease.LockDone
 	end         time.Duration // of the wait, on the pool's clock
 	timer       pool.Timer
@@ -84,11 +90,13 @@ type waitQueue struct {
 	length      int
 	contender   *waiter // whose request is in flight
 	hinted      bool    // the key may have become free since the request
-	streak      int     // hand-overs in a row
 	failures    int32   // undecided requests in a row …
 	lastErr     error   // … and why the last of them was not decided, nil if it was
 	everDecided bool    // a request has been decided
-	reads       bool    // the head's requests are scripts: of foreignLocked, or after maxStreak
+	reads       bool    // the head's requests are scripts, see foreignLocked
+	contested   bool    // others contend for the key: the head's requests are scripts that look at the queue of FAIR
+	passed      passes
+	busy        busyTime
 
 	runsUntil time.Duration // when the attempt that runs has timed out; forever in a queue for locks
 
@@ -101,7 +109,7 @@ type waitQueue struct {
 // insertLocked puts a waiter at the end, or where its ticket belongs.
 func (ln *waitQueue) insertLocked(w *waiter) {
 	after := ln.tail
-	for ln.fair && after != nil && after.request.Ticket.Number > w.request.Ticket.Number {
+	for ln.fair && after != nil && after.ticket.Number > w.ticket.Number {
 		after = after.prev
 	}
 	w.queue, w.prev = ln, after
@@ -155,6 +163,7 @@ func (l *waitList) queueLocked(w *waiter) *waitQueue {
 		return ln
 	}
 	ln := &waitQueue{list: l, queueID: id, keys: w.request.SortedKeys(), group: l.engine.Pool.Group(id.db), runsUntil: forever}
+	ln.busy = l.busyLocked(id)
 	l.queues[id] = ln
 	for _, key := range ln.keys {
 		at := dbKey{id.db, key}
@@ -169,6 +178,7 @@ func (l *waitList) queueLocked(w *waiter) *waitQueue {
 
 func (l *waitList) forgetLocked(ln *waitQueue) {
 	delete(l.queues, ln.queueID)
+	l.keepBusyLocked(ln)
 	for _, key := range ln.keys {
 		at := dbKey{ln.db, key}
 		if l.byKey[at] = slices.DeleteFunc(l.byKey[at], func(other *waitQueue) bool { return other == ln }); len(l.byKey[at]) == 0 {

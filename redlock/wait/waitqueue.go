@@ -35,11 +35,6 @@ const (
 	// watched and without.
 	pollWatched   = 5 * time.Second
 	pollUnwatched = 500 * time.Millisecond
-	// maxStreak: after so many hand-overs in a row a release goes out alone. The head contends
-	// after yieldPause, so that waiters of other daemons are served, too, and until its next grant
-	// with a script, which lets the queue of FAIR go first.
-	maxStreak  = 256
-	yieldPause = 2 * time.Millisecond
 	// minRetryDelay and maxRetryDelay bound the delays after undecided requests.
 	minRetryDelay = 20 * time.Millisecond
 	maxRetryDelay = time.Second
@@ -53,9 +48,13 @@ func retryDelay(failures int32) time.Duration {
 	return min(maxRetryDelay, minRetryDelay<<min(failures-1, 8))
 }
 
-// setContenderLocked notes that the waiter's request is about to leave.
+// setContenderLocked notes that the waiter's request is about to leave. The first one for a key is a plain
+// SET NX. Whoever comes for a key that others want, too, does not pass the queue of FAIR.
 func (ln *waitQueue) setContenderLocked(w *waiter) {
-	ln.contender, ln.hinted, w.request.Reads = w, false, ln.reads
+	ln.contender, ln.hinted, w.request.Reads = w, false, ln.reads || ln.contested
+	if w.ticket != nil && w.ticket.Number != 0 {
+		w.request.Ticket = w.ticket
+	}
 	if ln.watch.confirmed = ln.unchangedLocked(); !ln.watch.confirmed {
 		ln.unwatchLocked()
 	}
@@ -94,12 +93,7 @@ func (ln *waitQueue) handOverLocked() *waiter {
 	case ln.head == nil:
 		return nil
 	}
-	if ln.streak++; ln.streak > maxStreak {
-		ln.streak, ln.reads = 0, true
-		ln.watch.due = false // when the timer fires, the head contends
-		ln.setTimerLocked(yieldPause)
-		return nil
-	}
+	ln.contested, ln.passed.woken = true, true
 	ln.setContenderLocked(ln.head)
 	return ln.head
 }
@@ -128,8 +122,15 @@ func (ln *waitQueue) decided(w *waiter, g lease.Grant, err error) {
 		w.removeLocked()
 	}
 	next := ln.nextLocked(g, err)
+	var enlists *lease.LockRequest
+	if stays {
+		enlists = ln.enlistsLocked(w, err)
+	}
 	ln.dropIfDoneLocked()
 	l.mu.Unlock()
+	if enlists != nil {
+		ln.enlist(w, enlists)
+	}
 	switch {
 	case stays:
 	case left:
@@ -245,8 +246,12 @@ func (ln *waitQueue) nextLocked(g lease.Grant, err error) *waiter {
 	} else {
 		ln.failures, ln.lastErr, ln.everDecided = 0, nil, true
 	}
-	if err == nil { // the key is a lock, or free again
-		ln.reads = false
+	switch {
+	case err == nil: // the key is a lock, or free again
+		ln.reads, ln.passed = false, passes{}
+	case errors.Is(err, engine.ErrHeld):
+		ln.contested = true
+		ln.passed.refused(ln.list.engine.Clock.Now())
 	}
 	switch {
 	case head == nil:
@@ -265,7 +270,6 @@ func (ln *waitQueue) nextLocked(g lease.Grant, err error) *waiter {
 		}
 		return nil
 	case errors.Is(err, engine.ErrHeld) && !ln.hinted:
-		ln.streak = 0
 		if ln.unchangedLocked() {
 			ln.pollLocked(ln.runsUntil)
 			return nil
@@ -383,6 +387,7 @@ func (k keyWatch) note(lane int, end time.Duration, tracked, changed bool) {
 	}
 	now := l.engine.Clock.Now()
 	free := ln.freeAtLocked(now)
+	ln.noteFreeLocked(free, now)
 	switch {
 	case ln.head != nil && !ln.reads && ln.foreignLocked(now):
 		ln.reads = true
@@ -396,6 +401,7 @@ func (k keyWatch) note(lane int, end time.Duration, tracked, changed bool) {
 		l.mu.Unlock()
 		return
 	}
+	ln.passed.woken = !ln.work && !ln.peekOnly
 	ln.contendLocked()
 }
 
