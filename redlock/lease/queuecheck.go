@@ -11,8 +11,8 @@
 // expires, or when another Redlock client releases it. Each release of redlockd would have to look
 // for a queue: that is the other half of the hot path. A marker of a daemon that died would
 // refuse clients that do not use queues, and look to them like a lock without a holder. So
-// names that must be fair are configured (--fair-keys), and waiters check the queue after
-// some hand-overs, see package wait.
+// names that must be fair are configured (--fair-keys), and a waiter checks the queue once others
+// contend for its key, see package wait.
 
 package lease
 

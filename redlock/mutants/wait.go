@@ -36,6 +36,20 @@ func brokenWaits() []Mutant {
 	}
 }
 
+// brokenTurns: rows of what keeps some clients from passing others for ever.
+func brokenTurns() []Mutant {
+	return []Mutant{
+		patched("turn-look", "a hand-over does not look at the queue of FAIR",
+			Change{"redlock/wait/waitqueue.go", "ln.reads || ln.contested\n", "ln.reads || ln.contested && !pool.Broken(\"turn-look\")\n"}).in("turns-3"),
+		patched("turn-ticket", "a waiter that others have passed takes no ticket",
+			Change{"redlock/wait/turn.go", "!ln.passed.enough(l.engine.Clock.Now()) {", "(!ln.passed.enough(l.engine.Clock.Now()) || pool.Broken(\"turn-ticket\")) {"}).in("turns-3"),
+		patched("turn-place", "a client that polls has no place",
+			Change{"redlock/wait/places.go", "\tif p.over || err != nil {\n", "\tif p.over || err != nil || pool.Broken(\"turn-place\") {\n"}).in("turns-3"),
+		patched("turn-window", "a busy key is never left free",
+			Change{"redlock/wait/window.go", "now-ln.busy.since >= busyInterval {", "now-ln.busy.since >= busyInterval && !pool.Broken(\"turn-window\") {"}).in("windows-3"),
+	}
+}
+
 // brokenHolds: rows of leases that are renewed.
 func brokenHolds() []Mutant {
 	return []Mutant{

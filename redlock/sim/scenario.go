@@ -45,6 +45,7 @@ type Scenario struct {
 	Owners int            // of reentrant locks: most readers are levels of one of so many; 0 = readers
 
 	MaxWait           time.Duration // of those that wait; 0 = no client waits
+	Turn              time.Duration // a client that tries again and again is granted the lock within it; 0 = not required
 	Asleep            time.Duration // a free key may be waited for so long: what a lost wake-up costs
 	Announcements     bool          // masters announce keys that change
 	AnnouncementsLost int           // one announcement in so many is lost

@@ -6,6 +6,9 @@
 //   - waitqueue.go: when the first waiter for a key contends on the masters;
 //   - deadlock.go: a wait that would close a cycle is refused;
 //   - fair.go: the order over all daemons;
+//   - turn.go: the daemons take turns without FAIR;
+//   - places.go: turns of clients that poll;
+//   - window.go: a moment for clients that use the masters themselves;
 //   - waitlist.go: the requests that wait, by their keys;
 //   - edges.go: deadlocks over several daemons;
 //   - keywatch.go: what the masters report of a key.

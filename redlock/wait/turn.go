@@ -81,12 +81,10 @@ func (ln *waitQueue) enlist(w *waiter, r *lease.LockRequest) {
 		case result == quorum.Granted:
 			w.ticket.Number, w.ticket.Since = p.ballot.Proposal, l.engine.Clock.Now()
 			ln.refreshLocked()
-			if ln.contender != nil {
-				ln.hinted = true
-				l.mu.Unlock()
-				return
+			if ln.contender == nil {
+				ln.watchLocked(0) // and contends if the key is free
 			}
-			ln.contendLocked()
+			l.mu.Unlock()
 			return
 		case p.err() != nil: // the queue is full or no queue: the wait goes on without a ticket
 			l.mu.Unlock()
