@@ -50,7 +50,7 @@ type Tries interface {
 }
 
 // Follow sets what follows the requests that do not wait.
-func (l *Leases) Follow(t Tries) { l.tries = t }
+func Follow(l *Leases, t Tries) { l.tries = t }
 
 // Copies are what a ballot knows of the copies of its lease, now.
 type Copies interface {

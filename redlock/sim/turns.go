@@ -40,7 +40,7 @@ type trier struct {
 	waiting
 	polls, fair bool
 	at          int // its daemon
-	since       time.Duration
+	tries       turnClock
 }
 
 func newTrier() client { return &trier{at: -1} }
@@ -62,7 +62,7 @@ func (c *trier) act() {
 
 func (c *trier) try(d *daemon) {
 	w := c.world
-	w.checker().turn(&c.baseClient, &c.since, false)
+	c.tries.note(&c.baseClient, false)
 	keys := []string{w.anyKey()}
 	r := redlock.LockRequest{Key: redlock.Key(keys[0]), TTL: w.Scenario.MaxTTL, Requester: &redlock.Requester{ID: int64(c.index)}}
 	request := func(done func(redlock.Grant, error)) { d.engine.Lock(nil, r, done) }
@@ -86,23 +86,27 @@ func (c *trier) try(d *daemon) {
 			}
 			c.soon(maxPause*9/10, maxPause)
 		default:
-			w.checker().turn(&c.baseClient, &c.since, true)
+			c.tries.note(&c.baseClient, true)
 			c.onAnswer(record, nil, before, g, nil)
 		}
 	})
 }
 
-// turn notes a try of a client, or a grant, and when its tries began.
-func (j *checker) turn(c *baseClient, since *time.Duration, granted bool) {
-	w := j.world
-	if limit := w.Scenario.Turn; *since != 0 && limit != 0 && w.now-*since > limit && !w.calm {
-		w.violate("turns", "k0", fmt.Sprintf("%v has tried for %.3f ms, and others were granted the lock", c, ms(w.now-*since)))
+// turnClock is since when a client has tried without a grant; 0 = it has not.
+type turnClock time.Duration
+
+// note notes a try of a client, or a grant.
+func (t *turnClock) note(c *baseClient, granted bool) {
+	w := c.world
+	since := time.Duration(*t)
+	if limit := w.Scenario.Turn; since != 0 && limit != 0 && w.now-since > limit && !w.calm {
+		w.violate("turns", "k0", fmt.Sprintf("%v has tried for %.3f ms, and others were granted the lock", c, ms(w.now-since)))
 	}
 	switch {
 	case granted:
-		*since = 0
-	case *since == 0:
-		*since = w.now
+		*t = 0
+	case *t == 0:
+		*t = turnClock(w.now)
 	}
 }
 
@@ -125,7 +129,7 @@ func turnScenarios() []*Scenario {
 // straight is a foreign client that does not hold the lock for long.
 type straight struct {
 	foreign
-	since time.Duration
+	tries turnClock
 }
 
 func newStraight() client { return &straight{} }
@@ -135,10 +139,10 @@ func (c *straight) act() {
 	switch {
 	case c.waiting:
 	case c.held:
-		w.checker().turn(&c.baseClient, &c.since, true)
+		c.tries.note(&c.baseClient, true)
 		c.release()
 	case !w.calm:
-		w.checker().turn(&c.baseClient, &c.since, false)
+		c.tries.note(&c.baseClient, false)
 		c.acquire()
 	}
 }

@@ -11,5 +11,6 @@
 //   - window.go: a moment for clients that use the masters themselves;
 //   - waitlist.go: the requests that wait, by their keys;
 //   - edges.go: deadlocks over several daemons;
+//   - contention.go: those that contend with a wait queue;
 //   - keywatch.go: what the masters report of a key.
 package wait

@@ -13,41 +13,10 @@ package wait
 import (
 	"errors"
 	"strconv"
-	"time"
 
 	"redlockd/redlock/lease"
 	"redlockd/redlock/quorum"
 )
-
-const (
-	// maxPassed and maxPassedTime are how often, and for how long, others are granted the key before a wait
-	// queue takes a ticket.
-	maxPassed     = 16
-	maxPassedTime = time.Second
-)
-
-// passes counts how often others were granted the key since this wait queue was.
-type passes struct {
-	woken bool // the request under way was sent because the key was free
-	n     int
-	since time.Duration
-}
-
-// refused notes that a request was refused: if the key was free before, it was granted to another client.
-func (p *passes) refused(now time.Duration) {
-	if !p.woken {
-		return
-	}
-	if p.woken = false; p.n == 0 {
-		p.since = now
-	}
-	p.n++
-}
-
-// enough reports whether others were granted the key often enough.
-func (p *passes) enough(now time.Duration) bool {
-	return p.n >= maxPassed || p.n > 1 && now-p.since >= maxPassedTime
-}
 
 // enlistsLocked returns the request for a ticket if the refused head needs one now. Waiters with FAIR have
 // theirs, and a waiter that takes no lock needs none.
@@ -67,8 +36,8 @@ func (ln *waitQueue) enlistsLocked(w *waiter, err error) *lease.LockRequest {
 }
 
 // enlist proposes a ticket for the head, and then the next one, until one is established or the wait
-// is over. Meanwhile the head contends without one.
-func (ln *waitQueue) enlist(w *waiter, r *lease.LockRequest) {
+// is over. Meanwhile the head contends without one. When it is established, establishedLocked is called.
+func (ln *waitQueue) enlist(w *waiter, r *lease.LockRequest, establishedLocked func()) {
 	l := ln.list
 	l.propose(nil, r, l.maxPerKey, ticketTimeout, func(p *proposal, result quorum.Result) {
 		l.mu.Lock()
@@ -81,9 +50,7 @@ func (ln *waitQueue) enlist(w *waiter, r *lease.LockRequest) {
 		case result == quorum.Granted:
 			w.ticket.Number, w.ticket.Since = p.ballot.Proposal, l.engine.Clock.Now()
 			ln.refreshLocked()
-			if ln.contender == nil {
-				ln.watchLocked(0) // and contends if the key is free
-			}
+			establishedLocked()
 			l.mu.Unlock()
 			return
 		case p.err() != nil: // the queue is full or no queue: the wait goes on without a ticket
@@ -99,7 +66,7 @@ func (ln *waitQueue) enlist(w *waiter, r *lease.LockRequest) {
 			over := w.over || l.closed
 			l.mu.Unlock()
 			if !over {
-				ln.enlist(w, r)
+				ln.enlist(w, r, establishedLocked)
 			}
 		})
 	})

@@ -37,7 +37,7 @@ func New(e *engine.Engine, l *lease.Leases, maxWaiters, maxPerKey int) *Queues {
 		maxWaiters: maxWaiters,
 	}
 	s.places = places{list: &s.waitList, all: map[placeID]*place{}, ofKey: map[dbKey]int{}, ofPoller: map[poller]int{}}
-	l.Follow(&s.places)
+	lease.Follow(l, &s.places)
 	return s
 }
 

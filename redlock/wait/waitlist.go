@@ -33,8 +33,8 @@ type waitList struct {
 	byKey  map[dbKey][]*waitQueue // the queues that wait for a key, FAIR first
 	edges  map[*waiter]*waiterEdges
 	closed bool
-	heads  int64 // number of the last ticket of a queue without FAIR
-	busy   [busyKeys]busyKey
+	heads  int64     // number of the last ticket of a queue without FAIR
+	busy   busyTable // of queues that have ended
 }
 
 // dbKey identifies a key for which a request may wait.
@@ -163,7 +163,7 @@ func (l *waitList) queueLocked(w *waiter) *waitQueue {
 		return ln
 	}
 	ln := &waitQueue{list: l, queueID: id, keys: w.request.SortedKeys(), group: l.engine.Pool.Group(id.db), runsUntil: forever}
-	ln.busy = l.busyLocked(id)
+	ln.busy = l.busy.find(id.db, id.keys, l.engine.Recent())
 	l.queues[id] = ln
 	for _, key := range ln.keys {
 		at := dbKey{id.db, key}
@@ -178,7 +178,7 @@ func (l *waitList) queueLocked(w *waiter) *waitQueue {
 
 func (l *waitList) forgetLocked(ln *waitQueue) {
 	delete(l.queues, ln.queueID)
-	l.keepBusyLocked(ln)
+	l.busy.keep(ln.db, ln.queueID.keys, ln.busy, l.engine.Recent())
 	for _, key := range ln.keys {
 		at := dbKey{ln.db, key}
 		if l.byKey[at] = slices.DeleteFunc(l.byKey[at], func(other *waitQueue) bool { return other == ln }); len(l.byKey[at]) == 0 {

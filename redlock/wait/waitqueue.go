@@ -35,18 +35,10 @@ const (
 	// watched and without.
 	pollWatched   = 5 * time.Second
 	pollUnwatched = 500 * time.Millisecond
-	// minRetryDelay and maxRetryDelay bound the delays after undecided requests.
-	minRetryDelay = 20 * time.Millisecond
-	maxRetryDelay = time.Second
 	// overtakenPause is how long a daemon waits that was refused a free key: the waiter that is
 	// ahead of it is about to take the key, or dead.
 	overtakenPause = 30 * time.Millisecond
 )
-
-// retryDelay is the pause after some requests in a row that the masters could not decide.
-func retryDelay(failures int32) time.Duration {
-	return min(maxRetryDelay, minRetryDelay<<min(failures-1, 8))
-}
 
 // setContenderLocked notes that the waiter's request is about to leave. The first one for a key is a plain
 // SET NX. Whoever comes for a key that others want, too, does not pass the queue of FAIR.
@@ -129,7 +121,7 @@ func (ln *waitQueue) decided(w *waiter, g lease.Grant, err error) {
 	ln.dropIfDoneLocked()
 	l.mu.Unlock()
 	if enlists != nil {
-		ln.enlist(w, enlists)
+		ln.enlist(w, enlists, ln.onTicketLocked)
 	}
 	switch {
 	case stays:
@@ -140,6 +132,13 @@ func (ln *waitQueue) decided(w *waiter, g lease.Grant, err error) {
 	}
 	if next != nil {
 		ln.contend(nil, next)
+	}
+}
+
+// onTicketLocked: the head has a ticket, and contends if the key is free.
+func (ln *waitQueue) onTicketLocked() {
+	if ln.contender == nil && ln.head != nil {
+		ln.watchLocked(0)
 	}
 }
 
@@ -387,15 +386,18 @@ func (k keyWatch) note(lane int, end time.Duration, tracked, changed bool) {
 	}
 	now := l.engine.Clock.Now()
 	free := ln.freeAtLocked(now)
-	ln.noteFreeLocked(free, now)
 	switch {
 	case ln.head != nil && !ln.reads && ln.foreignLocked(now):
 		ln.reads = true
 	case free > now || ln.head == nil:
+		if !ln.work && ln.watch.keys[0].answered() >= l.engine.Pool.Quorum() {
+			ln.busy.free = 0
+		}
 		ln.pollLocked(free)
 		l.mu.Unlock()
 		return
 	}
+	ln.busy.noteFree(now)
 	if ln.watch.behind && !changed { // the key is free, but an earlier ticket may take it first
 		ln.setTimerLocked(l.engine.Spread(overtakenPause))
 		l.mu.Unlock()
