@@ -33,7 +33,7 @@ func TestPlaces_AreBounded(t *testing.T) {
 		t.Errorf("%d places of one key, want %d", n, maxPlacesOfKey)
 	}
 	for i := range maxPlacesOfPoller + 10 { // each by another connection of a pool
-		who := &lease.Requester{ID: int64(1000 + i), User: "app", Host: "10.0.0.7", Library: "redis-py"}
+		who := &lease.Requester{ID: int64(1000 + i), User: "app", Host: "10.0.0.7", LibName: "redis-py"}
 		s.Ended(&lease.LockRequest{Key: engine.Key("k" + strconv.Itoa(i)), Requester: who}, engine.ErrHeld)
 	}
 	if n := s.count.Load(); n != maxPlacesOfKey+maxPlacesOfPoller {
@@ -54,15 +54,15 @@ func TestPlaces_AreBounded(t *testing.T) {
 // Connections are one poller only if user, address and library agree and the library is known.
 func TestPlaces_ArePoolsOnlyIfAllAgrees(t *testing.T) {
 	t.Parallel()
-	pool := lease.Requester{ID: 1, User: "app", Host: "10.0.0.7", Library: "redis-py"}
+	pool := lease.Requester{ID: 1, User: "app", Host: "10.0.0.7", LibName: "redis-py"}
 	for _, c := range []struct {
 		other lease.Requester
 		same  bool
 	}{
-		{lease.Requester{ID: 2, User: "app", Host: "10.0.0.7", Library: "redis-py"}, true},
-		{lease.Requester{ID: 2, User: "other", Host: "10.0.0.7", Library: "redis-py"}, false},
-		{lease.Requester{ID: 2, User: "app", Host: "10.0.0.8", Library: "redis-py"}, false},
-		{lease.Requester{ID: 2, User: "app", Host: "10.0.0.7", Library: "jedis"}, false},
+		{lease.Requester{ID: 2, User: "app", Host: "10.0.0.7", LibName: "redis-py"}, true},
+		{lease.Requester{ID: 2, User: "other", Host: "10.0.0.7", LibName: "redis-py"}, false},
+		{lease.Requester{ID: 2, User: "app", Host: "10.0.0.8", LibName: "redis-py"}, false},
+		{lease.Requester{ID: 2, User: "app", Host: "10.0.0.7", LibName: "jedis"}, false},
 		{lease.Requester{ID: 2, User: "app", Host: "10.0.0.7"}, false},
 	} {
 		if same := pollerOf(&pool) == pollerOf(&c.other); same != c.same {
