@@ -33,6 +33,7 @@ func startProcess(cmd *exec.Cmd, output string) (*process, error) {
 	}
 	defer file.Close()
 	cmd.Stdout, cmd.Stderr = file, file
+	cmd.Env = append(cmd.Environ(), "REDLOCKD_DRAIN_GRACE=0") // of a daemon
 	cmd.SysProcAttr = killedWithParent()
 	if err := cmd.Start(); err != nil {
 		return nil, err

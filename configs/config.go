@@ -36,7 +36,7 @@ type Config struct {
 	UnauthenticatedMemory, MaxMemoryClients       int // bytes of all clients together
 	ClientOutputLimit                             int // bytes
 	MaxSubscriptions                              int
-	ClientTimeout, DrainTimeout                   time.Duration
+	ClientTimeout, DrainGrace, DrainTimeout       time.Duration
 
 	RequirePass            Secret
 	UsersFile              string // of Users; read again at SIGHUP, by ReadUsers

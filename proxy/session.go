@@ -87,7 +87,8 @@ type session struct {
 	unauth         memReservation // among the unauthenticated clients
 	writerRuns     bool
 	pushes         []pushMessage
-	draining       bool // new commands are rejected, close when the reply queue is empty
+	leaving        bool // close when the reply queue is empty
+	draining       bool // and reject new commands
 	closing        bool // nothing more is started; close when the started commands are answered
 	ended, dropped bool // the guard is closing gracefully; the socket is closed
 }
@@ -236,11 +237,11 @@ func (s *session) Busy() bool {
 	return s.waiting > 0 || s.writerRuns || s.description.Channels+s.description.Patterns > 0 // a subscriber is not idle
 }
 
-// drain lets received commands finish and closes then.
-func (s *session) drain() {
+// drain closes the connection once it is idle, and serves or rejects commands until then. See CloseIdle.
+func (s *session) drain(rejects bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.draining = true
+	s.leaving, s.draining = true, rejects
 	s.writerLoopLocked()
 }
 

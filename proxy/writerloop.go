@@ -363,7 +363,7 @@ func (s *session) resetOut() {
 
 // closeWhenDoneLocked closes when the last answer is written.
 func (s *session) closeWhenDoneLocked() {
-	complete := s.closing && s.head == s.next || s.draining && s.head == nil
+	complete := s.closing && s.head == s.next || s.leaving && s.head == nil
 	if !complete || s.ended || s.dropped {
 		return
 	}

@@ -102,6 +102,9 @@ func (l *Locker) Masters(db int) []MasterStatus { return l.engine.Pool.Group(db)
 func (l *Locker) DrainMaster(name string) error   { return l.engine.Pool.Drain(name) }
 func (l *Locker) UndrainMaster(name string) error { return l.engine.Pool.Undrain(name) }
 
+// RefuseWaits announces the end of this daemon: it answers new waits with ErrShutdown.
+func (l *Locker) RefuseWaits() { l.Queues.Refuse() }
+
 // EndWaits begins the end of this daemon. It answers every waiter with ErrShutdown and
 // admits no new ones. Holds that end from here on are not released. Nothing is tracked anymore.
 func (l *Locker) EndWaits() {

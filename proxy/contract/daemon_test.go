@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 // environ starts the test binary as a daemon. Masters may answer late: a busy machine
 // delays them.
 func environ(mode string) []string {
-	return []string{"RUN_MAIN=" + mode, "REDLOCKD_MASTER_TIMEOUT=5s", "GORACE=atexit_sleep_ms=0", "PATH=" + os.Getenv("PATH")}
+	return []string{"RUN_MAIN=" + mode, "REDLOCKD_MASTER_TIMEOUT=5s", "REDLOCKD_DRAIN_GRACE=0", "GORACE=atexit_sleep_ms=0", "PATH=" + os.Getenv("PATH")}
 }
 
 // process is one running daemon.

@@ -121,8 +121,8 @@ func TestCompose_RunsTwoDaemonsOnFiveMasters(t *testing.T) {
 				t.Errorf("%s does not wait until %s answers", name, master)
 			}
 		}
-		if grace, err := time.ParseDuration(string(service.Grace)); err != nil || grace <= config.DrainTimeout {
-			t.Errorf("%s has %s to end and %s to drain", name, service.Grace, config.DrainTimeout)
+		if grace, err := time.ParseDuration(string(service.Grace)); err != nil || grace <= config.DrainGrace+config.DrainTimeout || config.DrainGrace == 0 {
+			t.Errorf("%s has %s to end, %s of grace and %s to drain", name, service.Grace, config.DrainGrace, config.DrainTimeout)
 		}
 		for i, port := range []string{":7379", ":9379"} {
 			if address := service.Ports[i]; !strings.HasSuffix(string(address), port) || !strings.HasPrefix(string(address), "127.0.0.1:") || published[address] {

@@ -36,18 +36,22 @@ import (
 // it takes over SIGINT, SIGTERM and the garbage collector's setting.
 func Main(args, environ []string, in io.Reader, stdout, stderr io.Writer) int {
 	limitMemory(os.DirFS("/"))
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2) // both signals may arrive before the first is received
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go watchSignals(signals, cancel)
 	return cli.Report(stderr, run(ctx, args, environ, in, stdout, stderr))
 }
 
+// terminated is why the daemon drains: the signal.
+type terminated struct{ os.Signal }
+
+func (t terminated) Error() string { return t.String() }
+
 // watchSignals drains at the first signal and exits at the second. It runs until
 // the process ends.
-func watchSignals(signals <-chan os.Signal, drain context.CancelFunc) {
-	<-signals
-	drain()
+func watchSignals(signals <-chan os.Signal, drain context.CancelCauseFunc) {
+	drain(terminated{<-signals})
 	<-signals
 	os.Exit(cli.ExitRuntime)
 }
@@ -122,10 +126,19 @@ func newTable(deps commands.Deps) *commands.Table {
 	return commands.NewTable(deps, lock.Rows, counter.Rows, work.Rows, inspect.Rows, rediscompat.Rows, conn.Rows)
 }
 
+// graceOf is how long the daemon serves on, while balancers notice that /readyz is 503. A person who
+// interrupts it does not wait for that.
+func graceOf(ctx context.Context, config configs.Config) time.Duration {
+	if cause, is := errors.AsType[terminated](context.Cause(ctx)); is && cause.Signal == syscall.SIGTERM {
+		return config.DrainGrace
+	}
+	return 0
+}
+
 // lateTable is a table that is set before the first client is accepted.
 type lateTable struct{ *commands.Table }
 
-// serve builds the parts bottom-up and serves until ctx ends. Then it shuts down
+// serve builds the parts bottom-up and serves until ctx ends. After --drain-grace it shuts down
 // top-down within --drain-timeout: clients, operations, masters.
 func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger *slog.Logger, lostMessages func() int64) error {
 	began, hangups := time.Now(), hangups()
@@ -196,9 +209,16 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	context.AfterFunc(ctx, func() {
-		logger.Info("draining", "timeout", config.DrainTimeout.String())
-		locker.EndWaits()
+		grace := graceOf(ctx, config)
+		logger.Info("draining", "grace", grace.String(), "timeout", config.DrainTimeout.String())
+		locker.RefuseWaits()
 		nodes.Close()
+		time.Sleep(grace * 4 / 5)
+		locker.EndWaits()
+		if grace > 0 {
+			server.CloseIdle()
+			time.Sleep(grace / 5)
+		}
 		stop()
 	})
 	err = server.Serve(serving)

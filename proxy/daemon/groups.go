@@ -36,6 +36,7 @@ type engine interface {
 	commands.RedisCompat
 	commands.Inspect
 	commands.Masters
+	RefuseWaits()
 	EndWaits()
 	Close(timeout time.Duration) error
 }

@@ -569,8 +569,8 @@ func TestKubernetes_RunsAsShipped(t *testing.T) {
 	}
 	config := wantServes(t, args, os.Environ(), named["clients"], named["admin"])
 	wantMemoryFits(t, p.daemon, config)
-	if grace := time.Duration(pod.Grace) * time.Second; grace <= config.DrainTimeout {
-		t.Errorf("%s to end and %s to drain", grace, config.DrainTimeout)
+	if grace := time.Duration(pod.Grace) * time.Second; grace <= config.DrainGrace+config.DrainTimeout || config.DrainGrace == 0 {
+		t.Errorf("%s to end, %s of grace and %s to drain", grace, config.DrainGrace, config.DrainTimeout)
 	}
 	for name, target := range map[string]kubePort{"redlockd": "clients", "redlockd-admin": "admin"} {
 		if got := c.services[name].Spec.Ports[0].TargetPort; got != target {

@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 // asDaemon is the environment in which the test binary is the daemon. The race
 // detector would have each sleep for a second at its end.
 func asDaemon() []string {
-	return append(os.Environ(), "RUN_MAIN=1", unhurried, "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
+	return append(os.Environ(), "RUN_MAIN=1", unhurried, "REDLOCKD_DRAIN_GRACE=0", "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 }
 
 // awaits returns when the text has been written.

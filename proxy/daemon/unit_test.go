@@ -99,8 +99,8 @@ func TestUnit_StartsTheDaemonWithItsOptions(t *testing.T) {
 	u := shippedUnit(t)
 	config := wantServes(t, u.start(t), nil, "7379", "9379")
 	stop, err := time.ParseDuration(u["TimeoutStopSec"][0])
-	if err != nil || stop <= config.DrainTimeout {
-		t.Errorf("TimeoutStopSec=%s and a drain-timeout of %s", stop, config.DrainTimeout)
+	if err != nil || stop <= config.DrainGrace+config.DrainTimeout || config.DrainGrace == 0 {
+		t.Errorf("TimeoutStopSec=%s, a drain-grace of %s and a drain-timeout of %s", stop, config.DrainGrace, config.DrainTimeout)
 	}
 	var files int
 	if _, err := fmt.Sscan(u["LimitNOFILE"][0], &files); err != nil || files < config.MaxClients+9*config.Databases+1000 {

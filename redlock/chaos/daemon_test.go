@@ -40,7 +40,7 @@ func (s *stand) startDaemon() *daemon {
 		d.words = append(d.words, "--master-timeout", s.plan.timeout.String())
 	}
 	// Little garbage, so that what is used is what is kept.
-	d.Program = faulty.StartProgram(s.t, listen, s.binary, environment("GOGC=25"), d.words...)
+	d.Program = faulty.StartProgram(s.t, listen, s.binary, environment("GOGC=25", "REDLOCKD_DRAIN_GRACE=0"), d.words...)
 	return d
 }
 

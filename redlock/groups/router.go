@@ -302,7 +302,13 @@ func onMaster(all []Group, do func(*redlock.Locker) error) error {
 	return none
 }
 
-// EndWaits and Close are those of all groups.
+// RefuseWaits, EndWaits and Close are those of all groups. A wait that is parked is refused when it begins again.
+func (r *Router) RefuseWaits() {
+	for _, g := range r.groups {
+		g.Locker.RefuseWaits()
+	}
+}
+
 func (r *Router) EndWaits() {
 	r.parked.end()
 	for _, g := range r.groups {

@@ -190,6 +190,8 @@ func (s *Queues) refusalLocked(w *waiter) error {
 	switch {
 	case s.closed:
 		return engine.ErrShutdown
+	case s.refusing:
+		return engine.ErrShutdown
 	case s.count.Load() >= int64(s.maxWaiters):
 		return &engine.Busy{What: "waiters", Limit: s.maxWaiters, Option: "--max-waiters"}
 	case ln == nil:
@@ -362,6 +364,13 @@ func (s *Queues) Freed(b *engine.Batch, db int, key engine.Key) {
 	for _, w := range next {
 		w.queue.contend(b, w)
 	}
+}
+
+// Refuse answers new waiters with ErrShutdown from now on. Those that wait go on until End.
+func (s *Queues) Refuse() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refusing = true
 }
 
 // End answers every waiter with ErrShutdown and admits no new ones.

@@ -35,6 +35,8 @@ type waitList struct {
 	closed bool
 	heads  int64     // number of the last ticket of a queue without FAIR
 	busy   busyTable // of queues that have ended
+	// refusing: the daemon is about to end, and admits no new waiters.
+	refusing bool
 }
 
 // dbKey identifies a key for which a request may wait.

@@ -104,7 +104,7 @@ func startScene(t *testing.T, servers []*faulty.Server, list string, options ...
 	admin := faulty.FreeAddr(t)
 	s.url = "http://" + admin
 	// On a busy machine masters may answer late.
-	options = append(options, list, "--master-timeout=2s", "--listen="+s.port, "--admin-listen="+admin, "--users="+file, "--lock-info", "--log-level=error")
+	options = append(options, list, "--master-timeout=2s", "--listen="+s.port, "--admin-listen="+admin, "--users="+file, "--lock-info", "--drain-grace=0", "--log-level=error")
 	faulty.StartProgram(t, s.port, daemonBinary, []string{"PATH=" + os.Getenv("PATH")}, options...)
 	eventually(t, "the admin endpoint answers", func() error {
 		conn, err := net.Dial("tcp", admin)

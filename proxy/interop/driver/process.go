@@ -36,7 +36,7 @@ func startProcess(output, name string, args ...string) (*process, error) {
 	defer file.Close()
 	p := &process{cmd: exec.Command(name, args...), output: output, exited: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.SysProcAttr = file, file, endsWithUs()
-	p.cmd.Env = withoutOptions(os.Environ())
+	p.cmd.Env = append(withoutOptions(os.Environ()), "REDLOCKD_DRAIN_GRACE=0")
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
