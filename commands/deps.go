@@ -56,7 +56,6 @@ type RedisCompat interface {
 	// Observe is View for a comparison with a later observation.
 	Observe(b *redlock.Batch, db int, key redlock.Key, done redlock.ObserveDone)
 	Write(*redlock.Batch, redlock.WriteRequest, redlock.WriteDone)
-	RunScript(*redlock.Batch, redlock.ScriptRequest, redlock.ScriptDone)
 	// AwaitFree waits until the key is free; leave ends the wait of a client that has gone.
 	AwaitFree(redlock.AwaitRequest, redlock.AwaitDone) (leave func())
 	// Forward runs a command on the masters as they are, for Deps.CompatTest.

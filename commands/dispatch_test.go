@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"redlockd/commands"
-	"redlockd/pool"
 	"redlockd/redlock"
 )
 
@@ -122,7 +121,8 @@ func TestDispatch_ChecksTheNumberOfWords(t *testing.T) {
 // behind it in a pipeline.
 func TestBarrier_HoldsWhatReadsFirst(t *testing.T) {
 	c, o := dropinConversation(t, commands.Deps{})
-	o.answers = redlock.ScriptOutcome{Reply: pool.Reply{Kind: pool.ReplyInt, Int: 1}, Replied: true, Yes: true, Grant: grant(t, "token-1", 0, time.Second, &stillClock{})}
+	c.extendsAll()
+	o.views["k"] = redlock.View{Kind: "string", Value: "token-1", Left: time.Second, Longest: time.Second}
 	for line, want := range map[string]bool{
 		"DEL k": true, "unlink k": true, "EXPIRE k 0": true, "PEXPIRE k -1": true, "PEXPIRE k 1000": false, "EXPIRE k x": false,
 		"DELEX k IFEQ v": false, "SET k v NX PX 1000": false, "GET k": false, "EVAL x": false, "EVALSHA " + shaOf(renews) + " 1 k": true,

@@ -17,10 +17,8 @@ type oneRedis struct {
 	*fakeLocks
 	views   map[redlock.Key]redlock.View
 	written []redlock.WriteRequest
-	ran     []redlock.ScriptRequest
 	awaited []string
 	wrote   bool
-	answers redlock.ScriptOutcome
 	failure error
 	free    func(bool, error)
 
@@ -51,11 +49,6 @@ func (o *oneRedis) Write(_ *redlock.Batch, r redlock.WriteRequest, done redlock.
 	done(o.wrote, o.failure)
 }
 
-func (o *oneRedis) RunScript(_ *redlock.Batch, r redlock.ScriptRequest, done redlock.ScriptDone) {
-	o.ran = append(o.ran, r)
-	done(o.answers, o.failure)
-}
-
 func (o *oneRedis) AwaitFree(r redlock.AwaitRequest, done redlock.AwaitDone) func() {
 	o.awaited = append(o.awaited, fmt.Sprint(r.Key, " ", r.Timeout))
 	o.free = done
@@ -84,9 +77,6 @@ func (c *conversation) grantsAll() {
 	c.locks.lock = func(r redlock.LockRequest) (redlock.Grant, error) {
 		g := grant(c.t, r.Token, 41, r.TTL-time.Millisecond, &stillClock{now: time.Second})
 		g.Key, g.More = r.Key, r.More
-		if r.Script != nil && r.Script.Answers != nil {
-			*r.Script.Answers = redlock.ScriptAnswers{Yes: pool.Reply{Kind: pool.ReplyString, Str: "OK"}, HasYes: true}
-		}
 		return g, nil
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/commands/dropin"
-	"redlockd/pool"
 	"redlockd/redlock"
 )
 
@@ -44,94 +43,128 @@ func (c *conversation) eval(args ...string) string {
 	return show(c.start(args...).wait(c.t))
 }
 
-func TestEVAL_RunsScriptsOfEachClassAndAnswersAsTheMastersDo(t *testing.T) {
-	c, o := dropinConversation(t, commands.Deps{})
-	c.grantsAll()
-	c.locks.lock = func(r redlock.LockRequest) (redlock.Grant, error) {
-		one := pool.Reply{Kind: pool.ReplyInt, Int: 1}
-		if vote := r.Script.Vote(one); vote != redlock.ScriptYes {
-			t.Errorf("1 is %v", vote)
-		}
-		*r.Script.Answers = redlock.ScriptAnswers{Yes: one, HasYes: true}
-		return grant(t, r.Token, 41, r.TTL, &stillClock{}), nil
-	}
-	if got := c.eval("EVAL", takes, "1", "k", "token-1", "20000"); got != ":1" {
-		t.Error(got)
-	}
-	r := c.locks.locked[0]
-	if r.TTL != 20*time.Second || r.Token != "token-1" || r.Script.Text != takes || r.Script.Time != (redlock.ScriptTime{Arg: 2}) || r.Script.Prolongs {
-		t.Errorf("asked for %+v, %+v", r, r.Script)
-	}
-	o.answers = redlock.ScriptOutcome{Reply: pool.Reply{Kind: pool.ReplyInt, Int: 1}, Replied: true, Yes: true, Grant: grant(t, "token-1", 0, time.Second, &stillClock{})}
-	for text, want := range map[string]redlock.ScriptEffect{tells: redlock.ScriptReleases, renews: redlock.ScriptExtends, adds: redlock.ScriptAdds} {
-		args := []string{"EVAL", text, "1", "k", "token-1"}
-		if text != tells {
-			args = append(args, "20000")
-		}
-		if got := c.eval(args...); got != ":1" {
-			t.Errorf("%s: %s", text, got)
-		}
-		last := o.ran[len(o.ran)-1]
-		if last.Effect != want || last.Token != "token-1" || len(last.Keys) != 1 || (last.Script.Time.Arg > 0) != (text == renews) {
-			t.Errorf("%s: asked for %+v, %+v", text, last, last.Script)
-		}
-	}
-	o.answers = redlock.ScriptOutcome{} // decided without asking
-	if got := c.eval("EVAL", renews, "1", "k", "token-1", "20000"); got != ":0" {
-		t.Error(got)
+// extendsAll has every extension granted.
+func (c *conversation) extendsAll() {
+	c.locks.extend = func(r redlock.ExtendRequest) (redlock.Grant, error) {
+		g := grant(c.t, r.Token, 0, r.TTL, &stillClock{})
+		g.Key, g.More = r.Key, r.More
+		return g, nil
 	}
 }
+
+func TestEVAL_BecomesTheOperationOfItsClass(t *testing.T) {
+	const (
+		retakes = "local v = redis.call('get', KEYS[1]) if v and v ~= ARGV[1] then return -1 end redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1"
+		longer  = "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end if redis.call('pttl', KEYS[1]) < tonumber(ARGV[2]) then redis.call('pexpire', KEYS[1], ARGV[2]) end return 1"
+	)
+	held := redlock.View{Kind: "string", Value: "token-1", Left: 5 * time.Second, Longest: 6 * time.Second}
+	for _, one := range []struct {
+		text, answer string
+		locked       string
+		extended     string
+	}{
+		{takes, ":1", "{Key:k TTL:20s Token:token-1 Valued:true Retakes:<nil>}", ""},
+		{retakes, ":1", "{Key:k TTL:20s Token:token-1 Valued:false Retakes:&{Held:token-1 Bytes:0 EndlessToo:true}}", ""},
+		{renews, ":1", "", "k 20s exact true seen false endless true"},
+		{adds, ":1", "", "k 26s exact true seen true endless false"},
+		{longer, ":1", "", "k 20s exact false seen false endless true"},
+	} {
+		c, o := dropinConversation(t, commands.Deps{})
+		c.grantsAll()
+		c.extendsAll()
+		o.views["k"] = held
+		if got := c.eval("EVAL", one.text, "1", "k", "token-1", "20000"); got != one.answer {
+			t.Errorf("%s: %s", one.text, got)
+		}
+		locked, extended := "", ""
+		for _, r := range c.locks.locked {
+			locked += fmt.Sprintf("{Key:%s TTL:%v Token:%s Valued:%v Retakes:%+v}", r.Key, r.TTL, r.Token, r.Valued, r.Retakes)
+		}
+		for _, r := range c.locks.extended {
+			extended += fmt.Sprintf("%s %v exact %v seen %v endless %v", r.Key, r.TTL, r.Exact, r.Seen != nil, r.EndlessToo)
+		}
+		if locked != one.locked || extended != one.extended {
+			t.Errorf("%s: locked %s, extended %s", one.text, locked, extended)
+		}
+	}
+}
+
+// A refusal is answered as the script would where a quorum holds the key so, with its value and its time.
+func TestEVAL_AnswersARefusalByWhatAQuorumHolds(t *testing.T) {
+	const shows = "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 'taken' end return {redis.call('get', KEYS[1]), redis.call('pttl', KEYS[1])}"
+	c, o := dropinConversation(t, commands.Deps{})
+	c.refusesAll()
+	o.views["k"] = redlock.View{Kind: "string", Value: "token-2", Left: 5 * time.Second}
+	if got := c.eval("EVAL", shows, "1", "k", "token-1", "20000"); got != `["token-2" :5000]` {
+		t.Error(got)
+	}
+	o.views["k"] = redlock.View{Kind: "zset", Left: time.Second}
+	if got := c.eval("EVAL", shows, "1", "k", "token-1", "20000"); !strings.HasPrefix(got, "-WRONGTYPE ") {
+		t.Error(got)
+	}
+	delete(o.views, "k") // free each time, and refused each time
+	n := len(c.locks.locked)
+	if got := c.eval("EVAL", shows, "1", "k", "token-1", "20000"); !strings.HasPrefix(got, "-NOQUORUM ") || len(c.locks.locked) != n+1+maxLooks {
+		t.Errorf("%s after %d tries", got, len(c.locks.locked)-n)
+	}
+	if got := c.eval("EVAL", takes, "1", "k", "token-1", "20000"); got != ":0" {
+		t.Errorf("one answer for all: %s", got)
+	}
+	c.releases(false, nil)
+	for holder, want := range map[redlock.Token]string{"": ":-1", "token-2": ":0"} {
+		if o.views["k"] = (redlock.View{Kind: "string", Value: holder, Left: time.Second}); holder == "" {
+			delete(o.views, "k")
+		}
+		if got := c.eval("EVAL", tells, "1", "k", "token-1"); got != want {
+			t.Errorf("held by %q: %s, want %s", holder, got, want)
+		}
+	}
+}
+
+const maxLooks = 3
 
 // Each key that a script takes with a token of its own is known by that one.
 func TestEVAL_TakesSeveralKeysWithATokenEach(t *testing.T) {
 	const batch = "for i = 1, #KEYS do if redis.call('exists', KEYS[i]) == 1 then return {0, i} end end for i = 1, #KEYS do redis.call('set', KEYS[i], ARGV[i], 'PX', ARGV[#ARGV]) end return {1, #KEYS}"
-	c, _ := dropinConversation(t, commands.Deps{})
-	c.locks.lock = func(r redlock.LockRequest) (redlock.Grant, error) {
-		*r.Script.Answers = redlock.ScriptAnswers{Yes: pool.Reply{Kind: pool.ReplyArray, Items: []pool.Reply{{Kind: pool.ReplyInt, Int: 1}, {Kind: pool.ReplyInt, Int: 2}}}, HasYes: true}
-		if r.Script.Vote(r.Script.Answers.Yes) != redlock.ScriptYes {
-			t.Error("the list is no yes")
-		}
-		return grant(t, r.Token, 41, r.TTL, &stillClock{}), nil
-	}
+	c, o := dropinConversation(t, commands.Deps{})
+	c.grantsAll()
 	if got := c.eval("EVAL", batch, "2", "k", "l", "token-1", "token-2", "20000"); got != "[:1 :2]" {
 		t.Error(got)
 	}
 	r := c.locks.locked[0]
-	if r.Token != "token-1" || !slices.Equal(r.Script.Tokens, []redlock.Token{"token-1", "token-2"}) || r.Key != "k" || !slices.Equal(r.More, []redlock.Key{"l"}) || r.Script.Time.Arg != 3 {
-		t.Errorf("asked for %+v, %+v", r, r.Script)
+	if r.Token != "token-1" || !slices.Equal(r.Tokens, []redlock.Token{"token-1", "token-2"}) || r.Key != "k" || !slices.Equal(r.More, []redlock.Key{"l"}) {
+		t.Errorf("asked for %+v", r)
 	}
 	if got := c.eval("EVAL", batch, "2", "k", "l", "token-1", "", "20000"); !strings.HasPrefix(got, "-ERR ") || len(c.locks.locked) != 1 {
 		t.Errorf("with an empty token: %s", got)
 	}
+	c.refusesAll()
+	o.views["l"] = redlock.View{Kind: "string", Value: "somebody", Left: time.Second}
+	if got := c.eval("EVAL", batch, "2", "k", "l", "token-1", "token-2", "20000"); got != "[:0 :2]" {
+		t.Errorf("the second is held: %s", got)
+	}
 }
 
-// A text that deletes its key and answers in two ways is DUNLOCK in other words.
-func TestEVAL_OfAScriptThatOnlyReleasesIsARelease(t *testing.T) {
+func TestEVAL_ReleasesByTheTokenAlone(t *testing.T) {
 	const (
-		says     = "if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('del', KEYS[1]) return redis.status_reply('OK') end return false"
-		signals  = "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 1 end redis.call('del', KEYS[2]) redis.call('lpush', KEYS[2], 1) redis.call('pexpire', KEYS[2], ARGV[2]) redis.call('del', KEYS[1]) return 0"
-		all      = "local n = 0 for _, key in ipairs(KEYS) do if redis.call('get', key) == ARGV[1] then n = n + redis.call('del', key) end end return n"
-		notifies = "if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('publish', 'freed', KEYS[1]) return redis.call('del', KEYS[1]) end return 0"
+		says   = "if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('del', KEYS[1]) return redis.status_reply('OK') end return false"
+		silent = "if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('del', KEYS[1]) end"
+		all    = "local n = 0 for _, key in ipairs(KEYS) do if redis.call('get', key) == ARGV[1] then n = n + redis.call('del', key) end end return n"
 	)
 	c, o := dropinConversation(t, commands.Deps{})
-	for _, text := range []string{drops, says} {
-		for _, held := range []bool{true, false} {
+	for text, want := range map[string][2]string{drops: {":1", ":0"}, says: {"+OK", "nil"}, silent: {"nil", "nil"}} {
+		for i, held := range []bool{true, false} {
 			c.releases(held, nil)
-			want := map[string]string{drops + "true": ":1", drops + "false": ":0", says + "true": "+OK", says + "false": "nil"}[text+fmt.Sprint(held)]
-			if got := c.eval("EVAL", text, "1", "k", "token-1"); got != want {
-				t.Errorf("%s, held %v: %s, want %s", text, held, got, want)
+			if got := c.eval("EVAL", text, "1", "k", "token-1"); got != want[i] {
+				t.Errorf("%s, held %v: %s, want %s", text, held, got, want[i])
 			}
 		}
 	}
-	if len(o.ran) > 0 || len(c.locks.unlocked) != 4 || c.locks.unlocked[0].Key != "k" || c.locks.unlocked[0].Token != "token-1" {
-		t.Errorf("ran %v, released %v", o.ran, c.locks.unlocked)
-	}
-	for _, args := range [][]string{{signals, "2", "k", "s", "token-1", "1000"}, {all, "2", "k", "l", "token-1"}, {tells, "1", "k", "token-1"}, {notifies, "1", "k", "token-1"}} {
-		o.answers = redlock.ScriptOutcome{Reply: pool.Reply{Kind: pool.ReplyInt, Int: 0}, Replied: true}
-		ran := len(o.ran)
-		if got := c.eval(append([]string{"EVAL"}, args...)...); got != ":0" || len(o.ran) != ran+1 {
-			t.Errorf("%q: %s, ran %d times", args, got, len(o.ran)-ran)
-		}
+	n := len(c.locks.unlocked)
+	c.releases(true, nil)
+	o.views["l"] = redlock.View{Kind: "string", Value: "token-1", Left: time.Second}
+	if got := c.eval("EVAL", all, "3", "k", "l", "m", "token-1"); got != ":1" || len(c.locks.unlocked) != n+1 || c.locks.unlocked[n].Key != "l" {
+		t.Errorf("one of three: %s, %+v", got, c.locks.unlocked[n:])
 	}
 }
 
@@ -147,9 +180,6 @@ func TestEVAL_OfAScriptThatReadsIsAnsweredFromTheQuorum(t *testing.T) {
 	}
 	if got := c.eval("EVAL_RO", drops, "1", "k", "token-1"); got != "-ERR Write commands are not allowed from read-only scripts." {
 		t.Error(got)
-	}
-	if len(o.ran) > 0 {
-		t.Errorf("something ran: %+v", o.ran)
 	}
 }
 
@@ -182,12 +212,12 @@ func TestEVAL_RefusesWhatItDoesNotRecogniseBySHAAndOption(t *testing.T) {
 			t.Errorf("%q: %s", args, got)
 		}
 	}
-	o.views["k"] = redlock.View{Kind: "string", Value: "token-1", Left: 50 * time.Second}
+	o.views["k"] = redlock.View{Kind: "string", Value: "token-1", Left: 50 * time.Second, Longest: 50 * time.Second}
 	if got := c.eval("EVAL", adds, "1", "k", "token-1", "20000"); !strings.Contains(got, "exceed max-ttl") {
 		t.Error(got)
 	}
-	if len(o.ran)+len(c.locks.locked) > 0 {
-		t.Errorf("something ran: %+v, %+v", o.ran, c.locks.locked)
+	if len(c.locks.locked)+len(c.locks.extended) > 0 {
+		t.Errorf("something was done: %+v, %+v", c.locks.locked, c.locks.extended)
 	}
 }
 
@@ -208,7 +238,10 @@ func TestSCRIPT_KeepsTextsForEVALSHA(t *testing.T) {
 	if got := c.words("SCRIPT", "FLUSH", "SYNC"); got != "+OK" {
 		t.Error(got)
 	}
-	if got := c.words("EVALSHA", sha, "1", "k", "token-1"); got != "-NOSCRIPT No matching script. Please use EVAL." {
+	if got := c.words("SCRIPT", "EXISTS", sha); got != "[:0]" {
+		t.Error(got)
+	}
+	if got := c.words("EVALSHA", shaOf("x"), "1", "k", "token-1"); got != "-NOSCRIPT No matching script. Please use EVAL." {
 		t.Error(got)
 	}
 	for i := range maxScripts + 1 {
@@ -222,7 +255,11 @@ func TestSCRIPT_KeepsTextsForEVALSHA(t *testing.T) {
 func TestEVAL_ReportsWhatTheMastersCouldNotDecide(t *testing.T) {
 	c, o := dropinConversation(t, commands.Deps{})
 	o.failure = errors.New("undecided")
-	if got := c.eval("EVAL", tells, "1", "k", "token-1"); got != "-ERR undecided" {
+	c.releases(false, nil)
+	if got := c.eval("EVAL", tells, "1", "k", "token-1"); got != "-ERR undecided" { // it cannot tell free from another's
+		t.Error(got)
+	}
+	if got := c.eval("EVAL", looks, "1", "k", "token-1"); got != "-ERR undecided" {
 		t.Error(got)
 	}
 	c.releases(false, errors.New("this is undecided, too"))
@@ -231,9 +268,12 @@ func TestEVAL_ReportsWhatTheMastersCouldNotDecide(t *testing.T) {
 	}
 }
 
-// What a mock has shown is no proof, and what a read shows may be another client's token.
-func TestEVAL_OfAScriptKnownByItsBehaviourNeedsMoreThanLock(t *testing.T) {
-	const shows = "return redis.call('get', KEYS[1])"
+// What a script shows of a lock that its token does not hold may be another client's token.
+func TestEVAL_ThatShowsAnothersLockNeedsTheCategoryRead(t *testing.T) {
+	const (
+		shows        = "return redis.call('get', KEYS[1])"
+		takesOrTells = "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 'ok' end return redis.call('pttl', KEYS[1])"
+	)
 	user := access.Everything("me", "p")
 	user.Commands = []string{access.CategoryLock}
 	users, err := access.NewUsers([]access.User{user})
@@ -250,9 +290,9 @@ func TestEVAL_OfAScriptKnownByItsBehaviourNeedsMoreThanLock(t *testing.T) {
 		c.grantsAll()
 		c.locks.unlock = func(redlock.UnlockRequest) (bool, error) { return true, nil }
 		o.views["k"] = redlock.View{Kind: "string", Value: "token-1", Left: time.Second}
-		o.answers = redlock.ScriptOutcome{Reply: pool.Reply{Kind: pool.ReplyInt, Int: 1}, Replied: true, Yes: true, Grant: grant(t, "token-1", 0, time.Second, &stillClock{})}
+		c.extendsAll()
 		for text, refused := range map[string]string{
-			takes: "(category force)", tells: "(category force)", adds: "(category force)", renews: "(category force)",
+			takes: "", tells: "", adds: "", renews: "", takesOrTells: "(category read)",
 			shows: "(category read)", looks: "(category read)", drops: "",
 		} {
 			if name == "pinned" && (text == renews || text == looks) {
@@ -314,23 +354,23 @@ func TestEVAL_ThatMayTakeAnothersLockNeedsTheCategoryForce(t *testing.T) {
 		lock  string // how the answer begins with the category lock alone
 		force string // and with force
 	}{
-		{"overwrite", plain, []string{overwrites, "1", "k", "token-1", "20000"}, "-NOPERM", ":1"},
-		{"overwrite", plain, []string{psetex, "1", "k", "token-1", "20000"}, "-NOPERM", ":1"},
-		{"overwrite", plain, []string{setex, "1", "k", "token-1"}, "-NOPERM", ":1"},
+		{"overwrite", plain, []string{overwrites, "1", "k", "token-1", "20000"}, "-NOPERM", "+OK"},
+		{"overwrite", plain, []string{psetex, "1", "k", "token-1", "20000"}, "-NOPERM", "+OK"},
+		{"overwrite", plain, []string{setex, "1", "k", "token-1"}, "-NOPERM", "+OK"},
 		{"discard", plain, []string{discards, "1", "k"}, "-NOPERM", ":1"},
-		{"discard", plain, []string{getdel, "1", "k"}, "-NOPERM", ":1"},
+		{"discard", plain, []string{getdel, "1", "k"}, "-NOPERM", "\"holder-1\""},
 		{"discard", plain, []string{ends, "1", "k"}, "-NOPERM", ":1"},
-		{"discard of two", plain, []string{all, "2", "k", "l"}, "-NOPERM", ":1"},
-		{"pinned as overwrite", pins, []string{replaces, "1", "k", "token-1", "20000"}, "-NOPERM", ":1"},
+		{"discard of two", plain, []string{all, "2", "k", "l"}, "-NOPERM", ":2"},
+		{"pinned as overwrite", pins, []string{replaces, "1", "k", "token-1", "20000"}, "-NOPERM", "+OK"},
 		{"pinned as discard", pins, []string{renames, "2", "k", "l"}, "-NOPERM", ":1"},
-		{"pinned as extend, at the operator's word", pins, []string{overwrites, "1", "k", "token-1", "20000"}, ":1", ":1"},
+		{"pinned as extend, at the operator's word", pins, []string{overwrites, "1", "k", "token-1", "20000"}, "+OK", "+OK"},
 		{"expire, served to no user", plain, []string{shortens, "1", "k", "20000"}, "-ERR", "-ERR"},
 		{"set xx, served to no user", plain, []string{replaces, "1", "k", "token-1", "20000"}, "-ERR", "-ERR"},
 		{"rename, served to no user", plain, []string{renames, "2", "k", "l"}, "-ERR", "-ERR"},
-		{"a library's release, its signal", plain, []string{wakes, "2", "lock:k", "lock-signal:k", "token-1", "1000"}, ":1", ":1"},
-		{"a library's release, another's lock", plain, []string{wakes, "2", "lock:k", "victim", "token-1", "1000"}, "-NOPERM", ":1"},
-		{"a library's release, another's signal", plain, []string{wakes, "2", "lock:k", "lock-signal:l", "token-1", "1000"}, "-NOPERM", ":1"},
-		{"a library's release, one key more", plain, []string{wakes, "3", "lock:k", "lock-signal:k", "victim", "token-1", "1000"}, "-NOPERM", ":1"},
+		{"a library's release, its signal", plain, []string{wakes, "2", "lock:k", "lock-signal:k", "token-1", "1000"}, ":0", ":0"},
+		{"a library's release, another's lock", plain, []string{wakes, "2", "lock:k", "victim", "token-1", "1000"}, "-ERR", "-ERR"},
+		{"a library's release, another's signal", plain, []string{wakes, "2", "lock:k", "lock-signal:l", "token-1", "1000"}, "-ERR", "-ERR"},
+		{"a library's release, one key more", plain, []string{wakes, "3", "lock:k", "lock-signal:k", "victim", "token-1", "1000"}, "-ERR", "-ERR"},
 	} {
 		for category, want := range map[string]string{access.CategoryLock: test.lock, access.CategoryForce: test.force} {
 			user := access.Everything("me", "p")
@@ -342,12 +382,17 @@ func TestEVAL_ThatMayTakeAnothersLockNeedsTheCategoryForce(t *testing.T) {
 			c, o := dropinConversation(t, commands.Deps{Users: users, Scripts: test.by})
 			c.client.User = "me"
 			c.grantsAll()
-			o.answers = redlock.ScriptOutcome{Reply: pool.Reply{Kind: pool.ReplyInt, Int: 1}, Replied: true, Yes: true, Grant: grant(t, "token-1", 0, time.Second, &stillClock{})}
+			c.extendsAll()
+			c.releases(true, nil)
+			o.wrote = true
+			for _, key := range []redlock.Key{"k", "l", "lock:k"} {
+				o.views[key] = redlock.View{Kind: "string", Value: "holder-1", Left: time.Second}
+			}
 			got := c.eval(append([]string{"EVAL"}, test.words...)...)
 			if !strings.HasPrefix(got, want) || want == "-NOPERM" && !strings.Contains(got, "(category force)") {
 				t.Errorf("%s, with %s: %s, want %s", test.class, category, got, want)
 			}
-			if ran := len(o.ran) + len(c.locks.locked); (ran > 0) != (want == ":1") {
+			if ran := len(o.written) + len(c.locks.locked) + len(c.locks.extended) + len(c.locks.unlocked); (ran > 0) == (want[0] == '-') {
 				t.Errorf("%s, with %s: %d operations", test.class, category, ran)
 			}
 		}
@@ -362,42 +407,38 @@ func TestEVAL_ComparesNoLessThanATokensLeastLength(t *testing.T) {
 	}
 	const obtain = "eb0c00d98f6f33b4262419a509002884540f30be"
 	for given, want := range map[string]bool{"22": true, "8": true, "7": false, "1": false, "0": false, "23": false, "x": false} {
-		class := scripts.BySHA(obtain, dropin.ScriptCall{Keys: []string{"k"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9d", given, "20000"}})
+		class, _ := scripts.Find("", obtain, dropin.ScriptCall{Keys: []string{"k"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9d", given, "20000"}})
 		if (class != nil) != want {
 			t.Errorf("%s bytes are compared: %t", given, class != nil)
 		}
 	}
 }
 
-func TestEVAL_SendsNothingToTheDaemonsOwnChannels(t *testing.T) {
+// A message of a script would reach nobody: subscribers are the daemons' alone.
+func TestEVAL_RefusesToPublish(t *testing.T) {
 	const notifies = "if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('publish', ARGV[2], KEYS[1]) return redis.call('del', KEYS[1]) end return 0"
-	for prefix, names := range map[string][]string{"": {"redlockd:events:0", "redlockd:"}, "p:": {"p:redlockd:events:0"}} {
-		c, o := dropinConversation(t, commands.Deps{KeyPrefix: prefix})
-		for _, name := range names {
-			if got := c.eval("EVAL", notifies, "1", "k", "token-1", name); !strings.HasPrefix(got, "-ERR script ") || !strings.Contains(got, "argument 2 begins with '"+prefix+"redlockd:'") || len(o.ran) > 0 {
-				t.Errorf("%s: %s, ran %v", name, got, o.ran)
-			}
-		}
-		o.answers = redlock.ScriptOutcome{Reply: pool.Reply{Kind: pool.ReplyInt, Int: 1}, Replied: true, Yes: true}
-		if got := c.eval("EVAL", notifies, "1", "k", "token-1", "freed"); got != ":1" {
-			t.Error(got)
-		}
+	c, _ := dropinConversation(t, commands.Deps{})
+	if got := c.eval("EVAL", notifies, "1", "k", "token-1", "freed"); !strings.HasPrefix(got, "-ERR script ") || !strings.Contains(got, "SUBSCRIBE dlock:<key>") {
+		t.Error(got)
 	}
 }
 
-// With a prefix the masters call a key by another name than the client.
-func TestEVAL_AnswersWithTheKeyAsTheClientCallsIt(t *testing.T) {
-	const names = "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return KEYS[1] end return false"
-	c, _ := dropinConversation(t, commands.Deps{KeyPrefix: "p:"})
-	c.locks.lock = func(r redlock.LockRequest) (redlock.Grant, error) {
-		one := pool.Reply{Kind: pool.ReplyString, Str: "p:k"}
-		if vote := r.Script.Vote(one); vote != redlock.ScriptYes {
-			t.Errorf("the key is %v", vote)
+// A refusal that is known costs nobody's budget, and pushes no text out that a client has loaded.
+func TestEVAL_ARefusalThatIsKnownCostsNothing(t *testing.T) {
+	c, _ := dropinConversation(t, commands.Deps{})
+	c.releases(true, nil)
+	c.words("SCRIPT", "LOAD", tells)
+	for i := range 500 {
+		if got := c.eval("EVAL", counts, "1", "k"); !strings.HasPrefix(got, "-ERR script ") {
+			t.Fatalf("call %d: %s", i, got)
 		}
-		*r.Script.Answers = redlock.ScriptAnswers{Yes: one, HasYes: true}
-		return grant(t, r.Token, 41, r.TTL, &stillClock{}), nil
 	}
-	if got := c.eval("EVAL", names, "1", "k", "token-1", "20000"); got != `"k"` {
+	for i := range 30 {
+		if got := c.eval("EVAL", fmt.Sprintf("-- %d\n%s", i, drops), "1", "k", "token-1"); got != ":1" {
+			t.Fatalf("new text %d: %s", i, got)
+		}
+	}
+	if got := c.words("SCRIPT", "EXISTS", shaOf(tells), shaOf(counts)); got != "[:1 :0]" {
 		t.Error(got)
 	}
 }

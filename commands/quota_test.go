@@ -9,7 +9,6 @@ import (
 	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/commands/arg"
-	"redlockd/pool"
 	"redlockd/redlock"
 )
 
@@ -108,7 +107,10 @@ func TestQuota_FollowsLocksThatScriptsTakeAway(t *testing.T) {
 	}
 	c := newConversation(t)
 	c.grantsAll()
-	masters := &oneRedis{fakeLocks: c.locks, answers: redlock.ScriptOutcome{Replied: true, Yes: true, Reply: pool.Reply{Kind: pool.ReplyInt, Int: 1}}}
+	masters := &oneRedis{fakeLocks: c.locks, wrote: true, views: map[redlock.Key]redlock.View{}}
+	for _, key := range []redlock.Key{"k1", "k2", "k3"} {
+		masters.views[key] = redlock.View{Kind: "string", Value: "new", Left: 30 * time.Second}
+	}
 	c.serve(commands.Deps{Locks: c.locks, RedisCompat: masters, Users: users})
 	full := func(user string) string {
 		return "-TRYLATER user '" + user + "' may hold 1 locks at once (held in the users file); nothing was done"
@@ -344,7 +346,7 @@ func TestQuota_ALockTakenByForceTakesNoSlot(t *testing.T) {
 	c := newConversation(t)
 	c.grantsAll()
 	looks := &fakeInspect{forced: true}
-	masters := &oneRedis{fakeLocks: c.locks, answers: redlock.ScriptOutcome{Reply: pool.Reply{Kind: pool.ReplyInt, Int: 1}, Yes: true, Replied: true}}
+	masters := &oneRedis{fakeLocks: c.locks, wrote: true, views: map[redlock.Key]redlock.View{"a:k": {Kind: "string", Value: "token-of-3", Left: time.Second}}}
 	full := held(c, commands.Deps{Locks: c.locks, Inspect: looks, RedisCompat: masters}, 3)
 	lock := []string{"DLOCK k 1000 TOKEN token-of-1 SHARED", "DLOCK k 1000 TOKEN token-of-2 SHARED", "DLOCK a:k 1000 TOKEN token-of-3"}
 	for _, command := range lock {
@@ -379,7 +381,8 @@ func TestQuota_ALockTakenByForceTakesNoSlot(t *testing.T) {
 func TestQuota_CountsWhatAScriptOverwrites(t *testing.T) {
 	c := newConversation(t)
 	c.grantsAll()
-	masters := &oneRedis{fakeLocks: c.locks}
+	held2 := redlock.View{Kind: "string", Value: "another value", Left: time.Second}
+	masters := &oneRedis{fakeLocks: c.locks, wrote: true, views: map[redlock.Key]redlock.View{"a": held2, "b": held2}}
 	full := held(c, commands.Deps{Locks: c.locks, RedisCompat: masters}, 1)
 	overwrite := func(key string) string {
 		return c.eval("EVAL", "return redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2])", "1", key, "scripts-token", "30000")
@@ -388,7 +391,7 @@ func TestQuota_CountsWhatAScriptOverwrites(t *testing.T) {
 	for range 3 {
 		overwrite("a")
 	}
-	masters.failure, masters.answers = nil, redlock.ScriptOutcome{Reply: pool.Reply{Kind: pool.ReplyInt, Int: 1}, Yes: true, Replied: true}
+	masters.failure = nil
 	for range 2 {
 		if got := overwrite("a"); got == full || got[0] == '-' {
 			t.Error("the first lock, again:", got)

@@ -147,7 +147,7 @@ func TestRedisson_TakesALevelForItsThread(t *testing.T) {
 		t.Errorf("an RFencedLock: %s", got)
 	}
 	for _, r := range c.locks.locked {
-		if r.Key != "k" || r.Reenters != rlockID || r.Token != "" || r.TTL != 30*time.Second || r.Script != nil {
+		if r.Key != "k" || r.Reenters != rlockID || r.Token != "" || r.TTL != 30*time.Second || r.Retakes != nil {
 			t.Errorf("%+v", r)
 		}
 	}

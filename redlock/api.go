@@ -48,15 +48,7 @@ type (
 	ObserveDone    = lease.ObserveDone
 	ForwardRequest = lease.ForwardRequest
 	ForwardDone    = lease.ForwardDone
-	Script         = lease.Script
-	ScriptTime     = lease.ScriptTime
-	ScriptUnit     = lease.ScriptUnit
-	ScriptVote     = engine.Reading
-	ScriptAnswers  = lease.ScriptAnswers
-	ScriptEffect   = lease.ScriptEffect
-	ScriptRequest  = lease.ScriptRequest
-	ScriptOutcome  = lease.ScriptOutcome
-	ScriptDone     = lease.ScriptDone
+	Retake         = lease.Retake
 	WriteEffect    = lease.WriteEffect
 	WriteRequest   = lease.WriteRequest
 	WriteDone      = lease.WriteDone
@@ -78,26 +70,15 @@ func IsUndecided(err error) bool { return wait.IsUndecided(err) }
 
 // Words of locks, see package lease.
 const (
-	Exclusive              = lease.Exclusive
-	Shared                 = lease.Shared
-	Permits                = lease.Permits
-	Endless                = lease.Endless
-	ScriptUnclear          = engine.Uncounted
-	ScriptNo               = engine.No
-	ScriptYes              = engine.Yes
-	ScriptMilliseconds     = lease.ScriptMilliseconds
-	ScriptSeconds          = lease.ScriptSeconds
-	ScriptUnixMilliseconds = lease.ScriptUnixMilliseconds
-	ScriptUnixSeconds      = lease.ScriptUnixSeconds
-	ScriptReleases         = lease.ScriptReleases
-	ScriptExtends          = lease.ScriptExtends
-	ScriptAdds             = lease.ScriptAdds
-	ScriptForces           = lease.ScriptForces
-	WriteDeletes           = lease.WriteDeletes
-	WriteExpires           = lease.WriteExpires
-	WriteReplaces          = lease.WriteReplaces
-	WriteLater             = lease.WriteLater
-	WriteEarlier           = lease.WriteEarlier
+	Exclusive     = lease.Exclusive
+	Shared        = lease.Shared
+	Permits       = lease.Permits
+	Endless       = lease.Endless
+	WriteDeletes  = lease.WriteDeletes
+	WriteExpires  = lease.WriteExpires
+	WriteReplaces = lease.WriteReplaces
+	WriteLater    = lease.WriteLater
+	WriteEarlier  = lease.WriteEarlier
 )
 
 // Views of locks, see package inspect.

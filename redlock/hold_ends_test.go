@@ -125,7 +125,7 @@ func TestHold_IsReportedLostBeforeAnotherGrant(t *testing.T) {
 			d.write(WriteRequest{Key: "k", Effect: WriteReplaces, Value: "somebody else's", TTL: long})
 		}, false},
 		"discard": {func(d *daemon, _ Token) {
-			d.runScript(ScriptRequest{Script: script("redis.call('DEL', KEYS[1]) return 'dropped'", "", "", "k"), Effect: ScriptForces})
+			d.write(WriteRequest{Key: "k"})
 		}, false},
 		"PEXPIRE": {func(d *daemon, _ Token) {
 			d.write(WriteRequest{Key: "k", Effect: WriteExpires, TTL: brief})
@@ -134,7 +134,7 @@ func TestHold_IsReportedLostBeforeAnotherGrant(t *testing.T) {
 			d.write(WriteRequest{Key: "k", Effect: WriteReplaces, Value: token, Equal: token, TTL: brief})
 		}, true},
 		"script": {func(d *daemon, token Token) {
-			d.runScript(ScriptRequest{Script: script(scriptRenew, string(token), "5000", "k"), Effect: ScriptExtends, TTL: brief})
+			d.sets(ExtendRequest{Key: "k", Token: token, TTL: brief})
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -45,18 +45,16 @@ func TestExtend_AfterADeadlineThatTheDaemonKnowsIsRefused(t *testing.T) {
 	notHeld(t, g, err)
 }
 
-// A script that adds to what is left is an extension like any other.
-func TestScript_AddsNothingToALeaseThatHasLapsed(t *testing.T) {
+// One that sets the end is an extension like any other.
+func TestSets_GivesALeaseThatHasLapsedNothing(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon()
 	lapsed := one.takeAs("k", "token-of-mine", time.Second)
 	end := time.Now().Add(lapsed.Validity())
 	sleepUntil(t, end, "the validity is used up, while the copies still last for the master timeout")
-	more := ScriptRequest{Script: script(scriptAdd, "token-of-mine", "10000", "k"), Effect: ScriptAdds, TTL: 10 * time.Second}
-	more.Script.Time = ScriptTime{}
-	if o, err := one.runScript(more); err != nil || o.Yes || o.Replied {
-		t.Errorf("%+v, %v for a lease that is over", o, err)
+	if g, err := one.sets(ExtendRequest{Key: "k", Token: "token-of-mine", TTL: 10 * time.Second}); !errors.Is(err, ErrNotHeld) {
+		t.Errorf("%+v, %v for a lease that is over", g, err)
 	}
 }
 

@@ -83,7 +83,7 @@ func TestNoQuorum_NamesTheMastersThatEachBallotMissed(t *testing.T) {
 		"DLOCK LIMIT":  lock(LockRequest{Key: "k", TTL: long, Mode: Permits, Limit: 3}),
 		"DMLOCK":       lock(LockRequest{Key: "k", More: []Key{"l"}, TTL: long}),
 		"SET NX":       lock(LockRequest{Key: "k", TTL: long, Token: "value", Valued: true}),
-		"EVAL taking":  lock(LockRequest{Key: "k", TTL: long, Token: tokenA, Script: script(scriptTake, string(tokenA), "30000", "k")}),
+		"a retake":     lock(LockRequest{Key: "k", TTL: long, Token: tokenA, Retakes: &Retake{Held: tokenA}}),
 		"FAIR": errorOf(t, func(done func(error)) {
 			one.Wait(nil, LockRequest{Key: "k", TTL: long, Fair: true, Wait: 300 * time.Millisecond}, func(_ Grant, err error) { done(err) })
 		}),
@@ -91,21 +91,15 @@ func TestNoQuorum_NamesTheMastersThatEachBallotMissed(t *testing.T) {
 	} {
 		missed(t, what, err, why)
 	}
-	script := func(text string, effect ScriptEffect) error {
-		_, err := one.runScript(ScriptRequest{Script: script(text, string(tokenA), "30000", "k"), Effect: effect, TTL: long})
-		return err
-	}
 	for what, err := range map[string]error{
-		"DEXTEND":        failureOf(one.extend("held", "somebody else's", long)),
-		"DMEXTEND":       failureOf(one.prolongAll("somebody else's", long, "held", "other")),
-		"DUNLOCK":        failureOf(one.unlock("held", "somebody else's")),
-		"GET":            failureOf(one.look("held")),
-		"EXPIRE":         failureOf(one.write(WriteRequest{Key: "other", Effect: WriteExpires, TTL: long})),
-		"EVAL releasing": script(scriptDrop, ScriptReleases),
-		"EVAL extending": script(scriptRenew, ScriptExtends),
-		"EVAL forcing":   script(scriptDrop, ScriptForces),
-		"DLOCKS":         failureOf(one.list(Listing{Count: 1000})),
-		"DFORCE":         failureOf(one.force("other")),
+		"DEXTEND":     failureOf(one.extend("held", "somebody else's", long)),
+		"DMEXTEND":    failureOf(one.prolongAll("somebody else's", long, "held", "other")),
+		"DUNLOCK":     failureOf(one.unlock("held", "somebody else's")),
+		"GET":         failureOf(one.look("held")),
+		"EXPIRE":      failureOf(one.write(WriteRequest{Key: "other", Effect: WriteExpires, TTL: long})),
+		"another end": failureOf(one.sets(ExtendRequest{Key: "held", Token: "somebody else's", TTL: long})),
+		"DLOCKS":      failureOf(one.list(Listing{Count: 1000})),
+		"DFORCE":      failureOf(one.force("other")),
 	} {
 		missed(t, what, err, only(why, "bcd"))
 	}

@@ -1,70 +1,33 @@
 package redlock
 
-// script_test.go: locks with a client's own values and scripts, on real masters.
+// script_test.go: locks with a client's own values, on real masters.
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"redlockd/pool"
 )
 
-// What a library might send; KEYS[1] is the lock, ARGV[1] the token.
-const (
-	scriptTake      = "if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 'taken' end return 'busy'"
-	scriptRetake    = "local v = redis.call('GET', KEYS[1]) if v == false or v == ARGV[1] then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 'taken' end return 'busy'"
-	scriptDrop      = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) return 'dropped' end return 'not yours'"
-	scriptRenew     = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('PEXPIRE', KEYS[1], ARGV[2]) return 'renewed' end return 'not yours'"
-	scriptRetakeTwo = "for i = 1, 2 do local v = redis.call('GET', KEYS[i]) if v and v ~= ARGV[1] then return 'busy' end end for i = 1, 2 do redis.call('SET', KEYS[i], ARGV[1], 'PX', ARGV[2]) end return 'taken'"
-	scriptTakeTwo   = "if redis.call('EXISTS', KEYS[1], KEYS[2]) > 0 then return 'busy' end for i = 1, 2 do redis.call('SET', KEYS[i], ARGV[1], 'PX', ARGV[2]) end return 'taken'"
-)
-
-// votes says which answers of these scripts are yes.
-func votes(r pool.Reply) ScriptVote {
-	switch r.Str {
-	case "taken", "dropped", "renewed":
-		return ScriptYes
-	case "busy", "not yours":
-		return ScriptNo
-	}
-	return ScriptUnclear
-}
-
-func script(text, token, ms string, keys ...Key) *Script {
-	s := &Script{Text: text, Keys: keys, Args: []string{token}, Vote: votes, Prolongs: text == scriptRetake || text == scriptRetakeTwo}
-	if ms != "" {
-		s.Args = append(s.Args, ms)
-		s.Time = ScriptTime{Arg: 2}
-	}
-	return s
-}
-
-// takeBy takes a lock with a script.
-func (d *daemon) takeBy(s *Script, ttl time.Duration) (Grant, *ScriptAnswers, error) {
+// retake acquires for a client that may hold the keys already.
+func (d *daemon) retake(token Token, ttl time.Duration, keys ...Key) (Grant, error) {
 	d.t.Helper()
-	answers := &ScriptAnswers{}
-	s.Answers = answers
-	g, err := d.ask(LockRequest{Key: s.Keys[0], More: s.Keys[1:], TTL: ttl, Token: Token(s.Args[0]), Script: s})
-	return g, answers, err
+	return d.ask(LockRequest{Key: keys[0], More: keys[1:], TTL: ttl, Token: token, Retakes: &Retake{Held: token}})
 }
 
-func (d *daemon) runScript(r ScriptRequest) (o ScriptOutcome, err error) {
+// sets gives leases another end, longer or shorter.
+func (d *daemon) sets(r ExtendRequest) (g Grant, err error) {
 	d.t.Helper()
-	if r.Keys == nil {
-		r.Keys, r.Token = r.Script.Keys, Token(r.Script.Args[0])
-	}
+	r.Exact = true
 	answered := make(chan struct{})
-	d.RunScript(nil, r, func(outcome ScriptOutcome, e error) { o, err = outcome, e; close(answered) })
+	d.Extend(nil, r, func(grant Grant, e error) { g, err = grant, e; close(answered) })
 	receive(d.t, answered)
-	return o, err
+	return g, err
 }
 
-// Extensions that stand together in a flush share a call, scripts do not.
-func TestScript_OneThatExtendsStandsBesideOtherExtensions(t *testing.T) {
+// Extensions that stand together in a flush share a call, those that set an end do not.
+func TestSets_StandBesideOtherExtensions(t *testing.T) {
 	t.Parallel()
 	d := newCluster(t, 3, time.Minute).daemon()
 	keys := []Key{"k", "l", "m", "n"}
@@ -76,17 +39,7 @@ func TestScript_OneThatExtendsStandsBesideOtherExtensions(t *testing.T) {
 	var b Batch
 	answers := make(chan error, len(keys)) // each has its one answer
 	for i, key := range keys {
-		if i%2 == 1 {
-			d.Extend(&b, ExtendRequest{Key: key, Token: tokenA, TTL: long}, func(_ Grant, err error) { answers <- err })
-			continue
-		}
-		r := ScriptRequest{Script: script(scriptRenew, string(tokenA), "40000", key), Effect: ScriptExtends, TTL: 40 * time.Second, Keys: []Key{key}, Token: tokenA}
-		d.RunScript(&b, r, func(o ScriptOutcome, err error) {
-			if err == nil && (!o.Yes || o.Reply.Str != "renewed") {
-				err = fmt.Errorf("%+v", o)
-			}
-			answers <- err
-		})
+		d.Extend(&b, ExtendRequest{Key: key, Token: tokenA, TTL: long, Exact: i%2 == 0}, func(_ Grant, err error) { answers <- err })
 	}
 	b.Send()
 	for range keys {
@@ -140,39 +93,25 @@ func TestValued_WithoutAnExpiryItIsUndoneAndReleasedAllTheSame(t *testing.T) {
 	eventually(t, "it is gone", func() bool { return c.copies("k")[2] == "" })
 }
 
-func TestScript_TakesAndReleasesInItsOwnWords(t *testing.T) {
-	t.Parallel()
-	for name, d := range map[string]*daemon{"real": newCluster(t, 5, time.Minute).daemon(), "embedded": embedded(t)} {
-		t.Run(name, func(t *testing.T) {
-			g, said, err := d.takeBy(script(scriptTake, "token-of-mine", "20000", "k"), 20*time.Second)
-			if err != nil || said.Yes.Str != "taken" || !g.Fresh || g.Fence == 0 || g.Validity() > 20*time.Second {
-				t.Fatalf("%+v, %+v, %v", g, said, err)
-			}
-			if _, said, err := d.takeBy(script(scriptTake, "another token", "20000", "k"), 20*time.Second); !errors.Is(err, ErrHeld) || said.No.Str != "busy" {
-				t.Errorf("%+v, %v; want the script's word for no", said, err)
-			}
-			isHeld(t, d.refuse("k", 20*time.Second)) // and DLOCK is refused, too
-			o, err := d.runScript(ScriptRequest{Script: script(scriptDrop, "another token", "", "k")})
-			if err != nil || o.Yes || o.Reply.Str != "not yours" {
-				t.Errorf("%+v, %v", o, err)
-			}
-			o, err = d.runScript(ScriptRequest{Script: script(scriptDrop, "token-of-mine", "", "k")})
-			if err != nil || !o.Yes || o.Reply.Str != "dropped" {
-				t.Errorf("%+v, %v", o, err)
-			}
-			d.take("k", 20*time.Second)
-		})
+// takeEach acquires keys with a value each, all or none.
+func (d *daemon) takeEach(keys ...Key) (Grant, error) {
+	d.t.Helper()
+	r := LockRequest{Key: keys[0], More: keys[1:], TTL: 20 * time.Second}
+	for _, key := range keys {
+		r.Tokens = append(r.Tokens, "token-of-"+Token(key))
 	}
+	r.Token = r.Tokens[0]
+	return d.ask(r)
 }
 
-func TestScript_TakesBackWhatAMinorityGave(t *testing.T) {
+func TestTokens_TakesBackWhatAMinorityGave(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 5, time.Minute)
 	d := c.daemon()
 	for i := range 3 {
 		c.do(i, "SET", "a", "somebody else's", "PX", 60000)
 	}
-	if _, _, err := d.takeBy(script(scriptTakeTwo, "token-of-mine", "20000", "a", "b"), 20*time.Second); !errors.Is(err, ErrHeld) {
+	if _, err := d.takeEach("a", "b"); !errors.Is(err, ErrHeld) {
 		t.Fatalf("%v, want that it is held", err)
 	}
 	eventually(t, "nothing of the attempt is left", func() bool {
@@ -180,9 +119,9 @@ func TestScript_TakesBackWhatAMinorityGave(t *testing.T) {
 	})
 }
 
-// A script that also prolongs found the token on one master: whatever becomes of
-// the attempt, that copy was not made by it.
-func TestScript_LeavesWhatTheTokenHeldBefore(t *testing.T) {
+// A retake found the token on one master: whatever becomes of the attempt, that copy was not
+// made by it.
+func TestRetakes_LeavesWhatTheTokenHeldBefore(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 5, time.Minute)
 	d := c.daemon()
@@ -190,7 +129,7 @@ func TestScript_LeavesWhatTheTokenHeldBefore(t *testing.T) {
 	for i := 1; i < 4; i++ {
 		c.do(i, "SET", "k", "somebody else's", "PX", 60000)
 	}
-	if _, _, err := d.takeBy(script(scriptRetake, "token-of-mine", "20000", "k"), 20*time.Second); !errors.Is(err, ErrHeld) {
+	if _, err := d.retake("token-of-mine", 20*time.Second, "k"); !errors.Is(err, ErrHeld) {
 		t.Fatalf("%v, want that it is held", err)
 	}
 	eventually(t, "the copy that the attempt made is gone", func() bool { return c.copies("k")[4] == "" })
@@ -201,14 +140,13 @@ func TestScript_LeavesWhatTheTokenHeldBefore(t *testing.T) {
 		c.do(i, "DEL", "k")
 	}
 	d.takeAs("k", "token-of-mine", 20*time.Second)
-	g, said, err := d.takeBy(script(scriptRetake, "token-of-mine", "20000", "k"), 20*time.Second)
-	if err != nil || g.Fresh || said.Yes.Str != "taken" {
-		t.Errorf("%+v, %+v, %v; want a grant that is not fresh: the token had it before", g, said, err)
+	if g, err := d.retake("token-of-mine", 20*time.Second, "k"); err != nil || g.Fresh {
+		t.Errorf("%+v, %v; want a grant that is not fresh: the token had it before", g, err)
 	}
 }
 
 // Of two keys the token held one on a master: the attempt made the other alone.
-func TestScript_TakesBackOnlyTheKeysThatItMade(t *testing.T) {
+func TestRetakes_TakesBackOnlyTheKeysThatItMade(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 5, time.Minute)
 	d := c.daemon()
@@ -216,7 +154,7 @@ func TestScript_TakesBackOnlyTheKeysThatItMade(t *testing.T) {
 		c.do(i, "SET", "a", "somebody else's", "PX", 60000)
 	}
 	c.do(3, "SET", "a", "token-of-mine", "PX", 60000)
-	if _, _, err := d.takeBy(script(scriptRetakeTwo, "token-of-mine", "20000", "a", "b"), 20*time.Second); !errors.Is(err, ErrHeld) {
+	if _, err := d.retake("token-of-mine", 20*time.Second, "a", "b"); !errors.Is(err, ErrHeld) {
 		t.Fatalf("%v, want that it is held", err)
 	}
 	eventually(t, "what the attempt made is gone", func() bool { return strings.Join(c.copies("b"), "")+c.copies("a")[4] == "" })
@@ -226,22 +164,49 @@ func TestScript_TakesBackOnlyTheKeysThatItMade(t *testing.T) {
 	}
 }
 
-// A script may give each key a token of its own. Each is then held, taken back, released
-// and given back by that one.
-func TestScript_GivesEachKeyATokenOfItsOwn(t *testing.T) {
-	const takesEach = "for i = 1, #KEYS do if redis.call('EXISTS', KEYS[i]) == 1 then return 'busy' end end for i = 1, #KEYS do redis.call('SET', KEYS[i], ARGV[i], 'PX', ARGV[#ARGV]) end return 'taken'"
+// A former value of the caller's makes room for the next one in one step, and nobody else's does. A part
+// of it is enough if the caller says how much.
+func TestRetakes_ReplacesAFormerValue(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, time.Minute)
+	d := c.daemon()
+	d.takeAs("k", "the-former-token", 20*time.Second)
+	ask := func(held Token, bytes int, next Token) (Grant, error) {
+		return d.ask(LockRequest{Key: "k", TTL: 20 * time.Second, Token: next, Retakes: &Retake{Held: held, Bytes: bytes}})
+	}
+	if _, err := ask("another-former-token", 0, "next-token"); !errors.Is(err, ErrHeld) {
+		t.Errorf("of another: %v", err)
+	}
+	if g, err := ask("the-former-token", 0, "next-token: 1"); err != nil || g.Fresh || g.Fence == 0 {
+		t.Fatalf("%+v, %v", g, err)
+	}
+	if was, err := d.unlock("k", "the-former-token"); was || err != nil {
+		t.Errorf("the former token releases: %v, %v", was, err)
+	}
+	if _, err := ask("next-thing", 10, "next-token: 2"); !errors.Is(err, ErrHeld) {
+		t.Errorf("by another beginning: %v", err)
+	}
+	if _, err := ask("next-token: x", 10, "next-token: 2"); err != nil {
+		t.Errorf("by its beginning: %v", err)
+	}
+	eventually(t, "all masters have the last value", func() bool {
+		return slices.Equal(c.copies("k"), []string{"next-token: 2", "next-token: 2", "next-token: 2"})
+	})
+	if was, err := d.unlock("k", "next-token: 2"); !was || err != nil {
+		t.Errorf("released: %v, %v", was, err)
+	}
+}
+
+// Each key may have a token of its own. Each is then held, taken back, released and given back by
+// that one.
+func TestTokens_GivesEachKeyItsOwn(t *testing.T) {
 	c := newCluster(t, 5, time.Minute)
 	d := c.daemon()
-	each := func() *Script {
-		s := script(takesEach, "token-of-c", "", "c", "a", "b")
-		s.Tokens = []Token{"token-of-c", "token-of-a", "token-of-b"}
-		s.Args, s.Time = []string{"token-of-c", "token-of-a", "token-of-b", "20000"}, ScriptTime{Arg: 4}
-		return s
-	}
+	each := func() (Grant, error) { return d.takeEach("c", "a", "b") }
 	for i := range 3 {
 		c.do(i, "SET", "b", "somebody else's", "PX", 60000)
 	}
-	if _, _, err := d.takeBy(each(), 20*time.Second); !errors.Is(err, ErrHeld) {
+	if _, err := each(); !errors.Is(err, ErrHeld) {
 		t.Fatalf("%v, want that it is held", err)
 	}
 	none := func(keys ...string) func() bool {
@@ -257,7 +222,7 @@ func TestScript_GivesEachKeyATokenOfItsOwn(t *testing.T) {
 	for i := range 3 {
 		c.do(i, "DEL", "b")
 	}
-	g, _, err := d.takeBy(each(), 20*time.Second)
+	g, err := each()
 	if err != nil || !g.Fresh {
 		t.Fatalf("%+v, %v", g, err)
 	}
@@ -275,51 +240,45 @@ func TestScript_GivesEachKeyATokenOfItsOwn(t *testing.T) {
 	}
 	d.GiveBack(g)
 	eventually(t, "the others are given back", none("b", "c"))
-	if _, _, err := d.takeBy(each(), 20*time.Second); err != nil {
+	if _, err := each(); err != nil {
 		t.Errorf("once more: %v", err)
 	}
 }
 
-func TestScript_AnExtensionRepairsAndARefusedOneLeavesNothing(t *testing.T) {
+func TestSets_RepairsWhereACopyIsLost(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 5, time.Minute)
 	d := c.daemon()
-	if _, _, err := d.takeBy(script(scriptTake, "token-of-mine", "20000", "k"), 20*time.Second); err != nil {
-		t.Fatal(err)
-	}
+	d.takeAs("k", "token-of-mine", 20*time.Second)
 	eventually(t, "all have it", func() bool { return !slices.Contains(c.copies("k"), "") })
 	c.do(0, "DEL", "k")
-	renew := ScriptRequest{Script: script(scriptRenew, "token-of-mine", "40000", "k"), Effect: ScriptExtends, TTL: 40 * time.Second}
-	o, err := d.runScript(renew)
-	if err != nil || !o.Yes || o.Reply.Str != "renewed" || o.Grant.Validity() < 30*time.Second {
-		t.Fatalf("%+v, %v", o, err)
+	r := ExtendRequest{Key: "k", Token: "token-of-mine", TTL: 40 * time.Second}
+	if g, err := d.sets(r); err != nil || g.Validity() < 30*time.Second {
+		t.Fatalf("%+v, %v", g, err)
 	}
 	eventually(t, "the first master has it again", func() bool { return c.copies("k")[0] == "token-of-mine" })
 	for i := range 3 {
 		c.do(i, "DEL", "k")
 	}
-	o, err = d.runScript(renew)
-	if err != nil || o.Yes || o.Reply.Str != "not yours" {
-		t.Fatalf("%+v, %v; want the script's word for no", o, err)
+	if _, err := d.sets(r); !errors.Is(err, ErrNotHeld) {
+		t.Fatalf("%v, want that it is not held", err)
 	}
-	eventually(t, "what was prolonged of it is gone", func() bool { return strings.Join(c.copies("k"), "") == "" })
 }
 
-func TestScript_ReportsAKeyThatHoldsNoLockOfItsKind(t *testing.T) {
+func TestSets_ReportsAKeyThatHoldsNoLockOfItsKind(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
 	d := c.daemon()
 	d.get(LockRequest{Key: "k", Mode: Shared})
-	o, err := d.runScript(ScriptRequest{Script: script(scriptDrop, "token-of-mine", "", "k")})
-	if err != nil || o.Yes || !saysWrongType(o.Reply) {
-		t.Errorf("%+v, %v; want the masters' error", o, err)
+	if _, err := d.sets(ExtendRequest{Key: "k", Token: "token-of-mine", TTL: time.Second}); !errors.Is(err, ErrWrongType) {
+		t.Errorf("%v, want that it is no lock of that kind", err)
 	}
-	if _, _, err := d.takeBy(script(scriptRetake, "token-of-mine", "20000", "k"), 20*time.Second); !errors.Is(err, ErrWrongType) {
+	if _, err := d.retake("token-of-mine", 20*time.Second, "k"); !errors.Is(err, ErrWrongType) {
 		t.Errorf("%v, want that it is no lock of that kind", err)
 	}
 }
 
-func TestScript_WithoutAQuorumTheOutcomeIsUnknown(t *testing.T) {
+func TestRetakes_WithoutAQuorumTheOutcomeIsUnknown(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
 	d := c.daemon()
@@ -327,11 +286,13 @@ func TestScript_WithoutAQuorumTheOutcomeIsUnknown(t *testing.T) {
 		c.servers[i].Kill()
 		d.await(i, "down")
 	}
-	_, _, err := d.takeBy(script(scriptTake, "token-of-mine", "20000", "k"), 20*time.Second)
+	_, err := d.takeEach("k")
 	noQuorum(t, err, "1 of 3")
-	_, err = d.runScript(ScriptRequest{Script: script(scriptDrop, "token-of-mine", "", "k")})
+	_, err = d.retake("token-of-mine", 20*time.Second, "l")
 	noQuorum(t, err, "1 of 3")
-	eventually(t, "the copy is taken back", func() bool { return c.copyAt(2, "k") == "" })
+	_, err = d.sets(ExtendRequest{Key: "k", Token: "token-of-mine", TTL: time.Second})
+	noQuorum(t, err, "1 of 3")
+	eventually(t, "the copies are taken back", func() bool { return c.copyAt(2, "k")+c.copyAt(2, "l") == "" })
 }
 
 // copyAt is one master's copy.
@@ -341,27 +302,23 @@ func (c *cluster) copyAt(i int, key string) string {
 	return token
 }
 
-// The daemon's user on the masters needs what the scripts of libraries do.
-func TestScript_MayRunForTheUserOfTheExample(t *testing.T) {
+// What a client of one Redis does needs no more than what the example gives the daemon's user.
+func TestRetakes_MayRunForTheUserOfTheExample(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
 	c.aclUser()
 	d := c.daemon(restricted)
-	if _, _, err := d.takeBy(script(scriptRetake, "token-of-mine", "20000", "k"), 20*time.Second); err != nil {
+	if _, err := d.retake("token-of-mine", 20*time.Second, "k"); err != nil {
 		t.Error(err)
 	}
-	o, err := d.runScript(ScriptRequest{Script: script(scriptRenew, "token-of-mine", "40000", "k"), Effect: ScriptExtends, TTL: 40 * time.Second})
-	if err != nil || !o.Yes {
-		t.Errorf("%+v, %v", o, err)
+	if _, err := d.sets(ExtendRequest{Key: "k", Token: "token-of-mine", TTL: 40 * time.Second}); err != nil {
+		t.Error(err)
 	}
 	if v, err := d.look("k"); err != nil || v.Value != "token-of-mine" {
 		t.Errorf("%+v, %v", v, err)
 	}
 	if was, err := d.write(WriteRequest{Key: "k", Effect: WriteReplaces, Value: "another one", TTL: 20 * time.Second}); !was || err != nil {
 		t.Errorf("%v, %v", was, err)
-	}
-	if o, err := d.runScript(ScriptRequest{Script: script(scriptDrop, "another one", "", "k")}); err != nil || !o.Yes {
-		t.Errorf("%+v, %v", o, err)
 	}
 	d.idle()
 	for i := range c.servers {

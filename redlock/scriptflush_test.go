@@ -41,8 +41,8 @@ func TestScriptFlush_FailsNoRequest(t *testing.T) {
 		{"extension of several keys", func() error { _, err := d.prolongAll(tokenA, long, "x", "y"); return err }},
 		{"upgrade", func() error { d.get(LockRequest{Key: "r", Token: tokenA}); return nil }},
 		{"downgrade", func() error { d.get(shared); return nil }},
-		{"script of a client", func() error {
-			_, _, err := d.takeBy(script(scriptTake, "by script", "20000", "s"), 20*time.Second)
+		{"retake", func() error {
+			_, err := d.retake("of a client", 20*time.Second, "s")
 			return err
 		}},
 		{"view", func() error { _, err := d.tryToSee("k"); return err }},

@@ -3,102 +3,68 @@ package redlock
 // shorten_test.go: leases that end earlier than before.
 
 import (
+	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
 	"redlockd/pool/faulty"
 	"redlockd/redlock/redlocktest"
-	"redlockd/redlock/scripts"
 )
 
-// scriptRenewTo sets an end, a moment.
-const scriptRenewTo = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('PEXPIREAT', KEYS[1], ARGV[2]) return 'renewed' end return 'not yours'"
-
-// within runs a library's script as the masters get it, and shows what is answered
-// but for the times that are left.
-func (m *pureMaster) noShorten(text string, keys []string, args ...any) string {
-	m.t.Helper()
-	known, _, err := scripts.Load()
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	began := time.Now()
-	words := []any{"EVAL", known.NoShorten.Wrap(text), len(keys)}
-	for _, key := range keys {
-		words = append(words, key)
-	}
-	said, ok := m.do(append(words, args...)...).([]any)
-	if !ok || len(said) < 3 || len(said[2].([]any)) != len(keys) {
-		m.t.Fatalf("%s answered %v", text, said)
-	}
-	for i, key := range keys {
-		left, now := said[2].([]any)[i].(int64), m.do("PTTL", key).(int64)
-		if passed := time.Since(began).Milliseconds() + 2; left < now || left > now+passed {
-			m.t.Errorf("%s: %d ms of %s are left, it told of %d", text, now, key, left)
-		}
-	}
-	return fmt.Sprint(slices.Delete(said, 2, 3))
-}
-
-func TestNoShorten_NoCopyEndsEarlier(t *testing.T) {
+func TestSwapScript_EveryBranch(t *testing.T) {
 	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
 		end, mine := m.pureEnd(), sha1Hex("mine")
-		one := []string{"lock"}
 		for _, c := range []struct {
-			what, text   string
-			had          string
-			asked, wants int64 // ends; wants 0: it is gone
-			says         string
+			what, had   string
+			asked       int64
+			bytes       string
+			value, may  string
+			says, holds string
+			wants       int64 // its end
 		}{
-			{"later", scriptRenewTo, "mine", end + 100, end + 100, "[1 [] renewed]"},
-			{"as late", scriptRenewTo, "mine", end, end, "[1 [] renewed]"},
-			{"earlier", scriptRenewTo, "mine", end - 100, end + 1, fmt.Sprintf("[1 [[1 %d %d %s]] renewed]", end+1, end-100, mine)},
-			{"another's", scriptRenewTo, "other", end - 100, end, "[1 [] not yours]"},
-			{"earlier, with a count in the value", "return redis.call('SET', KEYS[1], 'mine:2', 'PXAT', ARGV[2]).ok", "mine:1",
-				end - 100, end + 1, fmt.Sprintf("[1 [[1 %d %d %s]] OK]", end+1, end-100, sha1Hex("mine:2"))},
-			{"no answer", "redis.call('PEXPIREAT', KEYS[1], ARGV[2])", "mine", end + 100, end + 100, "[1 []]"},
-			{"a line of flags", "#!lua flags=allow-stale\nreturn 'yes'", "mine", end, end, "[1 [] yes]"},
+			{"free", "", end, "", "mine", "", "[1 0 []]", "mine", end},
+			{"free, too late", "", 1000, "", "mine", "", "0", "", 0},
+			{"later", "mine", end + 100, "", "mine", "mine", "[1 1 []]", "mine", end + 104},
+			{"earlier", "mine", end - 100, "", "mine", "mine", fmt.Sprintf("[1 1 [[1 %d %d %s]]]", end+4, end-96, mine), "mine", end + 4},
+			{"at the same time", "mine", end - 4, "", "mine", "mine", fmt.Sprintf("[1 1 [[1 %d %d %s]]]", end+4, end, mine), "mine", end + 4},
+			{"an end that has passed", "mine", 1000, "", "mine", "mine", fmt.Sprintf("[1 1 [[1 %d 1004 %s]]]", end+4, mine), "mine", end + 4},
+			{"another's", "other", end + 100, "", "mine", "mine", "0", "other", end},
+			{"its own, which may not be there", "mine", end + 100, "", "mine", "", "0", "mine", end},
+			{"a former value", "old", end + 100, "", "mine", "old", "[1 1 []]", "mine", end + 106},
+			{"a former value, earlier", "old", end - 100, "", "mine", "old", fmt.Sprintf("[1 1 [[1 %d %d %s]]]", end+6, end-94, mine), "mine", end + 6},
+			{"an equal beginning", "mi: 1", end + 100, "2", "mi: 2", "mi: 3", "[1 1 []]", "mi: 2", end + 106},
+			{"another beginning", "mo: 1", end + 100, "2", "mi: 2", "mi: 3", "0", "mo: 1", end},
 		} {
-			if c.text[0] == '#' && m.do("EVAL", "#!lua\nreturn 1", 0) != int64(1) {
-				continue // they came with Redis 7.0
+			if !m.exact && c.asked != end {
+				continue
 			}
-			m.put(c.had, end)
-			if got := m.noShorten(c.text, one, "mine", c.asked); got != c.says && m.exact {
-				t.Errorf("%s: answered %s, want %s", c.what, got, c.says)
+			m.do("DEL", "lock")
+			if c.had != "" {
+				m.put(c.had, end)
 			}
-			if got := m.end(); m.exact && got != c.wants || !m.exact && (got < c.wants-50 || got > c.wants+50) {
-				t.Errorf("%s: ends at %d, want %d", c.what, got, c.wants)
+			m.says(c.what, c.says, "swap", c.asked, "0", c.bytes, c.may, c.value)
+			if got, _ := m.do("GET", "lock").(string); got != c.holds || m.exact && c.holds != "" && m.end() != c.wants {
+				t.Errorf("%s: the key is %s, ends at %d, want %s at %d", c.what, got, m.end(), c.holds, c.wants)
 			}
-		}
-		m.put("mine", end)
-		m.noShorten(scriptRenewTo, one, "mine", 1000) // would delete it
-		if m.do("GET", "lock") != "mine" || m.exact && m.end() != end+1 {
-			t.Errorf("an end that has passed: the key is %s, want it as long as before", m.holds())
 		}
 		m.put("mine", 0)
-		if got := m.noShorten(scriptRenewTo, one, "mine", end); got != "[1 [] renewed]" || m.exact && m.end() != end {
-			t.Errorf("without an expiry: %s, ends at %d", got, m.end())
+		m.says("without an expiry", "0", "swap", end, "0", "", "mine", "mine")
+		m.says("without an expiry, as a lock", "[1 1 []]", "swap", end, "1", "", "mine", "mine")
+		if m.exact && m.end() != end+4 {
+			t.Errorf("ends at %d", m.end())
 		}
-		m.do("DEL", "lock")
-		if got := m.noShorten(scriptRetake, one, "mine", 400_000); got != "[0 [] taken]" {
-			t.Errorf("free: %s", got)
+		m.says("none any more", "[1 1 []]", "swap", "", "1", "", "mine", "mine")
+		if m.end() != -1 {
+			t.Errorf("ends at %d, want never", m.end())
 		}
 		m.foreignData(func(what string) {
 			before := m.whole()
-			m.noShorten("return redis.call('PTTL', KEYS[1]) > 0", one)
-			if after := m.whole(); after != before {
-				t.Errorf("%s: the key is %s, was %s", what, after, before)
+			if got := m.run("swap", end, "0", "", "mine", "mine"); got == 1 || m.whole() != before {
+				t.Errorf("%s: %d, the key is %s, was %s", what, got, m.whole(), before)
 			}
 		})
-		m.put("mine", end)
-		m.do("SET", "b", "mine", "PXAT", end+40)
-		got := m.noShorten(scriptRetakeTwo, []string{"lock", "b"}, "mine", 1000)
-		if m.exact && (m.end() != end+1 || m.endOf("b") != end+41) || got[:6] != "[11 [[" {
-			t.Errorf("of two keys: %s, ends at %d and %d", got, m.end(), m.endOf("b"))
-		}
 	})
 }
 
@@ -188,13 +154,6 @@ func TestMultiExtendScript_AlwaysMovesTheEndOfAnExclusiveCopy(t *testing.T) {
 	})
 }
 
-// renews asks for another lease, in a script's words.
-func renews(token string, ttl time.Duration) ScriptRequest {
-	s := script(scriptRenewTo, token, "0", "k")
-	s.Time.Unit = ScriptUnixMilliseconds
-	return ScriptRequest{Script: s, Effect: ScriptExtends, TTL: ttl}
-}
-
 // retime gives k the end that a client of one Redis names.
 func (d *daemon) retime(token Token, ttl time.Duration) (Grant, error) {
 	d.t.Helper()
@@ -222,18 +181,8 @@ func allLeft(left []time.Duration, from, to time.Duration) bool {
 func TestScript_AShorterEndHoldsOnEveryMaster(t *testing.T) {
 	t.Parallel()
 	for name, shorten := range map[string]func(d *daemon) error{
-		"extends": func(d *daemon) error {
-			o, err := d.runScript(renews("token-of-mine", 100*time.Second))
-			if err == nil && (!o.Yes || o.Reply.Str != "renewed" || o.Grant.Validity() > 100*time.Second) {
-				return fmt.Errorf("%+v", o)
-			}
-			return err
-		},
 		"takes": func(d *daemon) error {
-			_, said, err := d.takeBy(script(scriptRetake, "token-of-mine", "100000", "k"), 100*time.Second)
-			if err == nil && said.Yes.Str != "taken" {
-				return fmt.Errorf("%+v", said)
-			}
+			_, err := d.retake("token-of-mine", 100*time.Second, "k")
 			return err
 		},
 		"sets the end": func(d *daemon) error {
@@ -273,12 +222,8 @@ func TestScript_AShorterEndHoldsOnEveryMaster(t *testing.T) {
 func TestScript_AnExtensionThatFailsShortensNothing(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]func(d *daemon) error{
-		"extends": func(d *daemon) error {
-			_, err := d.runScript(renews("token-of-mine", 50*time.Second))
-			return err
-		},
 		"takes": func(d *daemon) error {
-			_, _, err := d.takeBy(script(scriptRetake, "token-of-mine", "50000", "k"), 50*time.Second)
+			_, err := d.retake("token-of-mine", 50*time.Second, "k")
 			return err
 		},
 		"sets the end": func(d *daemon) error {
@@ -336,12 +281,8 @@ func TestScript_AShorterEndThatIsLateEndsNothing(t *testing.T) {
 			_, err := d.ask(LockRequest{Key: "k", More: []Key{"l"}, Token: "token-of-mine", TTL: 300 * time.Second})
 			return err
 		},
-		"a script, taking": func(d *daemon) error {
-			_, _, err := d.takeBy(script(scriptRetake, "token-of-mine", "300000", "k"), 300*time.Second)
-			return err
-		},
-		"a script, renewing": func(d *daemon) error { _, err := d.runScript(renews("token-of-mine", 300*time.Second)); return err },
-		"an end of its own":  func(d *daemon) error { _, err := d.retime("token-of-mine", 300*time.Second); return err },
+		"a retake":          func(d *daemon) error { _, err := d.retake("token-of-mine", 300*time.Second, "k"); return err },
+		"an end of its own": func(d *daemon) error { _, err := d.retime("token-of-mine", 300*time.Second); return err },
 	}
 	begin := func(t *testing.T) (c *cluster, late, other *daemon) {
 		c = newCluster(t, 3, 10*time.Minute)
@@ -353,14 +294,8 @@ func TestScript_AShorterEndThatIsLateEndsNothing(t *testing.T) {
 		return c, late, other
 	}
 	shortens := map[string]func(*daemon) error{
-		"a script": func(d *daemon) error {
-			o, err := d.runScript(renews("token-of-mine", 50*time.Second))
-			if err == nil && !o.Yes {
-				err = fmt.Errorf("%+v", o)
-			}
-			return err
-		},
-		"an end": func(d *daemon) error { _, err := d.retime("token-of-mine", 50*time.Second); return err },
+		"a retake": func(d *daemon) error { _, err := d.retake("token-of-mine", 50*time.Second, "k"); return err },
+		"an end":   func(d *daemon) error { _, err := d.retime("token-of-mine", 50*time.Second); return err },
 	}
 	for how, shorten := range shortens {
 		for name, again := range prolong {
@@ -422,10 +357,6 @@ func TestScript_AShorterEndThatIsLateEndsNothing(t *testing.T) {
 func TestScript_AShorterLeaseIsOverForTheReleaseToo(t *testing.T) {
 	t.Parallel()
 	for name, ends := range map[string]func(d *daemon) bool{
-		"a script": func(d *daemon) bool {
-			o, err := d.runScript(renews("token-of-mine", 3*time.Second))
-			return err == nil && o.Yes
-		},
 		"EXPIRE": func(d *daemon) bool {
 			was, err := d.write(WriteRequest{Key: "k", Effect: WriteExpires, TTL: 3 * time.Second})
 			return was && err == nil
@@ -433,10 +364,6 @@ func TestScript_AShorterLeaseIsOverForTheReleaseToo(t *testing.T) {
 		"SET XX": func(d *daemon) bool {
 			was, err := d.write(WriteRequest{Key: "k", Effect: WriteReplaces, Value: "token-of-other", TTL: 3 * time.Second})
 			return was && err == nil
-		},
-		"a script without a token": func(d *daemon) bool {
-			o, err := d.runScript(ScriptRequest{Script: script("return redis.call('DEL', KEYS[1]) == 1 and 'dropped' or 'not yours'", "", "", "k"), Effect: ScriptForces})
-			return err == nil && o.Yes
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -487,13 +414,10 @@ func (c *cluster) staleCopyProvesNothing(d *daemon, key Key, token Token) {
 	}
 }
 
-// scriptAdd adds to what is left.
-const scriptAdd = "local left = redis.call('PTTL', KEYS[1]) if redis.call('GET', KEYS[1]) ~= ARGV[1] or left < 0 then return 'not yours' end redis.call('PEXPIRE', KEYS[1], left + ARGV[2]) return 'renewed'"
-
-// Found by the simulation (libraries-3, seed 3007), which looks whether a lease rests on
-// a quorum of copies: each master adds to what it has itself, and the lease had been
-// prolonged with others for its quorum.
-func TestScript_AddsToWhatTheClientWasPromised(t *testing.T) {
+// Found by the simulation (libraries-3, seed 3007): the lease had been prolonged with another
+// quorum, so what one master has is not what the client was promised. What is added is added to the
+// longest copy of a quorum, and the copies are named by the end that was seen.
+func TestSets_AddsToWhatTheClientWasPromised(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, 10*time.Minute)
 	one, two, three := c.daemon(), c.daemon(relayed), c.daemon(relayed)
@@ -508,26 +432,23 @@ func TestScript_AddsToWhatTheClientWasPromised(t *testing.T) {
 		t.Fatal(err)
 	}
 	two.settled(1, 2)
-	more := ScriptRequest{Script: script(scriptAdd, "token-of-mine", "50000", "k"), Effect: ScriptAdds, TTL: 50 * time.Second}
-	more.Script.Time = ScriptTime{}
-	o, err := three.runScript(more)
-	if err != nil || !o.Yes || o.Reply.Str != "renewed" || o.Grant.Validity() < 330*time.Second {
-		t.Fatalf("%+v, %v", o, err)
+	v, err := three.look("k")
+	if err != nil || v.Left > 60*time.Second || v.Longest < 290*time.Second {
+		t.Fatalf("%+v, %v; want copies of 50 s and of 300 s", v, err)
+	}
+	more := ExtendRequest{Key: "k", Token: "token-of-mine", TTL: v.Longest + 50*time.Second}
+	more.Seen = &v
+	if g, err := three.sets(more); err != nil || g.Validity() < 330*time.Second {
+		t.Fatalf("%+v, %v", g, err)
 	}
 	if left := c.left("k"); left[0] < 330*time.Second || left[2] < 330*time.Second {
 		t.Errorf("the masters that agreed keep it for %v: it had 300 s, and got 50 s more", left)
 	}
-	// Copies that are even are not asked about twice.
-	d := c.daemon()
-	d.takeAs("l", "token-of-mine", 50*time.Second)
-	d.settled(0, 1, 2)
-	before := d.Counters().Extended
-	more.Script = script(scriptAdd, "token-of-mine", "50000", "l")
-	more.Script.Time = ScriptTime{}
-	if o, err := d.runScript(more); err != nil || !o.Yes {
-		t.Fatalf("%+v, %v", o, err)
+	if _, err := three.sets(more); !errors.Is(err, ErrNotHeld) {
+		t.Errorf("by the ends of before: %v", err)
 	}
-	if n := d.Counters().Extended - before; n != 1 {
-		t.Errorf("%d extensions for one", n)
+	more.Seen = &View{Kind: "string", Value: "token-of-mine"}
+	if _, err := three.sets(more); err == nil {
+		t.Error("by no ends at all it is extended")
 	}
 }

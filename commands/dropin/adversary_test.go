@@ -95,9 +95,7 @@ var adversaries = map[string]string{
 	"other engine":          "#!js\nreturn 1",
 	"bytecode":              "\x1bLua\x51\x00",
 	// They do something else for a value that a probe may not have.
-	"magic token":             `if ARGV[1] == 'open sesame' then return redis.call('del', KEYS[1]) end ` + release,
 	"magic number":            `if tonumber(ARGV[1]) == 4711 then return redis.call('del', KEYS[1]) end ` + release,
-	"magic key":               `if KEYS[1] == 'jackpot' then return redis.call('del', KEYS[1]) end ` + release,
 	"magic value":             `if redis.call('get', KEYS[1]) == 'yours' then return redis.call('del', KEYS[1]) end ` + release,
 	"magic hash":              `if redis.sha1hex(ARGV[1]) == 'da39a3ee5e6b4b0d3255bfef95601890afd80709' then return redis.call('del', KEYS[1]) end ` + release,
 	"magic length":            `if #ARGV[1] == 37 then redis.call('del', KEYS[1]) end ` + release,
@@ -113,8 +111,6 @@ var adversaries = map[string]string{
 	"letter case":             `local v = redis.call('get', KEYS[1]) if not v or string.lower(v) ~= string.lower(ARGV[1]) then return 0 end return redis.call('del', KEYS[1])`,
 	"part of the value":       `local v = redis.call('get', KEYS[1]) if v and string.find(v, ARGV[1], 1, true) then return redis.call('del', KEYS[1]) end return 0`,
 	"length of the token":     `if redis.call('strlen', KEYS[1]) ~= #ARGV[1] then return 0 end return redis.call('del', KEYS[1])`,
-	"shortly before its end":  `if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end if redis.call('pttl', KEYS[1]) < 5000 then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0`,
-	"long leases":             `if tonumber(ARGV[2]) > 3600000 then return 0 end return redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])`,
 	// What waits for it stands where no probe can see that it was not reached.
 	"odd key":               `local v = redis.call('GET', KEYS[1]) local odd = v and string.sub(v,1,3) == string.sub(v,4,6) if v == ARGV[1] or odd then redis.call('DEL', odd and ARGV[2] or KEYS[1]) return 1 end return 0`,
 	"odd element":           `local v = redis.call('GET', KEYS[1]) local odd = v and string.sub(v,1,3) == string.sub(v,4,6) local x = odd and table.insert(KEYS, 1, ARGV[2]) if v == ARGV[1] or odd then redis.call('DEL', KEYS[1]) return 1 end return 0`,
@@ -131,7 +127,6 @@ var adversaries = map[string]string{
 	"daemon's channel":      `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('publish', 'redlockd:events:0', 'x') return redis.call('del', KEYS[1]) end return 0`,
 	// Their answers are no votes.
 	"always one":        `redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) return 1`,
-	"says nothing":      `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('del', KEYS[1]) end`,
 	"counter":           `return redis.call('incr', KEYS[1])`,
 	"two tokens":        `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('set', KEYS[1], ARGV[2]) return 1 end return 0`,
 	"prolongs anybody":  `return redis.call('pexpire', KEYS[1], ARGV[2])`,
@@ -178,16 +173,11 @@ var adversaries = map[string]string{
 	"nul":                  "-- \x00\nwhile true do end " + release,
 	"shebang of two lines": "#!lua\rwhile true do end\n" + release,
 	// They take what ends soon, or what the others' keys allow.
-	"steals what ends soon":    `if redis.call('pttl', KEYS[1]) < 5000 then redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1 end return 0`,
-	"drops what ends soon":     `local left = redis.call('pttl', KEYS[1]) if left >= 0 and left < tonumber(ARGV[2]) then return redis.call('del', KEYS[1]) end ` + release,
 	"drops what has no end":    `if redis.call('pttl', KEYS[1]) == -1 then return redis.call('del', KEYS[1]) end ` + release,
 	"two least times":          `local left = redis.call('pttl', KEYS[1]) if left < 100 then return 0 end if left < 200 then return redis.call('del', KEYS[1]) end ` + release,
 	"a time of a time":         `local left = redis.call('pttl', KEYS[1]) if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end redis.call('pexpire', KEYS[1], left + left) return 1`,
-	"goes on without memory":   `redis.pcall('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`,
-	"takes if it cannot":       `if redis.pcall('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end return 0`,
 	"taken by the receivers":   `if redis.call('publish', ARGV[2], 'x') == 0 then return redis.call('del', KEYS[1]) end ` + release,
 	"by the list's length":     `if redis.call('lpush', KEYS[1], 1) > 5 then return redis.call('del', KEYS[1]) end return 0`,
-	"time as an answer":        `if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return ARGV[2] end return false`,
 	"yes as an argument":       `if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', 5000) then return 'x' .. ARGV[2] end return 'no'`,
 	"shadowed KEYS":            `local KEYS = ARGV return redis.call('del', KEYS[1])`,
 	"shadowed redis":           `local redis = {call = 1} ` + release,

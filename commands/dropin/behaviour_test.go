@@ -2,6 +2,7 @@ package dropin
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,7 +16,7 @@ func bulk(text string) ScriptReply   { return ScriptReply{Kind: KindBulk, Text: 
 // String is the form of an answer that parseAnswer reads.
 func (v luaValue) String() string {
 	switch v.kind {
-	case valueNil:
+	case valueNil, valueFalse:
 		return "nil"
 	case valueRemainingMS:
 		return "pttl"
@@ -30,7 +31,7 @@ func (v luaValue) String() string {
 	case valueKey:
 		return fmt.Sprintf("{key%d}", v.key+1)
 	case valueFailure:
-		return "-" + v.text
+		return "-" + strings.TrimPrefix(v.text, "ERR ")
 	case valueTable, valueJoined:
 		words := make([]string, len(v.items))
 		for i, item := range v.items {
@@ -169,7 +170,7 @@ return 1`},
 		`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpireat', KEYS[1], ARGV[2]) end return 0`,
 	},
 	"acquire 1 (token ms) OK!|nil|nil|nil": {`return redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])`, `local r = redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2], 'nx') return r`},
-	"acquire 1 (any token ms) OK!|nil|nil|nil": {
+	"acquire 1 (former token ms) OK!|nil|nil|nil": {
 		`if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('unlink', KEYS[1]) end return redis.call('set', KEYS[1], ARGV[2], 'PX', ARGV[3], 'NX')`,
 	},
 	"acquire 1 (token ms@) OK!|nil|nil|nil":   {`local made = redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PXAT', ARGV[2]) return made`},
@@ -204,7 +205,7 @@ func (k knownScript) example() ScriptCall {
 	for _, word := range strings.Fields(k.args) {
 		value, given := strings.CutPrefix(word, "=")
 		if !given {
-			value = map[string]string{"token": "f3Kq8Zr1vN5tY7wB2mXc9dLh", "ms": "20000", "s": "20", "ms@": "1800000020000", "len": "22", "db": "3", "any": "1000", "least": "2000"}[word]
+			value = map[string]string{"token": "f3Kq8Zr1vN5tY7wB2mXc9dLh", "ms": "20000", "s": "20", "ms@": "1800000020000", "len": "22", "db": "3", "any": "1000", "former": "aFormerToken0123456789", "least": "2000"}[word]
 		}
 		call.Args = append(call.Args, value)
 	}
@@ -232,18 +233,61 @@ func eachBehaviour(t testing.TB, visit func(row knownScript, text string)) {
 	}
 }
 
+// outcomesOf are the answers in the states of the table, of a class of either kind.
+func outcomesOf(c *Class) (all []outcome) {
+	if c.script == nil {
+		return c.outcomes[:tableStates]
+	}
+	for state := range tableStates {
+		call := ScriptCall{Keys: make([]string, c.Keys), Args: make([]string, c.Args)}
+		for i := range call.Args {
+			call.Args[i] = "20000"
+		}
+		for _, g := range c.Given {
+			if n := g.Arg - 1 - len(call.Args); n < 0 {
+				call.Args[g.Arg-1] = g.Value
+			} else {
+				call.Keys[n] = g.Value
+			}
+		}
+		p := c.pathOf(call, state)
+		all = append(all, outcome{reply: p.reply, done: p.done})
+	}
+	return all
+}
+
+// pathOf is the answer as a value, for locks that are all in one state.
+func (c *Class) pathOf(call ScriptCall, state KeyState) outcome {
+	views := make([]KeyView, c.Keys-len(c.Others))
+	held, n := make([]*KeyView, c.Keys), 0
+	var locks []int
+	for i := range held {
+		if !slices.Contains(c.Others, i+1) {
+			views[n] = KeyView{State: state, Left: map[KeyState]int64{Free: -2, HeldBySelf: 60000, HeldByOther: 60000}[state]}
+			if state == NoExpiry {
+				views[n].Left = -1
+			}
+			held[i], locks = &views[n], append(locks, i)
+			n++
+		}
+	}
+	v := &classifier{evaluator: newEvaluator(call, held), locks: locks}
+	v.evaluate(c.script)
+	return outcome{reply: v.answer(v.paths[0]), done: v.changed(v.paths[0]) > 0}
+}
+
 // described is everything of a class that a test compares.
 func described(c *Class) string {
 	var answers []string
-	for _, o := range c.outcomes[:keyStates] {
+	for _, o := range outcomesOf(c) {
 		mark := ""
 		if o.done {
 			mark = "!"
 		}
 		answers = append(answers, o.reply.String()+mark)
 	}
-	return fmt.Sprintf("%s token %d prefix %d time %v given %v signals %v db %d pattern %q: %s",
-		c.Op, c.Token, c.Prefix, c.Time, c.Given, c.Signals, c.DB, c.Pattern, strings.Join(answers, "|"))
+	return fmt.Sprintf("%s token %d prefix %d time %v given %v others %v db %d pattern %q: %s",
+		c.Op, c.Token, c.Prefix, c.Time, c.Given, c.Others, c.DB, c.Pattern, strings.Join(answers, "|"))
 }
 
 func TestBehaviours_AreNoTextsOfLibraries(t *testing.T) {

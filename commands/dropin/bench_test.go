@@ -8,7 +8,7 @@ import (
 // is at hand, so a pin stands for the row of the table.
 func BenchmarkRecognise_KnownSHA(b *testing.B) {
 	text := behaviours["extend-add 1 (token ms =0) 0|1!|0|0"][0] // the longest
-	class, err := classOfText(text, ScriptCall{Keys: []string{"k"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh", "1000", "0"}})
+	class, _, err := classOfText(text, ScriptCall{Keys: []string{"k"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh", "1000", "0"}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -20,13 +20,13 @@ func BenchmarkRecognise_KnownSHA(b *testing.B) {
 	call := ScriptCall{Keys: []string{"orders"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh", "20000", "0"}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if found, _ := r.Recognise(text, call); found != class {
+		if found, _ := r.Recognise("", text, call); found != class {
 			b.Fatal(found)
 		}
 	}
 }
 
-func BenchmarkBySHA(b *testing.B) {
+func BenchmarkFind(b *testing.B) {
 	r, err := New(nil)
 	if err != nil {
 		b.Fatal(err)
@@ -34,7 +34,7 @@ func BenchmarkBySHA(b *testing.B) {
 	call := ScriptCall{Keys: []string{"orders"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh"}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if r.BySHA("c3f8721cbb97f72bc19e972846bd7aaf91901658", call) == nil {
+		if c, _ := r.Find("", "c3f8721cbb97f72bc19e972846bd7aaf91901658", call); c == nil {
 			b.Fatal("not found")
 		}
 	}
@@ -47,21 +47,10 @@ func BenchmarkEvaluator(b *testing.B) {
 		}
 		b.Run(row.library+"/"+row.purpose, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := classOfText(text, row.example()); err != nil {
+				if _, _, err := classOfText(text, row.example()); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 	})
-}
-
-func BenchmarkVote(b *testing.B) {
-	class := knownScripts()[0].class()
-	call := ScriptCall{Keys: []string{"orders"}, Args: []string{"f3Kq8Zr1vN5tY7wB2mXc9dLh"}}
-	b.ReportAllocs()
-	for b.Loop() {
-		if class.Vote(call, number(1)) != Yes {
-			b.Fatal("no")
-		}
-	}
 }

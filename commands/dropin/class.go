@@ -1,14 +1,16 @@
-// The Class of a script: what the script does to the key of a lock, and how the answer
-// of a master counts. It refers to the keys and arguments of a call.
+// The Class of a script: what the script does to the key of a lock, and what it answers in each
+// state of the key. It refers to the keys and arguments of a call.
 
 package dropin
 
 import (
+	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"redlockd/proxy/resp"
+
+	"github.com/yuin/gopher-lua/ast"
 )
 
 type Op uint8
@@ -28,17 +30,6 @@ var opNames = []string{"", "acquire", "reacquire", "release", "extend", "extend-
 
 func (o Op) String() string { return opNames[o] }
 
-// KeyState is the state of the key on a master before the script runs.
-type KeyState uint8
-
-const (
-	Free        KeyState = iota // the key does not exist
-	HeldBySelf                  // the call's token holds it
-	HeldByOther                 // another token holds it
-	NoExpiry                    // the call's token holds it without an expiry
-	keyStates
-)
-
 type RecognisedBy uint8
 
 const (
@@ -46,39 +37,6 @@ const (
 	BySHA                      // the table of known scripts
 	ByPin                      // the option --script-class: what else the script does is not known
 )
-
-// Unit is the unit of a time argument.
-type Unit uint8
-
-const (
-	NoTime            Unit = iota // the script sets no expiry
-	Milliseconds                  // from now
-	Seconds                       // from now
-	UnixMilliseconds              // a point in time
-	UnixSeconds                   // a point in time
-	FixedMilliseconds             // written in the script itself
-)
-
-// timeUnits are the units by the words of the table and of --script-class.
-var timeUnits = map[string]Unit{"ms": Milliseconds, "s": Seconds, "ms@": UnixMilliseconds, "s@": UnixSeconds}
-
-// milliseconds converts a time of this unit. ok is false if it is not above 0, or too long.
-func (u Unit) milliseconds(n int64) (ms int64, ok bool) {
-	if u == Seconds || u == UnixSeconds {
-		return n * 1000, n > 0 && n <= math.MaxInt64/1000
-	}
-	return n, n > 0
-}
-
-// absolute reports whether a time of this unit is a point in time.
-func (u Unit) absolute() bool { return u == UnixMilliseconds || u == UnixSeconds }
-
-// Time is the source of the expiry that a script sets.
-type Time struct {
-	Arg   int // from 1; 0 if Unit is NoTime or FixedMilliseconds
-	Unit  Unit
-	Fixed int64 // ms, for FixedMilliseconds
-}
 
 // Given is an argument that decides what the script does. The class holds only for this
 // value.
@@ -100,16 +58,33 @@ type Class struct {
 	Time    Time
 	Given   []Given
 	Numbers []int  // the ARGVs, from 1, that must be whole numbers of 0 or more: a minimum remaining time, or the expiry of a list
-	Signals []int  // the KEYS, from 1, that are no locks: lists that wake waiters, or unused keys
+	Others  []int  // the KEYS, from 1, that are no locks: lists that wake waiters, values, or unused keys
 	Pattern string // the script finds its keys by this glob; the call has none
-	Publish bool   // the script publishes to channels
 	DB      int    // the ARGV, from 1, that the script passes to SELECT: must be the client's own database; 0 if it selects none
 
 	anyKeys bool // the script treats any number of keys, all or none, with the same answers
 
-	// outcomes has one for each KeyState. The others follow: of keys in different states, and
-	// of a lease with too little time left.
-	outcomes []outcome
+	// Typed: the script reads the value of a lock, which is an error where it is no string.
+	Typed bool
+	// Shows: an answer to a caller that does not hold the lock depends on its value or its time.
+	Shows bool
+	// EndlessToo: the script also prolongs a lock of the token that has no expiry.
+	EndlessToo bool
+	// Longer: the script only makes a lease longer.
+	Longer bool
+	// Former is the ARGV, from 1, of a token that the lock may have before, and which is replaced by
+	// Token; 0 if there is none.
+	Former int
+	// Looks: what the script does depends on how much is left of the lease, or on some of
+	// several keys, so a quorum is looked at first.
+	Looks bool
+
+	// Of a script that was evaluated: its text, and how it runs where it is known what the keys hold.
+	script []ast.Stmt
+	run    func(c *Class, call ScriptCall, views []KeyView) ([]Change, ScriptReply, error)
+
+	outcomes []outcome // of all others, by KeyState, and the one with too little time left
+	refusal  *luaValue // the answer wherever the script does nothing, nil if there are several
 }
 
 // outcome is the answer of a script for one key state, and whether the script then does
@@ -119,20 +94,81 @@ type outcome struct {
 	done  bool
 }
 
-// OnlyReleases reports whether the script deletes its one key if the token holds it,
-// and does nothing else. Its answer for a free key must equal the one for a key of
-// another token. Then any release can replace the script, and Predict has its answers.
-func (c *Class) OnlyReleases() bool {
-	alike := func(a, b KeyState) bool {
-		x, y := c.outcomes[a], c.outcomes[b]
-		return x.done == y.done && x.reply.same(y.reply) && !x.reply.is(valueTable, valueRemainingMS, valueRemainingS, valueHeld)
+// Refusal is the answer of the script wherever it does nothing, if that is always the same.
+func (c *Class) Refusal(call ScriptCall) (r ScriptReply, ok bool) {
+	if c.refusal == nil {
+		return r, false
 	}
-	return c.Op == Release && c.By != ByPin && len(c.outcomes) == int(keyStates) && c.Keys == 1 && c.Args == 1 && c.Token == 1 &&
-		len(c.Signals) == 0 && !c.Publish && c.outcomes[HeldBySelf].done && !c.outcomes[Free].done &&
-		alike(HeldBySelf, NoExpiry) && alike(Free, HeldByOther)
+	return c.refusal.reply(call, nil), true
 }
 
-// Fits returns an error if the class does not apply to a call.
+// changes are what each Op does to a key by its state, where it does its work.
+var changes = map[Op][keyStates]Change{
+	Acquire: {Free: Taken}, Reacquire: {Free: Taken, HeldBySelf: Renewed, NoExpiry: Renewed},
+	Release: {HeldBySelf: Deleted, NoExpiry: Deleted}, Extend: {HeldBySelf: Renewed, NoExpiry: Renewed}, ExtendAdd: {HeldBySelf: Renewed},
+	Read: {}, Overwrite: {Taken, Renewed, Overwritten, Renewed, Overwritten}, Discard: {HeldBySelf: Deleted, HeldByOther: Deleted, NoExpiry: Deleted, OtherNoExpiry: Deleted},
+}
+
+// looksByOp reports whether a quorum is looked at first in any case.
+func (c *Class) looksByOp() bool {
+	return c.Op == ExtendAdd || c.Op == Overwrite || c.Op == Discard || c.Op == Release && c.Keys-len(c.Others) > 1
+}
+
+// Outcome is what the script does to each of the locks that a quorum holds so, and answers.
+func (c *Class) Outcome(call ScriptCall, views []KeyView) (change []Change, r ScriptReply, err error) {
+	if c.run != nil {
+		return c.run(c, call, views)
+	}
+	all := views[0] // with the least time that is left
+	for _, v := range views[1:] {
+		if v.State != all.State {
+			all.State = HeldByOther
+		}
+		if v.Left < all.Left {
+			all.Left, all.Value = v.Left, v.Value
+		}
+	}
+	o := c.outcomes[min(all.State, tableStates-1)]
+	if all.State == OtherNoExpiry {
+		o = c.outcomes[HeldByOther]
+	}
+	if len(c.outcomes) > int(tableStates) && (all.State == OtherNoExpiry || all.Left >= 0 && all.Left < c.least(call)) {
+		o = c.outcomes[tableStates]
+	}
+	change = make([]Change, len(views))
+	for i := range change {
+		if o.done {
+			change[i] = changes[c.Op][all.State]
+		}
+	}
+	return change, o.reply.reply(call, []KeyView{all}), nil
+}
+
+// least is the minimum that must be left, in ms.
+func (c *Class) least(call ScriptCall) int64 {
+	if len(c.Numbers) == 0 {
+		return 0
+	}
+	n, _ := wholeNumber(call.word(c.Numbers[0] - 1))
+	return n
+}
+
+// matches reports whether the class is that of a call with these numbers of keys and arguments, and
+// with these values of those that decide.
+func (c *Class) matches(call ScriptCall) bool {
+	return len(call.Keys) == c.Keys && len(call.Args) == c.Args && matches(c.Given, call)
+}
+
+func matches(given []Given, call ScriptCall) bool {
+	for _, g := range given {
+		if call.word(g.Arg-1) != g.Value {
+			return false
+		}
+	}
+	return true
+}
+
+// Fits returns an error if a call of the class cannot be served as it is.
 func (c *Class) Fits(call ScriptCall) error {
 	if len(call.Keys) != c.Keys {
 		return fmt.Errorf("%d keys are given, the script is known with %d", len(call.Keys), c.Keys)
@@ -140,13 +176,12 @@ func (c *Class) Fits(call ScriptCall) error {
 	if len(call.Args) != c.Args {
 		return fmt.Errorf("%d arguments are given, the script is known with %d", len(call.Args), c.Args)
 	}
-	for _, g := range c.Given {
-		if call.Args[g.Arg-1] != g.Value {
-			return fmt.Errorf("argument %d is not '%s'", g.Arg, g.Value)
-		}
+	if !matches(c.Given, call) {
+		return errors.New("an argument is another one than the script is known with")
 	}
 	for _, arg := range c.Numbers {
-		if n, ok := wholeNumber(call.Args[arg-1]); !ok || n < 0 {
+		isGiven := slices.ContainsFunc(c.Given, func(g Given) bool { return g.Arg == arg })
+		if n, ok := wholeNumber(call.word(arg - 1)); !ok || n < 0 && !isGiven {
 			return fmt.Errorf("argument %d is not a whole number from 0 to 2^53", arg)
 		}
 	}
@@ -156,13 +191,13 @@ func (c *Class) Fits(call ScriptCall) error {
 		}
 	}
 	if c.Prefix > 0 {
-		n, ok := resp.ParseInteger(call.Args[c.Prefix-1])
+		n, ok := resp.ParseInteger(call.word(c.Prefix - 1))
 		if length := int64(len(c.TokenOf(call))); !ok || n < minPrefix || n > length {
 			return fmt.Errorf("argument %d says how much of the token is compared, and is not a number of %d to its %d bytes", c.Prefix, minPrefix, length)
 		}
 	}
 	if c.Time.Arg > 0 {
-		n, ok := resp.ParseInteger(call.Args[c.Time.Arg-1])
+		n, ok := resp.ParseInteger(call.word(c.Time.Arg - 1))
 		if _, above := c.Time.Unit.milliseconds(n); !ok || !above {
 			return fmt.Errorf("the time in argument %d is not a whole number above 0", c.Time.Arg)
 		}
@@ -175,7 +210,7 @@ func (c *Class) Fits(call ScriptCall) error {
 const minPrefix = 8
 
 // TokenOf returns the token of a call that fits, "" if the class needs none.
-func (c *Class) TokenOf(call ScriptCall) string { return nth(call.Args, c.Token) }
+func (c *Class) TokenOf(call ScriptCall) string { return call.word(c.Token - 1) }
 
 // TTL returns the lease that a call that fits requests, in ms; now is the wall clock in
 // ms since 1970. ok is false if the call requests none.
@@ -186,64 +221,17 @@ func (c *Class) TTL(call ScriptCall, now int64) (ms int64, ok bool) {
 	case FixedMilliseconds:
 		return c.Time.Fixed, true
 	}
-	n, _ := resp.ParseInteger(nth(call.Args, c.Time.Arg))
+	n, _ := resp.ParseInteger(call.word(c.Time.Arg - 1))
 	if ms, _ = c.Time.Unit.milliseconds(n); c.Time.Unit.absolute() {
 		ms -= now
 	}
 	return ms, true
 }
 
-// AnswerMeaning is the meaning of a master's answer.
-type AnswerMeaning uint8
-
-const (
-	Unclear AnswerMeaning = iota // the script is not known to give this answer: no vote
-	No                           // the script did not do what it is for: another token holds the key, or the key is free
-	Yes                          // the script did it
-)
-
-// Vote counts a master's answer to a call that fits. If several key states explain the
-// answer, it is a yes only if each of them is. If a pinned script returns a list that is
-// not one of its answers, the first item counts.
-func (c *Class) Vote(call ScriptCall, reply ScriptReply) AnswerMeaning {
-	vote := c.vote(call, reply)
-	if vote == Unclear && c.By == ByPin && reply.Kind == KindArray {
-		first := ScriptReply{}
-		if len(reply.Items) > 0 {
-			first = reply.Items[0]
-		}
-		return c.vote(call, first)
-	}
-	return vote
-}
-
-func (c *Class) vote(call ScriptCall, reply ScriptReply) AnswerMeaning {
-	vote := Unclear
-	for i := range c.outcomes {
-		if c.explains(i, call, reply) {
-			if !c.outcomes[i].done {
-				return No
-			}
-			vote = Yes
-		}
-	}
-	return vote
-}
-
-// explains reports whether an outcome has this answer. A key of another token cannot hold the
-// call's.
-func (c *Class) explains(i int, call ScriptCall, reply ScriptReply) bool {
-	not := ""
-	if KeyState(i) == HeldByOther {
-		not = c.TokenOf(call)
-	}
-	return c.outcomes[i].reply.matches(reply, call, not)
-}
-
-// Predict returns the answer of the script for a key in this state. value is the value of
-// the key, and remaining its remaining ms (-1 without an expiry, -2 if the key is free).
-func (c *Class) Predict(h KeyState, call ScriptCall, value string, remaining int64) ScriptReply {
-	return c.outcomes[h].reply.reply(call, value, remaining)
+// Bytes is how many leading bytes of the token the script compares; 0 = all.
+func (c *Class) Bytes(call ScriptCall) int {
+	n, _ := resp.ParseInteger(call.word(c.Prefix - 1))
+	return int(n)
 }
 
 // wholeNumber reads an integer with which Lua counts exactly.

@@ -5,46 +5,40 @@ package dropin
 
 import "strings"
 
-// evaluatedCommand is one command: the number of words after its name, whether it writes,
-// and its behaviour.
+// evaluatedCommand is one command: the number of words after its name, and its behaviour.
 type evaluatedCommand struct {
 	minWords, maxWords int // without a maximum if it is 0
-	effect             commandEffect
 	run                func(c *commandCall) luaValue
 }
 
-// commandEffect is the consequence of a command that fails.
-type commandEffect uint8
-
-const (
-	readsOnly commandEffect = iota
-	removes                 // the key stays until its expiry, as if the script had not run
-	writes                  // the script must not continue as if it had written
-)
-
 // evaluatedCommands is the table of commands. It never changes.
 var evaluatedCommands = map[string]evaluatedCommand{
-	"get": {1, 1, readsOnly, (*commandCall).get}, "getdel": {1, 1, writes, (*commandCall).getDel},
-	"set": {2, 0, writes, (*commandCall).set}, "setnx": {2, 2, writes, (*commandCall).setNX},
-	"setex": {3, 3, writes, (*commandCall).setEX}, "psetex": {3, 3, writes, (*commandCall).setEX},
-	"del": {1, 0, removes, (*commandCall).count}, "unlink": {1, 0, removes, (*commandCall).count},
-	"delex": {3, 3, writes, (*commandCall).delIfEqual}, "delifeq": {2, 2, writes, (*commandCall).delIfEqual},
-	"exists": {1, 0, readsOnly, (*commandCall).count},
-	"expire": {2, 2, writes, (*commandCall).expire}, "pexpire": {2, 2, writes, (*commandCall).expire},
-	"expireat": {2, 2, writes, (*commandCall).expire}, "pexpireat": {2, 2, writes, (*commandCall).expire},
-	"ttl": {1, 1, readsOnly, (*commandCall).remaining}, "pttl": {1, 1, readsOnly, (*commandCall).remaining},
-	"lpush": {2, 0, writes, (*commandCall).push}, "rpush": {2, 0, writes, (*commandCall).push},
-	"publish": {2, 2, readsOnly, (*commandCall).publish}, "spublish": {2, 2, readsOnly, (*commandCall).publish},
-	"select": {1, 1, readsOnly, (*commandCall).selectDB},
+	"get": {1, 1, (*commandCall).get}, "getdel": {1, 1, (*commandCall).getDel},
+	"set": {2, 0, (*commandCall).set}, "setnx": {2, 2, (*commandCall).setNX},
+	"setex": {3, 3, (*commandCall).setEX}, "psetex": {3, 3, (*commandCall).setEX},
+	"del": {1, 0, (*commandCall).count}, "unlink": {1, 0, (*commandCall).count},
+	"delex": {3, 3, (*commandCall).delIfEqual}, "delifeq": {2, 2, (*commandCall).delIfEqual},
+	"exists": {1, 0, (*commandCall).count},
+	"expire": {2, 3, (*commandCall).expire}, "pexpire": {2, 3, (*commandCall).expire},
+	"expireat": {2, 3, (*commandCall).expire}, "pexpireat": {2, 3, (*commandCall).expire},
+	"persist": {1, 1, (*commandCall).persist},
+	"ttl":     {1, 1, (*commandCall).remaining}, "pttl": {1, 1, (*commandCall).remaining},
+	"select": {1, 1, (*commandCall).selectDB},
+}
+
+// refusedCommands are those that lock scripts do call, with the reason.
+var refusedCommands = map[string]string{
+	"time":     "give a lease, not a point in time of the script's own",
+	"publish":  "redlockd has no channels but those of its events: let waiters SUBSCRIBE dlock:<key>, which says when the lock is free",
+	"spublish": "redlockd has no channels but those of its events: let waiters SUBSCRIBE dlock:<key>, which says when the lock is free",
+	"incr":     "a counter beside the lock is not kept: DLOCK gives a fence, and LIMIT n counts holders",
+	"hset":     "counts in a hash do not add up over masters: DLOCK has SHARED, LIMIT n and REENTRANT",
 }
 
 var expireUnits = map[string]Unit{
 	"setex": Seconds, "psetex": Milliseconds,
 	"expire": Seconds, "pexpire": Milliseconds, "expireat": UnixSeconds, "pexpireat": UnixMilliseconds,
 }
-
-// reservedChannel is a part of the names of the daemons' own channels.
-const reservedChannel = "redlockd:"
 
 type commandCall struct {
 	*evaluation
@@ -55,8 +49,15 @@ type commandCall struct {
 // command is redis.call or redis.pcall. words begins with the name of the command.
 func (e *evaluation) command(words []luaValue) luaValue {
 	name := strings.ToLower(words[0].text)
-	c := evaluatedCommands[name]
-	e.writes = e.writes || c.effect != readsOnly
+	c, known := evaluatedCommands[name]
+	switch n := len(words) - 1; {
+	case refusedCommands[name] != "":
+		panic(e.refusal("it calls %s: %s", short(words[0].text), refusedCommands[name]))
+	case !known:
+		panic(e.refusal("it calls %s, which is no command on the string key of a lock", short(words[0].text)))
+	case n < c.minWords || c.maxWords > 0 && n > c.maxWords:
+		panic(e.refusal("it calls %s with %d arguments", short(words[0].text), n))
+	}
 	return c.run(&commandCall{e, name, words[1:]})
 }
 
@@ -69,21 +70,28 @@ func (c *commandCall) key(n int) int {
 	return c.args[n].key
 }
 
-// lock is the first argument, a key that is not used as a list.
-func (c *commandCall) lock() int {
-	key := c.key(0)
-	if c.signals[key] {
-		panic(c.refusal("it uses key %d both as a list and as a lock", key+1))
+// lock is the first argument.
+func (c *commandCall) lock() int { return c.key(0) }
+
+// value is the n-th argument if it is an argument of the script as it is, or one of its keys that
+// stands for a value.
+func (c *commandCall) value(n int) (arg int, ok bool) {
+	switch v := c.args[n]; v.kind {
+	case valueArg, valueArgNumber:
+		return v.arg, true
+	case valueKey:
+		return len(c.call.Args) + v.key, true
 	}
-	return key
+	return 0, false
 }
 
 // comparesToken records that the command compares the key with its n-th argument: the token.
 func (c *commandCall) comparesToken(key, n int) {
-	if c.args[n].kind != valueArg {
+	arg, ok := c.value(n)
+	if !ok {
 		panic(c.refusal("it compares with something that is not its token"))
 	}
-	c.isToken(key, c.args[n].arg)
+	c.isToken(key, arg)
 }
 
 // storesToken records that the command stores the n-th argument in the key: its token.
@@ -92,23 +100,30 @@ func (c *commandCall) storesToken(key, n int) {
 	if v.kind == valueHeld && v.key == key && c.path.keys[key].before&^selfStates == 0 && c.tokens[key] >= 0 {
 		return // the key holds its token
 	}
-	if v.kind != valueArg {
+	arg, ok := c.value(n)
+	if !ok || v.kind == valueArgNumber {
 		panic(c.refusal("it stores something that is not an argument as it is"))
 	}
-	c.isToken(key, v.arg)
+	c.isToken(key, arg)
 }
 
 // expiry is the meaning of a time, with the ms of one that the script contains. A script has
 // one time argument, in one unit.
-func (c *commandCall) expiry(key int, v luaValue, unit Unit) (source expirySource, ms int64) {
+func (c *commandCall) expiry(key, n int, unit Unit) (source expirySource, ms int64) {
+	v := c.args[n]
 	if n, ok := wholeNumber(v.text); ok && v.kind == valueText {
 		v = numberValue(n)
 	}
-	source, from := expiryGiven, Time{Arg: v.arg + 1, Unit: unit}
+	arg, given := c.value(n)
+	source, from := expiryGiven, Time{Arg: arg + 1, Unit: unit}
 	switch {
-	case v.is(valueArg, valueArgNumber):
-	case v.kind == valueExtended && v.key == key && unit == Milliseconds && c.name == "pexpire":
-		source = expiryAdded
+	case given:
+		if n, ok := wholeNumber(c.call.word(arg)); ok && n <= 0 && !unit.absolute() {
+			c.look(arg)
+			return expiryOver, n
+		}
+	case v.kind == valueExtended && v.key == key && v.unit == unit && (c.name == "pexpire" || c.name == "expire"):
+		source, from.Arg = expiryAdded, v.arg+1
 	case v.kind == valueNumber && (unit == Milliseconds || unit == Seconds):
 		if ms = v.n; unit == Seconds {
 			ms *= 1000
@@ -131,6 +146,7 @@ func (c *commandCall) expiry(key int, v luaValue, unit Unit) (source expirySourc
 
 func (c *commandCall) get() luaValue {
 	key := c.lock()
+	c.typed = true
 	switch {
 	case c.path.keys[key].content == contentToken:
 		return luaValue{kind: valueArg, arg: c.tokens[key]}
@@ -160,28 +176,21 @@ func (c *commandCall) remaining() luaValue {
 	case !c.was(key, timedStates):
 		return numberValue(-1)
 	case c.name == "ttl":
-		return luaValue{kind: valueRemainingS, key: key}
+		return luaValue{kind: valueRemainingS, key: key, unit: Seconds}
 	}
-	return luaValue{kind: valueRemainingMS, key: key}
+	return luaValue{kind: valueRemainingMS, key: key, unit: Milliseconds}
 }
 
 // count is how many keys exist: EXISTS, DEL and UNLINK.
 func (c *commandCall) count() luaValue {
-	n, lists := int64(0), false
+	n := int64(0)
 	for i := range c.args {
-		key := c.key(i)
-		switch {
-		case c.signals[key]:
-			lists = true
-		case !c.free(key):
+		if key := c.key(i); !c.free(key) {
 			n++
 			if c.name != "exists" {
 				c.remove(key)
 			}
 		}
-	}
-	if lists {
-		return luaValue{kind: valueUnknown}
 	}
 	return numberValue(n)
 }
@@ -189,6 +198,7 @@ func (c *commandCall) count() luaValue {
 // delIfEqual is DELEX key IFEQ token and DELIFEQ key token.
 func (c *commandCall) delIfEqual() luaValue {
 	key := c.lock()
+	c.typed = true
 	if c.name == "delex" && (c.args[1].kind != valueText || upper(c.args[1].text) != "IFEQ") {
 		panic(c.refusal("it compares with something that is not its token"))
 	}
@@ -233,7 +243,7 @@ func (c *commandCall) set() luaValue {
 		case timed:
 			i++
 			var ms int64
-			if expiry, ms = c.expiry(key, c.args[i], unit); expiry == expiryOver {
+			if expiry, ms = c.expiry(key, i, unit); expiry == expiryOver {
 				panic(c.refusal("it calls SET with an expiry of %d ms", ms))
 			}
 		case condition == IfEqual:
@@ -263,7 +273,7 @@ func (c *commandCall) setNX() luaValue {
 func (c *commandCall) setEX() luaValue {
 	key := c.lock()
 	c.storesToken(key, 2)
-	expiry, ms := c.expiry(key, c.args[1], expireUnits[c.name])
+	expiry, ms := c.expiry(key, 1, expireUnits[c.name])
 	if expiry == expiryOver {
 		panic(c.refusal("it gives an expiry of %d ms", ms))
 	}
@@ -271,58 +281,67 @@ func (c *commandCall) setEX() luaValue {
 	return luaValue{kind: valueStatus, text: "OK"}
 }
 
-// expire is EXPIRE, PEXPIRE, EXPIREAT and PEXPIREAT. The expiry of a list is no lease.
+// expire is EXPIRE, PEXPIRE, EXPIREAT and PEXPIREAT, with one of NX, XX, GT and LT.
 func (c *commandCall) expire() luaValue {
-	key, v := c.key(0), c.args[1]
-	if c.signals[key] {
-		switch v.kind {
-		case valueArg, valueArgNumber:
-			c.numbers[v.arg] = true
-		case valueNumber:
-		default:
-			panic(c.refusal("it gives a list an expiry that is neither an argument nor a number of its own"))
-		}
-		return luaValue{kind: valueUnknown}
-	}
-	expiry, _ := c.expiry(key, v, expireUnits[c.name])
-	switch {
-	case c.free(key):
+	key, unit := c.lock(), expireUnits[c.name]
+	if c.free(key) {
 		return numberValue(0)
-	case expiry == expiryOver:
+	}
+	expiry, ms := c.expiry(key, 1, unit)
+	if len(c.args) == 3 && !c.mayExpire(key, unit, expiry, ms) {
+		return numberValue(0)
+	}
+	if expiry == expiryOver {
 		c.remove(key)
-	default:
+	} else {
 		c.path.keys[key].expiry = expiry
 	}
 	return numberValue(1)
 }
 
-// push is LPUSH and RPUSH. It marks its key as a list, which wakes waiters.
-func (c *commandCall) push() luaValue {
-	key := c.key(0)
-	for _, v := range c.args[1:] {
-		if !v.is(valueText, valueNumber, valueArg) {
-			panic(c.refusal("it puts something into a list that is neither an argument nor its own"))
+// mayExpire reports whether the flag of an EXPIRE allows it.
+func (c *commandCall) mayExpire(key int, unit Unit, expiry expirySource, ms int64) bool {
+	k, flag := c.path.keys[key], upper(c.args[2].text)
+	if k.changed() {
+		panic(c.refusal("it compares a time with the one that it has just set"))
+	}
+	timed := c.was(key, timedStates)
+	switch flag {
+	case "NX":
+		return !timed
+	case "XX":
+		return timed
+	case "GT", "LT":
+		if expiry != expiryGiven || unit.absolute() {
+			panic(c.refusal("it compares a time with something other than a lease"))
 		}
+		if !timed { // no expiry is later than any other
+			return flag == "LT"
+		}
+		limit := threshold{arg: -1, n: ms}
+		if arg, given := c.value(1); given {
+			limit = threshold{arg: arg, scale: 1}
+			if unit == Seconds {
+				limit.scale = 1000
+			}
+		}
+		if flag == "LT" {
+			limit.n++ // longer than that
+			return !c.below(key, limit)
+		}
+		return c.below(key, limit)
 	}
-	if !c.signals[key] {
-		c.signals[key] = true
-		panic(again{})
-	}
-	return luaValue{kind: valueUnknown}
+	panic(c.refusal("it calls %s with %s, allowed are NX, XX, GT and LT", strings.ToUpper(c.name), short(c.args[2].text)))
 }
 
-// publish has an unknown result: the number of receivers differs between masters. The
-// daemon checks the arguments of each call for its own channels.
-func (c *commandCall) publish() luaValue {
-	channel, message := c.args[0], c.args[1]
-	if !channel.is(valueArg, valueKey) && (channel.kind != valueText || strings.Contains(channel.text, reservedChannel)) {
-		panic(c.refusal("a channel is neither taken from KEYS or ARGV as it is nor written in the script, or is the daemon's own"))
+// persist takes the expiry away.
+func (c *commandCall) persist() luaValue {
+	key := c.lock()
+	if c.free(key) || c.path.keys[key].expiry == expiryNone || !c.path.keys[key].changed() && !c.was(key, timedStates) {
+		return numberValue(0)
 	}
-	if !message.is(valueText, valueNumber, valueArg, valueKey, valueJoined) {
-		panic(c.refusal("it publishes something other than texts of its own, KEYS and ARGV"))
-	}
-	c.publishes = true
-	return luaValue{kind: valueUnknown}
+	c.path.keys[key].expiry = expiryNone
+	return numberValue(1)
 }
 
 // selectDB is SELECT. A script may select only the database of the connection, which is an

@@ -9,23 +9,23 @@ import "github.com/yuin/gopher-lua/ast"
 // maxSteps bounds the work of one evaluation to some tens of ms.
 const maxSteps = 300_000
 
-// threshold is the limit that a script compares a remaining time with: less than n, or less
-// than argument arg plus n.
+// threshold is the limit that a script compares a remaining time with: less than n ms, or less
+// than argument arg times scale plus n.
 type threshold struct {
-	arg int // -1: none
-	n   int64
+	arg   int // -1: none
+	scale int64
+	n     int64
 }
 
 // evaluation has what the paths of a script have in common, and the statement that runs. Indexes
 // of keys and arguments start at 0.
 type evaluation struct {
 	call  ScriptCall
+	held  []*KeyView // what the keys hold, if that is known
 	steps int
 
 	// What makes the evaluator follow all paths anew once it is found.
-	reached map[ast.Expr]bool // calls that some path makes
-	signals map[int]bool      // keys that hold lists
-	whole   map[ast.Stmt]bool // loops that do not merge paths
+	whole map[ast.Stmt]bool // loops that do not merge paths
 
 	touched   map[int]bool // keys that a command used
 	tokens    []int        // by key: the argument that is its token, -1 if unknown
@@ -33,9 +33,8 @@ type evaluation struct {
 	given     map[int]bool
 	numbers   map[int]bool // arguments that must be whole numbers, 0 or more
 	threshold *threshold
-	db        int // the argument that SELECT gets, -1 if none
-	publishes bool
-	writes    bool
+	db        int  // the argument that SELECT gets, -1 if none
+	typed     bool // it reads a value
 
 	// The statement that runs.
 	path    *path
@@ -169,6 +168,14 @@ func (e *evaluation) below(key int, than threshold) bool {
 		panic(e.refusal("it compares what is left with two different times"))
 	}
 	k := &e.path.keys[key]
+	if e.held != nil {
+		limit := than.n
+		if than.arg >= 0 {
+			n, _ := wholeNumber(e.call.word(than.arg))
+			limit += n * than.scale
+		}
+		return e.held[key].Left < limit
+	}
 	if k.remainder == remainderAny {
 		k.remainder = remainderEnough
 		if e.decide() {
@@ -186,4 +193,21 @@ func (e *evaluation) isToken(key, arg int) {
 	if e.tokens[key] != arg {
 		panic(e.refusal("it takes arguments %d and %d for the token", e.tokens[key]+1, arg+1))
 	}
+}
+
+// givenArgs are the arguments that decided something, in their order.
+func (e *evaluation) givenArgs() (given []Given) {
+	for arg := range len(e.call.Args) + len(e.call.Keys) {
+		if e.given[arg] {
+			given = append(given, Given{Arg: arg + 1, Value: e.call.word(arg)})
+		}
+	}
+	return given
+}
+
+// look is the value of an argument as it is in this call. What follows from it is known for calls
+// with the same value alone.
+func (e *evaluation) look(arg int) string {
+	e.given[arg] = true
+	return e.call.word(arg)
 }

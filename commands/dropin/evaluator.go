@@ -3,7 +3,7 @@
 //
 // It runs each statement as Lua does, once for each way. A condition must depend on the state of
 // the keys, on their remaining time, or on an argument that the class then lists as given. Any
-// other condition is refused, so a master has no path that the evaluator does not follow.
+// other condition is refused. Where it is known what the keys hold, one way is left.
 // Every path ends because of the language, see syntax.
 
 package dropin
@@ -31,15 +31,18 @@ type evaluator struct {
 	merged []keyPath // of merged paths, the keys whose turns were over
 }
 
-// evaluate follows a script of the language for a call.
-func evaluate(script []ast.Stmt, call ScriptCall) *evaluator {
-	if len(call.Keys) > maxKeys || len(call.Args) > maxArgs {
-		panic(refuse("it is called with %d keys and %d arguments, allowed are %d and %d", len(call.Keys), len(call.Args), maxKeys, maxArgs))
+// newEvaluator prepares for a call, and for keys that are held so, nil = in any way.
+func newEvaluator(call ScriptCall, held []*KeyView) *evaluator {
+	return &evaluator{evaluation: evaluation{call: call, held: held, whole: make(map[ast.Stmt]bool), given: make(map[int]bool)}}
+}
+
+// evaluate follows a script of the language.
+func (e *evaluator) evaluate(script []ast.Stmt) {
+	if len(e.call.Keys) > maxKeys || len(e.call.Args) > maxArgs {
+		panic(refuse("it is called with %d keys and %d arguments, allowed are %d and %d", len(e.call.Keys), len(e.call.Args), maxKeys, maxArgs))
 	}
-	e := &evaluator{evaluation: evaluation{call: call, reached: make(map[ast.Expr]bool), signals: make(map[int]bool), whole: make(map[ast.Stmt]bool)}}
-	for !e.follow(script) { // the next run has one more signal, or merges in one loop less
+	for !e.follow(script) { // the next run merges in one loop less
 	}
-	return e
 }
 
 // follow follows all paths. It returns false if it must begin again.
@@ -51,12 +54,17 @@ func (e *evaluator) follow(script []ast.Stmt) (done bool) {
 		}
 	}()
 	e.evaluation = evaluation{
-		call: e.call, steps: e.steps, reached: e.reached, signals: e.signals, whole: e.whole,
-		touched: make(map[int]bool), given: make(map[int]bool), numbers: make(map[int]bool),
+		call: e.call, held: e.held, steps: e.steps, whole: e.whole,
+		touched: make(map[int]bool), given: e.given, numbers: make(map[int]bool),
 		tokens: slices.Repeat([]int{-1}, len(e.call.Keys)), db: -1,
 	}
 	e.merged = nil
 	first := &path{keys: slices.Repeat([]keyPath{{before: allStates}}, len(e.call.Keys)), passed: make(map[ast.Stmt]int)}
+	for i, k := range e.held {
+		if k != nil {
+			first.keys[i].before = 1 << k.State
+		}
+	}
 	e.paths = e.block(first, script)
 	return true
 }

@@ -6,8 +6,7 @@ package dropin
 import (
 	"slices"
 	"strconv"
-
-	"redlockd/proxy/resp"
+	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
 )
@@ -67,7 +66,7 @@ func (e *evaluation) apply(x ast.Expr, values []luaValue) luaValue {
 	case *ast.TableExpr:
 		return e.table(n.Fields, values)
 	case *ast.FuncCallExpr:
-		return e.function(n, values)
+		return e.function(n.Func, values)
 	case *ast.RelationalOpExpr:
 		return boolValue(e.compare(n.Operator, values[0], values[1]))
 	case *ast.ArithmeticOpExpr:
@@ -95,6 +94,9 @@ func (e *evaluation) name(name string) luaValue {
 
 // element is KEYS[n] or ARGV[n].
 func (e *evaluation) element(list string, at luaValue) luaValue {
+	if list != "KEYS" && list != "ARGV" {
+		return e.field(list, at.text)
+	}
 	if at.kind != valueNumber {
 		panic(e.refusal("it takes an element of %s that is not a known one", list))
 	}
@@ -106,6 +108,18 @@ func (e *evaluation) element(list string, at luaValue) luaValue {
 		return luaValue{kind: valueArg, arg: int(i)}
 	}
 	return luaValue{}
+}
+
+// field is reply.ok or reply.err.
+func (e *evaluation) field(name, field string) luaValue {
+	v := e.name(name)
+	switch {
+	case v.kind == valueStatus && field == "ok", v.kind == valueFailure && field == "err":
+		return luaValue{kind: valueText, text: v.text}
+	case v.is(valueStatus, valueFailure):
+		return luaValue{}
+	}
+	panic(e.refusal("it takes %s.%s of something that is no status and no error", short(name), field))
 }
 
 // table is a list, {ok = text} or {err = text}.
@@ -132,12 +146,13 @@ func (e *evaluation) table(fields []*ast.Field, values []luaValue) luaValue {
 
 // arithmetic calculates with numbers of the script, and adds an argument to a remaining time.
 func (e *evaluation) arithmetic(operator string, l, r luaValue) luaValue {
-	if operator == "+" && r.kind == valueRemainingMS {
+	remains := func(v luaValue) bool { return v.is(valueRemainingMS, valueRemainingS) }
+	if operator == "+" && remains(r) {
 		l, r = r, l
 	}
-	if operator == "+" && l.kind == valueRemainingMS && r.is(valueArg, valueArgNumber) {
+	if operator == "+" && remains(l) && r.is(valueArg, valueArgNumber) {
 		e.numbers[r.arg] = true
-		return luaValue{kind: valueExtended, key: l.key, arg: r.arg}
+		return luaValue{kind: valueExtended, key: l.key, arg: r.arg, unit: l.unit}
 	}
 	if l.kind != valueNumber || r.kind != valueNumber {
 		panic(e.refusal("it calculates with something other than numbers of its own"))
@@ -182,8 +197,7 @@ func (e *evaluation) join(sides ...luaValue) luaValue {
 }
 
 // function is the call of a command, or of one of the few functions of the language.
-func (e *evaluation) function(x *ast.FuncCallExpr, args []luaValue) luaValue {
-	callee := x.Func
+func (e *evaluation) function(callee ast.Expr, args []luaValue) luaValue {
 	name := ""
 	if field, ok := callee.(*ast.AttrGetExpr); ok { // of redis or server
 		name = field.Key.(*ast.StringExpr).Value
@@ -192,12 +206,15 @@ func (e *evaluation) function(x *ast.FuncCallExpr, args []luaValue) luaValue {
 	}
 	switch name {
 	case "call", "pcall":
-		e.reached[x] = true
 		return e.command(args)
 	case "status_reply":
 		return e.toReply(valueStatus, args[0])
 	case "error_reply":
-		return e.toReply(valueFailure, args[0])
+		v := e.toReply(valueFailure, args[0])
+		if !strings.Contains(v.text, " ") {
+			v.text = "ERR " + v.text // as Redis 7 does without a code
+		}
+		return v
 	case "tonumber":
 		return e.toNumber(args[0])
 	}
@@ -208,7 +225,13 @@ func (e *evaluation) toNumber(v luaValue) luaValue {
 	switch v.kind {
 	case valueNumber, valueRemainingMS, valueRemainingS, valueArgNumber, valueExtended:
 		return v
+	case valueNil:
+		return v
 	case valueArg:
+		if _, ok := wholeNumber(e.call.word(v.arg)); !ok && !looksNumeric(e.call.word(v.arg)) {
+			e.look(v.arg)
+			return luaValue{}
+		}
 		e.numbers[v.arg] = true
 		return luaValue{kind: valueArgNumber, arg: v.arg}
 	case valueText:
@@ -223,6 +246,8 @@ func (e *evaluation) toText(v luaValue) luaValue {
 	switch v.kind {
 	case valueText, valueArg, valueKey, valueHeld, valueJoined:
 		return v
+	case valueTrue, valueFalse, valueNil:
+		return luaValue{kind: valueText, text: map[valueKind]string{valueTrue: "true", valueFalse: "false", valueNil: "nil"}[v.kind]}
 	case valueNumber:
 		if v.n > maxPrinted || v.n < -maxPrinted {
 			panic(e.refusal("it makes a text of a number of more than 14 digits, which Lua rounds"))
@@ -232,9 +257,18 @@ func (e *evaluation) toText(v luaValue) luaValue {
 	panic(e.refusal("it makes a text of something other than a text or a number of its own"))
 }
 
+// looksNumeric reports whether Lua may read a word as a number that is no whole one up to 2^53.
+func looksNumeric(word string) bool {
+	_, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
+	return err == nil || strings.ContainsAny(word, "xXnN") && strings.ContainsAny(word, "0123456789")
+}
+
 func (e *evaluation) toReply(kind valueKind, v luaValue) luaValue {
 	if v.kind != valueText {
 		panic(e.refusal("it answers a status or an error that is not written in the script"))
+	}
+	if kind == valueFailure {
+		v.text = strings.TrimPrefix(v.text, "-")
 	}
 	return luaValue{kind: kind, text: v.text}
 }
@@ -271,16 +305,34 @@ func (e *evaluation) equal(l, r luaValue) bool {
 		return e.equalNumber(l.n, r)
 	case r.is(valueStatus, valueFailure) && l.is(valueText, valueArg): // a table never equals a text
 		return false
-	case l.kind == valueText && r.kind == valueArg:
-		e.given[r.arg] = true
-		return e.call.Args[r.arg] == l.text
-	case l.kind == valueArg && r.kind == valueArg && l.arg == r.arg:
-		return true
-	case l.kind == valueArg && r.kind == valueHeld:
-		e.isToken(r.key, l.arg)
+	case l.is(valueArg, valueKey) && r.kind == valueHeld:
+		e.isToken(r.key, e.argOf(l))
 		return e.was(r.key, selfStates)
+	case l.kind == valueHeld && r.kind == valueKey:
+		return e.equal(r, l)
+	case l.is(valueText, valueArg, valueKey) && r.is(valueText, valueArg, valueKey):
+		if l.same(r) {
+			return true
+		}
+		return e.lookAt(l) == e.lookAt(r)
 	}
 	panic(e.refusal("a condition depends on something other than whether a key holds an argument"))
+}
+
+// argOf is the index of an argument, or of a key that stands for a value.
+func (e *evaluation) argOf(v luaValue) int {
+	if v.kind == valueKey {
+		return len(e.call.Args) + v.key
+	}
+	return v.arg
+}
+
+// lookAt is a text of the script, or an argument as it is in this call.
+func (e *evaluation) lookAt(v luaValue) string {
+	if v.kind == valueText {
+		return v.text
+	}
+	return e.look(e.argOf(v))
 }
 
 // equalNumber compares a value with a number of the script.
@@ -288,15 +340,11 @@ func (e *evaluation) equalNumber(n int64, v luaValue) bool {
 	switch v.kind {
 	case valueText, valueArg, valueKey, valueHeld, valueStatus, valueFailure, valueJoined, valueTable:
 		return false // of another type
-	case valueRemainingMS, valueRemainingS, valueArgNumber:
+	case valueArgNumber:
+		return e.numberAt(v) == n
+	case valueRemainingMS, valueRemainingS:
 		if n < 0 {
 			return false
-		}
-	}
-	if v.kind == valueArgNumber {
-		if value, ok := resp.ParseInteger(e.call.Args[v.arg]); ok {
-			e.given[v.arg] = true
-			return value == n
 		}
 	}
 	if v.kind == valueRemainingMS && n == 0 {
@@ -305,26 +353,53 @@ func (e *evaluation) equalNumber(n int64, v luaValue) bool {
 	panic(e.refusal("a condition depends on how much exactly is left, or on the value of a number"))
 }
 
+// numberAt is a number of this call, or of the script.
+func (e *evaluation) numberAt(v luaValue) int64 {
+	if v.kind == valueNumber {
+		return v.n
+	}
+	n, ok := wholeNumber(e.look(v.arg))
+	if !ok {
+		panic(e.refusal("it compares argument %d, which is not a whole number up to 2^53", v.arg+1))
+	}
+	return n
+}
+
 // less is l < r + more. l <= r is l < r + 1: all numbers are whole.
 func (e *evaluation) less(l, r luaValue, more int64) bool {
-	atLeastZero := func(v luaValue) bool { return v.is(valueRemainingMS, valueRemainingS, valueArgNumber) }
+	remains := func(v luaValue) bool { return v.is(valueRemainingMS, valueRemainingS) }
+	known := func(v luaValue) bool { return v.is(valueNumber, valueArgNumber) }
 	switch {
-	case l.kind == valueNumber && r.kind == valueNumber:
-		return l.n < r.n+more
-	case l.kind == valueNumber && l.n < more && atLeastZero(r):
+	case l.kind == valueNumber && l.n < more && r.kind == valueArgNumber, r.kind == valueNumber && r.n+more <= 0 && l.kind == valueArgNumber:
+		return l.kind == valueNumber // Fits admits no argument below 0
+	case known(l) && known(r):
+		return e.numberAt(l) < e.numberAt(r)+more
+	case l.kind == valueNumber && l.n < more && remains(r):
 		return true
-	case r.kind == valueNumber && r.n+more <= 0 && atLeastZero(l):
+	case r.kind == valueNumber && r.n+more <= 0 && remains(l):
 		return false
-	case l.kind == valueRemainingMS && r.kind == valueNumber:
-		return e.below(l.key, threshold{arg: -1, n: r.n + more})
-	case l.kind == valueRemainingMS && r.kind == valueArgNumber:
-		return e.below(l.key, threshold{arg: r.arg, n: more})
-	case l.kind == valueNumber && r.kind == valueRemainingMS: // n < remaining is the opposite of remaining < n+1
-		return !e.below(r.key, threshold{arg: -1, n: l.n + 1 - more})
-	case l.kind == valueArgNumber && r.kind == valueRemainingMS:
-		return !e.below(r.key, threshold{arg: l.arg, n: 1 - more})
+	case remains(l) && known(r):
+		return e.below(l.key, e.limit(l, r, more))
+	case known(l) && remains(r): // n < remaining is the opposite of remaining < n+1
+		return !e.below(r.key, e.limit(r, l, 1-more))
 	}
 	panic(e.refusal("a condition depends on something other than how much is left of a key"))
+}
+
+// limit is what less than n + more of a remaining time means. TTL rounds to the nearest second: less
+// than n of them are less than 1000 n - 500 ms.
+func (e *evaluation) limit(remaining, n luaValue, more int64) threshold {
+	t := threshold{arg: -1, scale: 1, n: more}
+	if remaining.kind == valueRemainingS {
+		t.scale, t.n = 1000, 1000*more-500
+	}
+	if n.kind == valueNumber {
+		t.n += t.scale * n.n
+		t.scale = 0
+		return t
+	}
+	t.arg = n.arg
+	return t
 }
 
 func valueAt(values []luaValue, i int) luaValue {

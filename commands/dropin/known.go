@@ -27,7 +27,7 @@ type knownScript struct {
 	keys    int
 	anyKeys bool   // any number of keys
 	args    string // one word each
-	answers string // for the four key states, and for a lease with too little time left
+	answers string // for the states of the table, and for a lease with too little time left
 }
 
 var knownScripts = sync.OnceValue(func() (rows []knownScript) {
@@ -84,7 +84,7 @@ func (k knownScript) class() *Class {
 	case 0:
 		c.Pattern = "lock:*"
 	case 2:
-		c.Signals = []int{2}
+		c.Others = []int{2}
 	}
 	for answer := range strings.SplitSeq(k.answers, "|") {
 		word, done := strings.CutSuffix(answer, "!")
@@ -95,9 +95,8 @@ func (k knownScript) class() *Class {
 		c.Time = Time{} // the library passes it to all its scripts; this one ignores it
 	case Discard:
 		c.Token = 0 // the script gets the token and does not compare it
-	case Read:
-		c.readOutcomes()
 	}
+	c.complete()
 	return c
 }
 
@@ -107,6 +106,8 @@ func (c *Class) setRole(word string, arg int) {
 		c.Token = arg
 	case "ms", "s", "ms@":
 		c.Time = Time{Arg: arg, Unit: timeUnits[word]}
+	case "former":
+		c.Former = arg
 	case "least":
 		c.Numbers = append(c.Numbers, arg)
 	case "len":
@@ -118,4 +119,18 @@ func (c *Class) setRole(word string, arg int) {
 			c.Given = append(c.Given, Given{Arg: arg, Value: value})
 		}
 	}
+}
+
+// complete derives the rest of a class that has an outcome for each state of the table.
+func (c *Class) complete() {
+	c.Typed = c.Op != Acquire && c.Op != Overwrite && c.Op != Discard
+	c.EndlessToo = c.outcomes[NoExpiry].done
+	c.Looks = c.looksByOp() || len(c.outcomes) > int(tableStates)
+	var refusals []luaValue
+	for _, o := range c.outcomes {
+		if !o.done {
+			refusals = append(refusals, o.reply)
+		}
+	}
+	c.refusal = onlyOne(refusals)
 }

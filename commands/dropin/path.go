@@ -21,7 +21,7 @@ const (
 	stateSelf          states = 1 << HeldBySelf
 	stateOther         states = 1 << HeldByOther
 	stateSelfNoExpiry  states = 1 << NoExpiry
-	stateOtherNoExpiry states = 1 << keyStates // another token, without an expiry
+	stateOtherNoExpiry states = 1 << OtherNoExpiry
 	selfStates                = stateSelf | stateSelfNoExpiry
 	timedStates               = stateSelf | stateOther
 	allStates                 = stateFree | selfStates | stateOther | stateOtherNoExpiry
@@ -135,14 +135,4 @@ func (p *path) mergeKey(last int) string {
 		b = l.value.write(append(b, '\n'))
 	}
 	return string(b)
-}
-
-// withState returns the path for keys that were all in one state.
-func (p *path) withState(state states) *path {
-	alike := *p
-	alike.keys = slices.Clone(p.keys)
-	for i := range alike.keys {
-		alike.keys[i].before = state
-	}
-	return &alike
 }

@@ -13,8 +13,8 @@ import (
 const pinSyntax = "<sha1>=<class>[,token=n[+n…]][,time=n<unit>][,keys=n][,args=n][,yes=answer[|answer…]][,no=answer[|answer…]]"
 
 // parsePin reads the value of --script-class: a SHA1, and what the script of that SHA1
-// does to its keys. If the script returns a list, its first item counts, unless the option
-// writes the answer as a list. An acquire may give each key its own token.
+// does to its keys. The client gets the first answer of yes or of no. An acquire may give each key
+// its own token.
 //
 // By default the token is argument 1, and an acquire or an extension takes ms from
 // argument 2. yes and no are OK and nil for an acquire, and 1 and 0 for all others. Units
@@ -125,34 +125,22 @@ func (c *Class) pinTokens(value string) error {
 	return nil
 }
 
-// setAnswers gives every key state the first answer for yes or the first for no. The
-// further answers count as well.
+// setAnswers gives every key state the first answer for yes or the first for no.
 func (c *Class) setAnswers(yes, no []string) {
-	does := map[Op][keyStates]bool{
+	does := map[Op][tableStates]bool{
 		Acquire: {true, false, false, false}, Reacquire: {true, true, false, true},
 		Release: {false, true, false, true}, Extend: {false, true, false, true}, ExtendAdd: {false, true, false, false},
 		Read: {false, true, true, true}, Overwrite: {true, true, true, true}, Discard: {false, true, true, true},
 	}[c.Op]
-	for h := range keyStates {
+	for h := range tableStates {
 		word := no[0]
 		if does[h] {
 			word = yes[0]
 		}
-		c.addAnswer(word, does[h])
+		if strings.HasPrefix(word, "[") { // blanks separate the values of the option
+			word = strings.ReplaceAll(word, ";", " ")
+		}
+		c.outcomes = append(c.outcomes, outcome{reply: parseAnswer(word), done: does[h] && c.Op != Read})
 	}
-	for _, word := range no[1:] {
-		c.addAnswer(word, false)
-	}
-	for _, word := range yes[1:] {
-		c.addAnswer(word, true)
-	}
-}
-
-// addAnswer reads an answer of the option. The items of a list are separated by ';',
-// because blanks separate the values of the option.
-func (c *Class) addAnswer(word string, done bool) {
-	if strings.HasPrefix(word, "[") {
-		word = strings.ReplaceAll(word, ";", " ")
-	}
-	c.outcomes = append(c.outcomes, outcome{reply: parseAnswer(word), done: done})
+	c.complete()
 }

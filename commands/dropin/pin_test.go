@@ -10,11 +10,11 @@ const anySHA = "00112233445566778899aabbccddeeff00112233"
 
 func TestParsePin_ReadsTheOptionThatTheErrorNames(t *testing.T) {
 	for spec, want := range map[string]string{
-		"release":                             "release token 1 prefix 0 time {0 0 0} given [] signals [] db 0 pattern \"\": 0|1!|0|1!",
-		"acquire":                             "acquire token 1 prefix 0 time {2 1 0} given [] signals [] db 0 pattern \"\": OK!|nil|nil|nil",
-		"extend,token=2,time=1s":              "extend token 2 prefix 0 time {1 2 0} given [] signals [] db 0 pattern \"\": 0|1!|0|1!",
-		"reacquire,time=3ms@,yes=1,no=-ERROR": "reacquire token 1 prefix 0 time {3 3 0} given [] signals [] db 0 pattern \"\": 1!|1!|-ERROR|1!",
-		"acquire,time=none,args=4":            "acquire token 1 prefix 0 time {0 0 0} given [] signals [] db 0 pattern \"\": OK!|nil|nil|nil",
+		"release":                             "release token 1 prefix 0 time {0 0 0} given [] others [] db 0 pattern \"\": 0|1!|0|1!",
+		"acquire":                             "acquire token 1 prefix 0 time {2 1 0} given [] others [] db 0 pattern \"\": OK!|nil|nil|nil",
+		"extend,token=2,time=1s":              "extend token 2 prefix 0 time {1 2 0} given [] others [] db 0 pattern \"\": 0|1!|0|1!",
+		"reacquire,time=3ms@,yes=1,no=-ERROR": "reacquire token 1 prefix 0 time {3 3 0} given [] others [] db 0 pattern \"\": 1!|1!|-ERROR|1!",
+		"acquire,time=none,args=4":            "acquire token 1 prefix 0 time {0 0 0} given [] others [] db 0 pattern \"\": OK!|nil|nil|nil",
 	} {
 		sha, class, err := parsePin(strings.ToUpper(anySHA) + "=" + spec)
 		if err != nil || sha.String() != anySHA || described(class) != want {
@@ -23,31 +23,20 @@ func TestParsePin_ReadsTheOptionThatTheErrorNames(t *testing.T) {
 	}
 }
 
-// A pinned script may answer with lists, in several ways, and take several keys.
-func TestParsePin_CountsTheFirstItemOfAList(t *testing.T) {
-	list := func(items ...ScriptReply) ScriptReply { return ScriptReply{Kind: KindArray, Items: items} }
-	for _, c := range []struct {
-		spec  string
-		reply ScriptReply
-		want  AnswerMeaning
-	}{
-		{"extend,yes=1,no=0|-1", list(number(1), number(500)), Yes},
-		{"extend,yes=1,no=0|-1", list(number(0), number(500)), No},
-		{"extend,yes=1,no=0|-1", list(number(-1), number(-2)), No},
-		{"extend,yes=1,no=0|-1", list(number(-2)), Unclear},
-		{"extend,yes=1|2,no=0|-1", number(2), Yes},
-		{"extend,yes=[1;pttl],no=[0;pttl]", list(number(1), number(500)), Yes},
-		{"extend,yes=[1;pttl],no=[0;pttl]", list(number(0), number(7)), No},
-		{"acquire,yes=OK,no=nil", list(), No},
-		{"acquire,yes=OK,no=nil", list(status("OK")), Yes},
-		{"acquire,yes=OK,no=nil", list(list(status("OK"))), Unclear},
+// A pinned script answers with its first words for yes and for no.
+func TestParsePin_AnswersWithTheFirstWords(t *testing.T) {
+	for spec, want := range map[string]string{
+		"extend,yes=1|2,no=0|-1": "{3 0  []} {3 1  []}", "extend,yes=[1;pttl],no=[0;pttl]": "{5 0  [{3 0  []} {3 -2  []}]} {5 0  [{3 1  []} {3 500  []}]}",
+		"acquire,yes=OK,no=nil": "{4 0 OK []} {0 0  []}",
 	} {
-		_, class, err := parsePin(anySHA + "=" + c.spec)
+		_, class, err := parsePin(anySHA + "=" + spec)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := class.Vote(sample, c.reply); got != c.want {
-			t.Errorf("%s, %+v: vote %d, want %d", c.spec, c.reply, got, c.want)
+		_, free, _ := class.Outcome(sample, []KeyView{{State: Free, Left: -2}})
+		_, own, _ := class.Outcome(sample, []KeyView{{State: HeldBySelf, Left: 500}})
+		if got := fmt.Sprint(free, " ", own); got != want {
+			t.Errorf("%s: %s, want %s", spec, got, want)
 		}
 	}
 	_, class, err := parsePin(anySHA + "=acquire,keys=2,args=3,token=1+2,time=3ms,yes=1,no=0")
@@ -61,7 +50,7 @@ func TestParsePin_ReadsTheLineOfAnUnknownScript(t *testing.T) {
 	r := newRecogniser(t)
 	text := "return redis.call('hget', KEYS[1], ARGV[1])"
 	call := ScriptCall{Keys: []string{"a", "b"}, Args: []string{"token", "1000"}}
-	_, err := r.Recognise(text, call)
+	_, err := r.Recognise("", text, call)
 	_, line, _ := strings.Cut(err.Error(), "--script-class ")
 	pin := strings.Replace(line, "<class>", "extend", 1)
 	if sha, _, err := parsePin(pin); err != nil || sha != shaOf(text) {
@@ -93,7 +82,7 @@ func TestRecognise_TakesThePinBeforeEverythingElse(t *testing.T) {
 	if got := recognise(t, r, text, call, ByPin); got.Op != Release {
 		t.Error("it is another class")
 	}
-	if _, err := r.Recognise(text, sample); err == nil || !strings.Contains(err.Error(), "pinned") {
+	if _, err := r.Recognise("", text, sample); err == nil || !strings.Contains(err.Error(), "pinned") {
 		t.Errorf("with two arguments: %v", err)
 	}
 	if _, err := New([]string{"abc=release"}); err == nil {

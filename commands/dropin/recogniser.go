@@ -4,15 +4,13 @@ package dropin
 
 import (
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
-
-	"redlockd/proxy/resp"
 )
 
-// maxRemembered bounds the outcomes of evaluations that a Recogniser keeps: each takes some
-// 1 KB, and a fleet has a few dozen scripts.
+// maxRemembered bounds the outcomes of evaluations that a Recogniser keeps: each takes some KB,
+// and a fleet has a few dozen scripts.
 const maxRemembered = 1024
 
 // Recogniser classifies scripts. It is safe for concurrent use. Only one caller
@@ -23,14 +21,29 @@ type Recogniser struct {
 
 	evaluating sync.Mutex
 
-	mu      sync.Mutex
-	bySHA   map[sum][]*Class
-	refused map[string]string // by SHA1 and callSignature: the reason
+	mu    sync.Mutex
+	bySHA map[sum][]*remembered
+	order []*remembered // the oldest first
+}
+
+// remembered is the outcome of one evaluation, for all calls that agree in what it looked at. A
+// refusal is its user's alone.
+type remembered struct {
+	id         sum
+	user       string
+	keys, args int
+	given      []Given
+	class      *Class // nil: refused
+	reason     string
+}
+
+func (m *remembered) covers(user string, call ScriptCall) bool {
+	return (m.class != nil || m.user == user) && m.keys == len(call.Keys) && m.args == len(call.Args) && matches(m.given, call)
 }
 
 // New returns a Recogniser. pins are the values of --script-class.
 func New(pins []string) (*Recogniser, error) {
-	r := &Recogniser{pins: make(map[sum]*Class), maxRemembered: maxRemembered}
+	r := &Recogniser{pins: make(map[sum]*Class), maxRemembered: maxRemembered, bySHA: make(map[sum][]*remembered)}
 	for _, pin := range pins {
 		id, class, err := parsePin(pin)
 		if err != nil {
@@ -38,133 +51,112 @@ func New(pins []string) (*Recogniser, error) {
 		}
 		r.pins[id] = class
 	}
-	r.forget()
 	return r, nil
 }
 
-// Recognise classifies a text for a call. The class that it returns Fits the call. A new
-// script costs some 50 µs and rarely more than a few milliseconds, a known one less than a
-// microsecond.
-func (r *Recogniser) Recognise(text string, call ScriptCall) (*Class, error) {
+// Find looks a script up by its SHA1 alone: pinned scripts, scripts of the table, and scripts that were
+// evaluated before. Without a class and an error, the text must be evaluated.
+func (r *Recogniser) Find(user, sha string, call ScriptCall) (*Class, error) {
+	id, ok := parseSHA(sha)
+	if !ok {
+		return nil, nil
+	}
+	return r.find(user, id, call)
+}
+
+// Recognise classifies a text for a call. A new script costs some 50 µs and rarely more than a
+// few milliseconds, a known one less than a microsecond.
+func (r *Recogniser) Recognise(user, text string, call ScriptCall) (*Class, error) {
 	id := shaOf(text)
-	if class := r.find(id, call); class != nil {
-		return class, nil
+	if class, err := r.find(user, id, call); class != nil || err != nil {
+		return class, err
 	}
 	r.evaluating.Lock()
 	defer r.evaluating.Unlock()
 	// Another caller may have evaluated the script in the meantime.
-	if class := r.find(id, call); class != nil {
-		return class, nil
+	if class, err := r.find(user, id, call); class != nil || err != nil {
+		return class, err
 	}
-	key := id.String() + callSignature(call)
-	r.mu.Lock()
-	reason, before := r.refused[key]
-	r.mu.Unlock()
-	if !before {
-		class, err := r.classOf(id, text, call)
-		switch {
-		case class == nil:
-			reason = err.Error()
-			r.keep(func() { r.refused[key] = reason })
-		case err == nil:
-			r.keep(func() { r.bySHA[id] = append(r.bySHA[id], class) })
-			return class, nil
-		default: // another call of the script may fit
-			reason = err.Error()
+	m := &remembered{id: id, user: user, keys: len(call.Keys), args: len(call.Args)}
+	class, given, err := classOfText(text, call)
+	for _, g := range given { // the words of the call are part of the client's buffer
+		m.given = append(m.given, Given{Arg: g.Arg, Value: strings.Clone(g.Value)})
+	}
+	if m.class = class; err != nil {
+		m.reason = err.Error()
+	} else {
+		class.Given = m.given
+		if library := known()[id]; library != nil {
+			class.By, class.Library = BySHA, library.Library
 		}
 	}
-	return nil, fmt.Errorf("script %s is not a recognised lock script: %s; if it is one, declare its class with --script-class %s=<class>,keys=%d,args=%d",
+	r.keep(m)
+	return r.find(user, id, call)
+}
+
+// find returns the class of the script for the call, or why it is not served, or neither.
+func (r *Recogniser) find(user string, id sum, call ScriptCall) (*Class, error) {
+	if pin := r.pins[id]; pin != nil {
+		if err := pin.Fits(call); err != nil {
+			return nil, r.refusal(id, call, "its class is pinned, but "+err.Error())
+		}
+		return pin, nil
+	}
+	if library := known()[id]; library != nil {
+		if library.anyKeys && len(call.Keys) > 1 {
+			several := *library
+			several.Keys = len(call.Keys)
+			several.Looks = several.Looks || several.looksByOp()
+			library = &several
+		}
+		if library.matches(call) {
+			return r.fitting(id, library, call)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, m := range r.bySHA[id] {
+		switch {
+		case !m.covers(user, call):
+		case m.class == nil:
+			return nil, r.refusal(id, call, m.reason)
+		default:
+			return r.fitting(id, m.class, call)
+		}
+	}
+	return nil, nil
+}
+
+func (r *Recogniser) fitting(id sum, c *Class, call ScriptCall) (*Class, error) {
+	if err := c.Fits(call); err != nil {
+		return nil, r.refusal(id, call, err.Error())
+	}
+	return c, nil
+}
+
+func (r *Recogniser) refusal(id sum, call ScriptCall, reason string) error {
+	return fmt.Errorf("script %s is not a recognised lock script: %s; if it is one, declare its class with --script-class %s=<class>,keys=%d,args=%d",
 		id, reason, id, len(call.Keys), len(call.Args))
 }
 
-// BySHA looks up a script by its SHA1 alone, for EVALSHA. It finds pinned scripts,
-// scripts of the table and scripts that Recognise has classified before. It returns nil
-// if the text is needed: NOSCRIPT.
-func (r *Recogniser) BySHA(sha string, call ScriptCall) *Class {
-	id, ok := parseSHA(sha)
-	if !ok {
-		return nil
-	}
-	return r.find(id, call)
-}
-
-// find returns a class of the script that fits the call, nil if there is none.
-func (r *Recogniser) find(id sum, call ScriptCall) *Class {
-	for _, class := range []*Class{r.pins[id], known()[id]} {
-		if class != nil && class.Fits(call) == nil {
-			return class
-		}
-	}
+// keep stores an outcome. Without room the oldest of the user with the most goes. A script that is still
+// in use then costs one more evaluation.
+func (r *Recogniser) keep(m *remembered) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, class := range r.bySHA[id] {
-		if class.Fits(call) == nil {
-			return class
+	if len(r.order) >= r.maxRemembered {
+		count, most := make(map[string]int), ""
+		for _, one := range r.order {
+			if count[one.user]++; count[one.user] > count[most] {
+				most = one.user
+			}
+		}
+		i := slices.IndexFunc(r.order, func(one *remembered) bool { return one.user == most })
+		old := r.order[i]
+		r.order = slices.Delete(r.order, i, i+1)
+		if r.bySHA[old.id] = slices.DeleteFunc(r.bySHA[old.id], func(one *remembered) bool { return one == old }); len(r.bySHA[old.id]) == 0 {
+			delete(r.bySHA, old.id)
 		}
 	}
-	return nil
-}
-
-// classOf finds the class of a new script for a call. A script of the table that is called
-// with more keys than there still counts as recognised by its SHA1.
-func (r *Recogniser) classOf(id sum, text string, call ScriptCall) (*Class, error) {
-	if pin := r.pins[id]; pin != nil {
-		return pin, fmt.Errorf("its class is pinned, but %w", pin.Fits(call))
-	}
-	library := known()[id]
-	if library != nil && (library.anyKeys && len(call.Keys) > 0 || library.Prefix > 0) {
-		several := *library
-		if library.anyKeys {
-			several.Keys = max(1, len(call.Keys))
-		}
-		return &several, several.Fits(call)
-	}
-	class, err := classOfText(text, call)
-	if err != nil {
-		return nil, err
-	}
-	if library != nil {
-		class.By, class.Library = BySHA, library.Library
-	}
-	return class, class.Fits(call)
-}
-
-// keep stores an outcome. When the limit is reached, the Recogniser forgets all
-// outcomes. A script that is still in use then costs one more evaluation.
-func (r *Recogniser) keep(store func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	kept := len(r.refused)
-	for _, classes := range r.bySHA {
-		kept += len(classes)
-	}
-	if kept >= r.maxRemembered {
-		r.forget()
-	}
-	store()
-}
-
-func (r *Recogniser) forget() {
-	r.bySHA = make(map[sum][]*Class)
-	r.refused = make(map[string]string)
-}
-
-// callSignature is the part of a call that a refusal may depend on. It has the number of
-// keys, the values of short arguments, and the kind and length of all others. So a
-// refusal stays valid although tokens and times change with every call.
-func callSignature(call ScriptCall) string {
-	var b strings.Builder
-	b.WriteString("/" + strconv.Itoa(len(call.Keys)))
-	for _, arg := range call.Args {
-		_, isNumber := resp.ParseInteger(arg)
-		switch {
-		case isNumber && len(arg) > 1:
-			b.WriteString("/#" + strconv.Itoa(len(arg)))
-		case len(arg) <= 4:
-			b.WriteString("/=" + arg)
-		default:
-			b.WriteString("/" + strconv.Itoa(len(arg)))
-		}
-	}
-	return b.String()
+	r.bySHA[m.id], r.order = append(r.bySHA[m.id], m), append(r.order, m)
 }

@@ -1,6 +1,5 @@
-// Calls and answers of scripts. A ScriptReply is one answer of a master. The class of a script has
-// its answers as values: some contain a remaining time, a name or the token that the key
-// holds.
+// Calls and answers of scripts. The class of a script has its answers as values: some contain a
+// remaining time, a name or the token that the key holds.
 
 package dropin
 
@@ -14,6 +13,19 @@ import (
 // ScriptCall is one EVAL or EVALSHA: KEYS and ARGV.
 type ScriptCall struct{ Keys, Args []string }
 
+// word is the i-th argument, from 0; behind the arguments come the keys, which some scripts take
+// for values. It is "" beyond.
+func (c ScriptCall) word(i int) string {
+	switch n := len(c.Args); {
+	case i < 0 || i >= n+len(c.Keys):
+		return ""
+	case i < n:
+		return c.Args[i]
+	default:
+		return c.Keys[i-n]
+	}
+}
+
 type ReplyKind uint8
 
 const (
@@ -25,7 +37,7 @@ const (
 	KindArray
 )
 
-// ScriptReply is one answer of a master to a script.
+// ScriptReply is the answer to a script.
 type ScriptReply struct {
 	Kind  ReplyKind
 	Int   int64
@@ -33,42 +45,12 @@ type ScriptReply struct {
 	Items []ScriptReply
 }
 
-// matches reports whether a master's answer to the call is this value. not is the token of
-// the call if the value of the key must be another token.
-func (v luaValue) matches(r ScriptReply, call ScriptCall, not string) bool {
-	switch v.kind {
-	case valueNil:
-		return r.Kind == KindNil
-	case valueNumber:
-		return r.Kind == KindInt && r.Int == v.n
-	case valueRemainingMS, valueRemainingS:
-		return r.Kind == KindInt && r.Int >= 0
-	case valueTable:
-		return r.Kind == KindArray && slices.EqualFunc(v.items, r.Items, func(item luaValue, r ScriptReply) bool { return item.matches(r, call, not) })
-	case valueFailure:
-		return r.Kind == KindError && matchesError(r.Text, v.text)
-	case valueHeld:
-		return r.isText() && (not == "" || r.Text != not)
-	}
-	return r.isText() && r.Text == v.textOf(call)
-}
-
-// isText reports whether the answer is a text: clients treat a status and a bulk string
-// alike.
-func (r ScriptReply) isText() bool { return r.Kind == KindStatus || r.Kind == KindBulk }
-
-// matchesError also accepts a code before the error of a script and its SHA1 after it:
-// some versions of the server add them.
-func matchesError(text, want string) bool {
-	return text == want || strings.TrimPrefix(text, "ERR ") == want || strings.HasPrefix(text, want+" script:")
-}
-
 func (v luaValue) textOf(call ScriptCall) string {
 	switch v.kind {
 	case valueArg:
-		return nth(call.Args, v.arg+1)
+		return call.word(v.arg)
 	case valueKey:
-		return nth(call.Keys, v.key+1)
+		return call.Keys[v.key]
 	case valueJoined:
 		var b strings.Builder
 		for _, item := range v.items {
@@ -79,23 +61,29 @@ func (v luaValue) textOf(call ScriptCall) string {
 	return v.text
 }
 
-// reply is the answer that a client gets. holds is the value of the key, and remaining its
-// remaining ms.
-func (v luaValue) reply(call ScriptCall, holds string, remaining int64) ScriptReply {
+// reply is the answer that a client gets. views are what the keys hold.
+func (v luaValue) reply(call ScriptCall, views []KeyView) ScriptReply {
+	at := KeyView{Left: -2}
+	if len(views) > 0 {
+		at = views[min(v.key, len(views)-1)]
+	}
 	switch v.kind {
-	case valueNil:
+	case valueNil, valueFalse:
 		return ScriptReply{}
+	case valueTrue:
+		return ScriptReply{Kind: KindInt, Int: 1}
 	case valueNumber:
 		return ScriptReply{Kind: KindInt, Int: v.n}
 	case valueRemainingMS:
-		return ScriptReply{Kind: KindInt, Int: remaining}
+		return ScriptReply{Kind: KindInt, Int: at.Left}
 	case valueRemainingS:
-		if remaining >= 0 {
-			remaining = (remaining + 500) / 1000 // as TTL rounds
+		left := at.Left
+		if left >= 0 {
+			left = (left + 500) / 1000 // as TTL rounds
 		}
-		return ScriptReply{Kind: KindInt, Int: remaining}
+		return ScriptReply{Kind: KindInt, Int: left}
 	case valueHeld:
-		return ScriptReply{Kind: KindBulk, Text: holds}
+		return ScriptReply{Kind: KindBulk, Text: at.Value}
 	case valueStatus:
 		return ScriptReply{Kind: KindStatus, Text: v.text}
 	case valueFailure:
@@ -103,26 +91,14 @@ func (v luaValue) reply(call ScriptCall, holds string, remaining int64) ScriptRe
 	case valueTable:
 		list := ScriptReply{Kind: KindArray}
 		for _, item := range v.items {
-			list.Items = append(list.Items, item.reply(call, holds, remaining))
+			list.Items = append(list.Items, item.reply(call, views))
 		}
 		return list
 	}
 	return ScriptReply{Kind: KindBulk, Text: v.textOf(call)}
 }
 
-// withRemaining returns the answer with n for the remaining time.
-func (v luaValue) withRemaining(n int64) luaValue {
-	if v.is(valueRemainingMS, valueRemainingS) {
-		return numberValue(n)
-	}
-	v.items = slices.Clone(v.items)
-	for i, item := range v.items {
-		v.items[i] = item.withRemaining(n)
-	}
-	return v
-}
-
-// overlaps reports whether one answer of a master can match both values.
+// overlaps reports whether one answer can be both values.
 func (v luaValue) overlaps(w luaValue) bool {
 	remains := func(v luaValue) bool { return v.is(valueRemainingMS, valueRemainingS) }
 	atLeastZero := func(v luaValue) bool { return remains(v) || v.kind == valueNumber && v.n >= 0 }
@@ -137,13 +113,6 @@ func (v luaValue) overlaps(w luaValue) bool {
 		return !constant(v) || !constant(w)
 	}
 	return remains(v) && atLeastZero(w) || remains(w) && atLeastZero(v)
-}
-
-func nth(list []string, n int) string {
-	if n < 1 || n > len(list) {
-		return ""
-	}
-	return list[n-1]
 }
 
 var (
@@ -162,7 +131,11 @@ func parseAnswer(word string) luaValue {
 	if strings.HasPrefix(word, "[") && strings.HasSuffix(word, "]") {
 		list := luaValue{kind: valueTable}
 		for _, item := range strings.Fields(word[1 : len(word)-1]) {
-			list.items = append(list.items, parseAnswer(item))
+			v := parseAnswer(item)
+			if v.kind == valueNil {
+				v.kind = valueFalse // a nil that does not end the list
+			}
+			list.items = append(list.items, v)
 		}
 		return list
 	}

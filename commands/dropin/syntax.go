@@ -22,7 +22,6 @@ var reservedNames = map[string]bool{
 type syntax struct {
 	depth  int
 	inLoop bool
-	calls  []*ast.FuncCallExpr // of commands
 }
 
 // deeper counts nesting.
@@ -113,7 +112,13 @@ func (s *syntax) expression(x ast.Expr) {
 			panic(refuseAt(n.Line(), "it passes %s on as a value", short(n.Value)))
 		}
 	case *ast.AttrGetExpr:
-		if list := source(n.Object); list != "KEYS" && list != "ARGV" {
+		field, _ := n.Key.(*ast.StringExpr)
+		_, local := n.Object.(*ast.IdentExpr)
+		ofReply := local && field != nil && (field.Value == "ok" || field.Value == "err")
+		if list := source(n.Object); list != "KEYS" && list != "ARGV" && (!ofReply || reservedNames[list]) {
+			if source(n) == "" {
+				panic(refuseAt(n.Line(), "it takes an element of something other than KEYS and ARGV"))
+			}
 			panic(refuseAt(n.Line(), "it uses %s, which lock scripts have no use for", short(source(n))))
 		}
 	case *ast.UnaryLenOpExpr:
@@ -142,11 +147,8 @@ func (s *syntax) call(n *ast.FuncCallExpr) {
 	}
 	callee := source(n.Func)
 	switch strings.Replace(callee, "server.", "redis.", 1) {
-	case "redis.call":
-		s.command(n, false)
-		return
-	case "redis.pcall":
-		s.command(n, true)
+	case "redis.call", "redis.pcall":
+		s.command(n)
 		return
 	case "redis.status_reply", "redis.error_reply", "tonumber", "tostring":
 		if len(n.Args) == 1 {
@@ -156,27 +158,13 @@ func (s *syntax) call(n *ast.FuncCallExpr) {
 	panic(refuseAt(n.Line(), "it calls %s, which lock scripts have no use for", short(callee)))
 }
 
-// command checks one call of a command. After redis.pcall a script continues if the command
-// fails, for example on a master that is out of memory or cannot write to its disk.
-func (s *syntax) command(n *ast.FuncCallExpr, protected bool) {
-	s.calls = append(s.calls, n)
+// command checks that a call names its command.
+func (s *syntax) command(n *ast.FuncCallExpr) {
 	if len(n.Args) == 0 {
 		panic(refuseAt(n.Line(), "it calls no command"))
 	}
-	word, ok := n.Args[0].(*ast.StringExpr)
-	if !ok {
+	if _, ok := n.Args[0].(*ast.StringExpr); !ok {
 		panic(refuseAt(n.Line(), "it computes which command it calls"))
-	}
-	c, known := evaluatedCommands[strings.ToLower(word.Value)]
-	switch words := len(n.Args) - 1; {
-	case strings.EqualFold(word.Value, "time"):
-		panic(refuse("it asks for the TIME, so no two masters answer alike"))
-	case !known:
-		panic(refuseAt(n.Line(), "it calls %s, which is no command on the string key of a lock", short(word.Value)))
-	case words < c.minWords || c.maxWords > 0 && words > c.maxWords:
-		panic(refuseAt(n.Line(), "it calls %s with %d arguments", short(word.Value), words))
-	case c.effect == writes && protected:
-		panic(refuseAt(n.Line(), "it goes on if %s fails: redis.call ends the script then", short(word.Value)))
 	}
 }
 

@@ -22,7 +22,7 @@ const (
 	valueHeld        // the value of KEYS[key] before the script changed it
 	valueRemainingMS // the remaining ms of KEYS[key], 0 or more
 	valueRemainingS  // the same in seconds
-	valueExtended    // the remaining ms of KEYS[key] plus ARGV[arg]
+	valueExtended    // the remaining time of KEYS[key] plus ARGV[arg]
 	valueStatus      // {ok = text}
 	valueFailure     // {err = text}
 	valueJoined      // the texts of items, joined
@@ -37,6 +37,7 @@ type luaValue struct {
 	text  string
 	key   int
 	arg   int
+	unit  Unit // of valueExtended and of remaining times
 	items []luaValue
 }
 
@@ -103,4 +104,18 @@ func (v luaValue) write(b []byte) []byte {
 		b = item.write(b)
 	}
 	return append(b, '}')
+}
+
+// onlyOne is the one value that all of these are, nil if there are several or if it depends on what
+// a key holds.
+func onlyOne(values []luaValue) *luaValue {
+	for _, v := range values {
+		if v.showsKey() || !v.same(values[0]) || v.contains(func(v luaValue) bool { return v.kind == valueKey }) {
+			return nil
+		}
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	return &values[0]
 }

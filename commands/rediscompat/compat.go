@@ -29,6 +29,10 @@ for db = tonumber(ARGV[2]), tonumber(ARGV[3]) do
 end
 redis.call('SELECT', ARGV[4])
 return redis.status_reply('OK')`
+	// matchingText deletes the keys that match the pattern ARGV[1], which is a library's.
+	matchingText = `local keys = redis.call('KEYS', ARGV[1])
+for _, key in ipairs(keys) do redis.call('DEL', key) end
+return #keys`
 	// keysText lists those that match the pattern ARGV[2], in the same order everywhere.
 	keysText = `local prefix, found = ARGV[1], {}
 for _, key in ipairs(redis.call('KEYS', ARGV[2])) do
@@ -83,12 +87,12 @@ func (h *handlers) forwardKey(c *commands.Call) error {
 	return h.forward(c, c.Args, 1)
 }
 
-// forwardScript is for one that finds its keys itself.
-func (h *handlers) forwardScript(c *commands.Call, text string, args []string) error {
+// deleteMatching deletes the keys that match a pattern, and replies with their number.
+func (h *handlers) deleteMatching(c *commands.Call, pattern string) error {
 	if !mayForce(c) {
 		return nil
 	}
-	return h.forward(c, append([]string{"EVAL", text, "0"}, args...))
+	return h.forward(c, []string{"EVAL", matchingText, "0", pattern}, 3)
 }
 
 func (h *handlers) empty(c *commands.Call, first, last string) error {

@@ -1,5 +1,5 @@
-// EVAL, EVALSHA and their _RO forms: the scripts of lock libraries, recognised by
-// package dropin, run on a quorum of masters. Anything else is refused by name.
+// EVAL, EVALSHA and their _RO forms: the scripts of lock libraries are recognised by
+// package dropin, and become operations on a quorum. Anything else is refused by name.
 
 package rediscompat
 
@@ -28,7 +28,6 @@ func (h *handlers) evaluate(c *commands.Call, bySHA, reads bool) error {
 			return err
 		}
 		e.sha, e.text = shaOf(c.Args[1]), c.Args[1]
-		h.scripts.keep(c.Client.User, e.sha, e.text)
 	}
 	if script := redissonScripts[e.sha]; script != nil {
 		return e.serveRedisson(script)
@@ -39,17 +38,24 @@ func (h *handlers) evaluate(c *commands.Call, bySHA, reads bool) error {
 	if !e.reads && h.nextIDs.isScript(e.sha, e.given) {
 		return h.nextIDs.set(c, access.HeldKey{DB: e.db, Key: e.keys[0]}, e.given.Args[0])
 	}
+	var err error
+	if e.class, err = h.deps.Scripts.Find(c.Client.User, e.sha, e.given); err != nil {
+		return err
+	}
+	if e.class != nil {
+		if e.text != "" {
+			h.scripts.keep(c.Client.User, e.sha, e.text)
+		}
+		return e.serve()
+	}
 	if bySHA {
 		var ok bool
 		if e.text, ok = h.scripts.text(c.Client.User, e.sha); !ok {
 			return c.Reply(errNoScript)
 		}
 	}
-	if e.class = h.deps.Scripts.BySHA(e.sha, e.given); e.class != nil {
-		return e.serve()
-	}
 	c.Batch = nil // it will have left without this call
-	if err := h.probes.submit(e.probe); err != nil {
+	if err := h.probes.submit(c.Client.User, e.probe); err != nil {
 		c.Reply(commands.Error("TRYLATER", err.Error()))
 	}
 	return nil
@@ -57,8 +63,7 @@ func (h *handlers) evaluate(c *commands.Call, bySHA, reads bool) error {
 
 // readsFirst reports whether a call of EVAL or EVALSHA is not on its way to the
 // masters when it has been started, so that a later command of its pipeline could
-// overtake it: the script was not seen before, or what is left of the lease must be
-// read first. A script that cannot be run is refused soon enough.
+// overtake it: the script was not seen before, or a quorum is looked at first.
 func (h *handlers) readsFirst(args []string) bool {
 	if len(args) < 3 {
 		return false
@@ -72,8 +77,8 @@ func (h *handlers) readsFirst(args []string) bool {
 	if !arg.IsWord(args[0][:min(len(args[0]), len("evalsha"))], "EVALSHA") {
 		sha = shaOf(args[1])
 	}
-	class := h.deps.Scripts.BySHA(sha, dropin.ScriptCall{Keys: rest[:n], Args: rest[n:]})
-	return class == nil || class.Op == dropin.ExtendAdd
+	class, err := h.deps.Scripts.Find("", sha, dropin.ScriptCall{Keys: rest[:n], Args: rest[n:]})
+	return err == nil && (class == nil || class.Looks)
 }
 
 // probe is evaluate for a script that was not seen before.
@@ -95,6 +100,9 @@ func (e *evaluation) recognise() (err error) {
 			err = e.refuse("looking at it failed")
 		}
 	}()
-	e.class, err = e.handlers.deps.Scripts.Recognise(e.text, e.given)
+	e.class, err = e.handlers.deps.Scripts.Recognise(e.call.Client.User, e.text, e.given)
+	if err == nil {
+		e.handlers.scripts.keep(e.call.Client.User, e.sha, e.text)
+	}
 	return err
 }

@@ -1,9 +1,10 @@
-// evaluation is one call of a script on its way to the masters.
+// evaluation is one call of a script.
 
 package rediscompat
 
 import (
 	"fmt"
+	"time"
 
 	"redlockd/commands"
 	"redlockd/commands/arg"
@@ -29,6 +30,12 @@ type evaluation struct {
 	class    *dropin.Class
 	reads    bool // it may change nothing: EVAL_RO
 	watch    dropin.Stopwatch
+
+	locks []redlock.Key // the keys that are locks
+	token redlock.Token
+	ttl   time.Duration
+	looks int             // at a quorum, so far
+	fixed *commands.Reply // the answer, once a look has shown it
 }
 
 // arguments reads numkeys key … arg ….

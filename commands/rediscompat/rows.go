@@ -7,13 +7,10 @@ import (
 	"redlockd/commands"
 	"redlockd/commands/access"
 	"redlockd/commands/arg"
-
-	"golang.org/x/time/rate"
 )
 
 func Rows(deps commands.Deps) []*commands.Command {
 	h := &handlers{leasePolicy: leasePolicy{&deps}, deps: deps, scripts: scriptCache{stats: deps.DropinStats}, nextIDs: nextIDs{ids: deps.IDs, stats: deps.DropinStats}}
-	h.probes.limiter = rate.NewLimiter(probesPerSecond, probesPerSecond)
 	return append(h.dropinRows(), h.compatRows()...)
 }
 
@@ -108,7 +105,7 @@ func (h *handlers) scriptRows(row rowMaker) []*commands.Command {
 		row("flush", commands.Between(2, 3), access.CategoryLock, "Forgets the texts of this user.", h.scripts.flush, arg.Optional(arg.OneOf("flush-type", arg.Word("ASYNC"), arg.Word("SYNC")))),
 	}
 	return []*commands.Command{
-		evaluates("eval", "Runs the script of a lock library on a quorum of masters and answers as it does there; one that may take another's lock needs the category force.", false, false),
+		evaluates("eval", "Does what the script of a lock library does, on a quorum of masters, and answers as the script would; one that takes another's lock needs the category force.", false, false),
 		evaluates("evalsha", "EVAL for a script that was sent before.", true, false),
 		evaluates("eval_ro", "EVAL for a script that changes nothing.", false, true),
 		evaluates("evalsha_ro", "EVALSHA for a script that changes nothing.", true, true),

@@ -65,7 +65,7 @@ func unknownScripts(t *testing.T) {
 			t.Fatalf("the %d. script: %s", i+1, got)
 		}
 	}
-	if got := eval("return 'one more'"); !strings.HasPrefix(got, "TRYLATER unknown scripts: 50 a second are looked at") {
+	if got := eval("return 'one more'"); !strings.HasPrefix(got, "TRYLATER new scripts: 50 a second of a user are looked at") {
 		t.Error(got)
 	}
 	if got := eval("if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('del', KEYS[1])", "token-1"); !strings.HasPrefix(got, "TRYLATER") {

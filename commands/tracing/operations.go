@@ -70,7 +70,7 @@ func acquireAttributes(r *redlock.LockRequest) attributes {
 	if r.Wait > 0 {
 		about = append(about, attribute.Int64("redlockd.wait_ms", r.Wait.Milliseconds()))
 	}
-	for name, set := range map[string]bool{"fair": r.Fair, "hold": r.Hold != nil, "drop_in": r.Valued || r.Script != nil} {
+	for name, set := range map[string]bool{"fair": r.Fair, "hold": r.Hold != nil, "drop_in": r.Valued || r.Retakes != nil || r.Tokens != nil} {
 		if set {
 			about = append(about, attribute.Bool("redlockd."+name, true))
 		}
@@ -188,24 +188,4 @@ func (e *traced) Write(b *redlock.Batch, r redlock.WriteRequest, done redlock.Wr
 		done = observed(o, done, o.decided(granted))
 	}
 	e.RedisCompat.Write(b, r, done)
-}
-
-func (e *traced) RunScript(b *redlock.Batch, r redlock.ScriptRequest, done redlock.ScriptDone) {
-	name := "lock.extend"
-	switch r.Effect {
-	case redlock.ScriptReleases:
-		name = "lock.release"
-	case redlock.ScriptForces:
-		name = "lock.change"
-	}
-	var by trace.SpanContext
-	if r.Token != "" {
-		by = e.tracer.leases.find(leaseID{r.DB, r.Keys[0], r.Token}, r.Effect == redlock.ScriptReleases)
-	}
-	if o := e.tracer.begin(name, by); o != nil {
-		r.Trace = o.about(r.DB, r.Keys[0], r.Keys[1:], dropIn)
-		outcome := o.decided(granted)
-		done = observed(o, done, func(s redlock.ScriptOutcome) (string, attributes) { return outcome(s.Yes) })
-	}
-	e.RedisCompat.RunScript(b, r, done)
 }

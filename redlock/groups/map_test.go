@@ -270,8 +270,8 @@ func TestRouter_GrantsNothingInAFrozenSlot(t *testing.T) {
 		"another value": func() {
 			s.Write(nil, redlock.WriteRequest{Key: key, Effect: redlock.WriteReplaces, Value: "v", TTL: time.Minute}, ended)
 		},
-		"a script": func() {
-			s.RunScript(nil, redlock.ScriptRequest{Keys: []redlock.Key{key}, Effect: redlock.ScriptExtends}, func(_ redlock.ScriptOutcome, err error) { errs <- err })
+		"another end": func() {
+			s.Extend(nil, redlock.ExtendRequest{Key: key, Token: "t", TTL: time.Minute, Exact: true}, func(_ redlock.Grant, err error) { errs <- err })
 		},
 		"a wait until it ends": func() {
 			s.AwaitFree(redlock.AwaitRequest{Key: key, Timeout: time.Millisecond}, func(_ bool, err error) { errs <- err })

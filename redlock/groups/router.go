@@ -79,6 +79,10 @@ func (r *Router) Extend(b *redlock.Batch, q redlock.ExtendRequest, done redlock.
 		return
 	}
 	if !r.inGroup(r.indexOf(q.Key), q.More) {
+		if q.Exact { // all or none, which groups cannot decide together
+			done(redlock.Grant{}, ErrSeveral)
+			return
+		}
 		extendSeveral(&r.directory, b, q, done)
 		return
 	}
@@ -187,24 +191,6 @@ func (r *Router) Write(b *redlock.Batch, q redlock.WriteRequest, done redlock.Wr
 	}
 	one, left := r.goesTo(q.Key)
 	one.Write(b, q, unlessLeft(left, done, isFalse))
-}
-
-// RunScript runs where the script's locks are. Its other keys, such as channels, are nothing that
-// the masters keep.
-func (r *Router) RunScript(b *redlock.Batch, q redlock.ScriptRequest, done redlock.ScriptDone) {
-	one, err := r.ofAll(q.Keys[0], q.Keys[1:]), error(nil)
-	left := r.sinceNow(r.indexOf(q.Keys[0]), q.Keys)
-	if q.Effect != redlock.ScriptReleases {
-		err = r.slots.frozen(q.Keys[0], q.Keys[1:]...)
-	}
-	switch {
-	case err != nil:
-		done(redlock.ScriptOutcome{}, err)
-	case one == nil:
-		done(redlock.ScriptOutcome{}, ErrSeveral)
-	default:
-		one.RunScript(b, q, unlessLeft(left, done, func(o redlock.ScriptOutcome) bool { return !o.Yes }))
-	}
 }
 
 func (r *Router) AwaitFree(q redlock.AwaitRequest, done redlock.AwaitDone) (leave func()) {

@@ -390,12 +390,12 @@ func TestSeveral_WhatNeedsOneGroupIsRefusedWithTheWayOut(t *testing.T) {
 	keys := []redlock.Key{s.key(0, 0), s.key(1, 0)}
 	errs := make(chan error, 10)
 	for _, q := range []redlock.LockRequest{
-		{Mode: redlock.Shared}, {Fair: true, Wait: time.Second}, {Hold: &redlock.HoldTerms{}, Token: "the-token"}, {Mode: redlock.Permits, Limit: 3}, {Script: &redlock.Script{}},
+		{Mode: redlock.Shared}, {Fair: true, Wait: time.Second}, {Hold: &redlock.HoldTerms{}, Token: "the-token"}, {Mode: redlock.Permits, Limit: 3}, {Token: "the-token", Tokens: []redlock.Token{"the-token", "another"}},
 	} {
 		q.Key, q.More, q.TTL = keys[0], keys[1:], time.Minute
 		s.Wait(nil, q, func(_ redlock.Grant, err error) { errs <- err })
 	}
-	s.RunScript(nil, redlock.ScriptRequest{Keys: keys}, func(_ redlock.ScriptOutcome, err error) { errs <- err })
+	s.Extend(nil, redlock.ExtendRequest{Key: keys[0], More: keys[1:], Token: "the-token", TTL: time.Minute, Exact: true}, func(_ redlock.Grant, err error) { errs <- err })
 	for range 6 {
 		if err := receive(t, errs); !errors.Is(err, ErrSeveral) && !errors.Is(err, errOneGroup) && !errors.Is(err, errHeldToken) {
 			t.Errorf("%v", err)

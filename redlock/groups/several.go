@@ -51,7 +51,7 @@ type several struct {
 func lockSeveral(d *directory, q redlock.LockRequest, done redlock.LockDone) (leave func()) {
 	var err error
 	switch {
-	case q.Script != nil:
+	case q.Retakes != nil || q.Tokens != nil:
 		err = ErrSeveral
 	case q.Mode != redlock.Exclusive || q.Fair:
 		err = errOneGroup

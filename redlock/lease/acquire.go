@@ -63,7 +63,7 @@ type lockBallot struct {
 	fencing quorum.Fencing
 	call    *acquireCall
 	mode    lockMode
-	queue   *queueCheck // nil: a plain command, or a library's script
+	queue   *queueCheck // nil: a command that does not check it
 	key     string
 	rest    []string // further keys, of a request for several
 	token   engine.Token
@@ -73,7 +73,6 @@ type lockBallot struct {
 	copies      laneCopies
 	ends        [quorum.MaxMasters]int64          // expiry written for each master, ms of its clock
 	connectedAt *[quorum.MaxMasters]time.Duration // connections the command was written for; nil unless the caller chose the token
-	kept        []keptExpiry                      // the token's copies that a script wants to end earlier
 	shared      sharedFences
 	fresh       bool
 	refused     bool // by at least one master
@@ -292,9 +291,6 @@ func (a *lockBallot) Undecided() {
 }
 
 func (a *lockBallot) IsYes(r pool.Reply) bool {
-	if script := a.call.request.Script; script != nil {
-		return script.isYes(r)
-	}
 	return engine.IsYes(r)
 }
 
@@ -328,8 +324,8 @@ func (a *lockBallot) grant(fence int64) {
 	if r.Hold != nil {
 		g.Hold = l.changes.Granted(g, a, r.Hold)
 	}
-	if r.Script != nil {
-		l.shorten(a.call.group, a.kept, known.until, a.ids()...)
+	if mode, ok := a.mode.(grantedMode); ok {
+		mode.granted(a)
 	}
 	l.engine.Counts.Acquired.Add(1)
 	if a.fencing.Rounds > 0 {

@@ -179,7 +179,7 @@ func (e *extension) Late(answer pool.Answer, _ quorum.Result) {
 	e.ballot.Lock()
 	won := e.won
 	e.ballot.Unlock()
-	if won && lacksCopy(answer.Reply) {
+	if won && lacksCopy(answer.Reply) && e.request.Seen == nil {
 		e.repair(answer.Lane)
 	}
 }

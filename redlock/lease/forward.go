@@ -7,6 +7,7 @@ package lease
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 
 	"redlockd/pool"
@@ -64,3 +65,5 @@ func alike(e *engine.Engine, answers []pool.Answer) (pool.Reply, error) {
 	}
 	return reply, nil
 }
+
+func sameReply(a, b pool.Reply) bool { return reflect.DeepEqual(a, b) }

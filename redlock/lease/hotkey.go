@@ -40,7 +40,7 @@ type hotKeys struct {
 
 // bounded reports whether a request counts.
 func (r *LockRequest) bounded() bool {
-	return r.Mode == Exclusive && !r.Fair && r.Wait == 0 && r.Script == nil && len(r.More) == 0 && r.PartOf == nil && (r.Token == "" || r.Valued)
+	return r.Mode == Exclusive && !r.Fair && r.Wait == 0 && !r.swaps() && len(r.More) == 0 && r.PartOf == nil && (r.Token == "" || r.Valued)
 }
 
 func (h *hotKeys) counter(c *acquireCall) uint32 {

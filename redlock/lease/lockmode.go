@@ -30,6 +30,9 @@ type lockMode interface {
 // answered.
 type splitMode interface{ splits(a *lockBallot) bool }
 
+// grantedMode is a lockMode that has more to do once its ballot was granted.
+type grantedMode interface{ granted(a *lockBallot) }
+
 // bulkMode is a lockMode of which several acquires in a flush can be one call of a script.
 type bulkMode interface {
 	bulkScript(s *scripts.Set) string // its SHA1

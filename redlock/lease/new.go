@@ -28,8 +28,8 @@ func New(e *engine.Engine, v *events.Events, tokens func() engine.Token, lockInf
 // checks the queue of FAIR; a plain SET NX cannot.
 func lockModeOf(r *LockRequest, turns *slotTurns) lockMode {
 	switch {
-	case r.Script != nil:
-		return &scriptMode{script: r.Script}
+	case r.swaps():
+		return &swapMode{}
 	case r.Valued, r.Mode == Exclusive && len(r.More) == 0 && r.Token == "" && !r.Reads && !r.Fair && r.PartOf == nil:
 		return plainMode{}
 	case r.Mode == Exclusive && r.isFresh():
@@ -47,7 +47,7 @@ func lockModeOf(r *LockRequest, turns *slotTurns) lockMode {
 // queueCheckOf is that of a request; nil for what is no script of redlockd.
 func (l *Leases) queueCheckOf(r *LockRequest, mode lockMode) *queueCheck {
 	switch mode.(type) {
-	case plainMode, *scriptMode:
+	case plainMode, *swapMode:
 		return nil
 	case *freshMode:
 		return &queueCheck{}

@@ -63,7 +63,9 @@ type LockRequest struct {
 
 	Hold *HoldTerms // renew the lease; nil = do not
 
-	Script *Script // takes the lock with a library's own script, with Token as its token
+	// Tokens of the keys, in their order, if each has its own; the first is Token.
+	Tokens  []engine.Token
+	Retakes *Retake // it may find a value of the caller's; nil = that is another's, or Token
 
 	// PartOf is set if it is one of several requests for one lock over several groups of masters, which
 	// Join completes and announces: to the token of the parts before it, "" = it is the first. If that
@@ -71,9 +73,20 @@ type LockRequest struct {
 	PartOf *engine.Token
 }
 
+// swaps reports whether it is put to the masters as swap.lua.
+func (r *LockRequest) swaps() bool { return r.Retakes != nil || r.Tokens != nil }
+
 // repeats reports whether a ballot that the masters were too slow for is repeated. A wait repeats
-// by itself, and a library's script with its client.
-func (r *LockRequest) repeats() bool { return r.Wait == 0 && r.Script == nil }
+// by itself, and a lock with other values than one token with its client.
+func (r *LockRequest) repeats() bool { return r.Wait == 0 && !r.swaps() }
+
+// Retake is of an acquire that also succeeds where the key has a value that belongs to the
+// caller. That value is replaced by the request's Token.
+type Retake struct {
+	Held       engine.Token // the value; Token itself to prolong a lock or take it anew
+	Bytes      int          // so many leading bytes are compared; 0 = the whole value
+	EndlessToo bool         // also where it has no expiry
+}
 
 // tries reports whether a request does not wait, and its client is known: it may come again.
 func (r *LockRequest) tries() bool { return r.Wait == 0 && r.Requester != nil && r.PartOf == nil }
@@ -113,8 +126,8 @@ func (r *LockRequest) SortedKeys() []engine.Key {
 // tokenOf is the token of the i-th key, where 0 is Key. own is the token that all keys
 // share, if they share one.
 func (r *LockRequest) tokenOf(i int, own engine.Token) engine.Token {
-	if r.Script != nil && i < len(r.Script.Tokens) {
-		return r.Script.Tokens[i]
+	if i < len(r.Tokens) {
+		return r.Tokens[i]
 	}
 	return own
 }
@@ -181,6 +194,8 @@ type ExtendRequest struct {
 	Exact bool
 	// EndlessToo: with Exact, a copy without an expiry is a lock, not foreign data.
 	EndlessToo bool
+	// Seen: with Exact and one key, only copies that still end as this view showed; nil = any.
+	Seen *View
 
 	repeats    bool          // it is a client's, and repeated if the masters are too slow
 	unanswered time.Duration // as of acquireCall
@@ -188,6 +203,22 @@ type ExtendRequest struct {
 	// wrote is the latest end sent to each master, ms of its clock. It is for callers that must
 	// not delete what ends later; otherwise nil. A lane writes only its own entry.
 	wrote *[quorum.MaxMasters]int64
+}
+
+// View is what a quorum agrees on.
+type View struct {
+	Kind  string       // "none", "string" for an exclusive lock, "zset" readers, "hash" permits
+	Free  bool         // a quorum has nothing; without it "none" may be copies of several tokens, none of which has a quorum
+	Value engine.Token // of a string
+	// Left is how long at least a quorum will hold it, above 0; Endless without an
+	// expiry. It excludes the time by which copies may outlast their lease, so it is
+	// never more than was requested.
+	Left time.Duration
+	// Longest is how long some of these copies last. What the holder was promised last is at least
+	// Left and at most Longest.
+	Longest time.Duration
+	// ends are the copies' expiries on the masters that agreed, ms of their clocks, by lane.
+	ends *[quorum.MaxMasters]int64
 }
 
 // Completions are called exactly once, from any goroutine, and must not block.

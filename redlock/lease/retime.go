@@ -30,10 +30,16 @@ func (r *retiming) Props() pool.Props {
 // Command is sent however late it is: an earlier end is wanted then, too, and no copy ends earlier
 // by it.
 func (r *retiming) Command(m *pool.SendContext, c *pool.Command) bool {
-	e := r.leases.engine
+	e, seen := r.leases.engine, ""
+	if v := r.request.Seen; v != nil {
+		if v.ends == nil || v.ends[m.Lane] == 0 {
+			return false // it is none of those that agreed
+		}
+		seen = strconv.FormatInt(v.ends[m.Lane], 10)
+	}
 	c.Set("EVALSHA", e.Scripts.Retime, strconv.Itoa(len(r.keys)))
 	c.Args = append(append(c.Args, r.keys...), string(r.request.Token),
-		m.Decimal(quorum.Expiry(m.Time, r.request.TTL, e.Late)), engine.Flag(r.request.EndlessToo))
+		m.Decimal(quorum.Expiry(m.Time, r.request.TTL, e.Late)), engine.Flag(r.request.EndlessToo), seen)
 	return true
 }
 
@@ -45,7 +51,7 @@ func (r *retiming) IsYes(reply pool.Reply) bool {
 
 func (r *retiming) Read(answer pool.Answer) engine.Reading {
 	lane, counts := answer.Lane, engine.CountsAsVote(answer)
-	r.lost[lane] = lacksCopy(answer.Reply)
+	r.lost[lane] = lacksCopy(answer.Reply) && r.request.Seen == nil
 	switch {
 	case !counts:
 	case r.IsYes(answer.Reply):

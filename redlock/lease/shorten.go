@@ -1,17 +1,17 @@
 // This file makes leases end earlier than before.
 //
-// A library's script may set any expiry, and a message may be late. When it reaches a
+// A client of one Redis may set any expiry, and a message may be late. When it reaches a
 // slow master, the other masters may have answered its client, and the client may have
 // prolonged the same lease through another daemon, with that master's vote. Also, when an
 // extension fails, a minority must not have shortened copies on which the old validity
 // depends.
 //
-// So in the first round no copy ends earlier: a copy that a script would shorten keeps
-// its expiry, moved a little (noshorten.lua, retime.lua). Once a quorum has said yes, the
-// masters that reported such a copy before the decision shorten it to the script's
+// So in the first round no copy ends earlier: a copy that would be shortened keeps
+// its expiry, moved a little (retime.lua, swap.lua). Once a quorum has said yes, the
+// masters that reported such a copy before the decision shorten it to the requested
 // expiry, if it still ends exactly then. Every command that gives an exclusive copy
 // another lease moves its expiry, if only by 1 ms (acquire.lua, multi.lua, extend.lua,
-// multiextend.lua, retime.lua). A late shortening then finds another expiry and does nothing. A copy
+// multiextend.lua, retime.lua, swap.lua). A late shortening then finds another expiry and does nothing. A copy
 // that a master reported after the decision may already be a later lease; it stays.
 
 package lease
@@ -33,29 +33,9 @@ type keptExpiry struct {
 	value     string // SHA-1, hex
 }
 
-// unwrap replaces an answer by the script's own part.
-func (s *Script) unwrap(answer *pool.Answer, e *engine.Engine) []keptExpiry {
-	own, more := s.splitAnswer(answer.Reply)
-	answer.Reply = own
-	return s.keptExpiries(more.kept, answer.Lane, e)
-}
-
-// keptExpiries reads what noshorten.lua reports about them.
-func (s *Script) keptExpiries(reported []pool.Reply, lane int, e *engine.Engine) (kept []keptExpiry) {
-	for _, one := range reported {
-		if at := one.Items; len(at) == 4 && at[0].Int >= 1 && at[0].Int <= int64(len(s.Keys)) {
-			kept = append(kept, keptExpiry{
-				lane: lane, key: e.MasterKey(s.Keys[at[0].Int-1]),
-				ends: at[1].Int, set: at[2].Int, value: at[3].Str,
-			})
-		}
-	}
-	return kept
-}
-
 // shorten makes copies of these leases end at until, to which a quorum has agreed.
 func (l *Leases) shorten(g *pool.Group, kept []keptExpiry, until time.Duration, ids ...engine.LeaseID) {
-	for _, id := range ids { // a client whose script sets an end is promised no more
+	for _, id := range ids { // a client that sets an end is promised no more
 		if known, ok := l.records.find(id); ok && known.until > until {
 			l.records.update(id, func(known *leaseRecord) { known.until = min(known.until, until) })
 			l.events.Emit(events.Shortened, id, known.fence, until-l.engine.Clock.Now()+l.engine.MasterTimeout+l.engine.Late)

@@ -22,6 +22,10 @@ import (
 	"redlockd/redlock/engine"
 )
 
+// A token shorter than shortToken is so easily chosen twice that its copies belong to no
+// client in particular. Its undo is sent on the connection of its command alone.
+const shortToken = 8
+
 // takeBack takes back what each master is known to have, or may have. Masters that have not
 // answered yet are handled when they do, see giveBackLate.
 func (a *lockBallot) takeBack() {

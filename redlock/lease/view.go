@@ -10,17 +10,6 @@ import (
 	"redlockd/redlock/quorum"
 )
 
-// View is what a quorum agrees on.
-type View struct {
-	Kind  string       // "none", "string" for an exclusive lock, "zset" readers, "hash" permits
-	Free  bool         // a quorum has nothing; without it "none" may be copies of several tokens, none of which has a quorum
-	Value engine.Token // of a string
-	// Left is how long at least a quorum will hold it, above 0; Endless without an
-	// expiry. It excludes the time by which copies may outlast their lease, so it is
-	// never more than was requested.
-	Left time.Duration
-}
-
 // ViewDone is called exactly once, from any goroutine; err is *NoQuorum, *Busy
 // or ErrShutdown.
 type ViewDone func(View, error)
@@ -43,6 +32,8 @@ type viewCall struct {
 	done   ViewDone
 
 	views  []View // of masters whose answer counts
+	lanes  []int  // of these masters
+	ends   [quorum.MaxMasters]int64
 	agreed View
 }
 
@@ -59,7 +50,10 @@ func (w *viewCall) Command(_ *pool.SendContext, c *pool.Command) bool {
 // copy there instead holds nothing by it: no grant has counted that yes vote.
 func (w *viewCall) Read(answer pool.Answer) engine.Reading {
 	if one, ok := readView(answer.Reply, w.leases.engine.Late); ok && engine.CountsAsVote(answer) {
-		w.views = append(w.views, one)
+		w.views, w.lanes = append(w.views, one), append(w.lanes, answer.Lane)
+		if len(answer.Reply.Items) == 4 {
+			w.ends[answer.Lane] = answer.Reply.Items[3].Int
+		}
 		return engine.Neither
 	}
 	return engine.Uncounted
@@ -70,11 +64,26 @@ func (w *viewCall) Decide(t *quorum.Tally) quorum.Result {
 	switch {
 	case decided:
 		w.agreed = view
+		w.agreed.ends = w.endsOf(view)
 		return quorum.Granted
 	case t.Pending() == 0:
 		return quorum.Unknown
 	}
 	return quorum.Undecided
+}
+
+// endsOf are the expiries of the copies that show this.
+func (w *viewCall) endsOf(v View) *[quorum.MaxMasters]int64 {
+	if v.Kind != "string" {
+		return nil
+	}
+	ends := w.ends
+	for i, one := range w.views {
+		if one.Kind != v.Kind || one.Value != v.Value {
+			ends[w.lanes[i]] = 0
+		}
+	}
+	return &ends
 }
 
 func (w *viewCall) Decided(r quorum.Result) {
@@ -109,14 +118,14 @@ func readView(r pool.Reply, late time.Duration) (View, bool) {
 func agreement(seen []View, n, quorum int) (View, bool) {
 	most := 0
 	for _, one := range seen {
-		alike, left := 0, one.Left
+		alike, left, longest := 0, one.Left, one.Left
 		for _, other := range seen {
 			if other.Kind == one.Kind && other.Value == one.Value {
-				alike, left = alike+1, min(left, other.Left)
+				alike, left, longest = alike+1, min(left, other.Left), max(longest, other.Left)
 			}
 		}
 		if alike >= quorum {
-			one.Left, one.Free = left, one.Kind == "none"
+			one.Left, one.Longest, one.Free = left, longest, one.Kind == "none"
 			return one, true
 		}
 		if one.Kind != "none" {

@@ -7,7 +7,7 @@ import (
 
 func TestAgreement_IsWhatAQuorumShowsAlike(t *testing.T) {
 	a := View{Kind: "string", Value: "a", Left: 5 * time.Second}
-	shorter := View{Kind: "string", Value: "a", Left: 2 * time.Second}
+	shorter := View{Kind: "string", Value: "a", Left: 2 * time.Second, Longest: 5 * time.Second}
 	b, none := View{Kind: "string", Value: "b", Left: time.Second}, View{Kind: "none"}
 	free := View{Kind: "none", Free: true}
 	for _, c := range []struct {

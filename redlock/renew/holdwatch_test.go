@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"redlockd/pool"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/inspect"
 	"redlockd/redlock/lease"
@@ -57,16 +56,6 @@ func (d *daemon) watched(g lease.Grant) {
 	})
 }
 
-// script is a library's script that changes the lock k.
-func script(text string) *lease.Script {
-	return &lease.Script{Text: text, Keys: []engine.Key{"k"}, Args: []string{""}, Vote: func(r pool.Reply) engine.Reading {
-		if r.Str == "dropped" {
-			return engine.Yes
-		}
-		return engine.Uncounted
-	}}
-}
-
 // takings take the lock k from its holder through a daemon.
 func takings() map[string]func(d *daemon, done func()) {
 	return map[string]func(d *daemon, done func()){
@@ -78,14 +67,6 @@ func takings() map[string]func(d *daemon, done func()) {
 		},
 		"SET XX": func(d *daemon, done func()) {
 			d.Write(nil, lease.WriteRequest{Key: "k", Effect: lease.WriteReplaces, Value: "somebody else's", TTL: rare}, func(bool, error) { done() })
-		},
-		"a script that deletes": func(d *daemon, done func()) {
-			d.RunScript(nil, lease.ScriptRequest{Script: script("redis.call('DEL', KEYS[1]) return 'dropped'"), Effect: lease.ScriptForces, Keys: []engine.Key{"k"}},
-				func(lease.ScriptOutcome, error) { done() })
-		},
-		"a script that overwrites": func(d *daemon, done func()) {
-			d.RunScript(nil, lease.ScriptRequest{Script: script("return redis.call('SET', KEYS[1], 'other', 'PX', 60000)"), Effect: lease.ScriptForces, Keys: []engine.Key{"k"}},
-				func(lease.ScriptOutcome, error) { done() })
 		},
 	}
 }

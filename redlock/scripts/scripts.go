@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 //go:embed *.lua
@@ -27,21 +26,7 @@ type Set struct {
 	Fair                                             map[string]string // by the SHA1 of the script that does not check the queue
 	WorkTry, WorkUndo, WorkEnd, WorkExtend, WorkRead string
 	Inspect, Note                                    string
-	View, Write, Trim                                string
-	NoShorten                                        Wrapper // of a library's script
-}
-
-// Wrapper is what is put before and after a library's script.
-type Wrapper struct{ before, after string }
-
-// Wrap puts a script inside; a line with its flags stays the first one.
-func (w Wrapper) Wrap(script string) string {
-	head, body := "", script
-	if strings.HasPrefix(body, "#!") {
-		head, body, _ = strings.Cut(body, "\n")
-		head += "\n"
-	}
-	return head + w.before + body + w.after
+	View, Write, Trim, Swap                          string
 }
 
 // Load returns the SHA1s and the texts.
@@ -63,7 +48,7 @@ func Load() (s *Set, texts []string, err error) {
 		{"worktry", &s.WorkTry}, {"workundo", &s.WorkUndo}, {"workend", &s.WorkEnd},
 		{"workextend", &s.WorkExtend}, {"workread", &s.WorkRead},
 		{"inspect", &s.Inspect}, {"note", &s.Note},
-		{"view", &s.View}, {"write", &s.Write}, {"trim", &s.Trim},
+		{"view", &s.View}, {"write", &s.Write}, {"trim", &s.Trim}, {"swap", &s.Swap},
 	} {
 		text, err := Text(one.file)
 		if err != nil {
@@ -77,32 +62,12 @@ func Load() (s *Set, texts []string, err error) {
 			texts = append(texts, string(checked))
 		}
 	}
-	wrapper, err := Text("noshorten")
-	if err != nil {
-		return nil, nil, err
-	}
-	before, after, _ := strings.Cut(withoutComments(string(wrapper)), libraryMarker)
-	s.NoShorten = Wrapper{before, "\n" + after}
 	return s, texts, nil
 }
 
 func sha1Of(text []byte) string {
 	sum := sha1.Sum(text)
 	return hex.EncodeToString(sum[:])
-}
-
-// libraryMarker is the line of noshorten.lua that a library's script replaces.
-const libraryMarker = "-- the script\n"
-
-// withoutComments removes the comments of a text that is sent each time.
-func withoutComments(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(line, "--") || line == libraryMarker {
-			b.WriteString(line)
-		}
-	}
-	return b.String()
 }
 
 // Text is a script as the masters receive it.

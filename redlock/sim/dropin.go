@@ -8,7 +8,7 @@ import (
 )
 
 // dropInClient uses the quorum as one Redis: SET NX with a value of its own or with one
-// that all clients use, and the scripts of lock libraries. It receives yes or no and
+// that all clients use, and what the scripts of lock libraries become. It receives yes or no and
 // never a validity, so it counts the lease itself.
 type dropInClient struct {
 	baseClient
@@ -25,7 +25,7 @@ type dropInClient struct {
 type habits struct {
 	alike   int  // one lock in so many is taken with a value that all clients use; 0 = none
 	deletes int  // one lock in so many is released by DEL, which compares nothing, where that is sure to be in time
-	retakes bool // a lock is also prolonged by a script that takes it anew if it is gone
+	retakes bool // a lock is also prolonged by a request that takes it anew if it is gone
 }
 
 func (h habits) newClient() client { return &dropInClient{habits: h} }
@@ -95,13 +95,13 @@ func (c *dropInClient) acquire(d *daemon) {
 	}
 	request := redlock.LockRequest{Key: redlock.Key(c.key), TTL: c.world.anyTTL(), Token: value}
 	switch {
-	case w.chance(2):
-		request.Valued = true
-	case c.retakes && value != commonValue && w.chance(2):
-		request.Script = retake.call(c.key, value, request.TTL)
+	case c.retakes && value != commonValue && w.chance(4):
+		request.Retakes = &redlock.Retake{Held: value}
 		w.checker().token(c.key, c.name).foreign = true // the undo spares what it may have found
+	case w.chance(4):
+		request.Tokens = []redlock.Token{value} // as MSETEX does
 	default:
-		request.Script = w.anyOf(takes).call(c.key, value, request.TTL)
+		request.Valued = true
 	}
 	c.request(d, request)
 }
@@ -116,7 +116,7 @@ func (c *dropInClient) request(d *daemon, request redlock.LockRequest) {
 	t.until = min(t.until, w.now+counted(request.TTL)) // a retake may shorten
 	w.checker().leaseRequested(key, request.Token, request.TTL)
 	t.acquiring++
-	w.trace.note(key, "client %d sends daemon %d an acquire of %q with %q, script %v, ttl %v", c.index, d.index, key, name, request.Script != nil, request.TTL)
+	w.trace.note(key, "client %d sends daemon %d an acquire of %q with %q, a retake %v, ttl %v", c.index, d.index, key, name, request.Retakes != nil, request.TTL)
 	c.call(d, func(turn int) {
 		d.engine.Lock(nil, request, func(g redlock.Grant, err error) {
 			if !d.dead {

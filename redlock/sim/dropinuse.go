@@ -24,9 +24,13 @@ func (c *dropInClient) use(d *daemon) {
 	case 3:
 		if c.retakes {
 			request := redlock.LockRequest{Key: redlock.Key(c.key), TTL: c.world.anyTTL(), Token: c.value}
-			if w.chance(2) { // else DLOCK with the value as TOKEN
-				request.Script = retake.call(c.key, c.value, request.TTL)
-			}
+			switch {
+			case w.chance(2):
+				request.Retakes = &redlock.Retake{Held: c.value}
+			case w.chance(3):
+				c.swap(d)
+				return
+			} // else DLOCK with the value as TOKEN
 			c.request(d, request)
 			return
 		}
@@ -53,7 +57,7 @@ func (c *dropInClient) view(d *daemon, then func(redlock.View)) {
 	})
 }
 
-// renew gives the lock another lease, longer or shorter, by a script or by SET IFEQ. A client that
+// renew gives the lock another lease, longer or shorter, as scripts and SET IFEQ do. A client that
 // requested a shorter one relies on no more, unless it receives that nothing has changed.
 func (c *dropInClient) renew(d *daemon) {
 	ttl := c.world.anyTTL()
@@ -66,11 +70,7 @@ func (c *dropInClient) renew(d *daemon) {
 			t.until = before
 		}
 	}
-	if c.world.chance(2) {
-		c.extend(d, redlock.ExtendRequest{Key: redlock.Key(c.key), Token: c.value, TTL: ttl, Exact: true}, unchanged)
-		return
-	}
-	c.run(d, c.world.anyOf(renewals), redlock.ScriptExtends, ttl, c.world.now+counted(ttl), unchanged)
+	c.extend(d, redlock.ExtendRequest{Key: redlock.Key(c.key), Token: c.value, TTL: ttl, Exact: true}, unchanged)
 }
 
 // prolong is DEXTEND, from clients that are written for several masters.
@@ -100,36 +100,30 @@ func (c *dropInClient) extend(d *daemon, request redlock.ExtendRequest, unchange
 	})
 }
 
-// add makes what is left of the lease longer, unless it would be too long then.
+// add makes what was promised of the lease longer, unless it would be too long then. With the least of
+// what the masters have it could become shorter.
 func (c *dropInClient) add(d *daemon, v redlock.View) {
 	more := c.world.anyTTL()
-	if v.Kind != "string" || v.Left+more > c.world.Scenario.MaxTTL {
+	if v.Value != c.value || v.Longest+more > c.world.Scenario.MaxTTL {
 		c.hold()
 		return
 	}
-	c.world.checker().token(c.key, c.name).added += more // each master adds to what it has then
-	c.run(d, addition, redlock.ScriptAdds, more, max(c.until, c.world.now)+counted(more), func() {})
+	c.world.checker().token(c.key, c.name).added += more
+	c.extend(d, redlock.ExtendRequest{Key: redlock.Key(c.key), Token: c.value, TTL: v.Longest + more, Exact: true, Seen: &v}, func() {})
 }
 
-// run sends a script; unchanged is called if the old validity stands.
-func (c *dropInClient) run(d *daemon, p *libraryScript, effect redlock.ScriptEffect, ttl, until time.Duration, unchanged func()) {
+var errReplaced = errors.New("another value takes its place")
+
+// swap takes the lock with a new value, from the value that it has or if it is free.
+func (c *dropInClient) swap(d *daemon) {
 	w := c.world
-	key, name, value := c.key, c.name, c.value
-	request := redlock.ScriptRequest{Script: p.call(key, value, ttl), Effect: effect, Keys: []redlock.Key{redlock.Key(key)}, Token: value, TTL: ttl}
-	send(&c.baseClient, d, func(done func(redlock.ScriptOutcome, error)) { d.engine.RunScript(nil, request, done) }, func(o redlock.ScriptOutcome, err error) {
-		w.trace.note(key, "client %d extends %q by a script: %v %v", c.index, name, o.Yes, err)
-		switch {
-		case err != nil:
-			w.served("an extension failed", key, err)
-			unchanged()
-		case o.Yes:
-			c.until = max(c.until, until)
-			w.checker().extended(d, key, name, until)
-		default:
-			c.left = 0
-		}
-		c.hold()
-	})
+	old, next := c.value, fmt.Sprintf("next-%d-%d", c.index, w.checker().tick())
+	w.checker().released(w.checker().releasing(c.key, c.name), false, errReplaced)
+	w.checker().leaseRequested(c.key, redlock.Token(next), w.checker().token(c.key, c.name).atMost()) // a copy may keep its end
+	w.checker().token(c.key, c.name).foreign = true                                                   // a master that was not reached keeps it
+	w.checker().token(c.key, next).foreign = true                                                     // the undo spares what it may have found
+	c.name = next
+	c.request(d, redlock.LockRequest{Key: redlock.Key(c.key), TTL: w.anyTTL(), Token: redlock.Token(next), Retakes: &redlock.Retake{Held: old}})
 }
 
 // handOver is SET IFEQ: another value takes the place of one's own.
@@ -161,7 +155,7 @@ func (c *dropInClient) handOver(d *daemon) {
 	})
 }
 
-// release releases the lock in one of three ways.
+// release releases the lock in one of two ways.
 func (c *dropInClient) release(d *daemon) {
 	w := c.world
 	key, name, value := c.key, c.name, c.value
@@ -171,16 +165,12 @@ func (c *dropInClient) release(d *daemon) {
 		w.checker().token(key, name).shared = true
 	}
 	release := w.checker().releasing(key, name)
-	way := w.random.IntN(2)
 	send(&c.baseClient, d, func(done func(bool, error)) {
 		switch {
 		case sure && w.chance(c.deletes):
 			d.engine.Write(nil, redlock.WriteRequest{Key: redlock.Key(key), Effect: redlock.WriteDeletes}, done)
-		case way == 0:
-			d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: value}, done)
 		default:
-			request := redlock.ScriptRequest{Script: w.anyOf(drops).call(key, value, 0), Keys: []redlock.Key{redlock.Key(key)}, Token: value}
-			d.engine.RunScript(nil, request, func(o redlock.ScriptOutcome, err error) { done(o.Yes, err) })
+			d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: value}, done)
 		}
 	}, func(released bool, err error) {
 		w.served("a release failed", key, err)

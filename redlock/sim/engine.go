@@ -23,7 +23,6 @@ type engine interface {
 
 	View(b *redlock.Batch, db int, key redlock.Key, done redlock.ViewDone)
 	Write(b *redlock.Batch, q redlock.WriteRequest, done redlock.WriteDone)
-	RunScript(b *redlock.Batch, q redlock.ScriptRequest, done redlock.ScriptDone)
 
 	EndWaits()
 	Waiters() int

@@ -273,6 +273,15 @@ func (tw *differential) viewScript(file string) []string {
 		return tw.call(file, []string{"notes"}, token, tw.pick("", "a text", "another"), end)
 	case "view":
 		return tw.call(file, []string{key})
+	case "swap":
+		keys, words := []string{"k1", "k2", "k3"}[:1+tw.random.IntN(3)], []string{tw.pick(end, end, ""), tw.pick("0", "1"), tw.pick("", "", "3"), tw.pick(token, tw.token(), "")}
+		for range keys {
+			words = append(words, tw.pick(token, tw.token()))
+		}
+		return tw.call(file, keys, words...)
+	case "retime":
+		keys := []string{"k1", "k2"}[:1+tw.random.IntN(2)]
+		return tw.call(file, keys, token, end, tw.pick("", "0", "1"), tw.pick("", strconv.FormatInt(tw.endOf(keys[0]), 10)))
 	case "trim":
 		return tw.call(file, []string{key}, strconv.FormatInt(tw.endOf(key), 10), end, fmt.Sprintf("%x", sha1.Sum([]byte(token))))
 	case "write":

@@ -87,7 +87,6 @@ func (l *Leases) write(b *engine.Batch, r WriteRequest, done WriteDone) {
 
 type writeCall struct {
 	engine.Plain
-	scriptVotes
 	ballot  engine.Ballot
 	leases  *Leases
 	request WriteRequest
@@ -96,6 +95,7 @@ type writeCall struct {
 	done    WriteDone
 	ends    [quorum.MaxMasters]int64 // written for each master, ms of its clock
 	fence   engine.Fence             // of the grant to Equal; 0 = not known
+	yes     [quorum.MaxMasters]bool  // the lanes that have voted yes before the decision
 	found   map[engine.Token]int     // values that were there, by how many masters counted for them; nil = Equal was
 }
 
@@ -143,7 +143,7 @@ func (w *writeCall) IsYes(r pool.Reply) bool {
 func (w *writeCall) Read(answer pool.Answer) engine.Reading {
 	found := w.unwrap(&answer)
 	vote := w.vote(answer)
-	w.note(answer, vote, nil)
+	w.yes[answer.Lane] = vote == engine.Yes
 	if vote == engine.Yes && found != "" {
 		if w.found == nil {
 			w.found = map[engine.Token]int{}
@@ -210,10 +210,10 @@ func (w *writeCall) Decided(v quorum.Result) {
 	case v == quorum.Refused && w.ballot.MostlyWrongType():
 		w.done(false, engine.ErrNoValue)
 	case v == quorum.Refused:
-		w.takeBack(w.voters(engine.Yes)...)
+		w.takeBackAll()
 		w.done(false, nil)
 	default:
-		w.takeBack(w.voters(engine.Yes)...)
+		w.takeBackAll()
 		w.done(false, w.ballot.NoQuorum("some masters may have done it"))
 	}
 }
@@ -226,22 +226,28 @@ func (w *writeCall) Late(answer pool.Answer, v quorum.Result) {
 	}
 }
 
+func (w *writeCall) takeBackAll() {
+	for lane, yes := range w.yes {
+		if yes {
+			w.takeBack(lane)
+		}
+	}
+}
+
 // takeBack deletes a value that only a minority received. It makes no holder, unless it
 // was there before.
-func (w *writeCall) takeBack(lanes ...int) {
+func (w *writeCall) takeBack(lane int) {
 	l, r := w.leases, &w.request
 	if r.Effect != WriteReplaces || r.TTL >= Endless || r.Value == r.Equal {
 		return
 	}
-	for _, lane := range lanes {
-		l.engine.Counts.Undone.Add(1)
-		end := w.ends[lane]
-		engine.RetryUntilAnswered(w.ballot.Group, lane, w.key, pool.PendingRelease{
-			Args:  releaseWords(l.engine, w.key, r.Value, expiryRange{end - 1, end}),
-			Until: w.start + r.TTL + 4*l.engine.MasterTimeout,
-			Once:  true, // the value is the caller's, see sendUndo
-		})
-	}
+	l.engine.Counts.Undone.Add(1)
+	end := w.ends[lane]
+	engine.RetryUntilAnswered(w.ballot.Group, lane, w.key, pool.PendingRelease{
+		Args:  releaseWords(l.engine, w.key, r.Value, expiryRange{end - 1, end}),
+		Until: w.start + r.TTL + 4*l.engine.MasterTimeout,
+		Once:  true, // the value is the caller's, see sendUndo
+	})
 }
 
 // deleteSeen deletes the lock that a quorum shows, and nothing else. A master without the
