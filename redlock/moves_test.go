@@ -161,3 +161,31 @@ func TestMoves_NoLeaseOutlivesTheFreeze(t *testing.T) {
 	}
 	m.serves(1).take("{a}:k", ttl)
 }
+
+// Rule: older-file. A master of the source that was not reached keeps the slots that have moved, and
+// another one gets them back with an older file.
+func TestMoves_AnOlderFileGivesTheSourceNoSlotBack(t *testing.T) {
+	t.Parallel()
+	m := newMovable(t, movableTTL)
+	source := m.groups[0]
+	for i := range source.servers { // the end of what it wrote may be lost
+		source.do(i, "CONFIG", "SET", "appendfsync", "everysec")
+	}
+	former := source.daemon(m.trait(0, ""), relayed, pinned)
+	restore := source.backUp(0)
+	former.leave(1)
+	source.servers[2].Stop()
+	m.move(1)
+	source.servers[2].Cont()
+	source.do(1, "CLIENT", "KILL", "TYPE", "normal")
+	restore()
+	former.awaitProcess(0, source.servers[0])
+	former.voteOrNot(0)
+	former.idle()
+	held := m.serves(1).take("{a}:k", movableTTL)
+	g, err := former.lockAs("{a}:k", "token-of-a-caller", movableTTL)
+	if err == nil && held.Validity() > 0 {
+		t.Fatalf("two tokens hold %q: one for %v in the target, and one for %v in the source", "{a}:k", held.Validity(), g.Validity())
+	}
+	noQuorum(t, err, "of 3")
+}
