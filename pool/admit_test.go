@@ -22,7 +22,7 @@ func TestAdmit_TheScriptIsToldWhatTheDaemonKnows(t *testing.T) {
 				continue
 			}
 			first := s.pool.options.Configuration(1)
-			if len(words) != 19 || words[14] != "0" || words[3] != s.group.sealKey || words[4] != admission.ConfigurationKey || words[6] != "500000" || words[7] != "0" ||
+			if len(words) != 20 || words[14] != "0" || words[3] != s.group.sealKey || words[4] != admission.ConfigurationKey || words[6] != "500000" || words[7] != "0" ||
 				len(words[8]) != 20 || words[9] != s.pool.options.Fingerprint(0, first.Mark(), "a") || words[10] != "" || words[11] != "0" ||
 				words[16] != "default" || words[17] != "" || words[18] != "" {
 				t.Errorf("told %q", words[2:])

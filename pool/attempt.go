@@ -135,7 +135,8 @@ func (d *attempt) look() error {
 	all := g.recordsLocked()
 	g.mu.Unlock()
 	replies, err := wire.Ask(d.link, append(recordQueries(all), wire.Words("ZRANGE", g.sealKey, "0", "0"),
-		wire.Words("HGET", admission.ConfigurationKey, g.pool.options.Group))...)
+		wire.Words("HGET", admission.ConfigurationKey, g.pool.options.Group),
+		wire.Words("HGET", admission.ConfigurationKey, g.pool.options.Group+"\nprocesses"))...)
 	if err != nil {
 		return err
 	}
@@ -146,7 +147,8 @@ func (d *attempt) look() error {
 		if len(seal.Items) > 0 {
 			text = seal.Items[0].Str
 		}
-		l.noteSealLocked(text, admission.ParseStored(replies[len(all)+1].Str))
+		older := admission.MayBeOlder(text, replies[len(all)+2].Str, d.info.RunID, d.info.Durable(g.pool.options.AssumeDurable))
+		l.noteSealLocked(text, older, admission.ParseStored(replies[len(all)+1].Str))
 	}
 	if l.mergeRecords(all, replies, g.now()) {
 		g.checkRecordsReadLocked()
@@ -166,7 +168,7 @@ func (d *attempt) quarantineEvicting(cause error) error {
 	if f.Policy == "" || f.Policy == "noeviction" {
 		return cause
 	}
-	if all, _ := admission.EndIncarnations(d.link, l.group.sealKey); len(all) > 0 {
+	if all, _ := admission.EndIncarnations(d.link, l.group.sealKey, false); len(all) > 0 {
 		l.group.pool.options.Logger.Warn("incarnation invalidated", "master", l.master.Name, "db", admission.Databases(all), "err", cause.Error())
 	}
 	return cause
@@ -188,7 +190,7 @@ func (d *attempt) admitOnce() (admission.Admission, error) {
 		o := g.pool.Options() // with the masters of now
 		r := admission.Request{
 			SealKey: g.sealKey, DB: g.db, Fingerprint: o.Fingerprint(g.db, g.epoch.Mark, l.master.Name),
-			Clock: g.medianLocked(now), Durable: d.info.Durable(o.AssumeDurable), Invalidate: l.invalidated, Floor: max(g.hybrid.Seen, least),
+			Clock: g.medianLocked(now), Durable: d.info.Durable(o.AssumeDurable), Invalidate: l.invalidated, Older: l.older, Floor: max(g.hybrid.Seen, least),
 			MinBase: g.minBaseLocked(), Refusal: d.mayNotBeginLocked(now, others), Hint: l.carries.leftText(l.master.Name) + o.nextText(g.epoch.Mark, g.epoch.next), Texts: g.epoch.Texts, Group: o.Group, KeyPrefix: o.KeyPrefix, Prefixes: o.prefixes(),
 		}
 		g.mu.Unlock()
@@ -202,6 +204,7 @@ func (d *attempt) admitOnce() (admission.Admission, error) {
 		}
 		g.mu.Lock()
 		l.replaceLocked(a.Incarnation)
+		l.older = true
 		g.mu.Unlock()
 		l.group.pool.options.Logger.Warn("master lost acknowledged writes; quarantined as a new incarnation",
 			"master", l.master.Name, "register", a.Score, "acknowledged", least)
@@ -241,7 +244,7 @@ func (d *attempt) connected(a admission.Admission) *connection {
 	c := &connection{lane: l, link: d.link, incarnation: a.Incarnation, connectedAt: g.now()}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	l.noteSealLocked(a.Incarnation.Identity, l.carries.Stored)
+	l.noteSealLocked(a.Incarnation.Identity, false, l.carries.Stored)
 	if l.incarnation == nil || l.incarnation.ID != a.Incarnation.ID {
 		g.counters.NewIncarnations++
 		clear(l.recordsWritten) // the records that it held may be lost with the incarnation before
@@ -249,7 +252,7 @@ func (d *attempt) connected(a admission.Admission) *connection {
 	if a.Score <= MaxRegister { // otherwise the register is damaged, as its seal will show
 		l.acked = max(l.acked, a.Score)
 	}
-	l.lastID, l.lastRun, l.incarnation, l.invalidated = f.ClientID, f.RunID, a.Incarnation, ""
+	l.lastID, l.lastRun, l.incarnation, l.invalidated, l.older = f.ClientID, f.RunID, a.Incarnation, "", false
 	l.gain.restart(c.connectedAt, l.est.Offset+l.est.Spread(c.connectedAt), g.pool.options.budget()) // this daemon has not watched its clock
 	return c
 }

@@ -12,7 +12,8 @@ import (
 
 // carried is what stood at a master's seal at the last look.
 type carried struct {
-	at time.Duration // 0 = never
+	at    time.Duration // 0 = never
+	older bool          // what stands there may be older than a change, and counts as nothing
 	admission.Carried
 }
 
@@ -56,5 +57,6 @@ func (c *carried) leftText(name string) string {
 // once, so a proof in one is a proof for a database that has not been used yet.
 type elsewhere struct {
 	known  admission.Known
-	proved map[string]bool // by master
+	later  *admission.Configuration // see groupEpoch
+	proved map[string]bool          // by master
 }

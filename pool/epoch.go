@@ -6,11 +6,19 @@
 // configuration, and no daemon may raise that number: it begins an incarnation only while a
 // quorum of its own list carries its own configuration. So a daemon that missed a change
 // never gets a quorum again.
+//
+// Neither does a master raise the number that forgets the change. What stands on it counts only if
+// the process that has it wrote it, or if it is durable: one that comes back with a file carries
+// nothing, as one that comes back empty. A durable master may lie, with the files of a backup. So a
+// daemon also serves nothing, and admits no master, while any master of its list has stored that a
+// later configuration is in force: its own quorum is one of old memories then.
 
 package pool
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -31,22 +39,30 @@ type groupEpoch struct {
 	admission.Known               // "" = unknown
 	since           time.Duration // masters are admitted from then on
 	next            *admission.Configuration
+	later           *admission.Configuration // that is in force by what one master has stored; nil = none
 }
 
 // noteSealLocked stores what counts of the master's seal and of the texts of its
-// configuration, also if it is not admitted.
-func (l *lane) noteSealLocked(seal string, stored admission.StoredConfiguration) {
+// configuration, also if it is not admitted. What of this group may be older than a change counts
+// as nothing.
+func (l *lane) noteSealLocked(seal string, older bool, stored admission.StoredConfiguration) {
 	g := l.group
 	print := admission.FingerprintOf(seal)
 	if now := stored.Now; print == "" && now != nil && now.Prefixes[0] != g.pool.options.prefixes()[0] {
 		print = now.String() // not blank: the seal of its daemons has another name
 	}
 	settings, mark := admission.SplitMark(print)
-	ours, _ := admission.SplitMark(g.pool.fingerprint(g.db, "", l.master.Name))
-	l.carries = carried{max(g.now(), 1), admission.Carried{Fingerprint: print, Mark: mark, Ours: settings == ours && mark != "", Stored: stored}}
-	if incarnation, err := admission.ParseIdentity(seal); err == nil && l.carries.Ours {
+	whole := g.pool.fingerprint(g.db, "", l.master.Name)
+	ours, _ := admission.SplitMark(whole)
+	if incarnation, err := admission.ParseIdentity(seal); err == nil && settings == ours && mark != "" {
 		l.base = incarnation.Base
 	}
+	if admission.SameGroup(print, whole) && (older || !admission.SameDB(print, whole)) {
+		print, settings, mark = "", "", ""
+	} else {
+		older = false
+	}
+	l.carries = carried{max(g.now(), 1), older, admission.Carried{Fingerprint: print, Mark: mark, Ours: settings == ours && mark != "", Stored: stored}}
 }
 
 // elsewhere reads the other databases. No group's lock is held.
@@ -64,6 +80,7 @@ func (g *Group) elsewhere() (e elsewhere) {
 		if e.known.Mark == "" && now >= other.epoch.since {
 			e.known = other.epoch.Known
 		}
+		e.later = cmp.Or(e.later, other.epoch.later)
 		for _, l := range other.lanes {
 			if other.epoch.Mark == e.known.Mark && l.hasProvedLocked(now) {
 				e.proved[l.master.Name] = true
@@ -80,6 +97,7 @@ func (g *Group) evidenceLocked(now time.Duration) *evidence {
 	for _, l := range g.lanes {
 		m := masterEvidence{
 			name: l.master.Name, connected: l.conn != nil, carries: l.carries.Carried, proves: l.provesLocked(now), hasProved: l.hasProvedLocked(now),
+			older:    l.carries.older,
 			recently: l.carriedAt > 0 && now-l.carriedAt <= g.pool.options.MaxTTL, // 1 % and 2 s less than a change rests
 		}
 		m.carries.Fresh = m.connected || l.carries.at > 0 && now-l.carries.at <= maxLook
@@ -98,11 +116,14 @@ func (d *attempt) awaitTurn(ctx context.Context) error {
 		others := g.elsewhere()
 		g.mu.Lock()
 		now := g.now()
-		stale := g.learnEpochLocked(now, others.known)
-		e := g.epoch
+		stale := g.learnEpochLocked(now, others)
+		e, carries := g.epoch, l.carries
 		waits := l.state == stateDialing && (l.carries.Fingerprint == "" || l.carries.Ours) && l.carries.Mark != e.Mark && d.mayNotBeginLocked(now, others) != "" && now < end
 		g.mu.Unlock()
 		stale.fail(errOtherEpoch)
+		if e.later != nil && carries.Ours && carries.Mark != e.later.Mark() {
+			return admission.Unfitf("%s", d.laterText(e.later))
+		}
 		if now < e.since {
 			return admission.Unfitf("the group has got configuration %s: this daemon admits masters in %s, when what it did under the former one is over", e.Mark, humanDuration(e.since-now))
 		}
@@ -116,8 +137,8 @@ func (d *attempt) awaitTurn(ctx context.Context) error {
 
 // learnEpochLocked finds the configuration that a quorum of the masters carries with this
 // daemon's settings, that of the other databases, or that of a blank group. It returns the
-// connections that were admitted under another one.
-func (g *Group) learnEpochLocked(now time.Duration, others admission.Known) (stale connections) {
+// connections that were admitted under another one, or all if a later one is in force.
+func (g *Group) learnEpochLocked(now time.Duration, others elsewhere) (stale connections) {
 	shown, e, quorum, o := g.evidenceLocked(now), &g.epoch, Quorum(len(g.lanes)), g.pool.Options()
 	s := shown.survey()
 	if next := s.Next(o.Configuration(1), quorum, admission.EpochOf(e.Mark)); next != nil && (e.next == nil || next.Epoch > e.next.Epoch) {
@@ -126,10 +147,20 @@ func (g *Group) learnEpochLocked(now time.Duration, others admission.Known) (sta
 	}
 	found := s.Majority(quorum, e.Known)
 	if found.Mark == "" && e.Mark == "" {
-		found = others
+		found = others.known
 	}
 	if found.Mark == "" {
 		found = shown.blank(&o)
+	}
+	e.later = nil
+	if serves := cmp.Or(found.Mark, e.Mark); serves != "" {
+		e.later = s.Later(admission.EpochOf(serves))
+		if e.later == nil && others.later != nil && others.later.Epoch > admission.EpochOf(serves) {
+			e.later = others.later
+		}
+	}
+	if e.later != nil {
+		return g.connectionsLocked()
 	}
 	if found.Mark == "" || found.Mark == e.Mark {
 		return nil
@@ -142,12 +173,31 @@ func (g *Group) learnEpochLocked(now time.Duration, others admission.Known) (sta
 		g.pool.options.Logger.Warn("configuration of the group changed", "db", g.db, "former", e.Mark, "now", found.Mark)
 	}
 	e.Known = found
+	return g.connectionsLocked()
+}
+
+func (g *Group) connectionsLocked() (all connections) {
 	for _, l := range g.lanes {
 		if l.conn != nil {
-			stale = append(stale, l.conn)
+			all = append(all, l.conn)
 		}
 	}
-	return stale
+	return all
+}
+
+// laterText is that nothing is served beside a later configuration, for people.
+func (d *attempt) laterText(later *admission.Configuration) string {
+	o := d.lane.group.pool.Options()
+	by := ""
+	d.lane.group.mu.Lock()
+	for _, l := range d.lane.group.lanes {
+		if now := l.carries.Stored.Now; by == "" && now != nil && now.Mark() == later.Mark() {
+			by = l.master.Name
+		}
+	}
+	d.lane.group.mu.Unlock()
+	return fmt.Sprintf("master %s has a later configuration of group %s in force, epoch %d with --masters %s; nothing is granted beside it. Start this daemon with that list; if %[1]s is not a master of this group, correct its address",
+		by, o.Group, later.Epoch, later.Names())
 }
 
 // followLocked receives the configuration that a quorum of this daemon's masters carries in
@@ -164,6 +214,9 @@ func (g *Group) followLocked(next *admission.Configuration) {
 func (d *attempt) mayNotBeginLocked(now time.Duration, others elsewhere) string {
 	g, o := d.lane.group, d.lane.group.pool.Options()
 	text := g.evidenceLocked(now).mayNotBegin(d.lane.master.Name, others, &o)
+	if text == "" && g.epoch.later != nil {
+		text = "a later configuration is in force on another one"
+	}
 	if text != "" {
 		text += o.nextText(g.epoch.Mark, g.epoch.next)
 	}
@@ -171,11 +224,11 @@ func (d *attempt) mayNotBeginLocked(now time.Duration, others elsewhere) string 
 }
 
 // outdatedLocked reports whether the connection was admitted under another configuration
-// than the daemon has now, or too early.
+// than the daemon has now, too early, or beside a later one.
 func (c *connection) outdatedLocked() bool {
 	g := c.lane.group
 	_, mark := admission.SplitMark(c.incarnation.Fingerprint)
-	return !g.pool.embedded() && (mark != g.epoch.Mark || g.now() < g.epoch.since)
+	return !g.pool.embedded() && (mark != g.epoch.Mark || g.now() < g.epoch.since || g.epoch.later != nil)
 }
 
 // provesLocked reports whether the master has just proved that it carries the configuration.

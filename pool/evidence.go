@@ -33,6 +33,7 @@ type masterEvidence struct {
 	name      string
 	connected bool
 	carries   admission.Carried
+	older     bool // what it has may be older than a change, and counts as nothing
 	proves    bool // the daemon's configuration, just now
 	hasProved bool // … for minEvidence without a break
 	recently  bool // … within the longest lease
@@ -90,8 +91,11 @@ func (e *evidence) blank(o *Options) admission.Known {
 
 // String counts the masters that carry the configuration, for people.
 func (e *evidence) String() string {
-	var carry, silent []string
+	var carry, silent, older []string
 	for _, m := range e.masters {
+		if m.older {
+			older = append(older, m.name)
+		}
 		switch {
 		case !m.carries.Fresh:
 			silent = append(silent, m.name)
@@ -101,6 +105,9 @@ func (e *evidence) String() string {
 	}
 	text := fmt.Sprintf("%d of %d masters carry the configuration (%s), and %d must do so for %s before it is put on another one",
 		len(carry), len(e.masters), cmp.Or(strings.Join(carry, ", "), "none"), Quorum(len(e.masters)), minEvidence)
+	if len(older) > 0 {
+		text += "; with what may be older files came back " + strings.Join(older, ", ")
+	}
 	switch {
 	case len(silent) > 0:
 		text += fmt.Sprintf("; no answer from %s: bring it back, or make sure that this daemon has the group's masters and run redlockd bootstrap --aged MASTER", strings.Join(silent, ", "))

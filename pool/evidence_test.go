@@ -37,7 +37,7 @@ func TestEvidence_DecidesWhichMasterMayBeBegun(t *testing.T) {
 		"a quorum of others has proved it":        {[]masterEvidence{proved("a"), proved("b"), silent("c")}, "c", o, elsewhere{}, nil, true},
 		"its own proof does not count":            {[]masterEvidence{proved("a"), silent("b"), proved("c")}, "c", o, elsewhere{}, nil, false},
 		"one has not proved it for long":          {[]masterEvidence{proved("a"), newly, silent("c")}, "c", o, elsewhere{}, nil, false},
-		"it has in another database":              {[]masterEvidence{proved("a"), newly, silent("c")}, "c", o, elsewhere{admission.Known{Mark: mark}, map[string]bool{"b": true}}, nil, true},
+		"it has in another database":              {[]masterEvidence{proved("a"), newly, silent("c")}, "c", o, elsewhere{known: admission.Known{Mark: mark}, proved: map[string]bool{"b": true}}, nil, true},
 		"of blank masters the first one":          {[]masterEvidence{blank("a"), blank("b"), blank("c")}, "a", o, elsewhere{}, nil, true},
 		"of blank masters not the second one":     {[]masterEvidence{blank("a"), blank("b"), blank("c")}, "b", o, elsewhere{}, nil, false},
 		"not beside one that does not answer":     {[]masterEvidence{blank("a"), blank("b"), silent("c")}, "a", o, elsewhere{}, nil, false},

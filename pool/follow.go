@@ -151,7 +151,7 @@ func (l *lane) succeedLocked(before *lane) {
 	l.acked, l.recordedRegister, l.base = before.acked, before.recordedRegister, before.base
 	l.masterClock = before.masterClock
 	l.anomaly = nil
-	l.invalidated, l.incarnation = before.invalidated, before.incarnation
+	l.invalidated, l.older, l.incarnation = before.invalidated, before.older, before.incarnation
 	l.lastID, l.lastRun, l.commands = before.lastID, before.lastRun, before.commands
 	l.pending.list, before.pending.list = before.pending.list, nil
 }

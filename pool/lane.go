@@ -46,6 +46,7 @@ type lane struct {
 	masterClock
 	incarnation *Incarnation
 	invalidated string        // identity that the next admission must replace
+	older       bool          // … because its memory is older than what the master has answered
 	failing     error         // the reason why the last flush was void although the master answered
 	carriedAt   time.Duration // when the last seal was sent that found the identity, good or not
 

@@ -18,7 +18,7 @@ func TestConfiguration_OfAMasterComparesWithTheDaemons(t *testing.T) {
 	}
 	own := of(5, "g", "a", "b", "c")
 	is := func(c *admission.Configuration, ours bool) carried {
-		return carried{1, admission.Carried{Fingerprint: "any", Mark: c.Mark(), Ours: ours, Stored: admission.StoredConfiguration{Now: c}}}
+		return carried{at: 1, Carried: admission.Carried{Fingerprint: "any", Mark: c.Mark(), Ours: ours, Stored: admission.StoredConfiguration{Now: c}}}
 	}
 	unread := is(of(4, "g", "a", "b"), false)
 	unread.Stored.Now = nil

@@ -109,6 +109,7 @@ func (c *connection) verifySealLocked(f *flush, now time.Duration) (seal Seal, e
 	}
 	if isOneOf(err, losses) {
 		c.invalidateLocked()
+		l.older = l.older || errors.Is(err, errRolledBack)
 	}
 	l.group.counters.VoidSeals++
 	l.group.counters.Void[voidReason(err)]++

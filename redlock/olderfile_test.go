@@ -14,8 +14,8 @@ import (
 	"redlockd/pool/setup"
 )
 
-// backUp copies what a master has on disk, and returns what puts it back in the place of the later
-// files and starts the master again.
+// backUp copies what a master has on disk, and returns what kills the master and puts it back in the
+// place of the later files.
 func (c *cluster) backUp(i int) (restore func()) {
 	c.t.Helper()
 	if saved := c.do(i, "CONFIG", "GET", "appendonly").([]any)[1]; saved == "no" {
@@ -35,7 +35,6 @@ func (c *cluster) backUp(i int) (restore func()) {
 		if err := os.CopyFS(data, os.DirFS(backup)); err != nil {
 			c.t.Fatal(err)
 		}
-		c.servers[i].Restart()
 	}
 }
 
@@ -43,7 +42,7 @@ func (c *cluster) backUp(i int) (restore func()) {
 func (d *daemon) voteOrNot(masters ...int) {
 	d.t.Helper()
 	for _, i := range masters {
-		d.either(i, "voting", "an older file", "a later configuration")
+		d.either(i, "voting", "older file", "later configuration")
 	}
 }
 
@@ -76,7 +75,8 @@ func TestEpoch_AMasterWithAnOlderFileGivesTheFormerListNoQuorum(t *testing.T) {
 	now.await(2, "voting")
 	now.leave(0)
 	restore()
-	former.awaitProcess(0, c.servers[0])
+	former.await(0, "down")
+	c.servers[0].Restart()
 	former.voteOrNot(0)
 	alsoNow(former, now)
 }
@@ -100,6 +100,7 @@ func TestEpoch_ADurableMasterFromABackupGivesTheFormerListNoQuorum(t *testing.T)
 			now.await(2, "voting")
 			now.leave(0)
 			restore()
+			c.servers[0].Restart()
 			for _, i := range []int{0, 1} { // an idle group: no register tells that the file is older
 				c.do(i, "DEL", "redlockd:acked")
 			}
@@ -137,8 +138,9 @@ func TestEpoch_AnOldListThatIsStartedAgainGetsNoQuorum(t *testing.T) {
 		now.await(i, "voting")
 	}
 	now.leave(0)
-	for _, restore := range restores {
+	for i, restore := range restores {
 		restore()
+		c.servers[i].Restart()
 	}
 	former := c.startDaemon(pinned, awaiting, listing(0, 1, 2))
 	former.voteOrNot(0, 1, 2)
@@ -164,6 +166,7 @@ func TestEpoch_OfFiveMastersAMajorityOfOldOnesIsNone(t *testing.T) {
 	now.lists(0, 1, 2, 6, 5)
 	now.leave(0)
 	restore()
+	c.servers[0].Restart()
 	for i := range 3 {
 		c.do(i, "DEL", "redlockd:acked")
 	}
@@ -191,6 +194,7 @@ func TestEpoch_AChangeOfAnOlderFileDoesNotTakePlace(t *testing.T) {
 	now.await(2, "voting")
 	now.leave(0)
 	restore()
+	c.servers[0].Restart()
 	p.cutOff()
 	err := setup.Reconfigure(t.Context(), c.optionsFor(0, 2, 4), setup.ChangeTerms{Absent: true}, t.Output())
 	if err == nil {

@@ -71,6 +71,7 @@ type Request struct {
 	// it may. The script does so at most MaxSkew after Clock, by the master's clock.
 	Refusal   string
 	Hint      string // why the configurations differ, and how this daemon gets that of the others, if that is known
+	Older     bool   // the memory of Invalidate is older than what its master has answered
 	Lost      bool   // that includes one that carries another change to the same epoch, which is lost
 	Texts     string // of the configuration, see StoredTexts; "" if they are unknown
 	Group     string
@@ -83,7 +84,7 @@ func Admit(link wire.Link, r Request) (Admission, error) {
 	reply, err := wire.AskOne(link, "EVAL", admitScript, "2", r.SealKey, ConfigurationKey,
 		strconv.FormatInt(r.Clock, 10), strconv.FormatInt(clock.Micros(MaxSkew), 10), Bit(r.Durable),
 		NewIncarnationID(), r.Fingerprint, r.Invalidate, Bit(r.Bootstrap), strconv.FormatInt(r.Floor, 10), r.mayBegin(), strconv.FormatInt(r.MinBase, 10),
-		r.Texts, r.Group, EscapePrefixes(r.Prefixes[:min(1, len(r.Prefixes))]), EscapePrefixes([]string{r.KeyPrefix}))
+		r.Texts, r.Group, EscapePrefixes(r.Prefixes[:min(1, len(r.Prefixes))]), EscapePrefixes([]string{r.KeyPrefix}), Bit(r.Older))
 	if err != nil {
 		return Admission{}, err
 	}
@@ -141,6 +142,8 @@ func (q *Request) read(r wire.Reply) (Admission, error) {
 		return Admission{}, Unfitf("serves daemons with other settings: %s%s", Difference(q.Fingerprint, detail), q.Hint)
 	case "BLANK":
 		return Admission{}, Unfitf("is empty, and %s", q.Refusal)
+	case "OLDER":
+		return Admission{}, Unfitf("%s, and %s", OlderText, q.Refusal)
 	case "PREFIX":
 		return Admission{}, q.otherPrefix(detail)
 	case "FOREIGN":
@@ -225,8 +228,8 @@ func Databases(all []Ended) string {
 
 // EndIncarnations ends those of all databases of the server, because an operator replaced the
 // master's files, or because an eviction policy may have removed locks.
-func EndIncarnations(link wire.Link, sealKey string) ([]Ended, error) {
-	reply, err := wire.AskOne(link, "EVAL", endScript, "1", sealKey)
+func EndIncarnations(link wire.Link, sealKey string, replaced bool) ([]Ended, error) {
+	reply, err := wire.AskOne(link, "EVAL", endScript, "2", sealKey, ConfigurationKey, Bit(replaced))
 	if err = cmp.Or(err, reply.Err); err != nil {
 		return nil, err
 	}

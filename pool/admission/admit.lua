@@ -10,11 +10,13 @@
 --      4 a random incarnation id 5 fingerprint               6 identity to invalidate, or ''
 --      7 bootstrap: 0 | 1 if no earlier incarnation matters  8 floor for a new register
 --      9 0 | 1 | 2 if this daemon may begin an incarnation where its configuration does not
---        stand: on a blank master, and where its group had a former epoch. The clock in
+--        stand, or may be older than the last change: on a blank master, on one that has come
+--        back with a file, and where its group had a former epoch. The clock in
 --        ARGV 1 bounds how late that happens. 2: and where another change made its epoch
 --      10 the least base of a new incarnation: a change of the limits lays it ahead
 --      11 the text of the configuration, '' if unknown   12 group    13 the group's first key prefix
 --      14 this daemon's: one of those that the group has now
+--      15 0 | 1 if the identity to invalidate is that of an older memory
 -- Returns {'OK', identity, clock us, register, 'run_id=register;…'} or {reason, detail}. The
 -- last one has the register of each process of this incarnation at its first admission, the
 -- newest process first; what stands behind the last semicolon may be cut off. Writes
@@ -44,13 +46,18 @@ local stored = redis.call('ZRANGE', seal, 0, -1, 'WITHSCORES')
 if #stored > 2 then return {'FOREIGN', 'zset of several members'} end
 local old, score = stored[1], stored[2] or '0'
 
+local processes = redis.call('HGET', KEYS[2], ARGV[12] .. '\nprocesses') or ''
+local function retire(carried)
+  replace(score, 'retired ' .. carried)
+  if ARGV[15] == '1' then redis.call('HDEL', KEYS[2], ARGV[12] .. '\nprocesses') end
+end
+
 local time = redis.call('TIME')
 local us = time[1] * 1000000 + time[2]
 local off = us - tonumber(ARGV[1])
 if off > tonumber(ARGV[2]) or off < -tonumber(ARGV[2]) then
   if old and old == ARGV[6] then
-    local carried = string.match(old, '^%x+:%d+ %x+ %d+ [01] (.+)$')
-    replace(score, 'retired ' .. (carried or ''))
+    retire(string.match(old, '^%x+:%d+ %x+ %d+ [01] (.+)$') or '')
   end
   return {'CLOCK', string.format('%.0f', off)}
 end
@@ -61,6 +68,8 @@ local texts = redis.call('HGET', KEYS[2], ARGV[12])
 local carried = print or old and string.match(old, '^retired (.+)$')
 local function group(of) return string.match(of, '^format=[^/]*/(group=.-)/db=') end
 local function epoch(of) return tonumber(string.match(of, '/epoch=(%d+)%-') or '0') end
+local mine, its = string.match(ARGV[5], '/db=(%d+)/'), string.match(carried or '', '/db=(%d+)/')
+if its and its ~= mine and group(carried) == group(ARGV[5]) then carried, print = nil, nil end -- SWAPDB brought it here
 local at, prefixes = string.match(texts or '', '^%d+\nepoch=(%d+) [^\n]*key%-prefix=(%S*)')
 if prefixes then
   local listed = string.find(',' .. prefixes .. ',', ',' .. ARGV[14] .. ',', 1, true)
@@ -71,8 +80,17 @@ if carried and carried ~= ARGV[5] then
   local least = ARGV[9] == '2' and epoch(ARGV[5]) or epoch(ARGV[5]) - 1
   if ARGV[9] == '0' or group(carried) ~= group(ARGV[5]) or epoch(carried) > least then return {'FINGERPRINT', carried} end
   print = nil
+elseif ARGV[9] == '0' then
+  -- A change that was made since an older file was written is not in it. So the memory must be
+  -- that of this process, or durable.
+  local run_id = was and string.match(was, '%x+') or string.match(processes, '^%x*')
+  local unbroken = run_id == run or print and durable == '1' and ARGV[3] == '1'
+  local older = old == ARGV[6] and ARGV[15] == '1'
+  if not carried or older or not unbroken then
+    if older then retire(carried) end -- no other daemon takes it for a durable one
+    return {carried and 'OLDER' or 'BLANK', ''}
+  end
 end
-if not carried and ARGV[9] == '0' then return {'BLANK', ''} end
 
 -- An eviction removes locks and leaves the seal. A count that differs from the one
 -- in the seal, also after CONFIG RESETSTAT, ends the incarnation. A new
@@ -93,10 +111,9 @@ else
   -- SWAPDB may have put the memory of this database into another one. Were it
   -- swapped back it would be older than what this incarnation promises, in the
   -- same process: an identity of this database elsewhere is invalidated.
-  local mine = tonumber(string.match(ARGV[5], '/db=(%d+)'))
   local db = 0
   while not redis.pcall('SELECT', db).err do
-    if db ~= mine and redis.call('TYPE', seal).ok == 'zset' then
+    if db ~= tonumber(mine) and redis.call('TYPE', seal).ok == 'zset' then
       local aside = redis.call('ZRANGE', seal, 0, 0, 'WITHSCORES')
       if string.find(aside[1], '/db=' .. mine .. '/', 1, true) then
         replace(aside[2], 'retired')
@@ -113,7 +130,7 @@ end
 if ARGV[11] ~= '' and (identity ~= old or not texts) then
   redis.call('HSET', KEYS[2], ARGV[12], string.format('%.0f', us) .. '\n' .. ARGV[11])
 end
-local processes = keeps and redis.call('HGET', KEYS[2], ARGV[12] .. '\nprocesses') or ''
+if not keeps then processes = '' end
 if string.match(processes, '^%x*') ~= run then
   processes = string.sub(run .. '=' .. score .. ';' .. processes, 1, 512)
   redis.call('HSET', KEYS[2], ARGV[12] .. '\nprocesses', processes)

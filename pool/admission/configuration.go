@@ -100,6 +100,9 @@ func (c *Configuration) Names() string {
 	names := make([]string, len(c.Masters))
 	for i, m := range c.Masters {
 		names[i] = m.Name + "=" + m.Address
+		if m.Network == "unix" {
+			names[i] = m.Name + "=unix:" + m.Address
+		}
 	}
 	text := strings.Join(names, ",")
 	if len(c.Prefixes) > 1 {
@@ -212,6 +215,22 @@ func SplitMark(fingerprint string) (rest, mark string) {
 	}
 	mark, after, _ = strings.Cut(after, "/")
 	return before + "/" + after, mark
+}
+
+// SameGroup reports whether two fingerprints are of one format and group.
+func SameGroup(a, b string) bool {
+	a, _, found := strings.Cut(a, "/db=")
+	b, _, _ = strings.Cut(b, "/db=")
+	return found && a == b
+}
+
+// SameDB reports whether two fingerprints are of one database. SWAPDB brings those of another one.
+func SameDB(a, b string) bool {
+	_, a, _ = strings.Cut(a, "/db=")
+	_, b, _ = strings.Cut(b, "/db=")
+	a, _, _ = strings.Cut(a, "/")
+	b, _, _ = strings.Cut(b, "/")
+	return a == b
 }
 
 // EpochOf is the epoch of a mark, 0 for none.

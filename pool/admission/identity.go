@@ -60,6 +60,20 @@ func (l *Incarnation) MayVote(us int64, age time.Duration) bool {
 	return us >= l.Base+clock.Micros(age)
 }
 
+// OlderText is that a memory may lack changes, for people.
+const OlderText = "has come back with what may be an older file"
+
+// MayBeOlder reports whether what stands at a seal may be older than the last change that its master
+// has carried: it is neither of the process with this run id nor durable. processes are those that
+// the master stores beside it, see admit.lua.
+func MayBeOlder(seal, processes, run string, durable bool) bool {
+	if i, err := ParseIdentity(seal); err == nil {
+		return i.RunID != run && !(i.Durable && durable)
+	}
+	first, _, _ := strings.Cut(processes, "=")
+	return seal != "" && first != run
+}
+
 // Age is how long the memory has been unbroken when the master's clock shows us.
 func (l *Incarnation) Age(us int64) time.Duration {
 	if l.Base == 0 {

@@ -6,7 +6,7 @@ import "slices"
 
 // Carried is what stood at one master's seal.
 type Carried struct {
-	Fingerprint string // "" = blank
+	Fingerprint string // "" = blank, or it may be older than a change
 	Mark        string
 	Ours        bool // the settings are this daemon's, whatever the mark is
 	Fresh       bool // it was looked at a moment ago, or is connected
@@ -92,4 +92,16 @@ func (s Survey) Next(list *Configuration, quorum int, epoch int64) (next *Config
 		next, epoch = now, now.Epoch
 	}
 	return next
+}
+
+// Later is a configuration with a higher epoch that a master has stored as in force, nil for none. Once
+// in force it always was, whatever memory tells it: the masters with the former epoch were no quorum
+// any more. If they are one now, some of them are older than they claim.
+func (s Survey) Later(epoch int64) (later *Configuration) {
+	for _, c := range s {
+		if now := c.Stored.Now; now != nil && c.Stored.InForce && now.Epoch > epoch {
+			later, epoch = now, now.Epoch
+		}
+	}
+	return later
 }

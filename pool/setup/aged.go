@@ -1,6 +1,6 @@
 // Aged: an incarnation of one blank master begins because the operator requests it.
 //
-// A daemon begins with a blank master only after it has read on a quorum of its masters that
+// A daemon begins with a blank master, or one that has come back with an older file, only after it has read on a quorum of its masters that
 // its own settings are those of the group. Where too few have them, because others are blank
 // or gone for good, the operator knows whether they are. The incarnation is as young as
 // any other one: it votes when it has its age.
@@ -95,6 +95,10 @@ func (a *aging) mayBegin() (blank []int, err error) {
 			incarnation, err := admission.ParseIdentity(s.identity)
 			ours := o.Fingerprint(db, s.mark(), c.master.Name)
 			switch {
+			case s.older:
+				if c == a.one {
+					blank = append(blank, db)
+				}
 			case err == nil && incarnation.Fingerprint != ours:
 				return nil, fmt.Errorf("master %s serves daemons with other settings in database %d: %s; give this command the settings of the group, or see redlockd reconfigure", c.master.Name, db, admission.Difference(ours, incarnation.Fingerprint))
 			case err == nil:

@@ -55,6 +55,7 @@ type sealRecord struct {
 	register    int64
 	minRegister int64 // what the register cannot be below, by the records of the other masters
 	stored      admission.StoredConfiguration
+	older       bool // what it has of changes may be; it counts as none
 }
 
 // used reports whether a group has an identity in a database, on any of its masters.
@@ -67,6 +68,9 @@ func (s *sealRecord) mark() string {
 	_, mark := admission.SplitMark(admission.FingerprintOf(s.identity))
 	return mark
 }
+
+// carries reports whether the configuration of a mark stands there, and not only in an older file.
+func (s *sealRecord) carries(mark string) bool { return !s.older && s.mark() == mark }
 
 // connect reaches a master. One that answers and is unfit is returned beside the reason.
 func (g *group) connect(ctx context.Context, m wire.Master) (c *candidate, err error) {
@@ -149,11 +153,31 @@ func (g *group) readSeals(all []*candidate, what string) error {
 			if err != nil {
 				return fmt.Errorf("%s: master %s, database %d: %w", what, c.master.Name, db, err)
 			}
+			processes, err := inDB(c.link, db, "HGET", admission.ConfigurationKey, g.options.Group+"\nprocesses")
+			if err != nil {
+				return fmt.Errorf("%s: master %s, database %d: %w", what, c.master.Name, db, err)
+			}
 			s.stored, s.minRegister = admission.ParseStored(texts.Str), least[db][c.master.Name]
+			s.older = admission.MayBeOlder(s.identity, processes.Str, c.info.RunID, c.info.Durable(g.options.AssumeDurable))
 			c.seals = append(c.seals, s)
 		}
+		c.findOlder(g)
 	}
 	return nil
+}
+
+// findOlder finds what of the seals may be older than a change. A change renames all databases of a
+// master at once: what stands in one that no daemon uses is as good as the same in another one.
+func (c *candidate) findOlder(g *group) {
+	proved := map[string]bool{}
+	for i := range c.seals {
+		proved[c.seals[i].mark()] = proved[c.seals[i].mark()] || !c.seals[i].older
+	}
+	for db := range c.seals {
+		s := &c.seals[db]
+		swapped := s.identity != "" && !admission.SameDB(admission.FingerprintOf(s.identity), g.options.Fingerprint(db, "", c.master.Name))
+		s.older = s.older && !proved[s.mark()] || s.register < s.minRegister || swapped
+	}
 }
 
 // readSealed reads member and score, flat as RESP2 has them or as a pair.

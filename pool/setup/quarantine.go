@@ -39,7 +39,7 @@ func Quarantine(ctx context.Context, o pool.Options, master string, force bool, 
 			return err
 		}
 	}
-	all, err := admission.EndIncarnations(link, g.sealKey())
+	all, err := admission.EndIncarnations(link, g.sealKey(), true)
 	if err != nil {
 		return fmt.Errorf("quarantine: master %s: %w", m.Name, err)
 	}

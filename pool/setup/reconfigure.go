@@ -235,10 +235,11 @@ func (r *reconfiguration) shift() (time.Duration, error) {
 // it is interrupted before, their daemons work on, and it can be run again.
 func (r *reconfiguration) write(shift time.Duration) error {
 	order := append(slices.DeleteFunc(slices.Clone(r.all), func(c *candidate) bool { return slices.Contains(r.carriers, c) }), r.carriers...)
-	for _, c := range order {
+	for i, c := range order {
+		inForce := len(order)-1-i < pool.Quorum(len(order)) // those that are left are no quorum
 		for db := range r.group.options.Databases {
 			register, _ := highest(r.all, db)
-			identity, err := r.writeOne(c, db, max(register, c.seals[db].minRegister), shift)
+			identity, err := r.writeOne(c, db, max(register, c.seals[db].minRegister), shift, inForce)
 			if err != nil {
 				return fmt.Errorf("reconfigure: master %s, database %d: %w", c.master.Name, db, err)
 			}
@@ -248,9 +249,9 @@ func (r *reconfiguration) write(shift time.Duration) error {
 	return nil
 }
 
-func (r *reconfiguration) writeOne(c *candidate, db int, floor int64, shift time.Duration) (string, error) {
+func (r *reconfiguration) writeOne(c *candidate, db int, floor int64, shift time.Duration, inForce bool) (string, error) {
 	o, s := &r.group.options, &c.seals[db]
-	of := admission.StoredConfiguration{Now: o.Configuration(r.epoch), InForce: true}
+	of := admission.StoredConfiguration{Now: o.Configuration(r.epoch), InForce: inForce}
 	keeps := r.keepIDs && slices.Contains(r.carriers, c) && s.register >= s.minRegister // else it was rolled back
 	reply, err := inDB(c.link, db, "EVAL", reconfigureScript, "2", r.group.sealKey(), admission.ConfigurationKey,
 		s.identity, o.Fingerprint(db, of.Now.Mark(), c.master.Name), admission.NewIncarnationID(), admission.Bit(keeps),

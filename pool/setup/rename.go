@@ -254,7 +254,7 @@ func (c *change) putInForce() error {
 // everywhere reports whether all masters of the next list that answer carry it.
 func (c *change) everywhere() bool {
 	return !slices.ContainsFunc(c.all, func(one *candidate) bool {
-		return has(c.next, one.master.Name) && slices.ContainsFunc(one.seals, func(s sealRecord) bool { return s.mark() != c.next.Mark() })
+		return has(c.next, one.master.Name) && slices.ContainsFunc(one.seals, func(s sealRecord) bool { return !s.carries(c.next.Mark()) })
 	})
 }
 
@@ -269,7 +269,7 @@ func (c *change) complete() error {
 		all, common := c.carriers(db, c.next.Mark())
 		now := 0
 		for _, one := range c.all {
-			if has(c.next, one.master.Name) && one.seals[db].mark() == c.next.Mark() {
+			if has(c.next, one.master.Name) && one.seals[db].carries(c.next.Mark()) {
 				now++
 			}
 		}
@@ -359,7 +359,7 @@ func (c *change) beginNew() error {
 	offset, began := medianOffset(c.all), 0
 	for _, one := range c.all {
 		for db := range c.group.options.Databases {
-			if leaves := !has(c.next, one.master.Name); one.seals[db].mark() == c.next.Mark() || leaves && one.seals[db].identity != "" {
+			if leaves := !has(c.next, one.master.Name); one.seals[db].carries(c.next.Mark()) || leaves && one.seals[db].identity != "" {
 				continue // one that left may serve others by now
 			}
 			if err := c.begin(one, db, of, offset); err != nil {

@@ -40,11 +40,21 @@ func (c *change) allowed() error {
 	for db := range c.group.options.Databases {
 		all, common := c.carriers(db, marks...)
 		if used := c.used(db); used && (len(all) < q || len(common) < next) {
-			return fmt.Errorf("%s: group %s, database %d: of the masters of the former list that carry epoch %d, %s answer: %d must, and %d that are in both lists; nothing was changed. First bring back what is missing",
-				c.command(), c.group.options.Group, db, c.former.Epoch, strings.Join(append(all, "none")[:max(1, len(all))], ", "), q, next)
+			return fmt.Errorf("%s: group %s, database %d: of the masters of the former list that carry epoch %d, %s answer: %d must, and %d that are in both lists; nothing was changed. First bring back what is missing%s",
+				c.command(), c.group.options.Group, db, c.former.Epoch, strings.Join(append(all, "none")[:max(1, len(all))], ", "), q, next, c.olderText())
 		}
 	}
 	return nil
+}
+
+// olderText names the masters that may lack a change, for people.
+func (c *change) olderText() (text string) {
+	for _, one := range c.all {
+		if slices.ContainsFunc(one.seals, func(s sealRecord) bool { return s.older }) {
+			text += fmt.Sprintf("; %s %s: it counts when a daemon has admitted it, or see A master with an older file in the runbook", one.master.Name, admission.OlderText)
+		}
+	}
+	return text
 }
 
 // serves returns that a server which joins serves another group, "" if it does not: it would go on to
@@ -94,7 +104,7 @@ func (c *change) untilVotes(list *admission.Configuration, skip string) (all []t
 		for _, s := range one.seals {
 			incarnation, err := admission.ParseIdentity(s.identity)
 			switch {
-			case err == nil:
+			case err == nil && !s.older:
 				wait = max(wait, 0, time.Duration(incarnation.Base-one.info.Est.At(c.group.options.Clock.Now()))*time.Microsecond+age)
 			case s.identity != "": // a database without an identity is one that no daemon uses
 				wait = max(wait, age)
@@ -113,12 +123,12 @@ func (c *change) untilVotes(list *admission.Configuration, skip string) (all []t
 func (c *change) used(db int) bool { return used(c.all, db) }
 
 // carriers are the masters of the former list that carry one of the marks, and those of
-// them that are in both lists.
+// them that are in both lists. One with an older file may have missed later changes.
 func (c *change) carriers(db int, marks ...string) (all, common []string) {
 	for _, one := range c.all {
 		name, s := one.master.Name, &one.seals[db]
 		for _, mark := range marks {
-			if !has(c.former, name) || !strings.HasSuffix(admission.FingerprintOf(s.identity), "/epoch="+mark+"/master="+masterPart(c, name)) {
+			if s.older || !has(c.former, name) || !strings.HasSuffix(admission.FingerprintOf(s.identity), "/epoch="+mark+"/master="+masterPart(c, name)) {
 				continue
 			}
 			all = append(all, name)

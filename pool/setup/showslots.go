@@ -86,7 +86,7 @@ func (m *slotMove) frozenState(s *side) string {
 	since, err := s.inForceSince()
 	switch {
 	case err != nil || !s.newest.InForce:
-		return "frozen for " + to + ", the cut is not in force yet"
+		return "frozen for " + to + ", the cut is not in force yet; to be finished: " + moveCommand(s.newest.Now.Leaving, to)
 	case since < age:
 		return fmt.Sprintf("frozen for %s, %s left", to, humanDuration(age-since))
 	}

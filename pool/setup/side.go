@@ -75,16 +75,21 @@ func (s *side) readSome() {
 	}
 }
 
-// known reports whether so many masters answer that a later configuration would be on one of them.
+// known reports whether so many masters answer, and have forgotten nothing, that a later configuration
+// would be on one of them.
 func (s *side) known() error {
 	n, needed := 0, pool.Quorum(len(s.newest.Now.Masters))
 	for _, one := range s.all {
-		if has(s.newest.Now, one.master.Name) && len(one.seals) > 0 {
+		forgot := len(one.seals) == 0
+		for db := range one.seals {
+			forgot = forgot || s.used(db) && (one.seals[db].older || one.seals[db].mark() == "")
+		}
+		if has(s.newest.Now, one.master.Name) && !forgot {
 			n++
 		}
 	}
 	if n < needed {
-		return fmt.Errorf("slots: %d masters of group %s answer, %d are needed to know its slots", n, s.name(), needed)
+		return fmt.Errorf("slots: %d masters of group %s answer and have a configuration, %d are needed to know its slots%s", n, s.name(), needed, s.olderText())
 	}
 	return nil
 }
