@@ -5,6 +5,14 @@ package mutants
 // brokenChanges: rows of the configuration's epoch, and of the change to the next one.
 func brokenChanges() []Mutant {
 	return []Mutant{
+		patched("older-file", "what a master has of changes in an older file counts",
+			Change{"pool/admission/identity.go", "\treturn seal != \"\" && first != run\n", "\treturn seal != \"\" && first != run && mutants.Name() != \"older-file\"\n"},
+			Change{"pool/admission/identity.go", "\t\treturn i.RunID != run &&", "\t\treturn mutants.Name() != \"older-file\" && i.RunID != run &&"},
+			Change{"pool/admission/admit.lua", "local unbroken = ", "local unbroken = true or "}).in("membership-files"),
+		patched("later-epoch", "a daemon serves beside a later configuration that is in force",
+			Change{"pool/epoch.go", "\t\te.later = s.Later(admission.EpochOf(serves))\n", "\t\tif e.later = s.Later(admission.EpochOf(serves)); Broken(\"later-epoch\") {\n\t\t\te.later = nil\n\t\t}\n"}).in("membership-backups"),
+		patched("older-change", "a change counts masters that may have missed a later one",
+			Change{"pool/setup/requirements.go", "if s.older || !has(c.former", "if s.older && !pool.Broken(\"older-change\") || !has(c.former"}).in("membership-files"),
 		patched("claims-order", "of a blank group, a daemon begins with any master that is blank, whatever the others carry",
 			Change{"pool/epoch.go", "\tif text != \"\" {\n\t\ttext += o.nextText(g.epoch.Mark, g.epoch.next)", "\tif d.lane.carries.Fingerprint == \"\" && g.epoch.Mark != \"\" && g.evidenceLocked(now).blank(&o).Mark != \"\" && Broken(\"claims-order\") {\n\t\treturn \"\"\n\t}\n\tif text != \"\" {\n\t\ttext += o.nextText(g.epoch.Mark, g.epoch.next)"}).in("membership-blank").
 			but("both daemons must claim within a moment of a power loss, and a master be lost again; not seen in 2.5 million executions, the order is argued in pool/evidence.go. TestEpoch_ABlankGroupBeginsWithOneOfTwoLists is a directed test"),

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"redlockd/pool/setup"
@@ -21,14 +22,14 @@ func membershipScenarios() []*Scenario {
 	blank.Faults = append(blank.Faults, fault{5 * time.Second, forgetAll})
 	rivals := change("membership-rivals", "abcd", "abc", "bcd") // two changes at a time
 	rivals.Faults = append(rivals.Faults, fault{700 * time.Millisecond, changeOtherwise})
-	return []*Scenario{
+	return append(olderFiles(change), []*Scenario{
 		change("membership-replace", "abc", "abd", "aed"),
 		change("membership-resize", "abc", "abcd", "abcde", "abce", "ace"),
 		change("membership-again", "abc", "abd", "abc"),
 		change("membership-five", "abcde", "abcdf", "abgdf"),
 		change("membership-halved", "abcde", "abc"), // refused, unless a rule is missing
 		blank, rivals,
-	}
+	}...)
 }
 
 // changeMasters runs redlockd reconfigure with the next list, until it has succeeded. Then
@@ -52,7 +53,7 @@ func (w *World) changeTo(next int) {
 	operator.list = w.masters(w.Scenario.Lists[next])
 	w.operators = append(w.operators, operator)
 	for _, s := range w.servers { // it does not reach each master
-		if w.chance(4) && !w.calm {
+		if w.chance(4) && !w.calm && !(w.Scenario.Durable && slices.Contains(operator.list, s)) {
 			operator.blocked[s] = w.now + w.between(0, 5*time.Second)
 		}
 	}

@@ -22,6 +22,7 @@ func slotScenarios() []*Scenario {
 		moving("slotlinks", fault{3 * time.Second, interruptMove}, fault{400 * time.Millisecond, cut}, fault{300 * time.Millisecond, partition}, fault{time.Second, stop}, fault{2 * time.Second, sleep}, fault{2 * time.Second, isolate}),
 		moving("slotdeaths", fault{2 * time.Second, interruptMove}, fault{1500 * time.Millisecond, die}, fault{time.Second, isolate}, fault{2 * time.Second, stop}),
 		moving("slotmemory", fault{3 * time.Second, interruptMove}, fault{time.Second, remember}, fault{time.Second, forgetOne}, fault{time.Second, partition}, fault{5 * time.Second, die}),
+		moving("slotfiles", fault{3 * time.Second, interruptMove}, fault{500 * time.Millisecond, remember}, fault{time.Second, oneComesBack}, fault{2 * time.Second, divideGroup}, fault{5 * time.Second, die}),
 		moving("slotclocks", fault{4 * time.Second, interruptMove}, fault{8 * time.Second, setGroupClocks}, fault{time.Second, partition}),
 		rivals,
 	}

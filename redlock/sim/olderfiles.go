@@ -1,0 +1,117 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// olderFiles are the scenarios of changes of the masters beside masters that come back with what they
+// had on disk before a change.
+func olderFiles(change func(name string, lists ...string) *Scenario) []*Scenario {
+	files := change("membership-files", "abc", "abd", "aed")
+	five := change("membership-files-five", "abcde", "abcfe", "abcfg")
+	for _, s := range []*Scenario{files, five} {
+		s.Length = 32 * time.Second
+		s.Faults = []fault{
+			{500 * time.Millisecond, changeMasters}, {4 * time.Second, interruptChange}, {400 * time.Millisecond, remember}, {time.Second, comeBack},
+			{2 * time.Second, divide}, {3 * time.Second, startAgain}, {3 * time.Second, moveVolume}, {10 * time.Second, allComeBack},
+		}
+	}
+	// A durable master that comes from a backup lies: then another master must be reached that knows better.
+	durable, wide := change("membership-backups", "abc", "abd", "aed"), change("membership-backups-five", "abcde", "abcfe", "abcfg")
+	for _, s := range []*Scenario{durable, wide} {
+		s.Durable, s.Length = true, 32*time.Second
+		s.Faults = []fault{{500 * time.Millisecond, changeMasters}, {400 * time.Millisecond, remember}, {time.Second, comeBack}, {3 * time.Second, startAgain}}
+	}
+	return []*Scenario{files, five, durable, wide}
+}
+
+// comeBack has a master come back with an older file.
+func comeBack(w *World) {
+	if s := w.anyServer(); s.snapshot != nil && w.overAge() {
+		s.crash(1)
+	}
+}
+
+// allComeBack has all masters of a former list come back with older files.
+func allComeBack(w *World) {
+	if !w.overAge() {
+		return
+	}
+	for _, s := range w.masters(w.Scenario.Lists[w.random.IntN(w.changed+1)]) {
+		if s.snapshot != nil {
+			s.crash(1)
+		}
+	}
+}
+
+// divide keeps the daemons of former lists and the others from different masters, for about as long as
+// a master that came back is quarantined.
+func divide(w *World) {
+	lasts := w.between(w.Scenario.age()/2, 3*w.Scenario.age())
+	for _, s := range w.servers {
+		side := w.random.IntN(3)
+		for _, d := range w.daemons {
+			if former := !slices.Equal(d.list, w.list); side == 0 && former || side == 1 && !former {
+				d.blocked[s] = w.now + lasts
+			}
+		}
+	}
+	w.trace.note("", "the daemons of former lists and the others reach different masters for %v", lasts)
+}
+
+// startAgain starts a daemon again with a former list.
+func startAgain(w *World) {
+	d := w.daemons[1+w.random.IntN(len(w.daemons)-1)]
+	if w.changed > 0 && !d.dead {
+		d.next = w.masters(w.Scenario.Lists[w.random.IntN(w.changed)])
+		kill(w, d)
+	}
+}
+
+// moveVolume starts a master from an older volume under an address that only a daemon with a former list
+// has, which starts with it.
+func moveVolume(w *World) {
+	s := w.anyServer()
+	if s.snapshot == nil || !w.overAge() {
+		return
+	}
+	s.crash(1)
+	for _, d := range w.daemons[1:] {
+		d.blocked[s] = w.now + w.between(w.Scenario.age(), 3*w.Scenario.age())
+	}
+	kill(w, w.daemons[0])
+}
+
+// oneComesBack has a master of a group come back with an older file, once its group has begun with the
+// last one that did: without a quorum nothing goes on.
+func oneComesBack(w *World) {
+	at := w.random.IntN(len(w.servers))
+	first := at - at%w.Scenario.Masters
+	s := w.servers[at]
+	if s.snapshot != nil && !slices.ContainsFunc(w.servers[first:first+w.Scenario.Masters], (*server).forgot) && w.overAge() {
+		s.crash(1)
+	}
+}
+
+// forgot reports whether no daemon has begun with a master since it came back.
+func (s *server) forgot() bool {
+	seal := s.Memory["redlockd:seal"]
+	return !s.up || seal == nil || len(seal.Scores) != 1 || !strings.HasPrefix(seal.Scores[0].Member, s.runID)
+}
+
+// divideGroup keeps a daemon from one master of a group for long, and the others from another one.
+func divideGroup(w *World) {
+	first := w.random.IntN(2) * w.Scenario.Masters
+	one, lasts := w.random.IntN(len(w.daemons)), w.between(w.Scenario.age()/2, 2*w.Scenario.age())
+	some := w.random.Perm(w.Scenario.Masters)
+	for i, d := range w.daemons {
+		at := some[0]
+		if i == one {
+			at = some[1]
+		}
+		d.blocked[w.servers[first+at]] = w.now + lasts
+	}
+	w.trace.note("", "daemon %d and the others reach different masters of a group for %v", one, lasts)
+}
