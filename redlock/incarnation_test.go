@@ -5,8 +5,11 @@ package redlock
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	"redlockd/pool/setup"
 )
 
 var durably = []string{"--appendonly", "yes", "--appendfsync", "always"}
@@ -142,4 +145,30 @@ func TestIncarnation_OfADurableMasterThatLostAcknowledgedWritesEnds(t *testing.T
 		t.Fatalf("two tokens hold \"k\": one for %v by {a, c}, and one for %v", first.Validity(), g.Validity())
 	}
 	one.await(2, "quarantined")
+}
+
+// SWAPDB brings what another database of the group had, and takes it away again. Neither is refused
+// for good, and an operator's quarantine has an effect meanwhile.
+func TestIncarnation_EndsWhereSwapdbBringsAnotherDatabase(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long)
+	one := c.daemon()
+	before := c.incarnation(1)
+	for _, what := range []string{"there", "and back"} {
+		c.do(1, "SWAPDB", 0, 1)
+		eventually(t, "master b has another incarnation after SWAPDB "+what, func() bool {
+			seal, _ := c.do(1, "ZRANGE", "redlockd:seal", 0, 0).([]any)
+			return len(seal) == 1 && strings.Contains(seal[0].(string), "/db=0/") && c.incarnation(1) != before
+		})
+		one.await(1, "quarantined")
+		before = c.incarnation(1)
+	}
+	if err := setup.Quarantine(t.Context(), c.options(), "b", false, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "master b has another incarnation after its quarantine", func() bool {
+		seal, _ := c.do(1, "ZRANGE", "redlockd:seal", 0, 0).([]any)
+		return len(seal) == 1 && !strings.HasPrefix(seal[0].(string), "retired") && c.incarnation(1) != before
+	})
+	one.await(1, "quarantined")
 }

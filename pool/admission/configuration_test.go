@@ -124,3 +124,54 @@ func TestSurvey_FindsTheConfigurationOfTheGroup(t *testing.T) {
 		}
 	}
 }
+
+// What people read they give to a command again.
+func TestConfiguration_NamesASocketAsTheOptionsHaveIt(t *testing.T) {
+	c := Configuration{Masters: []wire.Master{{Name: "a", Network: "tcp", Address: "10.0.0.1:6379"}, {Name: "b", Network: "unix", Address: "/run/b.sock"}}}
+	if got, want := c.Names(), "a=10.0.0.1:6379,b=unix:/run/b.sock"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestSurvey_ALaterConfigurationIsOneInForce(t *testing.T) {
+	at := func(epoch int64, inForce bool) Carried {
+		return Carried{Stored: StoredConfiguration{Now: &Configuration{Epoch: epoch}, InForce: inForce}}
+	}
+	for _, c := range []struct {
+		survey Survey
+		later  int64
+	}{
+		{Survey{at(1, true), at(1, true), {}}, 0},
+		{Survey{at(1, true), at(2, false), at(1, true)}, 0},
+		{Survey{at(1, true), at(2, true), at(1, true)}, 2},
+		{Survey{at(3, true), at(2, true), at(4, false)}, 3},
+	} {
+		got := c.survey.Later(1)
+		if (got == nil) != (c.later == 0) || got != nil && got.Epoch != c.later {
+			t.Errorf("%+v is later, want epoch %d", got, c.later)
+		}
+	}
+}
+
+// The forms of a seal: an identity, and one that was ended, beside the processes of its incarnation.
+func TestMayBeOlder_UnlessTheProcessWroteItOrIsDurable(t *testing.T) {
+	const volatile, durable, ended = "aa:0 1 7 0 print", "aa:0 1 7 1 print", "retired print"
+	for _, c := range []struct {
+		seal, processes, run string
+		durable, older       bool
+	}{
+		{volatile, "", "aa", false, false},
+		{volatile, "", "bb", false, true},
+		{volatile, "bb=1;", "bb", true, true},
+		{durable, "", "bb", true, false},
+		{durable, "", "bb", false, true},
+		{ended, "aa=5;cc=3;", "aa", false, false},
+		{ended, "aa=5;cc=3;", "cc", true, true},
+		{ended, "", "aa", true, true},
+		{"", "", "aa", false, false},
+	} {
+		if got := MayBeOlder(c.seal, c.processes, c.run, c.durable); got != c.older {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}

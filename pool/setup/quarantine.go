@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"redlockd/pool"
 	"redlockd/pool/admission"
@@ -50,12 +51,27 @@ func Quarantine(ctx context.Context, o pool.Options, master string, force bool, 
 		}
 	}
 	if len(all) == 0 {
+		if err := g.retired(&candidate{master: m, link: link}); err != nil {
+			return err
+		}
 		fmt.Fprintf(out, "master %s: it has no incarnation in any database; nothing was changed\n", m.Name)
 	} else {
 		fmt.Fprintf(out, "master %s: ended its incarnation in databases %s\n", m.Name, admission.Databases(all))
 	}
 	fmt.Fprintf(out, "master %s: it does not vote for %s from its next admission; a daemon that runs admits it at once (DMASTERS: quarantined)\n", m.Name, humanDuration(g.options.Age()))
 	return nil
+}
+
+// retired is nil if an incarnation of the master has been ended, and no other one has begun.
+func (g *group) retired(one *candidate) error {
+	if err := g.readSeals([]*candidate{one}, "quarantine"); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(one.seals, func(s sealRecord) bool { return strings.HasPrefix(s.identity, "retired") }) {
+		return nil
+	}
+	return fmt.Errorf("quarantine: master %s has no incarnation at %s in any database, so there is nothing to end; nothing was changed. If daemons use it, give this command their --key-prefix and --databases; a blank master is quarantined by itself",
+		one.master.Name, g.sealKey())
 }
 
 // expendable is nil if the other masters are a quorum that votes, or the master has no incarnation

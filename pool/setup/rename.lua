@@ -12,6 +12,12 @@ while not redis.pcall('SELECT', db).err do
   local stored = redis.call('TYPE', seal).ok == 'zset' and redis.call('ZRANGE', seal, 0, -1, 'WITHSCORES') or {}
   local memory, print = string.match(stored[1] or '', '^(%x+:%d+ %x+ %d+ [01] )(.+)$')
   if not memory then memory, print = string.match(stored[1] or '', '^(retired )(.+)$') end
+  local its = print and string.sub(print, 1, #ARGV[5]) == ARGV[5] and string.match(print, '^%d+', #ARGV[5] + 1)
+  if #stored == 2 and its and tonumber(its) ~= db then -- SWAPDB brought it: were it swapped back, it would lack the change
+    redis.call('ZADD', seal, stored[2], 'retired')
+    redis.call('ZREM', seal, stored[1])
+    print = nil
+  end
   local new, former = ARGV[5] .. db .. ARGV[1], false
   for i = 6, #ARGV do former = former or print == ARGV[5] .. db .. ARGV[i] end
   if #stored == 2 and (former or print == new) then
