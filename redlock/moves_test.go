@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redlockd/pool"
+	"redlockd/pool/faulty"
 	"redlockd/pool/setup"
 	"redlockd/redlock/slots"
 )
@@ -69,12 +70,16 @@ func (m *movable) serves(i int) *daemon {
 	return m.groups[i].daemon(m.trait(i, owned))
 }
 
-func (m *movable) move(to int) {
+// move moves the range; the operator does not reach some masters of the first group.
+func (m *movable) move(to int, unreached ...int) {
 	m.t.Helper()
 	var out strings.Builder
 	all := []pool.Options{m.options(0), m.options(1)}
 	for i := range all {
 		all[i].Tasks = hasty{}
+	}
+	for _, i := range unreached {
+		all[0].Masters[i].Address = faulty.FreeAddr(m.t)
 	}
 	if err := setup.MoveSlots(m.t.Context(), all, m.ranges, "g"+strconv.Itoa(to+1), &out); err != nil {
 		m.t.Fatalf("%v\n%s", err, out.String())
@@ -174,9 +179,7 @@ func TestMoves_AnOlderFileGivesTheSourceNoSlotBack(t *testing.T) {
 	former := source.daemon(m.trait(0, ""), relayed, pinned)
 	restore := source.backUp(0)
 	former.leave(1)
-	source.servers[2].Stop()
-	m.move(1)
-	source.servers[2].Cont()
+	m.move(1, 2)
 	restore()
 	former.await(0, "down")
 	source.servers[0].Restart()
