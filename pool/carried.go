@@ -17,6 +17,26 @@ type carried struct {
 	admission.Carried
 }
 
+// lookAt is what counts of what stands at a master's seal, and the base of its incarnation if the
+// settings are this daemon's. whole is the daemon's fingerprint there without a mark, and prefix the
+// first one of its group. What of this group may be older than a change counts as nothing.
+func lookAt(seal string, older bool, stored admission.StoredConfiguration, whole, prefix string) (c carried, base int64) {
+	print := admission.FingerprintOf(seal)
+	if now := stored.Now; print == "" && now != nil && now.Prefixes[0] != prefix {
+		print = now.String() // not blank: the seal of its daemons has another name
+	}
+	settings, mark := admission.SplitMark(print)
+	ours, _ := admission.SplitMark(whole)
+	c.Carried = admission.Carried{Fingerprint: print, Mark: mark, Ours: settings == ours && mark != "", Stored: stored}
+	if incarnation, err := admission.ParseIdentity(seal); err == nil && c.Ours {
+		base = incarnation.Base
+	}
+	if admission.SameGroup(print, whole) && (older || !admission.SameDB(print, whole)) {
+		c.Carried, c.older = admission.Carried{Stored: stored}, older
+	}
+	return c, base
+}
+
 // compare is the epoch that a master carries, and how its configuration compares with that of a
 // daemon of this group.
 func (c *carried) compare(own, group, name string) (epoch int64, word string) {

@@ -5,20 +5,14 @@
 // the masters. From then on fewer than a quorum of the former list carry the former
 // configuration, and no daemon may raise that number: it begins an incarnation only while a
 // quorum of its own list carries its own configuration. So a daemon that missed a change
-// never gets a quorum again.
-//
-// Neither does a master raise the number that forgets the change. What stands on it counts only if
-// the process that has it wrote it, or if it is durable: one that comes back with a file carries
-// nothing, as one that comes back empty. A durable master may lie, with the files of a backup. So a
-// daemon also serves nothing, and admits no master, while any master of its list has stored that a
-// later configuration is in force: its own quorum is one of old memories then.
+// never gets a quorum again. Nor does a master that forgets the change raise that number, see
+// evidence.go.
 
 package pool
 
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -43,26 +37,12 @@ type groupEpoch struct {
 }
 
 // noteSealLocked stores what counts of the master's seal and of the texts of its
-// configuration, also if it is not admitted. What of this group may be older than a change counts
-// as nothing.
+// configuration, also if it is not admitted.
 func (l *lane) noteSealLocked(seal string, older bool, stored admission.StoredConfiguration) {
 	g := l.group
-	print := admission.FingerprintOf(seal)
-	if now := stored.Now; print == "" && now != nil && now.Prefixes[0] != g.pool.options.prefixes()[0] {
-		print = now.String() // not blank: the seal of its daemons has another name
-	}
-	settings, mark := admission.SplitMark(print)
-	whole := g.pool.fingerprint(g.db, "", l.master.Name)
-	ours, _ := admission.SplitMark(whole)
-	if incarnation, err := admission.ParseIdentity(seal); err == nil && settings == ours && mark != "" {
-		l.base = incarnation.Base
-	}
-	if admission.SameGroup(print, whole) && (older || !admission.SameDB(print, whole)) {
-		print, settings, mark = "", "", ""
-	} else {
-		older = false
-	}
-	l.carries = carried{max(g.now(), 1), older, admission.Carried{Fingerprint: print, Mark: mark, Ours: settings == ours && mark != "", Stored: stored}}
+	var base int64
+	l.carries, base = lookAt(seal, older, stored, g.pool.fingerprint(g.db, "", l.master.Name), g.pool.options.prefixes()[0])
+	l.carries.at, l.base = max(g.now(), 1), cmp.Or(base, l.base)
 }
 
 // elsewhere reads the other databases. No group's lock is held.
@@ -117,12 +97,13 @@ func (d *attempt) awaitTurn(ctx context.Context) error {
 		g.mu.Lock()
 		now := g.now()
 		stale := g.learnEpochLocked(now, others)
-		e, carries := g.epoch, l.carries
+		e := g.epoch
 		waits := l.state == stateDialing && (l.carries.Fingerprint == "" || l.carries.Ours) && l.carries.Mark != e.Mark && d.mayNotBeginLocked(now, others) != "" && now < end
+		why := g.evidenceLocked(now).laterText(e.later, &l.carries)
 		g.mu.Unlock()
 		stale.fail(errOtherEpoch)
-		if e.later != nil && carries.Ours && carries.Mark != e.later.Mark() {
-			return admission.Unfitf("%s", d.laterText(e.later))
+		if why != "" {
+			return admission.Unfitf("%s", why)
 		}
 		if now < e.since {
 			return admission.Unfitf("the group has got configuration %s: this daemon admits masters in %s, when what it did under the former one is over", e.Mark, humanDuration(e.since-now))
@@ -152,14 +133,7 @@ func (g *Group) learnEpochLocked(now time.Duration, others elsewhere) (stale con
 	if found.Mark == "" {
 		found = shown.blank(&o)
 	}
-	e.later = nil
-	if serves := cmp.Or(found.Mark, e.Mark); serves != "" {
-		e.later = s.Later(admission.EpochOf(serves))
-		if e.later == nil && others.later != nil && others.later.Epoch > admission.EpochOf(serves) {
-			e.later = others.later
-		}
-	}
-	if e.later != nil {
+	if e.later = shown.later(cmp.Or(found.Mark, e.Mark), others); e.later != nil {
 		return g.connectionsLocked()
 	}
 	if found.Mark == "" || found.Mark == e.Mark {
@@ -185,21 +159,6 @@ func (g *Group) connectionsLocked() (all connections) {
 	return all
 }
 
-// laterText is that nothing is served beside a later configuration, for people.
-func (d *attempt) laterText(later *admission.Configuration) string {
-	o := d.lane.group.pool.Options()
-	by := ""
-	d.lane.group.mu.Lock()
-	for _, l := range d.lane.group.lanes {
-		if now := l.carries.Stored.Now; by == "" && now != nil && now.Mark() == later.Mark() {
-			by = l.master.Name
-		}
-	}
-	d.lane.group.mu.Unlock()
-	return fmt.Sprintf("master %s has a later configuration of group %s in force, epoch %d with --masters %s; nothing is granted beside it. Start this daemon with that list; if %[1]s is not a master of this group, correct its address",
-		by, o.Group, later.Epoch, later.Names())
-}
-
 // followLocked receives the configuration that a quorum of this daemon's masters carries in
 // place of its own.
 func (g *Group) followLocked(next *admission.Configuration) {
@@ -213,10 +172,7 @@ func (g *Group) followLocked(next *admission.Configuration) {
 // mayNotBeginLocked is the reason why this daemon may not put its configuration on the master.
 func (d *attempt) mayNotBeginLocked(now time.Duration, others elsewhere) string {
 	g, o := d.lane.group, d.lane.group.pool.Options()
-	text := g.evidenceLocked(now).mayNotBegin(d.lane.master.Name, others, &o)
-	if text == "" && g.epoch.later != nil {
-		text = "a later configuration is in force on another one"
-	}
+	text := g.evidenceLocked(now).mayNotBegin(d.lane.master.Name, others, &o, g.epoch.later)
 	if text != "" {
 		text += o.nextText(g.epoch.Mark, g.epoch.next)
 	}

@@ -50,7 +50,7 @@ func (e *evidence) survey() (s admission.Survey) {
 // that does not carry it; "" = it may. A quorum of its list proves that no change has put
 // another one in its place. If all masters are blank, or carry it, they get it in the
 // order of their names: of two lists with a common master, one stops there.
-func (e *evidence) mayNotBegin(master string, others elsewhere, o *Options) string {
+func (e *evidence) mayNotBegin(master string, others elsewhere, o *Options, later *admission.Configuration) string {
 	n, first := 0, true
 	for _, other := range e.masters {
 		if other.name != master && (other.hasProved || others.known.Mark == e.known.Mark && others.proved[other.name]) {
@@ -59,12 +59,19 @@ func (e *evidence) mayNotBegin(master string, others elsewhere, o *Options) stri
 		first = first && (other.proves || other.name >= master)
 	}
 	if n >= Quorum(len(e.masters)) {
-		return ""
+		return inForceText(later)
 	}
 	if blank := e.blank(o); blank.Mark != "" && blank.Mark == e.known.Mark && first {
-		return ""
+		return inForceText(later)
 	}
 	return e.String()
+}
+
+func inForceText(later *admission.Configuration) string {
+	if later == nil {
+		return ""
+	}
+	return "a later configuration of the group is in force"
 }
 
 // blank is the configuration with which the daemon begins a group of which all masters
@@ -87,6 +94,35 @@ func (e *evidence) blank(o *Options) admission.Known {
 		return admission.Known{} // it was left behind, and leases may run that are longer than its own
 	}
 	return e.survey().Blank(e.known, o.Configuration(1))
+}
+
+// later is a configuration that is in force by what a master has stored, and has a higher epoch than
+// that of a mark; nil for none.
+func (e *evidence) later(mark string, others elsewhere) *admission.Configuration {
+	if mark == "" {
+		return nil
+	}
+	later := e.survey().Later(admission.EpochOf(mark))
+	if later == nil && others.later != nil && others.later.Epoch > admission.EpochOf(mark) {
+		return others.later
+	}
+	return later
+}
+
+// laterText is that a master which carries the daemon's settings is not used beside a later
+// configuration, for people; "" if it is none, or if what the master carries is the reason.
+func (e *evidence) laterText(later *admission.Configuration, of *carried) string {
+	if later == nil || !of.Ours || of.Mark == later.Mark() {
+		return ""
+	}
+	by := "of another database"
+	for _, m := range e.masters {
+		if now := m.carries.Stored.Now; now != nil && now.Mark() == later.Mark() {
+			by = m.name
+		}
+	}
+	return fmt.Sprintf("master %s has a later configuration of group %s in force, epoch %d with --masters %s; nothing is granted beside it. Start this daemon with that list; if %[1]s is not a master of this group, correct its address",
+		by, later.Group, later.Epoch, later.Names())
 }
 
 // String counts the masters that carry the configuration, for people.

@@ -46,7 +46,7 @@ func TestEvidence_DecidesWhichMasterMayBeBegun(t *testing.T) {
 		"not if it was left behind":               {[]masterEvidence{blank("a"), blank("b"), blank("c")}, "a", o, elsewhere{}, o.Configuration(2), false},
 	} {
 		e := evidence{known: admission.Known{Mark: mark}, next: c.next, masters: c.masters}
-		if refusal := e.mayNotBegin(c.master, c.others, &c.options); (refusal == "") != c.may {
+		if refusal := e.mayNotBegin(c.master, c.others, &c.options, nil); (refusal == "") != c.may {
 			t.Errorf("%s: %q", name, refusal)
 		}
 	}

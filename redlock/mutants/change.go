@@ -10,7 +10,7 @@ func brokenChanges() []Mutant {
 			Change{"pool/admission/identity.go", "\t\treturn i.RunID != run &&", "\t\treturn mutants.Name() != \"older-file\" && i.RunID != run &&"},
 			Change{"pool/admission/admit.lua", "local unbroken = ", "local unbroken = true or "}).in("membership-files"),
 		patched("later-epoch", "a daemon serves beside a later configuration that is in force",
-			Change{"pool/epoch.go", "\t\te.later = s.Later(admission.EpochOf(serves))\n", "\t\tif e.later = s.Later(admission.EpochOf(serves)); Broken(\"later-epoch\") || Broken(\"one-epoch\") {\n\t\t\te.later = nil\n\t\t}\n"}).in("membership-backups"),
+			Change{"pool/evidence.go", "\tif mark == \"\" {\n\t\treturn nil\n", "\tif mark == \"\" || Broken(\"later-epoch\") || Broken(\"one-epoch\") {\n\t\treturn nil\n"}).in("membership-backups"),
 		patched("older-change", "a change counts masters that may have missed a later one",
 			Change{"pool/setup/requirements.go", "if s.older || !has(c.former", "if s.older && !pool.Broken(\"older-change\") || !has(c.former"}).in("membership-files"),
 		patched("claims-order", "of a blank group, a daemon begins with any master that is blank, whatever the others carry",

@@ -89,7 +89,7 @@ func brokenMemories() []Mutant {
 		patched("trust", "a counter counts in any memory",
 			Change{"redlock/ids/nextid.go", "engine.Flag(life.Counters)", "engine.Flag(life.Counters || pool.Broken(\"trust\"))"}),
 		patched("claims", "a blank master is any daemon's, whatever configuration the others carry",
-			Change{"pool/evidence.go", "\tif n >= Quorum(len(e.masters)) {\n\t\treturn \"\"\n", "\tif n >= Quorum(len(e.masters)) || Broken(\"claims\") {\n\t\treturn \"\"\n"}).in("membership-replace"),
+			Change{"pool/evidence.go", "\tif n >= Quorum(len(e.masters)) {\n", "\tif n >= Quorum(len(e.masters)) || Broken(\"claims\") {\n"}).in("membership-replace"),
 		patched("distinct", "one server counts as two masters",
 			// The fingerprint would refuse one server under two names, too.
 			Change{"pool/fingerprint.go", "\treturn o.settings(db) +", "\tif Broken(\"distinct\") {\n\t\tname = \"any\"\n\t}\n\treturn o.settings(db) +"},
