@@ -17,6 +17,14 @@ type carried struct {
 	admission.Carried
 }
 
+// groupEpoch is the configuration of a daemon, guarded like the group.
+type groupEpoch struct {
+	admission.Known               // "" = unknown
+	since           time.Duration // masters are admitted from then on
+	next            *admission.Configuration
+	later           *admission.Configuration // that is in force by what one master has stored; nil = none
+}
+
 // lookAt is what counts of what stands at a master's seal, and the base of its incarnation if the
 // settings are this daemon's. whole is the daemon's fingerprint there without a mark, and prefix the
 // first one of its group. What of this group may be older than a change counts as nothing.

@@ -20,22 +20,6 @@ import (
 	"redlockd/pool/admission"
 )
 
-const (
-	// maxLook is how long ago a master was looked at that may be blank: an unfit master is
-	// dialled again within maxRetryDelay.
-	maxLook = 2 * time.Second
-	// maxTurns bounds the milliseconds that a first dial waits to begin with a blank master.
-	maxTurns = 500
-)
-
-// groupEpoch is the configuration of a daemon, guarded like the group.
-type groupEpoch struct {
-	admission.Known               // "" = unknown
-	since           time.Duration // masters are admitted from then on
-	next            *admission.Configuration
-	later           *admission.Configuration // that is in force by what one master has stored; nil = none
-}
-
 // noteSealLocked stores what counts of the master's seal and of the texts of its
 // configuration, also if it is not admitted.
 func (l *lane) noteSealLocked(seal string, older bool, stored admission.StoredConfiguration) {

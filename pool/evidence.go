@@ -20,6 +20,11 @@ const (
 	// masters just before a change may write up to maxEvidence and twice
 	// admission.MaxSkew later. After minEvidence no such write is under way any more.
 	minEvidence = 1500 * time.Millisecond
+	// maxLook is how long ago a master was looked at that may be blank: an unfit master is
+	// dialled again within maxRetryDelay.
+	maxLook = 2 * time.Second
+	// maxTurns bounds the milliseconds that a first dial waits to begin with a blank master.
+	maxTurns = 500
 )
 
 // evidence is that of all masters of a daemon's list at one moment.
