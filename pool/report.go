@@ -18,6 +18,8 @@ type Status struct {
 	Detail          string        // the reason: "connection refused", "restarted, votes in 12.3s"
 	Since           time.Duration // age of this state
 	Left            time.Duration // of the quarantine, 0 in other states
+	WorkLeft        time.Duration // until it votes on work that it has no record of, 0 if it is not connected
+	Counters        bool          // it has all counters of ids: one that it lacks was never used
 	RunID           string        // "" until admitted
 	Version         string        // of the server
 	Durable         bool          // appendonly yes, appendfsync always
@@ -68,6 +70,42 @@ type MasterReport struct {
 	Clock    time.Duration // how far its clock is ahead of the masters' median, while it is connected
 	Votes    Votes
 	Daemons  []Daemon // that it listed last, while it is connected
+}
+
+// WorkVoters counts the masters that vote on new work; in is the time until a quorum does, of those
+// that are connected, and 0 if one does or too few are.
+func WorkVoters(reports []MasterReport) (n int, in time.Duration) {
+	var waits []time.Duration
+	for i := range reports {
+		if m := &reports[i]; m.State == votingState || m.State == quarantinedState {
+			waits = append(waits, max(m.Left, m.WorkLeft))
+			if m.State == votingState && m.WorkLeft <= 0 {
+				n++
+			}
+		}
+	}
+	slices.Sort(waits)
+	if q := Quorum(len(reports)); n < q && q <= len(waits) {
+		in = waits[q-1]
+	}
+	return n, in
+}
+
+// CounterVoters counts the masters that vote on counters which they do not have. possible: so many are
+// durable that ids can be given.
+func CounterVoters(reports []MasterReport) (n int, possible bool) {
+	durable := 0
+	for i := range reports {
+		if m := &reports[i]; m.State == votingState {
+			if m.Durable {
+				durable++
+			}
+			if m.Counters {
+				n++
+			}
+		}
+	}
+	return n, durable >= Quorum(len(reports))
 }
 
 // Daemons merges the lists of the masters, each daemon with the newest of its epochs.

@@ -44,6 +44,7 @@ func (g *Group) Reports() []MasterReport {
 			r.Left = l.quarantineLocked()
 		}
 		if c := l.conn; c != nil {
+			r.WorkLeft, r.Counters = l.workLeftLocked(), c.incarnation.Counters
 			all, _ := g.pool.daemons.Load(l.master.Name)
 			r.Daemons, _ = all.([]Daemon)
 			if r.Role = "master"; l.est.Known {
@@ -75,6 +76,15 @@ func (l *lane) stateLocked() (state, detail string) {
 		return quarantinedState, masterlog.QuarantineText(wait)
 	}
 	return votingState, ""
+}
+
+// workLeftLocked is how long it takes until the master votes on work that it has no record of.
+func (l *lane) workLeftLocked() time.Duration {
+	if l.conn.incarnation.Works {
+		return 0
+	}
+	left := l.conn.incarnation.Base - l.est.At(l.group.now())
+	return max(0, time.Duration(left)*time.Microsecond+l.group.pool.options.WorkAge())
 }
 
 // Time is the group's clock now, the median of its masters' clocks, in µs.

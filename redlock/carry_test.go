@@ -251,3 +251,53 @@ func TestCarry_AChangeThatWouldForgetIDsIsRefused(t *testing.T) {
 		t.Errorf("id %d, want 101", got)
 	}
 }
+
+// What was lost is shown until a quorum remembers it again.
+func TestCarry_WhatIsLostIsShown(t *testing.T) {
+	t.Parallel()
+	c := carrying(t, 4, 0, 1, 2)
+	d := c.startDaemon(listing(0, 1, 2))
+	d.awaitList(0, 1, 2)
+	shows := func(work, counters int) {
+		t.Helper()
+		reports := d.Reports(0)
+		gotWork, in := pool.WorkVoters(reports)
+		gotCounters, possible := pool.CounterVoters(reports)
+		if gotWork != work || gotCounters != counters || !possible || (in > 0) != (work < 2) || in > time.Minute+c.age() {
+			t.Errorf("%d masters vote on new work, a quorum in %v, and %d on new counters (possible: %v); want %d and %d", gotWork, in, gotCounters, possible, work, counters)
+		}
+	}
+	shows(3, 3)
+	c.do(2, "FLUSHDB")
+	d.await(2, "quarantined")
+	d.awaitList(0, 1, 2)
+	shows(2, 2)
+	c.reconfigure(3, 1, 2) // it gives c what the others remember, and d
+	d.awaitList(3, 1, 2)
+	shows(3, 3)
+	for i := 1; i < 3; i++ {
+		c.do(i, "FLUSHDB")
+		d.await(d.laneOf(i), "quarantined")
+	}
+	d.awaitList(3, 1, 2)
+	shows(1, 1)
+	ctx, end := context.WithCancel(t.Context())
+	out := &endingOutput{says: "work, database 0: 1 of 3 masters may vote on new work: waiting ", end: end}
+	if err := setup.AwaitVotes(ctx, c.optionsFor(3, 1, 2), out); err == nil || ctx.Err() == nil {
+		t.Error(err, out.String())
+	}
+}
+
+// endingOutput is the output of a command that is ended when it has written something.
+type endingOutput struct {
+	strings.Builder
+	says string
+	end  func()
+}
+
+func (e *endingOutput) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), e.says) {
+		e.end()
+	}
+	return e.Builder.Write(p)
+}

@@ -199,6 +199,9 @@ func diagnose(reports []redlock.MasterReport, masters histories, quorum int, und
 		h.warn("%d of %d masters cannot vote: %s.", len(missing), n, list)
 		h.warn("Locks are granted: %d vote and %d are needed. %d more may fail.", voting, quorum, voting-quorum)
 	}
+	if voting >= quorum {
+		h.warnForgotten(reports, quorum)
+	}
 	if len(flapping) > 0 {
 		h.warn("Flapping in the last %d minutes: %s.", flapSpan/time.Minute, strings.Join(flapping, ", "))
 	}
@@ -207,6 +210,17 @@ func diagnose(reports []redlock.MasterReport, masters histories, quorum int, und
 	}
 	h.warnUndecided(undecided)
 	return h
+}
+
+// warnForgotten reports masters that lost their memory: they vote for locks before they vote on what
+// they may have forgotten.
+func (h *Headline) warnForgotten(reports []redlock.MasterReport, quorum int) {
+	if work, in := pool.WorkVoters(reports); work < quorum && in > 0 {
+		h.warn("New work (DWORK) is refused for another %s: %d of %d masters may vote on it, %d are needed; the others lost their memory.", seconds(in), work, len(reports), quorum)
+	}
+	if ids, possible := pool.CounterVoters(reports); possible && ids < quorum {
+		h.warn("Counters (DNEXTID) that are new, or were idle, get LOSTSTATE: %d of %d masters remember all counters, %d are needed.", ids, len(reports), quorum)
+	}
 }
 
 // WarnUnread reports that the daemon refused to show something: its absence here says nothing.

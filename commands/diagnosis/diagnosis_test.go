@@ -34,11 +34,17 @@ func TestDiagnosis_NamesEveryMasterThatCannotVoteAndWhy(t *testing.T) {
 	voting := master("m1", "voting", "", time.Hour)
 	young := master("m4", "quarantined", "its memory is new, votes in 83.2s", time.Minute)
 	young.Left = 83200 * time.Millisecond
+	forgot := master("m5", "voting", "", time.Hour)
+	forgot.WorkLeft, forgot.Durable = 310*time.Second, true
 	for _, c := range []struct {
 		reports []redlock.MasterReport
 		level   string
 		says    []string
 	}{
+		{[]redlock.MasterReport{voting, forgot, voting, forgot, forgot}, LevelWarn, []string{
+			"New work (DWORK) is refused for another 5m10s: 2 of 5 masters may vote on it, 3 are needed; the others lost their memory.",
+			"Counters (DNEXTID) that are new, or were idle, get LOSTSTATE: 0 of 5 masters remember all counters, 3 are needed.",
+		}},
 		{[]redlock.MasterReport{voting, voting, voting}, LevelGood, []string{"All 3 masters vote."}},
 		{[]redlock.MasterReport{voting, master("m2", "down", "connection refused, 12s ago", 12*time.Second), voting}, LevelWarn, []string{
 			"1 of 3 masters cannot vote: m2 has been down for 12s (connection refused).", "2 vote and 2 are needed. 0 more may fail.",

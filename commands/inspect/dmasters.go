@@ -28,6 +28,8 @@ func masterReply(m *redlock.MasterReport) commands.Reply {
 		commands.Bulk("detail"), commands.Bulk(commands.Line(m.Detail)),
 		commands.Bulk("since_ms"), commands.Int(m.Since.Milliseconds()),
 		commands.Bulk("left_ms"), commands.Int(m.Left.Milliseconds()),
+		commands.Bulk("work_left_ms"), commands.Int(m.WorkLeft.Milliseconds()),
+		commands.Bulk("counters"), commands.Bool(m.Counters),
 		commands.Bulk("epoch"), commands.Int(m.Epoch),
 		commands.Bulk("configuration"), commands.Bulk(m.Configuration),
 		commands.Bulk("run_id"), commands.Bulk(m.RunID),

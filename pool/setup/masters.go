@@ -75,7 +75,35 @@ func AwaitVotes(ctx context.Context, o pool.Options, out io.Writer) error {
 	if err := g.countdown(ctx, wait, "waiting %s until all masters vote\n", out); err != nil {
 		return err
 	}
+	if err := c.awaitWork(ctx); err != nil {
+		return err
+	}
 	fmt.Fprintln(out, "all masters that answer vote")
+	return nil
+}
+
+// awaitWork waits until a quorum votes on new work.
+func (c *change) awaitWork(ctx context.Context) error {
+	now := c.newest().Now
+	m := &memories{group: c.group, all: c.all, of: now, marks: []string{now.Mark()}}
+	for db := range c.group.options.Databases {
+		var waits []time.Duration
+		for _, one := range c.all {
+			if incarnation := m.incarnation(one, db); incarnation != nil {
+				waits = append(waits, m.untilKnows(one, incarnation))
+			}
+		}
+		slices.Sort(waits)
+		n, needed := len(now.Masters), pool.Quorum(len(now.Masters))
+		if len(waits) < needed || waits[needed-1] <= 0 {
+			continue
+		}
+		may := slices.IndexFunc(waits, func(wait time.Duration) bool { return wait > 0 })
+		text := fmt.Sprintf("work, database %d: %d of %d masters may vote on new work: waiting %%s until %d may\n", db, may, n, needed)
+		if err := c.group.countdown(ctx, waits[needed-1], text, c.out); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

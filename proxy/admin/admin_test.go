@@ -193,6 +193,7 @@ func TestMetrics_ShowWhatThePackagesCount(t *testing.T) {
 		`redlockd_master_round_trip_seconds_bucket{database="0",master="a",le="6.4e-05"} 4`,
 		`redlockd_master_round_trip_seconds_sum{database="0",master="a"} 1`,
 		`redlockd_masters_voting{database="0"} 2`, `redlockd_masters_needed{database="0"} 2`, `redlockd_masters{database="3"} 3`,
+		`redlockd_masters_voting_work{database="0"} 2`, `redlockd_counters_forgotten{database="0"} 0`,
 		"redlockd_clients_connected 12", "redlockd_clients_output_limit_total 13", "redlockd_clients_evicted_total 14", "redlockd_clients_memory_bytes 15", `redlockd_lock_seconds_count{outcome="granted"} 0`,
 		"redlockd_locks_held 16", `redlockd_lock_held_seconds_bucket{le="0.001"} 0`, `redlockd_lock_held_seconds_bucket{le="0.004"} 3`,
 		`redlockd_lock_held_seconds_bucket{le="67108.864"} 3`, `redlockd_lock_held_seconds_bucket{le="+Inf"} 4`, "redlockd_lock_held_seconds_sum 60",

@@ -205,6 +205,9 @@ func (f *fleet) ready(name string) (status int, why string) {
 			status = http.StatusOK
 		}
 		line := fmt.Sprintf("%d of %d masters may vote, %d needed", voters, p.N(), p.Quorum())
+		if work, in := pool.WorkVoters(p.Reports(0)); voters >= p.Quorum() && work < p.Quorum() {
+			line += fmt.Sprintf("; work: %d of %d may vote, for %s", work, p.N(), in.Round(time.Second))
+		}
 		if g.Name != "" {
 			line = "group " + g.Name + ": " + line
 		}
