@@ -137,6 +137,30 @@ func TestCarry_AMinorityThatMissedItIsAQuorumLater(t *testing.T) {
 	two.find(request, WorkDone, 1)
 }
 
+// The same, if the changes are also of a limit.
+func TestCarry_AMinorityThatMissedItIsAQuorumOfOtherLimits(t *testing.T) {
+	t.Parallel()
+	c := carrying(t, 5, 0, 1, 2, 3, 4)
+	one := c.startDaemon(relayed)
+	one.awaitList(0, 1, 2, 3, 4)
+	one.cutOff(3)
+	one.cutOff(4)
+	last := one.draw("n", 100) + 99
+	if err := one.Close(patience); err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range [][]int{{1, 2, 3, 4}, {2, 3, 4}} {
+		c.maxTTL += 100 * time.Millisecond
+		c.reconfigure(list...)
+	}
+	two := c.startDaemon(listing(2, 3, 4), relayed)
+	two.awaitList(2, 3, 4)
+	two.cutOff(0)
+	if got := two.draw("n", 1); got != last+1 {
+		t.Errorf("id %d was given after id %d", got, last)
+	}
+}
+
 // Rule: carry-unsure. Only a remembers the counter, and is away; b has forgotten it, and c never had it.
 func TestCarry_NobodyVouchesForIDsThatNoQuorumRemembers(t *testing.T) {
 	t.Parallel()

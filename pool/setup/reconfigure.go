@@ -76,7 +76,7 @@ func Reconfigure(ctx context.Context, o pool.Options, terms ChangeTerms, out io.
 		return err
 	}
 	r := &reconfiguration{group: g, all: all, force: terms.Force}
-	return r.run(out)
+	return r.run(ctx, out)
 }
 
 type reconfiguration struct {
@@ -92,11 +92,12 @@ type reconfiguration struct {
 	epoch    int64
 }
 
-func (r *reconfiguration) run(out io.Writer) error {
+func (r *reconfiguration) run(ctx context.Context, out io.Writer) error {
 	if err := r.group.readSeals(r.all, "reconfigure"); err != nil {
 		return err
 	}
-	r.group.keep((&change{group: r.group, all: r.all}).newest(), out)
+	newest := (&change{group: r.group, all: r.all}).newest()
+	r.group.keep(newest, out)
 	if err := r.findFormer(); err != nil {
 		return err
 	}
@@ -109,6 +110,9 @@ func (r *reconfiguration) run(out io.Writer) error {
 	}
 	shift, err := r.shift()
 	if err != nil {
+		return err
+	}
+	if err := r.share(ctx, newest, out); err != nil {
 		return err
 	}
 	r.epoch = r.nextEpoch()
@@ -124,6 +128,20 @@ func (r *reconfiguration) run(out io.Writer) error {
 		}
 	}
 	return fmt.Errorf("reconfigure: writing to all masters took longer than %s, %d times: the settings are in force, but run it again when masters and network are quick, before any daemon starts", maxWritingTime, maxWritingTries)
+}
+
+// share: masters that keep their ids although the list changes, too, must have what a quorum of the
+// former list remembers, as before a change of the list alone.
+func (r *reconfiguration) share(ctx context.Context, newest admission.StoredConfiguration, out io.Writer) error {
+	former, next := newest.Now, r.group.options.Configuration(0)
+	if former == nil || !r.keepIDs || r.force || former.SameMasters(next) {
+		return nil
+	}
+	g := *r.group
+	g.options.MaxTTL, g.options.MaxKeep = former.MaxTTL, former.MaxKeep
+	next.MapVersion = former.MapVersion
+	_, err := (&change{group: &g, out: out, all: r.all, former: former, next: next}).share(ctx, former)
+	return err
 }
 
 // nextEpoch is above all that the masters carry.
