@@ -70,11 +70,11 @@ type memories struct {
 }
 
 // incarnation is what a master has in a database; nil if it does not carry the configuration, is about
-// to begin a new incarnation, or was rolled back.
+// to begin a new incarnation, or may have come back with an older file.
 func (m *memories) incarnation(one *candidate, db int) *admission.Incarnation {
 	r := &one.seals[db]
 	incarnation, err := admission.ParseIdentity(r.identity)
-	if err != nil || !has(m.of, one.master.Name) || !slices.Contains(m.marks, r.mark()) || r.register < r.minRegister {
+	if err != nil || !has(m.of, one.master.Name) || !slices.Contains(m.marks, r.mark()) || r.register < r.minRegister || r.older {
 		return nil
 	}
 	if incarnation.RunID+":"+incarnation.Evicted != one.info.RunID+":"+one.info.Evicted &&

@@ -84,7 +84,7 @@ func (m *sharing) shareOnce(ctx context.Context, learned *[]string) (all carried
 		}
 		of, err := m.readDB(db)
 		if err == nil {
-			err = m.mayForget(&of)
+			err = m.mayForget(db, &of)
 		}
 		if err != nil {
 			return nil, 0, err
@@ -190,13 +190,13 @@ func (m *sharing) isFresh(db int) bool {
 }
 
 // mayForget refuses a change after which ids would be lost that masters which are away may remember.
-func (m *sharing) mayForget(of *carriedDB) error {
+func (m *sharing) mayForget(db int, of *carriedDB) error {
 	if m.of != m.change.former || len(of.lost) == 0 || m.change.terms.Force {
 		return nil
 	}
 	away := 0
 	for _, master := range m.change.former.Masters {
-		if !slices.ContainsFunc(m.all, func(one *candidate) bool { return one.master.Name == master.Name }) {
+		if !slices.ContainsFunc(m.all, func(one *candidate) bool { return one.master.Name == master.Name && !one.seals[db].older }) {
 			away++
 		}
 	}
