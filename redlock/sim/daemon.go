@@ -231,6 +231,9 @@ func (d *daemon) kill() {
 // replace starts another process in the place of one that was killed.
 func (d *daemon) replace() *daemon {
 	next := newDaemon(d.world, d.index)
+	if d.world.Scenario.LeftOut {
+		next.blocked = d.blocked // its machine is still cut off
+	}
 	switch {
 	case d.index == 0:
 		next.list = d.list // it misses each change of the masters

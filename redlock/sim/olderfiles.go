@@ -12,19 +12,51 @@ func olderFiles(change func(name string, lists ...string) *Scenario) []*Scenario
 	files := change("membership-files", "abc", "abd", "aed")
 	five := change("membership-files-five", "abcde", "abcfe", "abcfg")
 	for _, s := range []*Scenario{files, five} {
-		s.Length = 32 * time.Second
+		s.Length, s.LeftOut = 32*time.Second, true
 		s.Faults = []fault{
-			{500 * time.Millisecond, changeMasters}, {4 * time.Second, interruptChange}, {400 * time.Millisecond, remember}, {time.Second, comeBack},
-			{2 * time.Second, divide}, {3 * time.Second, startAgain}, {3 * time.Second, moveVolume}, {10 * time.Second, allComeBack},
+			{500 * time.Millisecond, changeMasters}, {4 * time.Second, interruptChange}, {400 * time.Millisecond, rememberLong}, {2 * time.Second, comeBack},
+			{time.Second, comeBackApart}, {5 * time.Second, divide}, {5 * time.Second, startAgain}, {5 * time.Second, moveVolume}, {15 * time.Second, allComeBack},
 		}
 	}
 	// A durable master that comes from a backup lies: then another master must be reached that knows better.
 	durable, wide := change("membership-backups", "abc", "abd", "aed"), change("membership-backups-five", "abcde", "abcfe", "abcfg")
 	for _, s := range []*Scenario{durable, wide} {
-		s.Durable, s.Length = true, 32*time.Second
-		s.Faults = []fault{{500 * time.Millisecond, changeMasters}, {400 * time.Millisecond, remember}, {time.Second, comeBack}, {3 * time.Second, startAgain}}
+		s.Durable, s.Length, s.LeftOut = true, 32*time.Second, true
+		s.Faults = []fault{{500 * time.Millisecond, changeMasters}, {400 * time.Millisecond, rememberLong}, {time.Second, comeBack}, {3 * time.Second, startAgain}}
 	}
 	return []*Scenario{files, five, durable, wide}
+}
+
+// rememberLong takes few snapshots, so that most are older than a change.
+func rememberLong(w *World) {
+	if s := w.anyServer(); s.snapshot == nil || w.chance(10) {
+		s.snapshot = s.Memory.Clone()
+	}
+}
+
+// comeBackApart has a master that stays in the list come back with an older file. The first daemon starts
+// again with its former list. It reaches that master and what the changes left out, the others what remains.
+func comeBackApart(w *World) {
+	former := w.daemons[0]
+	both := slices.DeleteFunc(slices.Clone(w.list), func(s *server) bool {
+		return w.changed == 0 || s.snapshot == nil || !s.up || !slices.Contains(former.list, s) || epochIn(s.snapshot) == s.epoch()
+	})
+	if len(both) == 0 || !w.overAge() {
+		return
+	}
+	one, lasts := both[w.random.IntN(len(both))], w.between(w.Scenario.age()*3/2, 3*w.Scenario.age())
+	for _, s := range w.servers {
+		if s != one && s.epoch() != epochIn(one.snapshot) {
+			former.blocked[s] = w.now + lasts
+		}
+	}
+	for _, d := range w.daemons[1:] {
+		d.blocked[one] = w.now + lasts
+	}
+	w.quarantinedUntil = w.now + lasts
+	w.trace.note("", "daemon 0 reaches %s, which comes back, and the others do not, for %v", one.name, lasts)
+	one.crash(1)
+	kill(w, former)
 }
 
 // comeBack has a master come back with an older file.

@@ -56,6 +56,9 @@ func (w *World) changeTo(next int) {
 		if w.chance(4) && !w.calm && !(w.Scenario.Durable && slices.Contains(operator.list, s)) {
 			operator.blocked[s] = w.now + w.between(0, 5*time.Second)
 		}
+		if w.Scenario.LeftOut && !slices.Contains(operator.list, s) {
+			operator.blocked[s] = w.now + time.Hour
+		}
 	}
 	if early := w.daemons[2+w.random.IntN(len(w.daemons)-2)]; w.chance(2) { // it is restarted too soon
 		early.next = operator.list

@@ -68,6 +68,7 @@ type Scenario struct {
 	Evicts          bool     // masters evict keys just before a daemon reads their statistics
 	Durable         bool     // masters report that they keep what they answered
 	Lists           []string // of masters, by name, that follow one another; the first daemon misses the changes
+	LeftOut         bool     // the operator does not reach the masters that leave
 	Alias           bool     // one daemon reaches one server under two names
 	HighIDs         bool     // counters begin where doubles end
 	Private         bool     // no two clients use the same key

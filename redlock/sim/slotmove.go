@@ -12,6 +12,7 @@ import (
 	"redlockd/pool"
 	"redlockd/pool/setup"
 	"redlockd/redlock"
+	"redlockd/redlock/sim/fake"
 )
 
 // movedRanges are what an operator moves to any of the groups: what of them the other one has, or all
@@ -227,8 +228,10 @@ func forgetOne(w *World) {
 }
 
 // epoch is that of the configuration which a master carries; "" = none.
-func (s *server) epoch() string {
-	v := s.Memory["redlockd:configuration"]
+func (s *server) epoch() string { return epochIn(s.Memory) }
+
+func epochIn(m fake.Memory) string {
+	v := m["redlockd:configuration"]
 	if v == nil {
 		return ""
 	}
