@@ -9,14 +9,14 @@ import (
 // olderFiles are the scenarios of changes of the masters beside masters that come back with what they
 // had on disk before a change.
 func olderFiles(change func(name string, lists ...string) *Scenario) []*Scenario {
-	files := change("membership-files", "abc", "abd", "aed")
-	five := change("membership-files-five", "abcde", "abcfe", "abcfg")
-	for _, s := range []*Scenario{files, five} {
+	files, volumes, five := change("membership-files", "abc", "abd", "aed"), change("membership-volumes", "abc", "abd", "aed"), change("membership-files-five", "abcde", "abcfe", "abcfg")
+	for _, s := range []*Scenario{files, volumes, five} {
 		s.Length, s.LeftOut = 32*time.Second, true
-		s.Faults = []fault{
-			{500 * time.Millisecond, changeMasters}, {4 * time.Second, interruptChange}, {400 * time.Millisecond, rememberLong}, {2 * time.Second, comeBack},
-			{time.Second, comeBackApart}, {5 * time.Second, divide}, {5 * time.Second, startAgain}, {5 * time.Second, moveVolume}, {15 * time.Second, allComeBack},
-		}
+		s.Faults = []fault{{500 * time.Millisecond, changeMasters}, {400 * time.Millisecond, rememberLong}, {time.Second, comeBackApart}}
+	}
+	for _, s := range []*Scenario{volumes, five} {
+		s.Faults = append(s.Faults, fault{4 * time.Second, interruptChange}, fault{2 * time.Second, comeBack}, fault{5 * time.Second, divide},
+			fault{5 * time.Second, startAgain}, fault{5 * time.Second, moveVolume}, fault{15 * time.Second, allComeBack})
 	}
 	// A durable master that comes from a backup lies: then another master must be reached that knows better.
 	durable, wide := change("membership-backups", "abc", "abd", "aed"), change("membership-backups-five", "abcde", "abcfe", "abcfg")
@@ -24,7 +24,7 @@ func olderFiles(change func(name string, lists ...string) *Scenario) []*Scenario
 		s.Durable, s.Length, s.LeftOut = true, 32*time.Second, true
 		s.Faults = []fault{{500 * time.Millisecond, changeMasters}, {400 * time.Millisecond, rememberLong}, {time.Second, comeBack}, {3 * time.Second, startAgain}}
 	}
-	return []*Scenario{files, five, durable, wide}
+	return []*Scenario{files, volumes, five, durable, wide}
 }
 
 // rememberLong takes few snapshots, so that most are older than a change.
