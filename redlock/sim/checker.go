@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"redlockd/redlock"
+	"redlockd/redlock/quorum"
 )
 
 // checker records every answer that a client received, and compares each new answer with
@@ -17,6 +18,8 @@ import (
 //	            granted earlier, of two grants that exclude one another
 //	continuity  an extension by the daemon that granted: no other client was in between
 //	release     1: no other client was given it since; 0: it was not valid any more
+//	delay       after a validity with DELAY, and after KEEP, no other token is given
+//	            the key for as long
 //	leftovers   once faults and clients have ended, no copy of a lock that was
 //	            released or never granted is left on any master
 //	ids         unique; answered before requested means smaller
@@ -74,6 +77,8 @@ type tokenState struct {
 	limit       int           // of permits
 	until       time.Duration // of the validity in the reply
 	reads       time.Duration // until then it is a reader still, from before it became the writer
+	taken       time.Duration // until then nobody else is given the key, whether it is valid or not: DELAY, KEEP
+	keeps       bool          // its copies end by themselves: KEEP
 	daemon      *daemon       // that granted last
 	granted     int64         // serial of the last grant, 0 = none
 	release     int64         // serial of the first release since then, 0 = none
@@ -183,7 +188,7 @@ func (j *checker) granted(d *daemon, key, token string, fence, before int64, unt
 // exclusive makes sure that no other token has validity, and notes the new validity.
 func (j *checker) exclusive(r *lockRecord, t *tokenState, until time.Duration) {
 	now := j.world.now
-	r.claims = slices.DeleteFunc(r.claims, func(c *tokenState) bool { return max(c.until, c.reads) <= now && !c.hold.active(now) })
+	r.claims = slices.DeleteFunc(r.claims, func(c *tokenState) bool { return max(c.until, c.reads, c.taken) <= now && !c.hold.active(now) })
 	together := 1
 	for _, c := range r.claims {
 		if c != t && j.world.Scenario.Wiped && c.hold.active(now) && !j.world.onQuorum(c) {
@@ -198,7 +203,7 @@ func (j *checker) exclusive(r *lockRecord, t *tokenState, until time.Duration) {
 		}
 		if c != t && until > now && !j.world.Scenario.Wiped && (mode != t.mode || !sameOwner(c, t) || t.mode == redlock.Exclusive || together > t.limit && t.mode == redlock.Permits) {
 			j.world.violate("exclusion", t.key, fmt.Sprintf("%s was given the lock although %s holds it for another %.3f ms",
-				abbreviate(t.token), abbreviate(c.token), ms(max(c.until, c.reads)-now)))
+				abbreviate(t.token), abbreviate(c.token), ms(max(c.until, c.reads, c.taken)-now)))
 		}
 	}
 	switch {
@@ -246,7 +251,18 @@ type releaseCall struct {
 	token *tokenState
 	sole  bool          // nothing else can have released the token
 	until time.Duration // of the validity before
+	taken time.Duration // before
 	since int64
+
+	at, keep time.Duration // when it was sent, and KEEP
+}
+
+// delayed is called when a client has received a validity that ends at until. Clocks may gain 1 %
+// of a delay.
+func (t *tokenState) delayed(until, delay time.Duration) {
+	if delay > 0 {
+		t.taken = max(t.taken, until+delay-quorum.Drift(delay))
+	}
 }
 
 // releasing is called when a release leaves its client; it relies on nothing from then on.
@@ -255,8 +271,8 @@ func (j *checker) releasing(key, token string) releaseCall {
 	now := j.tick()
 	j.world.trace.note(key, "client releases %q by %s", key, abbreviate(token))
 	sole := t.release == 0 && t.releases == 0 && t.acquiring == 0 && t.unsure < t.granted && t.granted != 0
-	call := releaseCall{t, sole, t.until, now}
-	t.until, t.reads = min(t.until, j.world.now), min(t.reads, j.world.now)
+	call := releaseCall{token: t, sole: sole, until: t.until, taken: t.taken, since: now}
+	t.until, t.reads, t.taken = min(t.until, j.world.now), min(t.reads, j.world.now), 0
 	t.releases++
 	if t.release == 0 {
 		t.release = now
@@ -288,6 +304,9 @@ func (j *checker) released(c releaseCall, answer bool, err error) {
 	}
 	if answer {
 		t.released = j.tick()
+	}
+	if t.keeps = t.keeps || c.keep > 0; c.keep > 0 && answer && c.sole {
+		t.taken = min(max(c.until, c.taken), c.at+c.keep-quorum.Drift(c.keep))
 	}
 }
 

@@ -67,6 +67,7 @@ type locking struct {
 	mode  redlock.Mode
 	named bool          // the token is its own choice
 	ttl   time.Duration // that it requests
+	delay time.Duration // DELAY
 	again int           // tries with a token whose outcome is unknown
 	left  int           // things to do with the lock before it is released
 }
@@ -148,6 +149,11 @@ func (c *locking) acquire(d *daemon, token redlock.Token) {
 		c.mode = w.anyMode()
 	}
 	request := redlock.LockRequest{Key: redlock.Key(c.key), TTL: c.ttl, Token: token, Mode: c.mode}
+	c.delay = 0
+	if !c.named && w.chance(w.Scenario.Delays) {
+		c.delay = w.between(0, w.Scenario.MaxTTL-c.ttl).Truncate(time.Millisecond)
+	}
+	request.Delay = c.delay
 	if n := w.Scenario.Owners; n > 0 && c.mode == redlock.Shared && token == "" && !w.chance(5) {
 		request.Reenters = redlock.Token(fmt.Sprint("owner-", w.random.IntN(n)))
 	}
@@ -155,7 +161,7 @@ func (c *locking) acquire(d *daemon, token redlock.Token) {
 	if c.mode == redlock.Permits {
 		request.Limit = permits
 	}
-	w.trace.note(c.key, "client %d sends daemon %d an acquire of %q with %q, ttl %v", c.index, d.index, c.key, token, request.TTL)
+	w.trace.note(c.key, "client %d sends daemon %d an acquire of %q with %q, ttl %v, delay %v", c.index, d.index, c.key, token, request.TTL, request.Delay)
 	if c.named {
 		c.token = token
 		t := w.checker().token(c.key, string(token))
@@ -258,6 +264,7 @@ func (c *locking) onAnswer(d *daemon, g redlock.Grant, err error, before int64) 
 	t := w.checker().token(c.key, string(g.Token))
 	t.mode, t.limit = c.mode, permits
 	w.checker().granted(d, c.key, string(g.Token), int64(g.Fence), before, until)
+	t.delayed(until, c.delay)
 	c.left = w.random.IntN(3)
 	c.hold(until)
 }
@@ -316,6 +323,9 @@ func (c *locking) use(d *daemon) {
 		}
 		until := d.clock.world(g.Until())
 		w.checker().extended(d, key, string(token), until)
+		if d == c.owner { // another daemon does not know of the delay
+			w.checker().token(key, string(token)).delayed(until, min(c.delay, w.Scenario.MaxTTL-ttl))
+		}
 		c.hold(until)
 	})
 }
@@ -326,9 +336,14 @@ func (c *locking) unlock(d *daemon) {
 	if d != c.owner {
 		w.checker().token(key, string(token)).shared = true
 	}
+	keep := time.Duration(0)
+	if !c.named && w.chance(w.Scenario.Keeps) {
+		keep = w.between(time.Millisecond, w.Scenario.MaxTTL).Truncate(time.Millisecond)
+	}
 	release := w.checker().releasing(key, string(token))
+	release.keep, release.at = keep, w.now
 	send(&c.baseClient, d, func(done func(bool, error)) {
-		d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token}, done)
+		d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token, Keep: keep}, done)
 	}, func(released bool, err error) {
 		w.served("a release failed", key, err)
 		w.checker().released(release, released, err)

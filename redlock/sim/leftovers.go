@@ -44,7 +44,7 @@ func (j *checker) leftover(s *server, key string, v *fake.Value) {
 		if spared := t.until + j.world.Scenario.MaxTTL + masterTimeout + time.Second - leeway; t.maxLease > 0 && t.release != 0 && j.world.now+left > spared {
 			continue
 		}
-		if ends >= s.Now && !kept && !t.foreign && !t.shared && !lost && t.acquires < 2 {
+		if ends >= s.Now && !kept && !t.foreign && !t.shared && !t.keeps && !lost && t.acquires < 2 {
 			j.world.violate("leftovers", key, fmt.Sprintf("master %s keeps a copy by %s for another %d ms, although no client holds it",
 				s.name, abbreviate(token), ends-s.Now))
 		}

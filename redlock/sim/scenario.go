@@ -31,6 +31,8 @@ type Scenario struct {
 	Restless    bool          // a token is tried again with another ttl
 	Impatient   int           // one acquire in so many is given up within milliseconds and repeated at another daemon
 	Undelivered int           // one grant in so many finds its client gone
+	Delays      int           // one acquire in so many has a DELAY
+	Keeps       int           // one release in so many has a KEEP
 	Regrets     bool          // a client that gave up releases, as often as it repeats the acquire
 	Askew       time.Duration // the first daemon gets every answer so much later: it estimates all clocks to be behind
 	RatePPM     int           // clocks run this much too fast or too slow, at most

@@ -84,6 +84,11 @@ func linkScenarios() []*Scenario {
 			}
 			s.Split, s.Slow, s.Stall = 6, 40, 200
 		}),
+		base("delays", func(s *Scenario) { // locks whose keys stay taken after the validity, or after the release
+			s.Delays, s.Keeps, s.Modes, s.Length, s.Keys = 2, 2, []redlock.Mode{redlock.Exclusive, redlock.Exclusive, redlock.Shared, redlock.Permits}, 10*time.Second, 3
+			s.MinTTL, s.MaxTTL = 60*time.Millisecond, 2*time.Second
+			s.Faults = []fault{{800 * time.Millisecond, cut}, {2 * time.Second, partition}, {time.Second, stop}, {2 * time.Second, flushSometimes}, {2 * time.Second, restart}}
+		}),
 		base("aliased", func(s *Scenario) {
 			s.Alias = true
 		}),
