@@ -76,6 +76,7 @@ var arrows = map[string][]string{
 	"redlock/redlocktest":  {"redlock/engine", "redlock/events", "redlock/lease", "redlock/mutants", "pool", "pool/embedded", "pool/faulty", "pool/setup"}, // tests only
 	"redlock/sim":          {"redlock", "redlock/groups", "redlock/slots", "redlock/sim/fake", "pool", "pool/setup"},
 	"redlock/sim/fake":     {"pool/wire"},
+	"redlock/spec":         {},
 	"redlock/chaos":        {},
 }
 

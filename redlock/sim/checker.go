@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"redlockd/redlock"
-	"redlockd/redlock/quorum"
 )
 
 // checker records every answer that a client received, and compares each new answer with
@@ -257,11 +256,13 @@ type releaseCall struct {
 	at, keep time.Duration // when it was sent, and KEEP
 }
 
-// delayed is called when a client has received a validity that ends at until. Clocks may gain 1 %
-// of a delay.
+// promised is how long the key stays taken of a DELAY or a KEEP: clocks may gain 1 %.
+func promised(d time.Duration) time.Duration { return d - d/100 - 2*time.Millisecond }
+
+// delayed is called when a client has received a validity that ends at until.
 func (t *tokenState) delayed(until, delay time.Duration) {
 	if delay > 0 {
-		t.taken = max(t.taken, until+delay-quorum.Drift(delay))
+		t.taken = max(t.taken, until+promised(delay))
 	}
 }
 
@@ -306,7 +307,7 @@ func (j *checker) released(c releaseCall, answer bool, err error) {
 		t.released = j.tick()
 	}
 	if t.keeps = t.keeps || c.keep > 0; c.keep > 0 && answer && c.sole {
-		t.taken = min(max(c.until, c.taken), c.at+c.keep-quorum.Drift(c.keep))
+		t.taken = min(max(c.until, c.taken), c.at+promised(c.keep))
 	}
 }
 
