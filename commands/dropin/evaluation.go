@@ -6,8 +6,8 @@ package dropin
 
 import "github.com/yuin/gopher-lua/ast"
 
-// maxSteps bounds the work of one evaluation to some tens of ms.
-const maxSteps = 300_000
+// maxSteps bounds the work of one evaluation to some ms, and what it takes at once to 1 MB.
+const maxSteps = 20_000
 
 // threshold is the limit that a script compares a remaining time with: less than n ms, or less
 // than argument arg times scale plus n.

@@ -64,7 +64,7 @@ func TestEvaluator_AdmitsNoAdversaryAsAWriter(t *testing.T) {
 // What an evaluation can take is bounded by counts, not by a clock: so the test can
 // tell how much it is on any machine.
 func TestEvaluator_OfAnAdversaryTakesLittleMemory(t *testing.T) {
-	const most = 64 << 20
+	const most = 16 << 20
 	for name, text := range adversaries {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -57,8 +57,8 @@ type keyIn struct {
 
 func keysIn(token string) []keyIn {
 	return []keyIn{
-		{Free, "", 0}, {HeldBySelf, token, 60_000}, {HeldBySelf, token, 1500}, {NoExpiry, token, 0},
-		{HeldByOther, "somebody else's token", 60_000}, {HeldByOther, token + "x", 1500}, {OtherNoExpiry, token[:len(token)-1], 0},
+		{Free, "", 0}, {HeldBySelf, token, 60_000}, {HeldBySelf, token, 1300}, {NoExpiry, token, 0},
+		{HeldByOther, "somebody else's token", 60_000}, {HeldByOther, token + "x", 1300}, {OtherNoExpiry, token[:len(token)-1], 0},
 	}
 }
 
