@@ -447,6 +447,18 @@ func TestSets_AddsToWhatTheClientWasPromised(t *testing.T) {
 	if _, err := three.sets(more); !errors.Is(err, ErrNotHeld) {
 		t.Errorf("by the ends of before: %v", err)
 	}
+	// A master that the view does not show gets the end, too.
+	d := c.daemon()
+	d.takeAs("l", "token-of-mine", 50*time.Second)
+	d.settled(0, 1, 2)
+	seen, err := d.look("l")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.sets(ExtendRequest{Key: "l", Token: "token-of-mine", TTL: 100 * time.Second, Seen: &seen}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "all masters have the end", func() bool { return allLeft(c.left("l"), 90*time.Second, 110*time.Second) })
 	more.Seen = &View{Kind: "string", Value: "token-of-mine"}
 	if _, err := three.sets(more); err == nil {
 		t.Error("by no ends at all it is extended")

@@ -31,16 +31,20 @@ func (r *retiming) Props() pool.Props {
 // by it.
 func (r *retiming) Command(m *pool.SendContext, c *pool.Command) bool {
 	e, seen := r.leases.engine, ""
-	if v := r.request.Seen; v != nil {
-		if v.ends == nil || v.ends[m.Lane] == 0 {
-			return false // it is none of those that agreed
-		}
-		seen = strconv.FormatInt(v.ends[m.Lane], 10)
+	if r.request.Seen != nil && !r.isUnseen(m.Lane) {
+		seen = strconv.FormatInt(r.request.Seen.ends[m.Lane], 10)
 	}
 	c.Set("EVALSHA", e.Scripts.Retime, strconv.Itoa(len(r.keys)))
 	c.Args = append(append(c.Args, r.keys...), string(r.request.Token),
 		m.Decimal(quorum.Expiry(m.Time, r.request.TTL, e.Late)), engine.Flag(r.request.EndlessToo), seen)
 	return true
+}
+
+// isUnseen reports whether the view that the request names does not show this master. Its copy is to end
+// with the others, and is no vote.
+func (r *retiming) isUnseen(lane int) bool {
+	v := r.request.Seen
+	return v != nil && (v.ends == nil || v.ends[lane] == 0)
 }
 
 // IsYes and Read see a list that begins with 1 as held, whatever it reports.
@@ -53,7 +57,7 @@ func (r *retiming) Read(answer pool.Answer) engine.Reading {
 	lane, counts := answer.Lane, engine.CountsAsVote(answer)
 	r.lost[lane] = lacksCopy(answer.Reply) && r.request.Seen == nil
 	switch {
-	case !counts:
+	case !counts, r.isUnseen(lane):
 	case r.IsYes(answer.Reply):
 		r.copies[lane] = heldCopy{held: true}
 		r.keeps(lane, engine.Numbers(answer.Reply)[1:])
