@@ -5,10 +5,12 @@ package redlock
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"redlockd/redlock/quorum"
+	"redlockd/redlock/redlocktest"
 )
 
 func notHeld(t *testing.T, g Grant, err error) {
@@ -43,6 +45,39 @@ func TestExtend_AfterADeadlineThatTheDaemonKnowsIsRefused(t *testing.T) {
 	sleepUntil(t, end, "the validity is used up, while the copies still last for the master timeout")
 	g, err := one.extend("k", lapsed.Token, 10*time.Second)
 	notHeld(t, g, err)
+}
+
+// What a daemon remembers of its own grant does not answer for the masters: another daemon has given
+// the token the key again, or has not.
+func TestExtend_AfterADeadlineThatTheDaemonKnowsFindsALaterGrantByAnotherDaemon(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon()
+	for what, request := range map[string]LockRequest{
+		"exclusive": {}, "reader": {Mode: Shared}, "permit": {Mode: Permits, Limit: 2}, "several keys": {More: []Key{"more"}}, "several keys as a reader": {Mode: Shared, More: []Key{"again"}},
+	} {
+		for _, exact := range []bool{false, true} {
+			if exact && what != "exclusive" && what != "several keys" {
+				continue
+			}
+			request := request
+			request.Key, request.Token, request.TTL = Key(fmt.Sprint(what, exact)), tokenA, 50*time.Millisecond
+			extend := ExtendRequest{Key: request.Key, More: request.More, Token: tokenA, TTL: long / 2, Exact: exact}
+			first := one.get(request)
+			eventually(t, "its validity is over", func() bool { return first.Validity() <= 0 })
+			if g, err := redlocktest.Prolong(t, one.Leases, extend); !errors.Is(err, ErrNotHeld) { // copies outlast it by a master timeout
+				t.Errorf("%s, exact %v: a lease that is over was extended for %v, %v", what, exact, g.Validity(), err)
+			}
+			request.TTL = long
+			two.get(request)
+			if g, err := redlocktest.Prolong(t, one.Leases, extend); err != nil || g.Validity() < long/3 {
+				t.Errorf("%s, exact %v: a lease by another daemon was extended for %v, %v", what, exact, g.Validity(), err)
+			}
+			for _, key := range append([]Key{request.Key}, request.More...) {
+				two.free(key, tokenA)
+			}
+		}
+	}
 }
 
 // One that sets the end is an extension like any other.

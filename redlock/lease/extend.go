@@ -25,6 +25,7 @@ type extension struct {
 	keys    []string         // on the masters
 	start   time.Duration
 	delay   time.Duration // the copies outlast the validity by it
+	beyond  time.Duration // only copies that last longer count, see enter; 0 = all
 	done    ExtendDone
 
 	copies   [quorum.MaxMasters]heldCopy // of masters whose yes counts
@@ -52,10 +53,7 @@ const unchangedLease = "the lease is unchanged, its old validity stands"
 
 func (l *Leases) extend(b *engine.Batch, r ExtendRequest, done ExtendDone) {
 	e := &extension{done: done}
-	if _, lapsed := e.enter(l, r); lapsed {
-		e.finish(Grant{}, engine.ErrNotHeld)
-		return
-	}
+	e.enter(l, r)
 	var q engine.Question = e
 	if e.exact = r.Exact; e.exact {
 		e.delay = 0 // the client sets when the copies end
@@ -66,9 +64,9 @@ func (l *Leases) extend(b *engine.Batch, r ExtendRequest, done ExtendDone) {
 
 // enter notes what this daemon knows of the leases: how much is left of them, and whether one of
 // them has lapsed. A lease that is known to have lapsed is over, even if a straggler's copy could
-// still be prolonged. Once no copy of that lease can be left, what the masters hold is another
-// daemon's extension, and they are queried.
-func (e *extension) enter(l *Leases, r ExtendRequest) (left time.Duration, lapsed bool) {
+// still be prolonged. So only copies count then that last longer than any of that lease: they are of
+// a later grant or extension, by another daemon.
+func (e *extension) enter(l *Leases, r ExtendRequest) (left time.Duration) {
 	now := l.engine.Clock.Now()
 	e.leases, e.group, e.request, e.start, e.delay = l, l.engine.Pool.Group(r.DB), r, now, r.Delay
 	for _, key := range append([]engine.Key{r.Key}, r.More...) {
@@ -76,19 +74,29 @@ func (e *extension) enter(l *Leases, r ExtendRequest) (left time.Duration, lapse
 		known := l.records.findOrAdd(id, now)
 		e.ids, e.records, e.keys = append(e.ids, id), append(e.records, known.number), append(e.keys, l.engine.MasterKey(key))
 		left, e.delay = max(left, known.until-now), max(e.delay, known.delay)
-		lapsed = lapsed || known.until <= now && now < known.gone
+		if known.until <= now && now < known.gone {
+			e.beyond = max(e.beyond, known.gone)
+		}
 	}
 	e.delay = max(min(e.delay, l.engine.MaxTTL-r.TTL), 0)
-	return left, lapsed
+	return left
 }
 
 // Props: an extension prolongs what excludes others, so it is sealed like an acquire.
 func (e *extension) Props() pool.Props {
 	p := pool.Props{Key: e.keys[0], Rest: e.keys[1:], SharesKey: true, Sealed: true}
-	if len(e.keys) == 1 {
+	if len(e.keys) == 1 && e.beyond == 0 {
 		p.Bulk = e.leases.engine.Scripts.Extend
 	}
 	return p
+}
+
+// least is e.beyond, ms of a master's clock.
+func (e *extension) least(m *pool.SendContext) string {
+	if e.beyond == 0 {
+		return "0"
+	}
+	return strconv.FormatInt(m.Time/1000+(e.beyond-m.Now).Milliseconds(), 10)
 }
 
 // Command moves the copies' end to at least ttl from now.
@@ -97,11 +105,11 @@ func (e *extension) Command(m *pool.SendContext, c *pool.Command) bool {
 	if usable {
 		s, token := e.leases.engine.Scripts, string(e.request.Token)
 		if len(e.keys) == 1 {
-			c.Set("EVALSHA", s.Extend, "1", e.keys[0], token, end, "alone")
+			c.Set("EVALSHA", s.Extend, "1", e.keys[0], token, end, e.least(m))
 			return true
 		}
 		c.Set("EVALSHA", s.MultiExtend, strconv.Itoa(len(e.keys)))
-		c.Args = append(append(c.Args, e.keys...), token, end)
+		c.Args = append(append(c.Args, e.keys...), token, end, e.least(m))
 	}
 	return usable
 }

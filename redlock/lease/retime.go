@@ -36,7 +36,7 @@ func (r *retiming) Command(m *pool.SendContext, c *pool.Command) bool {
 	}
 	c.Set("EVALSHA", e.Scripts.Retime, strconv.Itoa(len(r.keys)))
 	c.Args = append(append(c.Args, r.keys...), string(r.request.Token),
-		m.Decimal(quorum.Expiry(m.Time, r.request.TTL, e.Late)), engine.Flag(r.request.EndlessToo), seen)
+		m.Decimal(quorum.Expiry(m.Time, r.request.TTL, e.Late)), engine.Flag(r.request.EndlessToo), seen, r.least(m))
 	return true
 }
 

@@ -71,8 +71,8 @@ func brokenLocks() []Mutant {
 			Change{"redlock/lease/extend.go", "\tif !ok || m.Now >= until {",
 				"\tif pool.Broken(\"repair-lapsed\") {\n\t\tuntil = m.Now + e.request.TTL\n\t} else if !ok || m.Now >= until {"}).in("repairs-3"),
 		patched("revive", "a daemon extends past a known deadline",
-			Change{"redlock/lease/extend.go", "lapsed || known.until <= now && now < known.gone\n",
-				"lapsed || known.until <= now && now < known.gone && !pool.Broken(\"revive\")\n"}).
+			Change{"redlock/lease/extend.go", "if known.until <= now && now < known.gone {",
+				"if known.until <= now && now < known.gone && !pool.Broken(\"revive\") {"}).
 			but("an extension counts copies that a quorum still holds, so another client can come in between only while copies have ended by some masters' clocks and not by others; not seen in 50 million executions"),
 		patched("token-queue", "a token's calls do not wait for one another",
 			Change{"redlock/lease/tokenqueue.go", "case busy:", "case busy && !pool.Broken(\"token-queue\"):"}).in("regrets-3"),

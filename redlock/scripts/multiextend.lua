@@ -1,6 +1,7 @@
 -- Make several held locks last until at least E, all of them or none; never
 -- shorten one.
--- KEYS the locks. ARGV 1 token 2 E, ms of the master's clock.
+-- KEYS the locks. ARGV 1 token 2 E, ms of the master's clock 3 only copies that last as long as
+-- this count, 0 = any.
 -- Returns 1 this token holds them all, {1} all as a reader, 0 it does not: nothing was changed.
 local token, E = ARGV[1], tonumber(ARGV[2])
 -- include shape.lua
@@ -16,7 +17,7 @@ for i, lock in ipairs(KEYS) do
   else
     return 0
   end
-  if ends[i] < 0 then return 0 end
+  if ends[i] < tonumber(ARGV[3] or '0') then return 0 end -- also below 0: foreign data
 end
 if readers > 0 and readers < #KEYS then return 0 end
 for i, lock in ipairs(KEYS) do

@@ -1,7 +1,8 @@
 -- Give held locks another end, all of them or none: a later one at once, an earlier one only by
 -- trim.lua, once a quorum has agreed.
 -- KEYS the locks. ARGV 1 token 2 E, ms of the master's clock 3 '1': copies without an expiry are
--- locks, too 4 the expiry that copies must have, '' = any.
+-- locks, too 4 the expiry that copies must have, '' = any 5 only copies that last as long as this
+-- count, 0 = any.
 -- Returns {1, then for each copy that keeps a later expiry: its index, that expiry, moved as in
 -- extend.lua, and the earlier one}, 0 the token does not hold all, -1 one is no lock of one
 -- holder; nothing was changed then.
@@ -15,6 +16,7 @@ for i, lock in ipairs(KEYS) do
   ends[i] = endOf(lock)
   if (ARGV[4] or '') ~= '' and ends[i] ~= tonumber(ARGV[4]) then return 0 end
   if ends[i] < 0 and ARGV[3] ~= '1' then return -1 end -- foreign data
+  if ends[i] >= 0 and ends[i] < tonumber(ARGV[5] or '0') then return 0 end
 end
 local answer = {1}
 for i, lock in ipairs(KEYS) do
