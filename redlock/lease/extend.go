@@ -62,24 +62,22 @@ func (l *Leases) extend(b *engine.Batch, r ExtendRequest, done ExtendDone) {
 	e.ballot.Ask(l.engine, b, e.group, r.Trace, q)
 }
 
-// enter notes what this daemon knows of the leases: how much is left of them, and whether one of
-// them has lapsed. A lease that is known to have lapsed is over, even if a straggler's copy could
+// enter notes what this daemon knows of the leases: whether one of them has lapsed. A lease that is known to have lapsed is over, even if a straggler's copy could
 // still be prolonged. So only copies count then that last longer than any of that lease: they are of
 // a later grant or extension, by another daemon.
-func (e *extension) enter(l *Leases, r ExtendRequest) (left time.Duration) {
+func (e *extension) enter(l *Leases, r ExtendRequest) {
 	now := l.engine.Clock.Now()
 	e.leases, e.group, e.request, e.start, e.delay = l, l.engine.Pool.Group(r.DB), r, now, r.Delay
 	for _, key := range append([]engine.Key{r.Key}, r.More...) {
 		id := engine.LeaseID{DB: r.DB, Key: key, Token: r.Token}
 		known := l.records.findOrAdd(id, now)
 		e.ids, e.records, e.keys = append(e.ids, id), append(e.records, known.number), append(e.keys, l.engine.MasterKey(key))
-		left, e.delay = max(left, known.until-now), max(e.delay, known.delay)
+		e.delay = max(e.delay, known.delay)
 		if known.until <= now && now < known.gone {
 			e.beyond = max(e.beyond, known.gone)
 		}
 	}
 	e.delay = max(min(e.delay, l.engine.MaxTTL-r.TTL), 0)
-	return left
 }
 
 // Props: an extension prolongs what excludes others, so it is sealed like an acquire.
