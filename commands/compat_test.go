@@ -29,7 +29,7 @@ func TestCompat_WhatIsNoLockIsUnknownUnlessItIsOn(t *testing.T) {
 }
 
 func TestCompat_ForwardsWhatIsNoLock(t *testing.T) {
-	c, one := dropinConversation(t, commands.Deps{CompatTest: true})
+	c, one := dropinConversation(t, commands.Deps{CompatTest: true, IDs: &fakeIDs{}})
 	one.reply = pool.Reply{Kind: pool.ReplyInt, Int: 3}
 	c.grantsAll()
 	for words, want := range map[string]string{

@@ -182,6 +182,7 @@ type Deps struct {
 	Traces  func() TraceCounts               // nil: nothing is traced
 	Config  func(pattern string) [][2]string // options whose name matches the glob pattern
 
+	Audit    *Audit // nil: a new one
 	commands *index // of the table; empty until all rows are made
 }
 
@@ -207,6 +208,7 @@ func (e Deps) withDefaults() Deps {
 		e.Start = time.Now()
 	}
 	e.Logger = cmp.Or(e.Logger, slog.Default())
+	e.Audit = cmp.Or(e.Audit, newAudit(e.Logger))
 	return e
 }
 

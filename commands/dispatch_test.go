@@ -60,11 +60,11 @@ func TestDispatch_ReportsUnknownCommandsAsRedisDoes(t *testing.T) {
 		> "x\x00y" "a\x00b" c
 		< -ERR unknown command 'x', with args beginning with: 'a' 'c' 
 		> SENTINEL MASTERS
-		< -ERR unknown command 'SENTINEL', with args beginning with: 'MASTERS' 
+		< -ERR unknown command 'SENTINEL', with args beginning with: 'MASTERS' (redlockd is one address like a single Redis: connect without Sentinel)
 		> CLIENT FOO
 		< -ERR unknown subcommand 'FOO'. Try CLIENT HELP.
 		> config SET a b
-		< -ERR unknown subcommand 'SET'. Try CONFIG HELP.
+		< -ERR unknown subcommand 'SET'. Try CONFIG HELP. Options change in the configuration file or on the command line, and by a restart; users by SIGHUP.
 		> COMMAND GETNAMES
 		< -ERR unknown subcommand 'GETNAMES'. Try COMMAND HELP.
 	`)

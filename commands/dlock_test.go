@@ -90,7 +90,7 @@ func TestDLOCK_ReportsACallersMistakes(t *testing.T) {
 		{[]string{"k", "1000", "META", "a", "meta", "b"}, "option META is given twice"},
 		{[]string{"k", "1000", "DELAY", "0"}, "DELAY '0' is not an integer or out of range, allowed are 1 to 60000 ms (--max-ttl)"},
 		{[]string{"k", "1000", "DELAY", "59001"}, "ttl and DELAY are 60001 ms together, allowed are at most 60000 ms (--max-ttl)"},
-		{[]string{"k", "1000", "NX"}, "unknown option 'NX'"},
+		{[]string{"k", "1000", "NX"}, "unknown option 'NX'; it is not needed, a lock is taken only if it is free"},
 		{[]string{"k", "1000", "TO\u212aEN", "12345678"}, "unknown option 'TO\u212aEN'"},
 		{[]string{"k", "1000", long}, "unknown option '" + long[:64] + "...'"},
 	} {
@@ -106,7 +106,7 @@ func TestDLOCK_ReportsACallersMistakes(t *testing.T) {
 
 func TestDLOCK_RefusesATTLThatIsNotAPlainNumber(t *testing.T) {
 	c := newConversation(t)
-	for _, ttl := range []string{"", "0", "9", "-1", "1e3", "0x10", " 5", "5 ", "+5", "٣", "0100", "100.0", "9223372036854775808", "18446744073709552616"} {
+	for _, ttl := range []string{"", "0", "9", "-1", "1e3", "0x10", " 5", "5 ", "+5", "٣", "0100", "100.5", "9223372036854775808", "18446744073709552616"} {
 		want := "-ERR ttl '" + ttl + "' is not an integer or out of range, allowed are 10 to 60000 ms" + lockSyntax
 		if got := c.words("DLOCK", "k", ttl); got != want {
 			t.Errorf("got %s\nwant %s", got, want)

@@ -75,7 +75,7 @@ func (x *index) route(args []string) (*Command, error) {
 		if meant := find(x.tried, args[0]); meant != nil {
 			return nil, RedisText(unknownCommand(args).Error() + "(did you mean " + meant.Syntax + "?)")
 		}
-		return nil, unknownCommand(args)
+		return nil, RedisText(unknownCommand(args).Error() + notServed(args[0]))
 	}
 	if len(row.Parts) == 0 || len(args) == 1 {
 		return row, nil
@@ -90,7 +90,29 @@ func (x *index) route(args []string) (*Command, error) {
 	case row.Named():
 		return row, nil
 	}
-	return nil, RedisText("unknown subcommand '" + Clip(args[1], ShownBytes) + "'. Try " + strings.ToUpper(row.Name) + " HELP.")
+	text := "unknown subcommand '" + Clip(args[1], ShownBytes) + "'. Try " + strings.ToUpper(row.Name) + " HELP."
+	if row.Name == "config" && arg.IsWord(args[1], "SET") {
+		text += " Options change in the configuration file or on the command line, and by a restart; users by SIGHUP."
+	}
+	return nil, RedisText(text)
+}
+
+// notServed says behind the text of Redis what is there instead of a command of Redis for data.
+func notServed(name string) string {
+	switch strings.ToLower(Clip(name, MaxCommandName)) {
+	case "dhelp", "help":
+		return "(COMMAND DOCS describes the commands)"
+	case "sentinel":
+		return "(redlockd is one address like a single Redis: connect without Sentinel)"
+	case "flushall", "flushdb":
+		return "(redlockd is not a database; DFORCE key releases one lock regardless of its holder)"
+	case "publish", "spublish":
+		return "(redlockd is not a message broker; it publishes the events of locks, SUBSCRIBE dlock:key)"
+	case "append", "decr", "getex", "getset", "hgetall", "hincrby", "hset", "hmset", "hdel", "lpush", "rpush", "lpop", "rpop", "lrange", "mget", "mset", "incrbyfloat",
+		"msetnx", "rename", "sadd", "smembers", "srem", "xadd", "xread", "xreadgroup", "zadd", "zrange", "zrangebyscore", "zrank", "zrem":
+		return "(redlockd is not a database: it serves locks, ids and work; COMMAND LIST has its commands)"
+	}
+	return ""
 }
 
 // find looks a word up in any case. It does not allocate: the conversion in

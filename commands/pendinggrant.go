@@ -77,6 +77,14 @@ func (p *PendingGrant) Refuse(reply Reply, err error) {
 	p.call.Reply(reply)
 }
 
+// Fail replies with an error. It names no key that the client may not use.
+func (p *PendingGrant) Fail(err error) {
+	if cycle, ok := errors.AsType[*redlock.Deadlock](err); ok {
+		err = cycle.Only(func(key redlock.Key) bool { return p.call.MayUse(string(key)) })
+	}
+	p.Refuse(Failure(err), err)
+}
+
 // Grant takes a grant that counts in the quota for that long.
 func (p *PendingGrant) Grant(grant redlock.Grant, counts time.Duration) {
 	p.Granted = grant

@@ -67,7 +67,7 @@ func TestCONFIG_GetShowsEveryMatchingOptionOnce(t *testing.T) {
 		> CONFIG GET save
 		< {}
 		> CONFIG SET databases 3
-		< -ERR unknown subcommand 'SET'. Try CONFIG HELP.
+		< -ERR unknown subcommand 'SET'. Try CONFIG HELP. Options change in the configuration file or on the command line, and by a restart; users by SIGHUP.
 	`)
 }
 

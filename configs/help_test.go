@@ -105,7 +105,8 @@ func TestLoad_WarnsOfPasswordsThatOthersCanRead(t *testing.T) {
 	list := "# the group\n\n redis://u:S3CR3T@a \nb\nc\n"
 	openList, closedList := writeFile(t, list), writeFile(t, list)
 	boots := writeFile(t, "bootstrap = true")
-	for _, path := range []string{open, harmless, openList} {
+	key, closedKey := writeFile(t, "-----BEGIN PRIVATE KEY-----"), writeFile(t, "-----BEGIN PRIVATE KEY-----")
+	for _, path := range []string{open, harmless, openList, key} {
 		if err := os.Chmod(path, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -126,6 +127,8 @@ func TestLoad_WarnsOfPasswordsThatOthersCanRead(t *testing.T) {
 		{[]string{"--listen", "unix:/tmp/s", "--unix-mode", "0777"}, nil, "every user of this machine can connect"},
 		{[]string{"--listen", "unix:/tmp/s", "--unix-mode", "0770"}, nil, ""},
 		{[]string{"--unix-mode", "0777"}, nil, ""},
+		{[]string{"--listen", "tls:127.0.0.1:1", "--tls-cert", open, "--tls-key", key}, nil, "chmod 600 " + key},
+		{[]string{"--listen", "tls:127.0.0.1:1", "--tls-cert", open, "--tls-key", closedKey}, nil, ""},
 		{[]string{"--restart-guard=off"}, nil, "two clients may hold one lock"},
 		{[]string{"--ids-durability=off"}, nil, "ids may be given a second time"},
 		{nil, []string{"REDLOCKD_BOOTSTRAP=true"}, "use `redlockd bootstrap` once"},

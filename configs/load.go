@@ -320,6 +320,7 @@ func (l *loader) warn() {
 	warn(password == "--requirepass", "--requirepass is a password, which every user of this machine can read in the list of processes: use REDLOCKD_REQUIREPASS or a file")
 	warn(password == c.File && readableByAll(c.File), "%[1]s holds requirepass and every user of this machine can read it: chmod o-r %[1]s", c.File)
 	warn(readableByAll(c.UsersFile), "%[1]s holds digests of passwords and every user of this machine can read it: chmod o-r %[1]s", c.UsersFile)
+	warn(readableByAll(c.TLSKey), "%[1]s is the private key of tls-cert and every user of this machine can read it: chmod 600 %[1]s", c.TLSKey)
 	warn(c.ProtectedMode == "off" && c.RequirePass == "" && len(c.Users) == 0, "protected-mode = off without requirepass and users: every client that reaches this port may do everything")
 	warn(c.RestartGuard == GuardOff, "restart-guard = off: after a master restarts without its memory, two clients may hold one lock")
 	warn(c.IDsDurability == IDsVolatile, "ids-durability = off: after a crash of masters, ids may be given a second time")

@@ -301,7 +301,7 @@ func TestServer_WarnsOfBrowsersOnceAMinute(t *testing.T) {
 	if err := s.Shutdown(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(log.String(), "possible attack"); n != 1 {
+	if n := strings.Count(log.String(), "an HTTP request was sent to this port"); n != 1 {
 		t.Errorf("%d warnings, want 1:\n%s", n, log.String())
 	}
 }

@@ -186,7 +186,7 @@ func (s *session) inputClosedLocked() bool { return s.closing || s.dropped }
 func (s *session) Refuse(text string) {
 	switch text {
 	case "":
-		s.server.rareLog.Warn("possible attack: an HTTP request was sent to this port; the connection is closed", "client", s.client.Addr)
+		s.server.rareLog.Warn("an HTTP request was sent to this port; the connection is closed", "hint", "the web page and the metrics are at --admin-listen; if nobody looks for them here, it may be an attack", "client", s.client.Addr)
 	case resp.TLSFault:
 		s.server.rareLog.Warn("TLS handshake on a port without TLS; the connection is closed", "client", s.client.Addr,
 			"hint", "clients must connect without TLS here, or to an address with tls: in --listen")

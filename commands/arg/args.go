@@ -4,8 +4,11 @@
 package arg
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -70,7 +73,20 @@ func (w *Words) Option() (name string) {
 	if w.keyed {
 		w.Fail(fmt.Errorf("unknown option %s behind the keys: numkeys must be their number", Quoted(given)))
 	}
-	w.Fail(fmt.Errorf("unknown option %s", Quoted(given)))
+	w.Fail(fmt.Errorf("unknown option %s%s", Quoted(given), optionHint(given)))
+	return ""
+}
+
+// optionHint completes the error for an option of SET.
+func optionHint(given string) string {
+	switch {
+	case IsWord(given, "PX"), IsWord(given, "EX"):
+		return "; the time stands before the options and without " + given + ", in milliseconds"
+	case IsWord(given, "NX"):
+		return "; it is not needed, a lock is taken only if it is free"
+	case IsWord(given, "XX"):
+		return "; DEXTEND prolongs a lock that is held"
+	}
 	return ""
 }
 
@@ -117,7 +133,15 @@ func (w *Words) Token() redlock.Token {
 	if len(s) < minTokenBytes || len(s) > MaxTokenBytes {
 		w.Fail(fmt.Errorf("invalid token: %d bytes, allowed are %d to %d", len(s), minTokenBytes, MaxTokenBytes))
 	}
+	if isPythonBytes(s) {
+		w.Fail(errors.New("invalid token: it is the text b'...' that Python makes of bytes; give the token as it was received, or token.decode()"))
+	}
 	return redlock.Token(s)
+}
+
+// isPythonBytes reports whether a token went through str(): it holds nothing, and its lock would stay.
+func isPythonBytes(s string) bool {
+	return len(s) > 3 && s[0] == 'b' && (s[1] == '\'' || s[1] == '"') && s[len(s)-1] == s[1]
 }
 
 // Meta is the note for people, as is Note under another name.
@@ -288,6 +312,9 @@ func timeHint(s string) string {
 		return fmt.Sprintf("; times are milliseconds: %d, not %s", d.Milliseconds(), Quoted(s))
 	case IsWord(s, "PX"), IsWord(s, "EX"):
 		return "; the time stands without " + s + ", in milliseconds"
+	}
+	if f, err := strconv.ParseFloat(s, 64); err == nil && strings.Contains(s, ".") && f >= 1 && f == math.Trunc(f) && f < 1e15 {
+		return fmt.Sprintf("; times are whole milliseconds: %.0f, not %s", f, Quoted(s))
 	}
 	return ""
 }

@@ -1,11 +1,13 @@
 // SUBSCRIBE and its family, as Redis has them. A subscriber of channel dlock:<key>
 // receives the events of the lock (channels.go), as do registries of Spring Integration and
 // clients of Redisson (librarychannels.go). Other channels never receive anything; they are
-// confirmed because libraries wait for that.
+// confirmed because libraries wait for that, but for channels of keyspace events: a client that waits
+// for those waits for a lock to become free.
 
 package conn
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -25,6 +27,9 @@ const (
 
 // noChannelPermission is the text of Redis.
 var noChannelPermission = commands.Error("NOPERM", "this user has no permissions to access one of the channels used as arguments")
+
+// errNoKeyspaceEvents refuses a confirmation after which nothing would ever come.
+var errNoKeyspaceEvents = errors.New("redlockd sends no keyspace events, so this subscription would wait for ever; subscribe to dlock:key for the events of a lock (released, expired, forced), or wait with DLOCK key ttl WAIT ms")
 
 func (h *handlers) subscribe(c *commands.Call) error {
 	if err := h.boundSubscriptions(c, &c.Client.Channels); err != nil {
@@ -92,6 +97,9 @@ func (h *handlers) boundSubscriptions(c *commands.Call, list *commands.Subscript
 	for _, name := range c.Args[1:] {
 		if len(name) > maxChannelBytes {
 			return fmt.Errorf("channel of %d bytes, allowed are 0 to %d", len(name), maxChannelBytes)
+		}
+		if strings.HasPrefix(name, "__key") { // __keyspace@0__:k, __keyevent@*__:expired, __key*__:*
+			return errNoKeyspaceEvents
 		}
 		if !list.Has(name) {
 			bytes += len(name)

@@ -14,7 +14,7 @@ func Rows(deps commands.Deps) []*commands.Command {
 	return []*commands.Command{
 		{Name: "dnextid", Arity: commands.Between(2, 4), Category: access.CategoryID, Flags: []string{"write", "fast"},
 			Summary: "Gives the first of n consecutive new ids of a counter, above every id that was answered before.",
-			Tried:   []string{"nextid", "nextval", "did"}, Args: []arg.Spec{name, arg.Optional(arg.Option("COUNT", arg.Integer("n")))},
+			Tried:   []string{"nextid", "nextval", "did", "incr", "incrby"}, Args: []arg.Spec{name, arg.Optional(arg.Option("COUNT", arg.Integer("n")))},
 			Handle: h.dnextid},
 		{Name: "dids", Arity: commands.Between(1, 2), Category: access.CategoryRead, Flags: []string{"readonly"},
 			Summary: "Shows counters as each master remembers them: name → [master, value, 1 if trusted].",

@@ -83,7 +83,7 @@ func (r *Recogniser) Recognise(user, text string, call ScriptCall) (*Class, erro
 		m.given = append(m.given, Given{Arg: g.Arg, Value: strings.Clone(g.Value)})
 	}
 	if m.class = class; err != nil {
-		m.reason = err.Error()
+		m.reason = err.Error() + Instead(text)
 	} else {
 		class.Given = m.given
 		if library := known()[id]; library != nil {

@@ -41,12 +41,12 @@ func (h *handlers) drainRow(name, summary string, apply func(master string) erro
 func (h *handlers) inspectRows() []*commands.Command {
 	key := arg.Key()
 	return []*commands.Command{
-		{Name: "dinfo", Arity: commands.Exactly(2), Category: access.CategoryRead, Flags: []string{"readonly", "fast"},
+		{Name: "dinfo", Arity: commands.Exactly(2), Category: access.CategoryRead, Flags: []string{"readonly", "fast"}, Tried: []string{"dget", "dholder"},
 			Summary: "Shows a lock: a map of its state, holders, waiters and what each master has.",
 			Args:    []arg.Spec{key}, Handle: h.dinfo},
 		{Name: "dlocks", Arity: commands.Between(2, 6), Category: access.CategoryRead, Flags: []string{"readonly"}, Further: stepWeight - 1,
 			Summary: "Walks over the locks as SCAN does over keys: [cursor, [key, mode, holders, ttl, ...]].",
-			Tried:   []string{"scan", "keys"},
+			Tried:   []string{"scan", "keys", "locks", "dlist", "dkeys"},
 			Args:    []arg.Spec{arg.Integer("cursor"), arg.Optional(arg.Option("MATCH", arg.Text("pattern"))), arg.Optional(arg.Option("COUNT", arg.Integer("n")))},
 			Handle:  h.dlocks},
 		{Name: "dwaiters", Arity: commands.Between(1, 2), Category: access.CategoryRead, Flags: []string{"readonly", "fast"},

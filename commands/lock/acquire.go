@@ -62,7 +62,7 @@ type lockAnswer struct {
 
 func (a *lockAnswer) decided(grant redlock.Grant, err error) {
 	if err != nil {
-		a.Refuse(commands.Failure(err), err)
+		a.Fail(err)
 		return
 	}
 	a.Grant(grant, a.lasting(&grant)+grant.Delay())

@@ -4,6 +4,7 @@
 package lock
 
 import (
+	"fmt"
 	"time"
 
 	"redlockd/commands"
@@ -18,10 +19,18 @@ func (h *handlers) dextend(c *commands.Call) error {
 	request := redlock.ExtendRequest{DB: c.Client.DB, Key: words.Key(), Token: words.Token(), TTL: words.TTL(h.deps.MaxTTL)}
 	h.delayOption(&words, &request)
 	if err := words.Err(); err != nil {
+		if isTime(c.Args[2]) && !isTime(c.Args[3]) {
+			err = fmt.Errorf("%w; if it is the ttl, the token stands before it", err)
+		}
 		return err
 	}
 	h.extend(c, request, "the lock may be lost")
 	return nil
+}
+
+func isTime(word string) bool {
+	_, is := arg.ParseCount(word)
+	return is
 }
 
 // dmextend answers the new validity in milliseconds, or nil unless the token

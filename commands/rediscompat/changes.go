@@ -12,6 +12,7 @@ import (
 func (h *handlers) noting(c *commands.Call, r redlock.WriteRequest, done redlock.WriteDone) redlock.WriteDone {
 	return func(did bool, err error) {
 		if err == nil && did {
+			h.deps.Audit.Forced(c, r.Key)
 			if r.Effect == redlock.WriteDeletes {
 				c.Freed(r.Key)
 			}

@@ -56,12 +56,11 @@ func (h *handlers) compatRows() []*commands.Command {
 	}
 	members := arg.Multiple(arg.Text("element"))
 	return []*commands.Command{
-		row("flushdb", commands.AtLeast(1), "Empties this database but for the daemon's own records (--compat-test).", func(c *commands.Call) error {
-			db := strconv.Itoa(c.Client.DB)
-			return h.empty(c, db, db)
+		row("flushdb", commands.AtLeast(1), "Empties this database, its ids too, but for the daemon's own records (--compat-test).", func(c *commands.Call) error {
+			return h.empty(c, c.Client.DB, c.Client.DB)
 		}),
-		row("flushall", commands.AtLeast(1), "Empties all databases but for the daemon's own records (--compat-test).", func(c *commands.Call) error {
-			return h.empty(c, "0", strconv.Itoa(h.deps.Databases-1))
+		row("flushall", commands.AtLeast(1), "Empties all databases, their ids too, but for the daemon's own records (--compat-test).", func(c *commands.Call) error {
+			return h.empty(c, 0, h.deps.Databases-1)
 		}),
 		row("keys", commands.Exactly(2), "The keys that match a pattern, without the daemon's own (--compat-test).", func(c *commands.Call) error { // prefix and pattern get the key prefix
 			return h.forward(c, []string{"EVAL", keysText, "0", "", c.Args[1]}, 3, 4)
@@ -95,9 +94,63 @@ func (h *handlers) deleteMatching(c *commands.Call, pattern string) error {
 	return h.forward(c, []string{"EVAL", matchingText, "0", pattern}, 3)
 }
 
-func (h *handlers) empty(c *commands.Call, first, last string) error {
+func (h *handlers) empty(c *commands.Call, first, last int) error {
 	if len(c.Args) > 2 || len(c.Args) == 2 && !arg.IsWord(c.Args[1], "ASYNC") && !arg.IsWord(c.Args[1], "SYNC") {
 		return commands.RedisText("syntax error")
 	}
-	return h.forward(c, []string{"EVAL", emptyText, "0", "", first, last, strconv.Itoa(c.Client.DB)}, 3)
+	deleteIDs(h.deps.IDs, first, last, func(err error) {
+		if err == nil {
+			c.Batch = nil // it has been sent
+			err = h.forward(c, []string{"EVAL", emptyText, "0", "", strconv.Itoa(first), strconv.Itoa(last), strconv.Itoa(c.Client.DB)}, 3)
+		}
+		if err != nil {
+			c.Reply(commands.Failure(err))
+		}
+	})
+	return nil
+}
+
+// deleteIDs deletes the counters of databases, one after another: the daemons remember them, too.
+func deleteIDs(ids commands.IDs, first, last int, done func(error)) {
+	if first > last {
+		done(nil)
+		return
+	}
+	ids.ListCounters(first, func(names []redlock.Key, err error) {
+		if err != nil {
+			done(err)
+			return
+		}
+		deleteEach(ids, first, names, func(err error) {
+			if err != nil {
+				done(err)
+				return
+			}
+			deleteIDs(ids, first+1, last, done)
+		})
+	})
+}
+
+func deleteEach(ids commands.IDs, db int, names []redlock.Key, done func(error)) {
+	if len(names) == 0 {
+		done(nil)
+		return
+	}
+	ids.ReadCounter(db, names[0], func(counter redlock.Counter, err error) {
+		if err != nil {
+			done(err)
+			return
+		}
+		var value int64
+		for _, m := range counter.Masters {
+			value = max(value, m.Value)
+		}
+		ids.DeleteCounter(db, names[0], value, func(_ []redlock.CounterFate, err error) {
+			if err != nil {
+				done(err)
+				return
+			}
+			deleteEach(ids, db, names[1:], done)
+		})
+	})
 }

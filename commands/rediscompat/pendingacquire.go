@@ -35,7 +35,7 @@ func (a *pendingAcquire) decided(grant redlock.Grant, err error) {
 	}
 	a.watch.Stop(true, err)
 	if err != nil {
-		a.Refuse(commands.Failure(err), err)
+		a.Fail(err)
 		return
 	}
 	a.Grant(grant, grant.Validity())

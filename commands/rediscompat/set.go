@@ -152,6 +152,9 @@ func (h *handlers) replace(c *commands.Call, r redlock.LockRequest, equal redloc
 		DB: r.DB, Key: r.Key, Effect: redlock.WriteReplaces, Value: r.Token, Equal: equal, TTL: r.TTL, EndlessToo: h.endlessToo(),
 	}, func(done bool, err error) {
 		if err == nil && done {
+			if equal == "" {
+				h.deps.Audit.Forced(c, r.Key)
+			}
 			h.deps.Users.Changed(at, 0) // for any holder
 			c.SawHeld(r.Key, r.Token, 0)
 			slot.Fill(at, r.Token, r.TTL)

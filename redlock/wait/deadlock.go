@@ -3,6 +3,7 @@
 package wait
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -13,13 +14,33 @@ import (
 // Deadlock means that a wait would have closed a cycle of connections that wait for one
 // another; nothing was done.
 type Deadlock struct {
-	Keys []engine.Key // of the cycle, beginning with the one that this wait needs
+	Keys   []engine.Key // of the cycle, beginning with the one that this wait needs
+	hidden int          // keys of the cycle that are left out
+}
+
+// Only leaves out the keys that the client may not see.
+func (e *Deadlock) Only(visible func(engine.Key) bool) *Deadlock {
+	shown := &Deadlock{hidden: e.hidden}
+	for _, key := range e.Keys {
+		if visible(key) {
+			shown.Keys = append(shown.Keys, key)
+		} else {
+			shown.hidden++
+		}
+	}
+	return shown
 }
 
 func (e *Deadlock) Error() string {
+	if len(e.Keys) == 1 && e.hidden == 0 {
+		return "this connection holds '" + string(e.Keys[0]) + "' itself and would wait for its own lock; release it first, prolong it with DEXTEND, or take it with REENTRANT"
+	}
 	keys := make([]string, len(e.Keys))
 	for i, key := range e.Keys {
 		keys[i] = "'" + string(key) + "'"
+	}
+	if e.hidden > 0 {
+		keys = append(keys, fmt.Sprintf("%d keys of other users", e.hidden))
 	}
 	return "this wait would never end: connections already wait for one another over " +
 		strings.Join(keys, " -> ") + "; release what this connection holds, or take the keys in one order everywhere"
