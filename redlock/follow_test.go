@@ -305,8 +305,9 @@ func TestEpoch_ADaemonWithoutProofBeginsNoGroupOfBlankMasters(t *testing.T) {
 // longest lease. Later it has no proof any more.
 func TestEpoch_ADaemonBeginsAgainWithinTheLongestLeaseOfItsProof(t *testing.T) {
 	t.Parallel()
-	for name, passes := range map[string]time.Duration{"at once": 0, "too late": long} {
+	for name, passes := range map[string]time.Duration{"at once": 0, "too late": long, "at once, with files": 0, "too late, with files": long} {
 		t.Run(name, func(t *testing.T) {
+			withFiles := strings.HasSuffix(name, "files")
 			c := newCluster(t, 3, long)
 			c.bootstrapOf(0, 1, 2)
 			one := c.startDaemon(awaiting)
@@ -315,7 +316,8 @@ func TestEpoch_ADaemonBeginsAgainWithinTheLongestLeaseOfItsProof(t *testing.T) {
 			}
 			one.take("k", long)
 			one.settled(0, 1, 2) // each has answered under a seal
-			for _, s := range c.servers {
+			for i, s := range c.servers {
+				c.do(i, "SAVE")
 				s.Kill()
 			}
 			for i := range c.servers {
@@ -323,12 +325,19 @@ func TestEpoch_ADaemonBeginsAgainWithinTheLongestLeaseOfItsProof(t *testing.T) {
 			}
 			one.clock.Ahead.Add(int64(passes))
 			for _, s := range c.servers {
-				s.RestartEmpty()
+				if withFiles {
+					s.Restart()
+				} else {
+					s.RestartEmpty()
+				}
 			}
 			for i := range c.servers {
-				if passes == 0 {
+				switch {
+				case passes == 0:
 					one.await(i, "quarantined")
-				} else {
+				case withFiles:
+					keptOut(t, one, i, "has come back with what may be an older file", "see All masters lost in the runbook")
+				default:
 					keptOut(t, one, i, "is empty", "for a new group run redlockd bootstrap")
 				}
 			}
