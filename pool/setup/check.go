@@ -155,7 +155,7 @@ func (g *group) settings(f *finding, link wire.Link) {
 	for db := range g.options.Databases {
 		replies, err := wire.Ask(link, wire.Words("SELECT", strconv.Itoa(db)),
 			wire.Words("ZRANGE", g.sealKey(), "0", "-1"), wire.Words("ZSCORE", pool.RecordsKey(&g.options), ""),
-			wire.Words("HGET", admission.ConfigurationKey, g.options.Group))
+			wire.Words("HGET", admission.ConfigurationKey, g.options.Group), wire.Words("HGET", admission.ConfigurationKey, g.options.Group+"\nprocesses"))
 		if err != nil {
 			return
 		}
@@ -178,6 +178,7 @@ func (g *group) settings(f *finding, link wire.Link) {
 		if len(replies[1].Items) > 0 {
 			record.identity = replies[1].Items[0].Str
 		}
+		record.older = admission.MayBeOlder(record.identity, replies[4].Str, f.info.RunID, f.info.Durable(g.options.AssumeDurable))
 		f.stands = append(f.stands, record)
 	}
 }
@@ -209,8 +210,11 @@ func (g *group) compareSettings(all []*finding, out io.Writer) {
 	}
 	g.keep(newest, out)
 	for _, f := range all {
+		(&candidate{master: f.master, seals: f.stands}).findOlder(g)
 		for db, s := range f.stands {
-			if s.identity != "" {
+			if s.older {
+				f.seal = olderSeal
+			} else if s.identity != "" && f.seal != olderSeal {
 				f.checkSeal(s.identity, g.options.Fingerprint(db, "", f.master.Name), g.options.Age(), f.info.Est.At(g.options.Clock.Now()))
 			}
 		}
@@ -222,6 +226,9 @@ func (g *group) compareSettings(all []*finding, out io.Writer) {
 
 // newSeal is the cell of a master that has no identity.
 const newSeal = "new"
+
+// olderSeal is that of one whose file may lack a change.
+const olderSeal = "older file"
 
 func (f *finding) checkSeal(identity, ours string, age time.Duration, us int64) {
 	incarnation, err := admission.ParseIdentity(identity)
@@ -290,12 +297,13 @@ func findLonely(all []*finding) {
 			silent = append(silent, f.master.Name)
 		case f.carries:
 			carriers++
-		case f.seal == newSeal:
+		case f.seal == newSeal, f.seal == olderSeal:
 			blank++
 		}
 	}
 	quorum := pool.Quorum(len(all))
-	if carriers == 0 || carriers >= quorum || carriers+blank < quorum {
+	older := slices.ContainsFunc(all, func(f *finding) bool { return f.seal == olderSeal })
+	if carriers == 0 && !older || carriers >= quorum || carriers+blank < quorum {
 		return
 	}
 	first := ": "
@@ -303,7 +311,11 @@ func findLonely(all []*finding) {
 		first = ". Bring back " + strings.Join(silent, ", ") + ". If they are gone for good: "
 	}
 	for _, f := range all {
-		if f.seal == newSeal {
+		switch f.seal {
+		case olderSeal:
+			f.problem("%s, and only %d of %d masters answer with the settings of the group, %d are needed: no daemon begins with it%s%s",
+				admission.OlderText, carriers, len(all), quorum, first, admission.AgedAdvice(f.master.Name))
+		case newSeal:
 			f.problem("is empty, and only %d of %d masters answer with the settings of the group, %d are needed: no daemon begins with it%s%s",
 				carriers, len(all), quorum, first, admission.AgedAdvice(f.master.Name))
 		}

@@ -310,3 +310,25 @@ func seen(t *testing.T, o pool.Options, lane int, says string) {
 	}
 	t.Errorf("master %s is %s (%s), want %s", last.Name, last.State, last.Detail, says)
 }
+
+// A daemon would begin with none of them: check must not call them fit.
+func TestCheck_NamesAnOlderFileWithWhichNoDaemonBegins(t *testing.T) {
+	t.Parallel()
+	servers, o := bootstrapped(t, 3)
+	restart := func(some ...*faulty.Server) {
+		for _, s := range some {
+			if _, err := s.Do("SAVE"); err != nil {
+				t.Fatal(err)
+			}
+			s.Restart()
+		}
+	}
+	restart(servers[0])
+	if out, err := check(t, o); err != nil || !strings.Contains(out, "older file") {
+		t.Errorf("a daemon begins with the only one: %v\n%s", err, out)
+	}
+	restart(servers[1])
+	if out, err := check(t, o); err == nil || !strings.Contains(out, "b: has come back with what may be an older file, and only 1 of 3 masters answer with the settings of the group, 2 are needed") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
