@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -35,6 +36,9 @@ func parseText(text string) (script []ast.Stmt, err error) {
 		if line = strings.TrimSuffix(line, "\r"); line != "#!lua" && !strings.HasPrefix(line, "#!lua ") {
 			return nil, errors.New("its first line names another engine than lua")
 		}
+		if err := checkFlags(strings.TrimPrefix(line, "#!lua")); err != nil {
+			return nil, err
+		}
 		text = "\n" + rest
 	}
 	if err := checkBytes(text); err != nil {
@@ -46,6 +50,25 @@ func parseText(text string) (script []ast.Stmt, err error) {
 		return nil, fmt.Errorf("it is not Lua: %s", strings.Trim(short(reason), "'"))
 	}
 	return script, nil
+}
+
+// scriptFlags are those that Redis knows. None of them changes what a lock script does.
+var scriptFlags = []string{"allow-oom", "allow-stale", "no-cluster", "no-writes", "allow-cross-slot-keys"}
+
+// checkFlags rejects a first line that Redis rejects, in its words.
+func checkFlags(words string) error {
+	for _, word := range strings.Fields(words) {
+		flags, ok := strings.CutPrefix(word, "flags=")
+		if !ok {
+			return fmt.Errorf("unknown lua shebang option: %s", short(word))
+		}
+		for _, flag := range strings.Split(flags, ",") {
+			if flag != "" && !slices.Contains(scriptFlags, flag) {
+				return fmt.Errorf("unexpected flag in script shebang: %s", strings.Trim(short(flag), "'"))
+			}
+		}
+	}
+	return nil
 }
 
 // checkBytes rejects bytes that this parser and the one of Redis could read differently:

@@ -124,6 +124,19 @@ func TestRecognise_ForgetsARefusalThatIsOfTheCallAlone(t *testing.T) {
 	}
 }
 
+func TestRecognise_RefusesFlagsThatRedisDoesNotKnow(t *testing.T) {
+	r := newRecogniser(t)
+	for line, refused := range map[string]string{
+		"#!lua flags=allow-undeclared-keys,disable-atomicity": "unexpected flag in script shebang: allow-undeclared-keys",
+		"#!lua name=x": "unknown lua shebang option", "#!lua flags=allow-stale,no-cluster": "", "#!lua": "",
+	} {
+		_, err := r.Recognise("", line+"\n"+release, ScriptCall{Keys: sample.Keys, Args: sample.Args[:1]})
+		if (err != nil) != (refused != "") || err != nil && !strings.Contains(err.Error(), refused) {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
 // A flag in one call must not decide what is believed of another call.
 func TestRecognise_ClassifiesAScriptOncePerFlag(t *testing.T) {
 	r := newRecogniser(t)
