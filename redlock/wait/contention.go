@@ -59,6 +59,7 @@ func (p *passes) enough(now time.Duration) bool {
 type busyTime struct {
 	since time.Duration // 0 = no lock was handed over yet
 	free  time.Duration // since when the key is known to be free, 0 = it is not
+	open  time.Duration // until when this daemon's latest window is open
 }
 
 // noteFree notes that a quorum of masters has no copy of the key, though the head may not have it. After

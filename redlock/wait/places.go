@@ -69,6 +69,7 @@ type place struct {
 	looked   time.Duration     // when the holder was looked at; 0 = never
 	holder   lease.View        // at that time
 	due      bool              // its ticket is about to be requested
+	kept     time.Duration     // when its ticket was made to last
 	over     bool
 	end      pool.Timer // it ends without a try
 }
@@ -135,7 +136,10 @@ func (s *places) refused(r *lease.LockRequest) {
 	}
 	p.interval, p.last = max(now-p.last, p.interval*3/4), now
 	p.end.Reset(p.life())
-	refreshes := p.established()
+	refreshes := p.established() && now-p.kept >= p.life()/4
+	if refreshes {
+		p.kept = now
+	}
 	looks := p.request.Ticket == nil && !p.due && (p.looked == 0 || now-p.looked >= max(minTries*p.interval, minPolled))
 	if looks {
 		p.looked = now

@@ -36,8 +36,8 @@ func (ln *waitQueue) enlistsLocked(w *waiter, err error) *lease.LockRequest {
 }
 
 // enlist proposes a ticket for the head, and then the next one, until one is established or the wait
-// is over. Meanwhile the head contends without one. When it is established, establishedLocked is called.
-func (ln *waitQueue) enlist(w *waiter, r *lease.LockRequest, establishedLocked func()) {
+// is over; then it calls established. Meanwhile the head contends without one.
+func (ln *waitQueue) enlist(w *waiter, r *lease.LockRequest, established func()) {
 	l := ln.list
 	l.propose(nil, r, l.maxPerKey, ticketTimeout, func(p *proposal, result quorum.Result) {
 		l.mu.Lock()
@@ -50,8 +50,8 @@ func (ln *waitQueue) enlist(w *waiter, r *lease.LockRequest, establishedLocked f
 		case result == quorum.Granted:
 			w.ticket.Number, w.ticket.Since = p.ballot.Proposal, l.engine.Clock.Now()
 			ln.refreshLocked()
-			establishedLocked()
 			l.mu.Unlock()
+			established()
 			return
 		case p.err() != nil: // the queue is full or no queue: the wait goes on without a ticket
 			l.mu.Unlock()
@@ -66,7 +66,7 @@ func (ln *waitQueue) enlist(w *waiter, r *lease.LockRequest, establishedLocked f
 			over := w.over || l.closed
 			l.mu.Unlock()
 			if !over {
-				ln.enlist(w, r, establishedLocked)
+				ln.enlist(w, r, established)
 			}
 		})
 	})

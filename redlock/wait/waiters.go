@@ -350,17 +350,19 @@ func (s *Queues) Freed(b *engine.Batch, db int, key engine.Key) {
 	next := buffer[:0]
 	s.mu.Lock()
 	lines := s.byKey[dbKey{db, key}]
-	if keys := s.windowLocked(lines); keys != nil {
-		s.mu.Unlock()
-		s.openWindow(b, db, keys)
-		return
-	}
+	window := s.windowLocked(lines)
 	for _, ln := range lines {
+		if window != nil && !ln.peekOnly { // what a library waits with is for its next try
+			continue
+		}
 		if w := ln.handOverLocked(); w != nil {
 			next = append(next, w)
 		}
 	}
 	s.mu.Unlock()
+	if window != nil {
+		s.openWindow(b, db, window)
+	}
 	for _, w := range next {
 		w.queue.contend(b, w)
 	}

@@ -82,7 +82,7 @@ func (ln *waitQueue) handOverLocked() *waiter {
 	case ln.contender != nil:
 		ln.hinted = true
 		return nil
-	case ln.head == nil:
+	case ln.head == nil, ln.list.engine.Recent() < ln.busy.open: // then its timer is set
 		return nil
 	}
 	ln.contested, ln.passed.woken = true, true
@@ -121,7 +121,7 @@ func (ln *waitQueue) decided(w *waiter, g lease.Grant, err error) {
 	ln.dropIfDoneLocked()
 	l.mu.Unlock()
 	if enlists != nil {
-		ln.enlist(w, enlists, ln.onTicketLocked)
+		ln.enlist(w, enlists, ln.onTicket)
 	}
 	switch {
 	case stays:
@@ -135,11 +135,14 @@ func (ln *waitQueue) decided(w *waiter, g lease.Grant, err error) {
 	}
 }
 
-// onTicketLocked: the head has a ticket, and contends if the key is free.
-func (ln *waitQueue) onTicketLocked() {
-	if ln.contender == nil && ln.head != nil {
-		ln.watchLocked(0)
+// onTicket is called when the head has got its ticket. It contends if only that may have been missing.
+func (ln *waitQueue) onTicket() {
+	ln.list.mu.Lock()
+	if ln.contender == nil && ln.head != nil && ln.watch.behind {
+		ln.contendLocked()
+		return
 	}
+	ln.list.mu.Unlock()
 }
 
 // noteDowngrade keeps an error that a later refusal must not hide.

@@ -35,12 +35,13 @@ func (l *waitList) windowLocked(lines []*waitQueue) (keys []string) {
 			keys = l.leases.QueueKeys(&ln.head.request)
 		}
 	}
-	if keys == nil || slices.ContainsFunc(lines, func(ln *waitQueue) bool { return ln.contender != nil }) {
+	if keys == nil || slices.ContainsFunc(lines, func(ln *waitQueue) bool { return ln.contender != nil && !ln.peekOnly }) {
 		return nil
 	}
 	for _, ln := range lines {
-		if ln.head != nil {
-			ln.busy.since, ln.watch.due = now, false // when the timer fires, the head contends
+		if ln.head != nil && !ln.peekOnly {
+			ln.busy.since, ln.busy.open = now, now+windowTime
+			ln.watch.due = false // when the timer fires, the head contends
 			ln.setTimerLocked(windowTime + windowSlack)
 		}
 	}
