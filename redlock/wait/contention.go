@@ -17,6 +17,8 @@ const (
 	// spread; busyInterval is how long a key is busy before that.
 	windowTime   = 225 * time.Millisecond
 	busyInterval = 20 * windowTime
+	// windowSlack is what the clocks of the masters may differ by until a window is over there, too.
+	windowSlack = 10 * time.Millisecond
 	// busyKeys bounds the keys of which the busy time is known while no client waits for a moment,
 	// which is busyGap at most.
 	busyKeys = 256
@@ -71,6 +73,15 @@ func (b *busyTime) noteFree(now time.Duration) {
 	if now-b.free >= windowTime/2 {
 		b.since = now
 	}
+}
+
+// closes reports, once, that this daemon's window is over.
+func (b *busyTime) closes(now time.Duration) bool {
+	if b.open == 0 || now < b.open {
+		return false
+	}
+	b.open = 0
+	return true
 }
 
 // busyKey is the busy time of a wait queue that has ended.

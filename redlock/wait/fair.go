@@ -144,6 +144,16 @@ func (l *waitList) dequeue(r *lease.LockRequest) {
 	})
 }
 
+// windowID is the ticket of a window, see window.go.
+const windowID = "window"
+
+// closeWindow takes the window before a request out of the queues, so that no master is behind the others with
+// its end: a lock of a bare quorum lasts less well.
+func (l *waitList) closeWindow(r lease.LockRequest) {
+	r.Ticket = &lease.Ticket{ID: windowID}
+	l.dequeue(&r)
+}
+
 // refreshLocked makes sure that the tickets of a wait queue are refreshed.
 func (ln *waitQueue) refreshLocked() {
 	if ln.refreshTimer != nil {

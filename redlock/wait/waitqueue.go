@@ -320,7 +320,11 @@ func (ln *waitQueue) onTimer() {
 func (ln *waitQueue) contendLocked() {
 	w := ln.head
 	ln.setContenderLocked(w)
+	closes := ln.busy.closes(ln.list.engine.Clock.Now())
 	ln.list.mu.Unlock()
+	if closes {
+		ln.list.closeWindow(w.request)
+	}
 	ln.contend(nil, w)
 }
 
@@ -401,6 +405,11 @@ func (k keyWatch) note(lane int, end time.Duration, tracked, changed bool) {
 		return
 	}
 	ln.busy.noteFree(now)
+	if left := ln.busy.open - now; left > 0 {
+		ln.setTimerLocked(left + windowSlack)
+		l.mu.Unlock()
+		return
+	}
 	if ln.watch.behind && !changed { // the key is free, but an earlier ticket may take it first
 		ln.setTimerLocked(l.engine.Spread(overtakenPause))
 		l.mu.Unlock()

@@ -11,14 +11,10 @@ package wait
 
 import (
 	"slices"
-	"time"
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
 )
-
-// windowSlack is what the clocks of the masters may differ by until a window is over there, too.
-const windowSlack = 10 * time.Millisecond
 
 // windowLocked returns the keys of the queues on the masters if a key that is being released stays free
 // for a window. Then no wait queue for it contends before the window is over.
@@ -54,7 +50,7 @@ func (l *waitList) openWindow(b *engine.Batch, db int, keys []string) {
 		Plan: pool.Props{Key: keys[0], Rest: keys[1:]},
 		Write: func(m *pool.SendContext, c *pool.Command) bool {
 			l.writeEnlist(m, c, keys, "", windowTime)
-			c.Args = append(c.Args, "window", "1", engine.Flag(true))
+			c.Args = append(c.Args, windowID, "1", engine.Flag(true))
 			return true
 		},
 	})
