@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -140,4 +141,20 @@ func (s *server) expireActively() {
 	for key := range s.Memory {
 		s.Lookup(key)
 	}
+}
+
+// now is the server's clock, ms.
+func (s *server) now() int64 {
+	world := int64(s.world.now / time.Microsecond)
+	return (epoch + world + world*s.ppm/1_000_000 + s.offset) / 1000
+}
+
+// hasWindow reports whether a key is free for clients past the daemons, or was a moment ago: until its daemon's
+// timer fires, no waiter has to have it.
+func (s *server) hasWindow(key string) bool {
+	const moment = 30 // ms
+	v := s.Memory["redlockd:qx:"+key]
+	return v != nil && slices.ContainsFunc(v.Scores, func(one fake.Scored) bool {
+		return one.Member == "window" && int64(one.Score)+moment >= s.now()
+	})
 }

@@ -262,7 +262,7 @@ func (r *waitRecord) couldBeGranted(j *checker) bool {
 	if slices.ContainsFunc(j.waiting.all, func(other *waitRecord) bool { return other.mode != redlock.Permits && shares(other.keys, r.keys) }) {
 		slots = 1
 	}
-	if slices.ContainsFunc(r.keys, w.hasWindow) {
+	if slices.ContainsFunc(w.servers, func(s *server) bool { return slices.ContainsFunc(r.keys, s.hasWindow) }) {
 		return false
 	}
 	for _, s := range w.servers {
@@ -280,24 +280,6 @@ func (r *waitRecord) couldBeGranted(j *checker) bool {
 		}
 	}
 	return slices.Max(free[:]) >= pool.Quorum(len(w.servers))
-}
-
-// hasWindow reports whether a key is free for clients past the daemons, or was a moment ago: until its daemon's
-// timer fires, no waiter has to have it.
-func (w *World) hasWindow(key string) bool {
-	const moment = 30 // ms
-	return slices.ContainsFunc(w.servers, func(s *server) bool {
-		v := s.Memory["redlockd:qx:"+key]
-		return v != nil && slices.ContainsFunc(v.Scores, func(one fake.Scored) bool {
-			return one.Member == "window" && int64(one.Score)+moment >= s.now()
-		})
-	})
-}
-
-// now is the server's clock, ms.
-func (s *server) now() int64 {
-	world := int64(s.world.now / time.Microsecond)
-	return (epoch + world + world*s.ppm/1_000_000 + s.offset) / 1000
 }
 
 // slotTaken reports whether one of the permits at a key is given.
