@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // writer makes scripts of the language, and some that are not quite of it, at random.
@@ -160,7 +159,7 @@ func TestEvaluator_AgreesWithAMasterOnGeneratedScripts(t *testing.T) {
 		}
 		served[class.Op]++
 		for s, r := range results {
-			if diff := differs(class, call, states[s], r, time.Now().UnixMilli()); diff != "" {
+			if diff := m.differsAgain(text, class, call, states[s], r); diff != "" {
 				t.Fatalf("seed %d, script %d, %s, args %q, %+v: %s\n%s", seed, i, class.Op, call.Args, states[s], diff, text)
 			}
 		}

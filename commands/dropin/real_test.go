@@ -244,6 +244,20 @@ func differs(c *Class, call ScriptCall, state []keyIn, r result, now int64) stri
 	return ""
 }
 
+// differsAgain is differs, and runs a text anew that the machine may have kept waiting for longer than
+// the times that are compared.
+func (m *master) differsAgain(text string, c *Class, call ScriptCall, state []keyIn, r result) (diff string) {
+	for range 8 {
+		if diff = differs(c, call, state, r, time.Now().UnixMilli()); diff == "" {
+			return ""
+		}
+		if again, ok := m.runs(text, call, [][]keyIn{state}); ok {
+			r = again[0]
+		}
+	}
+	return diff
+}
+
 func contains(list []int, n int) bool {
 	for _, one := range list {
 		if one == n {
@@ -306,7 +320,7 @@ func TestClass_DoesAndAnswersWhatAMasterDoes(t *testing.T) {
 				if v := states[i][0].value; v != token && v != "" && class.Prefix > 0 && v[:8] == token[:8] {
 					continue // an equal beginning is the token
 				}
-				if diff := differs(class, call, states[i], r, time.Now().UnixMilli()); diff != "" {
+				if diff := m.differsAgain(text, class, call, states[i], r); diff != "" {
 					t.Errorf("%s of %s, %+v: %s\n%s", row.purpose, row.library, states[i], diff, text)
 				}
 			}
