@@ -10,6 +10,9 @@
 // passed without a change. The first quarantine after a vote always has its line at once: a
 // quarantine lasts, and a group may have lost its quorum by it.
 //
+// Nor does a death wait for that line: an absence that lasts twice as long as the longest of the
+// flaps, and two seconds, has its line while it lasts.
+//
 // Each database has its own connection, so an outage of a master ends the votes of all
 // databases. The line of the first one stands for the others, unless they stay behind.
 
@@ -28,6 +31,7 @@ const (
 	// their own again, and the interval of the lines in between. It is also how long the
 	// log may be wrong about a master that flaps.
 	logPause = time.Minute
+	minDeath = 2 * time.Second
 	// oneOutage is how far apart the databases notice the same outage of a master: an
 	// idle one with its heartbeat, or with a dial that fails.
 	oneOutage = 5 * time.Second
@@ -64,6 +68,7 @@ type VoteLog struct {
 	changed     time.Duration // the last change since it first stopped voting; 0 = none
 	covered     bool          // the line of another database stands for this absence
 	due         time.Duration // when changes without a line have one; 0 = there are none
+	deadAt      time.Duration // when an absence without a line has one before that; 0 = there is none
 
 	folding       bool // changes are counted
 	quarantined   bool // since it last voted
@@ -139,20 +144,28 @@ func (s *VoteLog) note(now time.Duration, state loggedState, incarnation string)
 	if from == loggedNothing || from == loggedVoting {
 		s.absentAt = now
 	}
-	s.state, s.incarnation = state, incarnation
+	s.state, s.incarnation, s.deadAt = state, incarnation, 0
 	begins := state == loggedQuarantined && !s.quarantined
 	s.quarantined = state == loggedQuarantined || s.quarantined && state != loggedVoting
 	if s.folding {
 		s.count(now, falls)
 		s.dueAfter(now)
+		if state.isAbsence() {
+			s.deadAt = now + max(minDeath, 2*s.maxAbsence)
+		}
 	}
 	if s.folding && !begins {
 		return
 	}
-	if s.absences <= 1 { // the line has all of it
+	s.forgetOne()
+	s.write(now)
+}
+
+// forgetOne drops the counts of a single absence: the line that is written has all of it.
+func (s *VoteLog) forgetOne() {
+	if s.absences <= 1 {
 		s.due, s.absences, s.quarantines, s.maxAbsence = 0, 0, 0, 0
 	}
-	s.write(now)
 }
 
 // dueAfter lets what has no line yet have one after a minute.
@@ -216,6 +229,11 @@ func (s *VoteLog) checkLater(now time.Duration) {
 
 // WriteDue writes what has been without a line for a minute.
 func (s *VoteLog) WriteDue(now time.Duration) {
+	if s.deadAt != 0 && now >= s.deadAt {
+		s.deadAt = 0
+		s.forgetOne()
+		s.write(now)
+	}
 	if s.due != 0 && now >= s.due {
 		s.writeFolded(now)
 	}

@@ -146,6 +146,30 @@ func TestVotes_AQuarantineHasItsLineWhileChangesAreFolded(t *testing.T) {
 		`WARN msg="master flaps; its changes are folded" master=a db=0 votes=false absences=4 quarantines=3 longest_absence_ms=59000 err="its memory is new, votes in 9.0s"`)
 }
 
+// A master that flaps and then dies has its line while it is dead, not with the counts of the minute.
+func TestVotes_ADeathWhileChangesAreFoldedHasItsLine(t *testing.T) {
+	text, s, _ := logsOf()
+	now := time.Minute
+	fall := func() { s.Absent(now, false, errors.New("gone")) }
+	fall()
+	for range 5 { // each absence is short
+		now += 1500 * time.Millisecond
+		s.WriteDue(now)
+		s.Voted(now, "x")
+		now += time.Second
+		fall()
+	}
+	text.Reset()
+	s.WriteDue(now + 2*1500*time.Millisecond - 1)
+	expectLines(t, text)
+	for range 20 {
+		now += time.Second
+		fall()
+		s.WriteDue(now)
+	}
+	expectLines(t, text, `WARN msg="master does not vote" master=a db=0 err=gone`)
+}
+
 func TestVotes_AQuarantineThatWasLoggedIsNotFoldedToo(t *testing.T) {
 	text, s, _ := logsOf()
 	s.Absent(time.Minute, false, errors.New("gone"))
