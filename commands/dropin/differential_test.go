@@ -119,7 +119,7 @@ func (w *writer) block(statements int) string {
 // and does the same, from every state of the keys. DROPIN_DIFFERENTIAL says how many are written.
 func TestEvaluator_AgreesWithAMasterOnGeneratedScripts(t *testing.T) {
 	m := startMaster(t)
-	count, seed := 1500, rand.Uint64()
+	count, seed := 1500, uint64(1) // always the same in the short form
 	if n, err := strconv.Atoi(os.Getenv("DROPIN_DIFFERENTIAL")); err == nil {
 		count = n
 	}
