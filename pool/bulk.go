@@ -184,8 +184,8 @@ func (x *exchange) reply(i int) Reply {
 }
 
 // takeUnexecuted removes operations of which the master has executed nothing, and returns them:
-// sent again, they are executed. An operation gets the error all the same if it would pass one of
-// its own token.
+// sent again, they are executed. An operation gets the error all the same if one of its own token,
+// in the flush or in those that are under way behind it, would have been executed before it.
 //
 // Lost scripts are loaded again in front of them.
 //
@@ -193,7 +193,7 @@ func (x *exchange) reply(i int) Reply {
 // user may not use. A master checks all keys before it executes anything, and no error of a script
 // begins with the word (Redis 6.2 to Valkey 9.1). Otherwise one client that requests such a key made
 // the requests of all others fail.
-func (f *flush) takeUnexecuted(now time.Duration) (again []queueEntry) {
+func (f *flush) takeUnexecuted(now time.Duration, behind []*flush) (again []queueEntry) {
 	denied := slices.ContainsFunc(f.bulks, func(b bulk) bool { return b.parts > 0 && f.replies[b.at].Begins("NOPERM") })
 	if denied {
 		f.aloneUntil = now + maxAlone
@@ -202,7 +202,7 @@ func (f *flush) takeUnexecuted(now time.Duration) (again []queueEntry) {
 		return nil
 	}
 	for i, at := range f.index {
-		if at >= 0 && (f.lost || f.part[i] >= 0) && f.unexecuted(at) && !f.isOvertaken(i) {
+		if at >= 0 && (f.lost || f.part[i] >= 0) && f.unexecuted(at) && !f.isOvertaken(i, behind) {
 			again = append(again, f.entries[i])
 			f.entries[i].op = nil // answered later
 		}
@@ -228,16 +228,24 @@ func (x *exchange) unexecuted(at int) bool {
 }
 
 // isOvertaken reports whether the master has executed a later operation that entry i must not follow.
-func (x *exchange) isOvertaken(i int) bool {
+// It may have executed all of the flushes behind.
+func (x *exchange) isOvertaken(i int, behind []*flush) bool {
 	e := &x.entries[i]
 	token := tokenOf(e.op)
+	overtakes := func(later *queueEntry) bool {
+		other := tokenOf(later.op)
+		return (token == "" || other == "" || token == other) && e.props.meets(&later.props)
+	}
 	for j := i + 1; j < len(x.entries); j++ {
-		if at := x.index[j]; at < 0 || x.unexecuted(at) {
-			continue
-		}
-		later := &x.entries[j]
-		if other := tokenOf(later.op); (token == "" || other == "" || token == other) && e.props.meets(&later.props) {
+		if at := x.index[j]; at >= 0 && !x.unexecuted(at) && overtakes(&x.entries[j]) {
 			return true
+		}
+	}
+	for _, f := range behind {
+		for j, at := range f.index {
+			if at >= 0 && overtakes(&f.entries[j]) {
+				return true
+			}
 		}
 	}
 	return false

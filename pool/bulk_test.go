@@ -154,7 +154,7 @@ func TestBulk_KeepsTheOrderOfEveryKey(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		s := newFlushStage()
-		f := &s.conn.flush
+		f := s.flush
 		queue := mixedQueue(r)
 		n := f.fill(queue, 100)
 		f.write()
@@ -197,7 +197,7 @@ func TestBulk_KeepsTheOrderOfEveryKey(t *testing.T) {
 
 func TestBulk_ReleasesBetweenAcquiresOfOtherKeysAreOneCommand(t *testing.T) {
 	s := newFlushStage()
-	f := &s.conn.flush
+	f := s.flush
 	f.fill([]queueEntry{
 		entryOf(acquiring("a")), sharing("b", "1"), entryOf(acquiring("c")), sharing("d", "2"),
 		sharing("e", "3"), entryOf(acquiring("e")), entryOf(&asker{plan: Props{Key: "x"}, words: []string{"GET", "x"}}), sharing("f", "4"),
@@ -217,7 +217,7 @@ func TestBulk_ReleasesBetweenAcquiresOfOtherKeysAreOneCommand(t *testing.T) {
 }
 
 func TestBulk_ExtensionsShareACommandOnlyWithNeighbours(t *testing.T) {
-	f := &newFlushStage().conn.flush
+	f := newFlushStage().flush
 	over := prolonging("d", "0")
 	over.op.(*sharer).skip = true
 	f.fill([]queueEntry{
@@ -248,7 +248,7 @@ func answersTo(f *flush, bulk Reply) {
 
 func TestBulk_EachOperationHearsItsOwnDigit(t *testing.T) {
 	s := newFlushStage()
-	f := &s.conn.flush
+	f := s.flush
 	f.fill([]queueEntry{sharing("a", "1"), entryOf(acquiring("b")), sharing("c", "2"), sharing("d", "3")}, 10)
 	f.write()
 	answersTo(f, Reply{Kind: ReplyString, Str: "101"})
@@ -279,7 +279,7 @@ func TestBulk_AnOddReplyEndsTheConnection(t *testing.T) {
 		"a longer array": {Kind: ReplyArray, Items: make([]Reply, 3)},
 	} {
 		s := newFlushStage()
-		f := &s.conn.flush
+		f := s.flush
 		f.fill([]queueEntry{sharing("a", "1"), sharing("b", "2")}, 10)
 		f.write()
 		answersTo(f, odd)
@@ -298,7 +298,7 @@ func commandLines(f *flush) (out []string) {
 }
 
 func TestBulk_AcquiresWaitForTheReleasesOfTheirSegment(t *testing.T) {
-	f := &newFlushStage().conn.flush
+	f := newFlushStage().flush
 	over := takingTogether("a", "late", "9", true)
 	over.op.(*sharer).skip = true
 	queue := []queueEntry{
@@ -358,7 +358,7 @@ func isExecutedOnce(t *testing.T, with string, eligible func(Command) bool) {
 	for seed := range uint64(4000) {
 		r := rand.New(rand.NewPCG(seed, 13))
 		s := newFlushStage()
-		f := &s.conn.flush
+		f := s.flush
 		queue := mixedQueue(r)
 		n := f.fill(queue, 100)
 		f.write()
@@ -372,11 +372,11 @@ func isExecutedOnce(t *testing.T, with string, eligible func(Command) bool) {
 			}
 		}
 		f.lost = strings.HasPrefix(with, "NOSCRIPT")
-		denied, alone := f.takeUnexecuted(0), f.aloneUntil
+		denied, alone := f.takeUnexecuted(0, nil), f.aloneUntil
 		f.commands = kept
 		done := executed(f)
 		for len(denied) > 0 {
-			f := &newFlushStage().conn.flush
+			f := newFlushStage().flush
 			f.context.Now, f.aloneUntil = 0, alone
 			m := f.fill(denied, 100)
 			f.write()

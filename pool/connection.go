@@ -1,9 +1,10 @@
 // connection is what a lane exchanges flushes on, and the breaker.
 //
-// A flush that is not answered within the master timeout opens the breaker: its operations and
-// everything queued behind it are answered "unknown" at once, and nothing more is sent. A stopped
-// master therefore costs one timeout, once. If the answer still comes within StallTimeout, the lane
-// goes on where it was, on the same connection. Otherwise that ends, and the lane dials anew.
+// A flush that is not answered within the master timeout opens the breaker: the operations of all
+// that is under way and everything queued behind it are answered "unknown" at once, and nothing more
+// is sent. A stopped master therefore costs one timeout, once. If all answers still come within
+// StallTimeout, counted from the oldest flush, the lane continues on the same connection. Otherwise
+// that ends, and the lane dials anew.
 //
 // The timeout is the master's and the network's. While bytes of the answer wait in the socket, this
 // process is what did not run, and the deadline moves until it has read them. A timer that fires
@@ -28,20 +29,23 @@ type connection struct {
 	timer       Timer
 	armed       bool // watch is running
 
-	building bool          // the flush is being written, nothing has been sent
-	inFlight bool          // the flush has been sent and not been settled
-	excused  time.Duration // when the last flush was sent whose timer fired late
-	stalled  bool          // its operations were answered "unknown", its replies are read all the same
-	flush    flush
+	window
+	excused time.Duration // when the last flush was sent whose timer fired late
+	stalled bool          // the operations were answered "unknown", the replies are read all the same
 
 	daemons  daemonsDue
 	unsealed []unsealedAnswer // answers of 0 that need a good seal after them
 }
 
-// emptyFlush returns the connection's flush without operations.
+// emptyFlush returns a flush without operations.
 func (c *connection) emptyFlush() *flush {
-	f, g := &c.flush, c.lane.group
+	f, g := &flush{}, c.lane.group
+	if n := len(c.spare); n > 0 {
+		f, c.spare = c.spare[n-1], c.spare[:n-1]
+	}
 	f.reset()
+	f.loads, c.lost = c.lost, false
+	f.aloneUntil = c.aloneUntil
 	f.sealKey, f.embedded, f.scripts = g.sealKey, g.pool.embedded(), g.pool.scripts
 	f.context.Lane, f.context.Incarnation, f.context.ConnectedAt = c.lane.index, c.incarnation, c.connectedAt
 	return f
@@ -71,21 +75,21 @@ func (c *connection) noteReadings(f *flush) {
 
 // startFlush sets the timer for the written flush. If the connection was ended
 // while the flush was written, nothing of it was sent, and that is the answer.
-func (c *connection) startFlush() bool {
+func (c *connection) startFlush(f *flush) bool {
 	l := c.lane
 	g := l.group
 	g.mu.Lock()
-	c.building = false
+	c.building = nil
 	if c.closed {
 		cause := l.cause
 		g.mu.Unlock()
 		if cause == nil {
 			cause = wire.ErrLinkClosed
 		}
-		l.answerLost(nil, c.flush.entries, cause)
+		l.answerLost(nil, f.entries, cause)
 		return false
 	}
-	c.inFlight = true
+	c.flushes = append(c.flushes, f)
 	if !c.armed {
 		c.armed = true
 		c.timer.Reset(g.pool.options.MasterTimeout)
@@ -94,7 +98,7 @@ func (c *connection) startFlush() bool {
 	return true
 }
 
-// fail ends a connection: the flush on its way and the queue are answered
+// fail ends a connection: the flushes on their way and the queue are answered
 // "unknown", and the next connection is dialled. The goroutine that marks the connection
 // closed first delivers the answers; a late finishFlush finds it closed.
 func (c *connection) fail(cause error) {
@@ -107,6 +111,9 @@ func (c *connection) fail(cause error) {
 	}
 	c.closed = true
 	c.timer.Stop()
+	if c.spaced != nil {
+		c.spaced.Stop()
+	}
 	if l.anomaly != nil {
 		c.invalidateLocked() // whose clock it was can no longer be found out: assume the worst
 	}
@@ -139,13 +146,17 @@ func (all connections) fail(cause error) {
 // unansweredLocked are the entries whose commands may or may not be executed.
 func (c *connection) unansweredLocked() []queueEntry {
 	var out []queueEntry
-	if c.inFlight {
-		out = append(out, c.flush.entries...)
+	if !c.stalled { // they have been answered
+		for _, f := range c.flushes {
+			out = append(out, f.entries...)
+		}
+		out = append(out, c.again...)
+		c.again = nil
 	}
 	for _, v := range c.unsealed {
 		out = append(out, v.entry)
 	}
-	c.unsealed, c.inFlight = nil, false
+	c.unsealed = nil
 	return out
 }
 
@@ -154,7 +165,7 @@ func (c *connection) unansweredLocked() []queueEntry {
 func (c *connection) onTimer() {
 	l := c.lane
 	l.group.mu.Lock()
-	if c.closed || !c.inFlight && !c.stalled {
+	if c.closed || len(c.flushes) == 0 {
 		c.armed = false
 		l.group.mu.Unlock()
 		return
@@ -163,7 +174,8 @@ func (c *connection) onTimer() {
 	if c.stalled {
 		limit = l.group.pool.options.StallTimeout()
 	}
-	if age := l.group.now() - c.flush.sent; age < limit {
+	oldest := c.flushes[0]
+	if age := l.group.now() - oldest.sent; age < limit {
 		c.timer.Reset(limit - age)
 		l.group.mu.Unlock()
 		return
@@ -173,8 +185,8 @@ func (c *connection) onTimer() {
 		l.group.mu.Unlock()
 		return
 	}
-	if age := l.group.now() - c.flush.sent; !c.stalled && age > 2*limit && c.excused != c.flush.sent {
-		c.excused = c.flush.sent // this process did not run, and perhaps has sent it only now
+	if age := l.group.now() - oldest.sent; !c.stalled && age > 2*limit && c.excused != oldest.sent {
+		c.excused = oldest.sent // this process did not run, and perhaps has sent it only now
 		c.timer.Reset(limit)
 		l.group.mu.Unlock()
 		return

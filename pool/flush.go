@@ -27,16 +27,18 @@ type flush struct {
 	minRegister int64
 	readings
 
-	scripts []string
-	lost    bool // the master no longer has the scripts: the next flush …
-	loads   bool // … loads them first
+	scripts  []string
+	lost     bool // the master no longer has the scripts
+	loads    bool // the flush loads them first
+	distant  bool // others may be sent, or be settled, while it is under way
+	answered bool // its replies have come
 }
 
 // reset empties the flush. The context names the master's memory.
 func (f *flush) reset() {
 	f.exchange.reset()
 	f.beat, f.sealAt, f.minRegister = false, -1, 0
-	f.lost, f.loads = false, f.lost
+	f.lost, f.answered = false, false
 	f.readings.reset()
 }
 
@@ -71,6 +73,13 @@ func (f *flush) write() {
 	}
 	if f.sealed || f.beat {
 		f.seal()
+	}
+}
+
+// exchangeOn sends the flush and reads its replies, with nothing else under way.
+func (f *flush) exchangeOn(link Link) {
+	if len(f.commands) > 0 {
+		f.replies = link.Exchange(f.commands, f.replies)
 	}
 }
 

@@ -20,6 +20,7 @@ type flushStage struct {
 	clock *handClock
 	lane  *lane
 	conn  *connection
+	flush *flush // under way
 }
 
 func newFlushStage() *flushStage {
@@ -34,15 +35,16 @@ func newFlushStage() *flushStage {
 	l.voteLog.Close(0)
 	g.lanes = []*lane{l}
 	link, _ := (&fakeMaster{clock: hand}).dial(0)
-	c := &connection{lane: l, link: link, incarnation: &Incarnation{Identity: "run line 0 0 print", RunID: "run", ID: "line"}, inFlight: true}
+	c := &connection{lane: l, link: link, incarnation: &Incarnation{Identity: "run line 0 0 print", RunID: "run", ID: "line"}}
 	c.timer = hand.AfterFunc(time.Hour, func() {})
 	l.conn, l.state, l.running = c, stateUp, true // the test is the task
 	l.est = clock.Estimate{Known: true, Taken: hand.Now(), Err: 10}
 	l.gain.restart(hand.Now(), l.est.Err, p.options.budget())
-	c.emptyFlush()
-	c.flush.sent = hand.Now()
-	c.flush.context.Now, c.flush.context.Time = c.flush.sent, l.est.At(c.flush.sent)
-	return &flushStage{hand, l, c}
+	f := c.emptyFlush()
+	c.flushes = []*flush{f}
+	f.sent = hand.Now()
+	f.context.Now, f.context.Time = f.sent, l.est.At(f.sent)
+	return &flushStage{hand, l, c, f}
 }
 
 func queueOf(ops ...*asker) []queueEntry {
@@ -73,7 +75,7 @@ func TestFlush_NothingFollowsAnAcquireOfItsKeyInTheSameFlush(t *testing.T) {
 		queue, limit := queueOf(ops...), 1+r.IntN(20)
 		var order []*asker
 		for len(queue) > 0 {
-			f := &newFlushStage().conn.flush
+			f := newFlushStage().flush
 			n := f.fill(queue, limit)
 			if n == 0 || n > limit {
 				t.Fatalf("seed %d: a flush of %d, limit %d", seed, n, limit)
@@ -103,7 +105,7 @@ func TestFlush_NothingFollowsAnAcquireOfItsKeyInTheSameFlush(t *testing.T) {
 }
 
 func TestFlush_TheRegisterStaysBelowTheFirstProposalLeftBehind(t *testing.T) {
-	f := &newFlushStage().conn.flush
+	f := newFlushStage().flush
 	if got := f.leftBehind(nil); got != 0 {
 		t.Errorf("nothing is left behind: %d", got)
 	}
@@ -139,7 +141,7 @@ func written(f *flush) (out []string) {
 
 func TestFlush_TheSealStandsLast(t *testing.T) {
 	s := newFlushStage()
-	f := &s.conn.flush
+	f := s.flush
 	f.fill(queueOf(acquiring("a"), releasing("b"), acquiring("c")), 10)
 	f.raise = 42
 	f.write()
@@ -157,12 +159,13 @@ func TestFlush_TheSealStandsLast(t *testing.T) {
 
 func TestFlush_AHeartbeatReadsTheRegisterAndDoesNotRaiseIt(t *testing.T) {
 	s := newFlushStage()
-	f := &s.conn.flush
+	f := s.flush
 	f.beat = true
 	f.write()
 	if got := written(f); !slices.Equal(got, []string{"INFO", "ZSCORE", "TIME"}) {
 		t.Errorf("written %q", got)
 	}
+	s.conn.spare = append(s.conn.spare, f)
 	s.conn.emptyFlush()
 	f.beat, f.readSettings = true, true
 	s.conn.planReadings(f)
@@ -174,9 +177,10 @@ func TestFlush_AHeartbeatReadsTheRegisterAndDoesNotRaiseIt(t *testing.T) {
 
 func TestFlush_AFlushOfReleasesAloneHasNoSeal(t *testing.T) {
 	s := newFlushStage()
-	f := &s.conn.flush
+	f := s.flush
 	f.fill(queueOf(acquiring("key")), 10)
 	f.write()
+	s.conn.spare = append(s.conn.spare, f)
 	s.conn.emptyFlush()
 	f.fill(queueOf(releasing("a")), 10)
 	f.write()
@@ -190,7 +194,7 @@ func TestFlush_AFlushOfReleasesAloneHasNoSeal(t *testing.T) {
 
 func TestFlush_DroppedCommandsAndBareSealsLeaveNoTrace(t *testing.T) {
 	s := newFlushStage()
-	f := &s.conn.flush
+	f := s.flush
 	skipped, bare := acquiring("b"), &asker{plan: Props{Sealed: true, SealOnly: true}}
 	skipped.skip = true
 	f.fill(queueOf(acquiring("a"), skipped, bare, acquiring("d")), 10)
@@ -205,11 +209,12 @@ func TestFlush_DroppedCommandsAndBareSealsLeaveNoTrace(t *testing.T) {
 
 func TestFlush_BuffersOfAnEarlierFlushDoNotShineThrough(t *testing.T) {
 	s := newFlushStage()
-	f := &s.conn.flush
+	f := s.flush
 	long := acquiring("long")
 	long.words = []string{"EVALSHA", "sha", "1", "key", "token", "12345"}
 	f.fill(queueOf(long, long, long), 1)
 	f.write()
+	s.conn.spare = append(s.conn.spare, f)
 	s.conn.emptyFlush()
 	f.fill(queueOf(acquiring("a")), 1)
 	f.write()

@@ -1,10 +1,10 @@
 // lane is one master's queue and its one connection.
 //
-// A lane is drained by at most one task of the pool at a time: take a flush,
-// exchange it, verify it, again, until nothing is queued. A master's order is kept
-// because operations are queued under the group's lock, leave in that
-// order on one connection, and a connection is never replaced while one of its
-// flushes could still be executed (dial.go ends the predecessor first).
+// A lane is drained by one task of the pool at a time: take a flush, exchange it, verify it, again,
+// until nothing is queued. With distant masters the task passes its turn on when its flush has left
+// (window.go). A master's order is kept because operations are queued under the group's lock, leave in
+// that order on one connection, and a connection is never replaced while one of its flushes could still
+// be executed (dial.go ends the predecessor first).
 
 package pool
 
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"redlockd/pool/masterlog"
+	"redlockd/pool/wire"
 )
 
 type laneState uint8
@@ -38,7 +39,7 @@ type lane struct {
 
 	conn      *connection // nil unless up
 	queue     queue
-	running   bool // a task drains the queue
+	running   bool // a task has the turn: it takes and sends the next flush
 	repeating bool // a task repeats operations, see reconnect.go
 	beat      bool // the next flush also verifies which process the master is
 	beats     uint64
@@ -101,48 +102,88 @@ func (l *lane) drained() time.Duration {
 
 // wakeLocked starts a task unless one runs or there is nothing to do.
 func (l *lane) wakeLocked() {
-	if l.running || l.conn == nil || !l.hasWorkLocked() {
+	if !l.takeTurnLocked() {
 		return
 	}
-	l.running = true
 	if err := l.group.pool.tasks.Submit(l.run); err != nil {
 		l.running = false // only while closing: close answers what is queued
 	}
 }
 
+// takeTurnLocked gives the caller the turn, if there is something to send now and no task has it.
+func (l *lane) takeTurnLocked() bool {
+	if l.running || !l.hasWorkLocked() {
+		return false
+	}
+	l.running = true
+	return true
+}
+
+// hasWorkLocked reports whether the lane may send a flush now, and has one to send.
 func (l *lane) hasWorkLocked() bool {
-	return len(l.queue.entries) > 0 || l.beat || l.conn != nil && len(l.conn.unsealed) > 0
+	c := l.conn
+	return c != nil && (len(l.queue.entries) > 0 || l.beat || len(c.unsealed) > 0 && !c.sealOnItsWay()) && c.mayHaveAnotherLocked()
 }
 
 // run drains the queue; it is the only caller of Exchange.
 func (l *lane) run() {
-	defer l.recoverPanic()
+	turn := true
+	defer l.recoverPanic(&turn)
+	var settled *flush // its memory is for the next one
 	for {
 		// One yield lets every goroutine that is about to queue something do so
 		// first: with 64 callers flushes hold several times as many operations.
 		runtime.Gosched()
-		c := l.nextFlush()
+		c, f := l.nextFlush(settled)
 		if c == nil {
 			return
 		}
-		f := &c.flush
 		if f.readSettings {
 			c.planReadings(f)
 		}
 		f.write()
-		if !c.startFlush() {
+		if settled = nil; !c.startFlush(f) {
 			continue
 		}
-		if len(f.commands) > 0 {
-			f.replies = c.link.Exchange(f.commands, f.replies)
+		if !f.distant {
+			f.exchangeOn(c.link)
+			c.finishFlush(f)
+			settled = f
+			continue
 		}
-		c.finishFlush()
+		l.exchange(c, f, &turn)
+		c.settle(f)
+		if turn = turn || l.takeTurn(); !turn {
+			return
+		}
 	}
 }
 
+func (l *lane) takeTurn() bool {
+	l.group.mu.Lock()
+	defer l.group.mu.Unlock()
+	return l.takeTurnLocked()
+}
+
+// exchange sends a flush to a distant master and reads its replies. The turn is passed on as soon as
+// the flush has left.
+func (l *lane) exchange(c *connection, f *flush, turn *bool) {
+	link, windowed := c.link.(wire.WindowLink)
+	if !windowed || len(f.commands) == 0 {
+		f.exchangeOn(c.link)
+		return
+	}
+	f.replies = link.ExchangeInWindow(f.commands, f.replies, func() {
+		l.group.mu.Lock()
+		defer l.group.mu.Unlock()
+		*turn, l.running = false, false
+		l.wakeLocked()
+	})
+}
+
 // recoverPanic turns a panic in an operation's callback into a lost connection:
-// every operation of the lane still gets its answer.
-func (l *lane) recoverPanic() {
+// every operation of the lane still gets its answer. turn: the task has it.
+func (l *lane) recoverPanic(turn *bool) {
 	v := recover()
 	if v == nil {
 		return
@@ -150,10 +191,11 @@ func (l *lane) recoverPanic() {
 	l.group.mu.Lock()
 	l.group.counters.Panics++
 	c := l.conn
-	l.running = false
-	if c != nil {
-		c.inFlight = c.inFlight || c.building
-		c.building = false
+	if *turn {
+		l.running = false
+		if c != nil && c.building != nil {
+			c.flushes, c.building = append(c.flushes, c.building), nil
+		}
 	}
 	l.group.mu.Unlock()
 	if c != nil {
@@ -163,23 +205,27 @@ func (l *lane) recoverPanic() {
 }
 
 // nextFlush moves what fits from the queue into the connection's next flush. It
-// returns nil, and the lane is idle, when there is nothing to send.
-func (l *lane) nextFlush() *connection {
+// returns nil, and no task has the turn, when nothing is to be sent now.
+func (l *lane) nextFlush(settled *flush) (*connection, *flush) {
 	g := l.group
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := l.conn
-	if c == nil || !l.hasWorkLocked() {
+	if c != nil && settled != nil {
+		c.spare = append(c.spare, settled)
+	}
+	if !l.hasWorkLocked() {
 		l.running = false
-		return nil
+		return nil, nil
 	}
 	f := c.emptyFlush()
+	f.distant = c.settling || c.trips.get() >= minWindowTrip
 	n := f.fill(l.queue.entries, g.pool.options.MaxFlush)
 	left := f.leftBehind(l.queue.entries[n:])
 	l.queue.drop(n)
 	// For a master that could not raise its register, the heartbeat tries again to raise it:
 	// reading it would not show whether that works by now.
-	f.sealed = f.sealed || len(c.unsealed) > 0 || l.beat && l.failing != nil
+	f.sealed = f.sealed || len(c.unsealed) > 0 && !c.sealOnItsWay() || l.beat && l.failing != nil
 	f.beat, l.beat = l.beat, false
 	if f.beat {
 		l.beats++
@@ -205,8 +251,8 @@ func (l *lane) nextFlush() *connection {
 	if f.sealed || f.beat {
 		g.counters.Seals++
 	}
-	c.building = true
-	return c
+	c.building = f
+	return c, f
 }
 
 // answerLost answers operations whose outcome is unknown, or that were not sent.

@@ -21,6 +21,7 @@ type (
 	ReplyKind   = wire.ReplyKind
 	MasterError = wire.MasterError
 	Link        = wire.Link
+	WindowLink  = wire.WindowLink
 	Dialer      = wire.Dialer
 	TrackDialer = wire.TrackDialer
 	Incarnation = admission.Incarnation

@@ -29,7 +29,7 @@ func FuzzReply(f *testing.F) {
 	f.Add([]byte("MMMMMMM"), true) // counts of listeners
 	f.Fuzz(func(t *testing.T, data []byte, beat bool) {
 		s := newFlushStage()
-		fl, op := &s.conn.flush, acquiring("key")
+		fl, op := s.flush, acquiring("key")
 		fl.entries = []queueEntry{{op: op, props: op.plan, fence: 1}}
 		fl.sealed, fl.beat, fl.readSettings, fl.raise = true, beat, beat, 1000
 		fl.write()
@@ -37,7 +37,7 @@ func FuzzReply(f *testing.F) {
 		for range fl.commands {
 			fl.replies = append(fl.replies, anyReply(&data, 0))
 		}
-		s.conn.finishFlush()
+		s.conn.finishFlush(s.flush)
 		if len(op.answers[0]) != 1 {
 			t.Fatalf("answered %d times", len(op.answers[0]))
 		}

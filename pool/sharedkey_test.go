@@ -23,7 +23,7 @@ func TestFlush_AcquiresThatJoinShareOneWithEachOtherAndWithReleases(t *testing.T
 		{"two writers of two keys", []*asker{acquiring("k"), acquiring("j")}, 2},
 	} {
 		stage := newFlushStage()
-		if got := stage.conn.flush.fill(queueOf(of.ops...), 100); got != of.want {
+		if got := stage.flush.fill(queueOf(of.ops...), 100); got != of.want {
 			t.Errorf("%s: %d in one flush, want %d", of.what, got, of.want)
 		}
 	}
@@ -32,12 +32,13 @@ func TestFlush_AcquiresThatJoinShareOneWithEachOtherAndWithReleases(t *testing.T
 func TestFlush_RaisesTheRegisterAheadForWhoWantsIt(t *testing.T) {
 	stage := newFlushStage()
 	ahead := &asker{plan: Props{Sealed: true, SealOnly: true, RaiseBy: 500}}
-	stage.conn.flush.fill(queueOf(&asker{plan: Props{Sealed: true}}, ahead, &asker{plan: Props{Sealed: true, RaiseBy: 20}}), 100)
-	if got := stage.conn.flush.ahead; got != 500 {
+	stage.flush.fill(queueOf(&asker{plan: Props{Sealed: true}}, ahead, &asker{plan: Props{Sealed: true, RaiseBy: 20}}), 100)
+	if got := stage.flush.ahead; got != 500 {
 		t.Errorf("raised by %d µs ahead of the clock, want 500", got)
 	}
+	stage.conn.spare = append(stage.conn.spare, stage.flush)
 	stage.conn.emptyFlush()
-	if got := stage.conn.flush.ahead; got != 0 {
+	if got := stage.flush.ahead; got != 0 {
 		t.Errorf("the next flush is still %d µs ahead", got)
 	}
 }

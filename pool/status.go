@@ -50,9 +50,7 @@ func (g *Group) Reports() []MasterReport {
 			if r.Role = "master"; l.est.Known {
 				r.Clock = time.Duration(l.est.Offset-g.offset) * time.Microsecond
 			}
-			if c.inFlight || c.stalled {
-				r.InFlight = len(c.flush.entries)
-			}
+			r.InFlight = c.entriesUnderWay()
 		}
 	}
 	return out
@@ -139,7 +137,7 @@ func (p *Pool) Busy() (n int) {
 		g.mu.Lock()
 		for _, l := range g.lanes {
 			n += len(l.queue.entries)
-			if l.running {
+			if l.running || l.conn != nil && (len(l.conn.flushes) > 0 || l.conn.settling) {
 				n++
 			}
 		}

@@ -44,11 +44,11 @@ func (goroutinePool) Await(ctx context.Context, ready <-chan struct{}) bool {
 	}
 }
 
-// newGoroutines logs panics of tasks. A lane is drained by at most one task
-// and dialled by at most one more, its tracker has one, and one may repeat operations;
-// a full pool would mean a leak, so Submit never has to wait.
+// newGoroutines logs panics of tasks. A lane has one task for each flush that is under way and
+// one for the next, and is dialled by at most one more, its tracker has one, and one may repeat
+// operations; a full pool would mean a leak, so Submit never has to wait.
 func newGoroutines(masters, databases int, logger *slog.Logger) (Tasks, error) {
-	size := 4 * masters * databases
+	size := (maxWindow + 4) * masters * databases
 	tasks, err := ants.NewPool(size, ants.WithNonblocking(true), ants.WithPanicHandler(func(v any) {
 		logger.Error("task of a lane panicked; its master was disconnected", "err", v)
 	}))

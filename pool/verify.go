@@ -11,11 +11,10 @@ import (
 	"redlockd/pool/masterlog"
 )
 
-// finishFlush verifies the flush and delivers the answers.
-func (c *connection) finishFlush() {
+// finishFlush verifies the oldest flush under way and delivers the answers.
+func (c *connection) finishFlush(f *flush) {
 	l := c.lane
 	g := l.group
-	f := &c.flush
 	now := g.now()
 	if err := f.brokenLink(); err != nil {
 		c.fail(err)
@@ -35,11 +34,13 @@ func (c *connection) finishFlush() {
 			return
 		}
 		evicted := f.evicted(&l.commands) // the next reading comes after the next votes
-		if evicted != nil {
+		c.again, c.lost = append(c.again, f.takeAgain()...), c.lost || f.lost
+		switch c.landLocked(); {
+		case evicted != nil:
 			c.invalidateLocked()
-		} else {
+		case len(c.flushes) == 0:
 			c.resumeLocked()
-			l.queue.pushFirst(f.takeAgain())
+			c.sendAgainLocked()
 		}
 		g.mu.Unlock()
 		if evicted != nil {
@@ -47,8 +48,9 @@ func (c *connection) finishFlush() {
 		}
 		return
 	}
-	c.inFlight = false
+	c.landLocked()
 	l.rtt.Note(now - f.sent)
+	c.trips.note(now, now-f.sent)
 	var seal Seal
 	var ending error
 	if f.readSettings && l.noteRecords(&f.readings, f.replies, g.now()) {
@@ -61,7 +63,8 @@ func (c *connection) finishFlush() {
 	if f.sealed {
 		sealed, c.unsealed = c.unsealed, nil
 	}
-	l.queue.pushFirst(f.takeUnexecuted(now))
+	c.again, c.lost, c.aloneUntil = append(c.again, f.takeUnexecuted(now, c.flushes)...), c.lost || f.lost, max(c.aloneUntil, f.aloneUntil)
+	c.sendAgainLocked()
 	l.beat = l.beat || f.lost // another process may have answered, which has no scripts
 	if !f.sealed && now-f.sent <= g.pool.options.MasterTimeout {
 		c.unsealed = f.takeUnsealed(c.unsealed)
@@ -144,6 +147,7 @@ func (c *connection) checkSealLocked(f *flush, now time.Duration) (seal Seal, er
 	if err := l.checkClockLocked(f, now, us); err != nil {
 		return seal, err
 	}
+	f.minRegister = max(f.minRegister, l.acked) // by now that includes the flushes in front of it
 	if err := f.checkRegister(old); err != nil {
 		return seal, err
 	}

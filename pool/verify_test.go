@@ -287,7 +287,7 @@ func TestVerify_AClockThatWasMisjudgedIsMeasuredAnew(t *testing.T) {
 		s := newFlushStage()
 		s.lane.est.Err = clock.Micros(time.Second) // whatever it may be, it is no step
 		s.lane.gain.restart(s.clock.Now(), s.lane.est.Err, s.lane.group.pool.options.budget())
-		f := &s.conn.flush
+		f := s.flush
 		f.fill(queueOf(acquiring("a")), 10)
 		f.raise = 42
 		f.write()
@@ -322,7 +322,7 @@ func TestVerify_AMemoryThatMayHaveLostLocksIsInvalidated(t *testing.T) {
 		nil:           func(*lane, *flush) {},
 	} {
 		s := newFlushStage()
-		f := &s.conn.flush
+		f := s.flush
 		f.beat, f.embedded = true, true
 		f.write()
 		us := f.context.Time

@@ -26,6 +26,7 @@ import (
 	"math"
 	"net"
 	"os"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -62,6 +63,44 @@ type wire struct {
 
 	requests wireRequests // of the writer
 	replies  wireReplies  // of the reader
+	sent     sentNotice
+}
+
+// sentNotice is a call to be made when the socket has taken a number of requests.
+type sentNotice struct {
+	mu     sync.Mutex
+	at     int64 // value of requestCount; 0 = none is to be made
+	onSent func()
+}
+
+// notifySent arranges for onSent to be called when the socket has taken n more requests; all
+// requests of before must have been taken. end takes the call back if it was not made yet, and
+// waits for it if it is being made.
+func (w *wire) notifySent(n int64, onSent func()) (end func()) {
+	at := w.requestCount.Load() + n
+	w.sent.mu.Lock()
+	w.sent.at, w.sent.onSent = at, onSent
+	w.sent.mu.Unlock()
+	return func() {
+		w.sent.mu.Lock()
+		defer w.sent.mu.Unlock()
+		if w.sent.at == at {
+			w.sent.at, w.sent.onSent = 0, nil
+		}
+	}
+}
+
+// reached makes the call that is due once the socket has taken count requests. The function may
+// arrange for the next call only from another goroutine.
+func (s *sentNotice) reached(count int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.at == 0 || count < s.at {
+		return
+	}
+	onSent := s.onSent
+	s.at, s.onSent = 0, nil
+	onSent()
 }
 
 var _ net.Conn = (*wire)(nil)
@@ -116,8 +155,11 @@ func (w *wire) Write(p []byte) (int, error) {
 	if !ok {
 		return 0, fmt.Errorf("request to a master is not an array of bulk strings: %.64q", p)
 	}
-	w.requestCount.Add(n)
+	count := w.requestCount.Add(n)
 	sent, err := w.Conn.Write(p)
+	if err == nil {
+		w.sent.reached(count)
+	}
 	if fault := w.fault.Load(); err != nil && fault != nil {
 		err = fault // "use of closed network connection" is only the consequence
 	}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +35,16 @@ type Link interface {
 	Close()
 }
 
+// WindowLink is a Link on which further flushes may be under way while earlier ones are unanswered.
+type WindowLink interface {
+	Link
+	// ExchangeInWindow is an Exchange that calls onSent once the socket has taken the last byte of
+	// the commands: from then on another goroutine may begin the next Exchange, whose commands
+	// execute behind these. Without that call it may begin when this one has returned. onSent is
+	// called at most once, and never after the return.
+	ExchangeInWindow(commands []Command, replies []Reply, onSent func()) []Reply
+}
+
 type UnreadLink interface {
 	// Unread reports whether the master has sent bytes that this process has not read.
 	Unread() bool
@@ -56,9 +67,17 @@ type rueidisLink struct {
 	conn    *wire
 	timeout time.Duration // of an Exchange; 0 = the client's own
 	batch   []rueidis.Completed
+
+	spare batches // of those in the window
 }
 
-var _ Link = (*rueidisLink)(nil)
+// batches are the memory of batches that are not in use.
+type batches struct {
+	mu  sync.Mutex
+	all [][]rueidis.Completed
+}
+
+var _ WindowLink = (*rueidisLink)(nil)
 
 // DialRueidis opens connections; every step and every Exchange may take timeout.
 func DialRueidis(timeout time.Duration) Dialer { return DialLane(timeout, timeout) }
@@ -75,15 +94,16 @@ func DialLane(timeout, answer time.Duration) Dialer {
 }
 
 // NewRueidisLink opens a Link for a lane on a connection on which nothing has been sent yet.
-// It stays in rueidis' synchronous mode (one caller, no context): the flush is written and
+// It begins in rueidis' synchronous mode (one caller, no context): the flush is written and
 // read on the lane's own goroutine, which saves the two wake-ups of rueidis' background
-// reader and writer.
+// reader and writer. The first flush that is sent while another one is unanswered ends that
+// mode: rueidis holds it back until the other's replies are read, once.
 func NewRueidisLink(raw net.Conn, m Master, db int, timeout, answer time.Duration) (Link, error) {
 	return newLink(raw, m, db, timeout, 0, rueidis.ClientOption{
 		ClientName:          "redlockd",
 		DisableCache:        true,
 		ConnWriteTimeout:    answer,
-		RingScaleEachConn:   4, // unused in synchronous mode
+		RingScaleEachConn:   6, // a window of flushes, and air
 		WriteBufferEachConn: 32 << 10,
 		Dialer:              net.Dialer{KeepAlive: -1}, // no background PING: the heartbeat is ours
 	})
@@ -203,15 +223,45 @@ func (l *rueidisLink) Exchange(commands []Command, replies []Reply) []Reply {
 		defer cancel()
 		l.batch = nil // rueidis may still read that of an Exchange that timed out
 	}
-	l.batch = l.batch[:0]
+	replies, l.batch = l.exchange(ctx, commands, replies, l.batch)
+	return replies
+}
+
+func (l *rueidisLink) exchange(ctx context.Context, commands []Command, replies []Reply, batch []rueidis.Completed) ([]Reply, []rueidis.Completed) {
+	batch = batch[:0]
 	for i := range commands {
-		l.batch = append(l.batch, l.client.B().Arbitrary(commands[i].Args...).Build())
+		batch = append(batch, l.client.B().Arbitrary(commands[i].Args...).Build())
 	}
 	replies = replies[:0]
-	for _, result := range l.client.DoMulti(ctx, l.batch...) {
+	for _, result := range l.client.DoMulti(ctx, batch...) {
 		replies = append(replies, decode(result))
 	}
+	return replies, batch
+}
+
+// ExchangeInWindow relies on rueidis to write what it was given first, first: a goroutine that
+// finds the socket ahead of it has found it behind the commands of the one before.
+func (l *rueidisLink) ExchangeInWindow(commands []Command, replies []Reply, onSent func()) []Reply {
+	end := l.conn.notifySent(int64(len(commands)), onSent)
+	replies, batch := l.exchange(context.Background(), commands, replies, l.spare.take())
+	end()
+	l.spare.put(batch)
 	return replies
+}
+
+func (b *batches) take() (batch []rueidis.Completed) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n := len(b.all); n > 0 {
+		batch, b.all = b.all[n-1], b.all[:n-1]
+	}
+	return batch
+}
+
+func (b *batches) put(batch []rueidis.Completed) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.all = append(b.all, batch)
 }
 
 // Unread reports whether the master has sent bytes that this process has not read.

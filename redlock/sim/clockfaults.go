@@ -54,7 +54,7 @@ func doze(w *World) {
 	}
 	var asked []*server
 	for _, s := range w.servers {
-		if l := s.newestLink(d); l != nil && l.flight != nil && !l.flight.orphan && l.flight.done == 0 && l.flight.acquires() {
+		if l := s.newestLink(d); l != nil && slices.ContainsFunc(l.flights, func(f *flight) bool { return !f.orphan && f.done == 0 && f.acquires() }) {
 			asked = append(asked, s)
 		}
 	}

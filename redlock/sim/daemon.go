@@ -213,9 +213,7 @@ func (d *daemon) kill() {
 	d.dead = true
 	for l := range d.links {
 		l.broken = errDead
-		if l.flight != nil {
-			l.flight.orphan = true
-		}
+		l.abandon()
 	}
 	for len(d.tasks) > 0 {
 		for _, t := range slices.SortedFunc(maps.Keys(d.tasks), func(a, b *task) int { return cmp.Compare(a.order, b.order) }) {

@@ -24,16 +24,17 @@ type simLink struct {
 	id      int64 // CLIENT ID
 	since   time.Duration
 	process int
-	flight  *flight // under way, or executed without a listener
-	broken  error   // seen from the daemon's end
-	severed bool    // the master executes nothing more from it
+	flights []*flight // under way and not received yet, in the order of their sending
+	sending []*flight // not executed entirely, likewise
+	broken  error     // seen from the daemon's end
+	severed bool      // the master executes nothing more from it
 
 	onKeys      func(keys []string) // of connections for announcements
 	trackedKeys []string            // keys whose changes it is to receive
 	caching     bool                // the next command's key is to be announced
 }
 
-var _ pool.Link = (*simLink)(nil)
+var _ pool.WindowLink = (*simLink)(nil)
 
 // flight is what one Exchange sent.
 type flight struct {
@@ -45,6 +46,8 @@ type flight struct {
 	waiter      *task
 	listener    func([]pool.Reply) // instead of a waiter, for foreign clients
 	orphan      bool               // no task waits any more
+	arrived     bool               // it is in the master's socket, behind another one
+	reached     bool               // the replies are under way behind those of another one
 	unread      bool               // the replies are in the daemon's socket
 	result      []pool.Reply
 	timed       bool          // a time-out is scheduled
@@ -84,12 +87,17 @@ func (s *server) accept(d *daemon) *simLink {
 
 // Exchange parks the caller until the replies have come, or the link is over.
 func (l *simLink) Exchange(commands []pool.Command, replies []pool.Reply) []pool.Reply {
+	return l.ExchangeInWindow(commands, replies, nil)
+}
+
+// ExchangeInWindow is an Exchange behind which others may begin.
+func (l *simLink) ExchangeInWindow(commands []pool.Command, replies []pool.Reply, onSent func()) []pool.Reply {
 	w := l.world
 	if l.broken != nil || l.daemon.dead {
 		return lost(replies, len(commands), l.broken)
 	}
 	f := &flight{link: l, commands: commands, sent: w.now, waiter: w.current, replies: replies[:0]}
-	l.launch(f)
+	l.launch(f, onSent)
 	w.park()
 	if f.result == nil { // the daemon died
 		f.orphan, f.result = true, lost(nil, len(commands), errDead)
@@ -109,15 +117,31 @@ func (l *simLink) Exchange(commands []pool.Command, replies []pool.Reply) []pool
 	return f.result
 }
 
-func (l *simLink) launch(f *flight) {
+func (l *simLink) launch(f *flight, onSent func()) {
 	w := l.world
-	l.flight = f
+	l.flights, l.sending = append(l.flights, f), append(l.sending, f)
 	f.seal = f.commands[len(f.commands)-1].Args[0] == "TIME" && len(f.commands) > 1
-	delay := w.Scenario.latency(w)
+	delay, leaves := l.latency(), time.Duration(0)
 	if w.chance(w.Scenario.Stall) && !w.calm { // the process sleeps between taking a flush and sending it
-		delay += w.between(0, 150*time.Millisecond)
+		leaves = w.between(0, 150*time.Millisecond)
 	}
-	w.after(delay, nil, f.arrive)
+	if onSent != nil {
+		w.after(leaves, l.daemon, func() {
+			if f.result == nil && !f.orphan {
+				onSent()
+			}
+		})
+	}
+	w.after(leaves+delay, nil, f.arrive)
+}
+
+// latency is how long one way takes between this daemon and this master.
+func (l *simLink) latency() time.Duration {
+	delay := l.world.Scenario.latency(l.world)
+	if far := l.world.Scenario.Distances; len(far) > 0 && l.daemon != nil {
+		delay += far[int(l.server.name[0]-'a')%len(far)]
+	}
+	return delay
 }
 
 func lost(replies []pool.Reply, n int, err error) []pool.Reply {
@@ -139,9 +163,12 @@ func (f *flight) arrive() {
 	case l.severed || s.process != l.process || !s.up:
 		l.end(errReset)
 		return
+	case len(l.sending) > 0 && l.sending[0] != f: // one connection keeps its order
+		f.arrived = true
+		return
 	case l.daemon != nil && l.daemon.blocked[s] > w.now: // sent again when the way is free
 		f.expectTimeout()
-		w.after(l.daemon.blocked[s]-w.now+w.Scenario.latency(w), nil, f.arrive)
+		w.after(l.daemon.blocked[s]-w.now+l.latency(), nil, f.arrive)
 		return
 	case s.stopped:
 		f.expectTimeout()
@@ -168,10 +195,11 @@ func (f *flight) arrive() {
 		w.after(gap, nil, f.arrive)
 		return
 	}
+	l.executed()
 	if f.orphan {
 		return
 	}
-	delay := w.Scenario.latency(w)
+	delay := l.latency()
 	if l.daemon != nil && l.daemon.index == 0 && !w.calm {
 		delay += w.Scenario.Askew
 	}
@@ -179,10 +207,25 @@ func (f *flight) arrive() {
 	w.after(delay, nil, f.reach)
 }
 
+// executed lets the master go on with what has arrived behind.
+func (l *simLink) executed() {
+	if len(l.sending) == 0 { // a foreign client's
+		return
+	}
+	if l.sending = l.sending[1:]; len(l.sending) > 0 && l.sending[0].arrived {
+		w := l.world
+		w.after(w.between(0, 20*time.Microsecond), nil, l.sending[0].arrive)
+	}
+}
+
 // reach puts the replies into the daemon's socket, which reads them when it runs.
 func (f *flight) reach() {
 	d := f.link.daemon
 	w := f.link.world
+	if l := f.link; len(l.flights) > 0 && l.flights[0] != f { // they follow those in front of them
+		f.reached = true
+		return
+	}
 	if f.orphan || f.link.broken != nil || d != nil && d.dead {
 		return
 	}
@@ -192,7 +235,7 @@ func (f *flight) reach() {
 	}
 	if d.blocked[f.link.server] > w.now {
 		f.expectTimeout()
-		w.after(d.blocked[f.link.server]-w.now+w.Scenario.latency(w), nil, f.reach)
+		w.after(d.blocked[f.link.server]-w.now+f.link.latency(), nil, f.reach)
 		return
 	}
 	f.unread = true
@@ -207,7 +250,9 @@ func (f *flight) reach() {
 }
 
 // Unread reports whether the daemon has an answer in its socket.
-func (l *simLink) Unread() bool { return l.flight != nil && !l.flight.orphan && l.flight.unread }
+func (l *simLink) Unread() bool {
+	return len(l.flights) > 0 && !l.flights[0].orphan && l.flights[0].unread
+}
 
 // execute runs the next n commands in the master's own time.
 func (f *flight) execute(n int) {
@@ -257,8 +302,13 @@ func (f *flight) deliver() {
 }
 
 func (f *flight) complete(result []pool.Reply) {
+	l := f.link
 	f.result = result
-	f.link.flight = nil
+	if len(l.flights) > 0 && l.flights[0] == f {
+		if l.flights = l.flights[1:]; len(l.flights) > 0 && l.flights[0].reached {
+			l.world.after(0, l.daemon, l.flights[0].reach)
+		}
+	}
 	if t := f.waiter; t != nil {
 		f.waiter = nil
 		f.link.world.resume(t)
@@ -298,12 +348,24 @@ func (l *simLink) end(err error) {
 		delete(l.daemon.links, l)
 	}
 	l.stopTracking()
-	f := l.flight
-	if f == nil || f.orphan {
-		return
+	all := l.abandon()
+	for _, f := range all {
+		if f.result == nil {
+			f.complete(lost(nil, len(f.commands), err))
+		}
 	}
-	f.orphan = true
-	f.complete(lost(nil, len(f.commands), err))
+}
+
+// abandon makes orphans of all that is under way, and returns what was none.
+func (l *simLink) abandon() (all []*flight) {
+	for _, f := range l.flights {
+		if !f.orphan {
+			f.orphan = true
+			all = append(all, f)
+		}
+	}
+	l.flights = nil
+	return all
 }
 
 // Close is the daemon's; an Exchange under way fails at once. The master notices
@@ -317,9 +379,8 @@ func (l *simLink) Close() {
 	if l.daemon != nil {
 		delete(l.daemon.links, l)
 	}
-	if f := l.flight; f != nil && !f.orphan {
-		f.orphan = true
-		w := l.world
+	w := l.world
+	for _, f := range l.abandon() {
 		waiter := f.waiter
 		f.waiter = nil
 		// The caller goes on before the lane that waited does.

@@ -21,21 +21,22 @@ type Scenario struct {
 	MinTTL, MaxTTL, MaxKeep time.Duration
 	MaxFlush                int
 
-	Split       int           // one flush in so many arrives in pieces; 0 = none
-	Stall       int           // one flush in so many leaves late
-	Slow        int           // one message in so many takes long
-	Unread      int           // one answer in so many is read 20 to 400 ms after it has arrived
-	Named       int           // one acquire in so many brings its own token
-	GivesBack   bool          // the daemon of a client that gave up gives the grant back when it notices
-	Loyal       bool          // a client that gave up uses the same daemon again
-	Restless    bool          // a token is tried again with another ttl
-	Impatient   int           // one acquire in so many is given up within milliseconds and repeated at another daemon
-	Undelivered int           // one grant in so many finds its client gone
-	Delays      int           // one acquire in so many has a DELAY
-	Keeps       int           // one release in so many has a KEEP
-	Regrets     bool          // a client that gave up releases, as often as it repeats the acquire
-	Askew       time.Duration // the first daemon gets every answer so much later: it estimates all clocks to be behind
-	RatePPM     int           // clocks run this much too fast or too slow, at most
+	Split       int             // one flush in so many arrives in pieces; 0 = none
+	Stall       int             // one flush in so many leaves late
+	Slow        int             // one message in so many takes long
+	Unread      int             // one answer in so many is read 20 to 400 ms after it has arrived
+	Named       int             // one acquire in so many brings its own token
+	GivesBack   bool            // the daemon of a client that gave up gives the grant back when it notices
+	Loyal       bool            // a client that gave up uses the same daemon again
+	Restless    bool            // a token is tried again with another ttl
+	Impatient   int             // one acquire in so many is given up within milliseconds and repeated at another daemon
+	Undelivered int             // one grant in so many finds its client gone
+	Delays      int             // one acquire in so many has a DELAY
+	Keeps       int             // one release in so many has a KEEP
+	Regrets     bool            // a client that gave up releases, as often as it repeats the acquire
+	Askew       time.Duration   // the first daemon gets every answer so much later: it estimates all clocks to be behind
+	RatePPM     int             // clocks run this much too fast or too slow, at most
+	Distances   []time.Duration // one way to each master takes so much longer: there are several flushes under way
 	ClockSpread time.Duration
 
 	Counters int  // of ids; 0 = 2

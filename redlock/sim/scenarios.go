@@ -10,7 +10,7 @@ import (
 // changes the masters.
 func Scenarios() []*Scenario {
 	var out []*Scenario
-	for _, some := range []func() []*Scenario{quietScenarios, linkScenarios, memoryScenarios, clockScenarios, modeScenarios, kindScenarios, tokenScenarios, waitScenarios, cycleScenarios, permitWaitScenarios, forgetfulWaitScenarios, clockWaitScenarios, turnScenarios, dropInScenarios, groupScenarios, slotScenarios} {
+	for _, some := range []func() []*Scenario{quietScenarios, linkScenarios, windowScenarios, memoryScenarios, clockScenarios, modeScenarios, kindScenarios, tokenScenarios, waitScenarios, cycleScenarios, permitWaitScenarios, forgetfulWaitScenarios, clockWaitScenarios, turnScenarios, dropInScenarios, groupScenarios, slotScenarios} {
 		for _, s := range some() {
 			five := *s
 			five.Name, five.Masters = s.Name+"-5", 5
@@ -91,6 +91,36 @@ func linkScenarios() []*Scenario {
 		}),
 		base("aliased", func(s *Scenario) {
 			s.Alias = true
+		}),
+	}
+}
+
+// windowScenarios have distant masters, so that several flushes of a connection are under way.
+func windowScenarios() []*Scenario {
+	distant := func(name string, change func(*Scenario)) *Scenario {
+		return base(name, func(s *Scenario) {
+			s.Distances = []time.Duration{500 * time.Microsecond, 2 * time.Millisecond, 9 * time.Millisecond, 600 * time.Microsecond, 25 * time.Millisecond}
+			s.Clients = []ClientGroup{{20, newLocking}, {2, newCounting}, {2, newWorking}}
+			s.Keys, s.Modes = 8, []redlock.Mode{redlock.Exclusive, redlock.Shared, redlock.Permits}
+			change(s)
+		})
+	}
+	return []*Scenario{
+		distant("window", func(s *Scenario) { // connections, processes and scripts
+			s.Faults = []fault{{500 * time.Millisecond, cut}, {700 * time.Millisecond, stop}, {time.Second, partition}, {300 * time.Millisecond, loseScripts}}
+		}),
+		distant("windowscripts", func(s *Scenario) { // scripts go and come between two commands of a window
+			s.Slow, s.Split, s.Named, s.Keys = 6, 2, 2, 4
+			s.MinTTL, s.MaxTTL, s.Length, s.Undelivered, s.Inside = 8*time.Second, 10*time.Second, 3*time.Second, 20, swapScripts
+			s.Faults = []fault{{50 * time.Millisecond, loseScripts}, {700 * time.Millisecond, cut}, {700 * time.Millisecond, stop}}
+		}),
+		distant("windowmemory", func(s *Scenario) {
+			s.Length, s.Split, s.Inside = 16*time.Second, 3, flushInside
+			s.Faults = []fault{{300 * time.Millisecond, remember}, {300 * time.Millisecond, restart}, {2 * time.Second, cut}}
+		}),
+		distant("windowclocks", func(s *Scenario) {
+			s.Length = 16 * time.Second
+			s.Faults = []fault{{2500 * time.Millisecond, stepClock}, {5 * time.Second, jump}, {2 * time.Second, sleep}, {2 * time.Second, cut}, {time.Second, stop}}
 		}),
 	}
 }
