@@ -22,6 +22,7 @@ const (
 	pageWork     = "work"
 	pageIDs      = "ids"
 	pageFailures = "failures"
+	pageDistance = "distance"
 )
 
 // column is one column of a table.
@@ -68,6 +69,10 @@ func tables() []table {
 				"are grants to another caller than the previous one: with polling the lock often returns to the previous holder. Ratios " +
 				"are to redsync.",
 			append(against("grants/s", "redsync"), value(handoversPerSecond), versus("hand-overs × redsync", handoversPerSecond))},
+		{[]string{pageDistance}, "Masters that are not on this machine",
+			"A relay in front of each master delivers every byte later. Round trips are those to the third nearest of five masters; no " +
+				"service can answer in less than one. Ratios are to redsync, which waits for the slowest master.",
+			append([]column{value(roundTripsP50), value(roundTripsP99)}, against(pairsPerSecond, "redsync")...)},
 		{[]string{pageBeside}, "Beside other callers",
 			"64 callers beside as many that are not measured, of another client. Ratios are to the same load beside callers with keys of their own.",
 			against(pairsPerSecond, "own keys")},

@@ -57,6 +57,7 @@ func scenarios() []scenario {
 		holdScenarios(),
 		listingScenarios(),
 		handoverScenarios(),
+		distanceScenarios(),
 		hotKeyScenarios(),
 		workScenarios(),
 		idScenarios(),

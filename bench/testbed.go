@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"redlockd/pool/faulty"
 )
 
 // testbedOptions are the differences between testbeds.
@@ -17,15 +19,18 @@ type testbedOptions struct {
 	masters int  // of each group; 0 = as many as the testbed that starts it
 	groups  int  // groups of masters behind the daemon; 0 = one without a slot map
 	durable bool // every master writes to disk before it answers
+	// trips are the round trips to the masters, in turn; none = they are on this machine.
+	trips []time.Duration
 }
 
 // testbed is what scenarios share.
 type testbed struct {
 	dir        string
-	binary     string    // of the daemon
-	masters    []*master // of all groups
-	groups     int       // 0 = one without a slot map
-	toMasters  []string  // options of the daemons
+	binary     string          // of the daemon
+	masters    []*master       // of all groups
+	relays     []*faulty.Relay // in front of the masters, or none
+	groups     int             // 0 = one without a slot map
+	toMasters  []string        // options of the daemons
 	daemon     *daemon
 	warnings   io.Writer // for failures that do not end the run
 	durableBed *testbed  // with as many durable masters; nil until a scenario needs it
@@ -81,6 +86,9 @@ func (tb *testbed) start(ctx context.Context, o testbedOptions) error {
 		}
 		tb.masters = append(tb.masters, m)
 	}
+	if len(o.trips) > 0 {
+		tb.moveAway(o.trips)
+	}
 	tb.toMasters = []string{"--masters", strings.Join(tb.addresses(), ",")}
 	var err error
 	if tb.groups > 0 {
@@ -114,14 +122,23 @@ func (tb *testbed) close() {
 	if tb.daemon != nil {
 		tb.daemon.process.terminate()
 	}
+	for _, r := range tb.relays {
+		r.Close()
+	}
 	for _, m := range tb.masters {
 		m.close()
 	}
 }
 
-// addresses returns the addresses of the masters.
+// addresses returns the addresses of the masters, or of the relays in front of them.
 func (tb *testbed) addresses() []string {
 	var all []string
+	for _, r := range tb.relays {
+		all = append(all, r.Addr())
+	}
+	if all != nil {
+		return all
+	}
 	for _, m := range tb.masters {
 		all = append(all, m.address)
 	}

@@ -53,6 +53,7 @@ type fakeMaster struct {
 	tamper   func(args []string, r *Reply)       // falsifies an answer
 	resize   func(replies []Reply) []Reply       // loses or invents answers
 	between  func(index int, commands []Command) // something happens in front of a command
+	wrap     func(*fakeLink) Link                // what a dial returns; nil = the link itself
 }
 
 type fakeLink struct {
@@ -74,6 +75,9 @@ func (m *fakeMaster) dial(db int) (Link, error) {
 	}
 	l := &fakeLink{master: m, db: db, id: int64(m.dials), over: make(chan struct{})}
 	m.links = append(m.links, l)
+	if m.wrap != nil {
+		return m.wrap(l), nil
+	}
 	return l, nil
 }
 
