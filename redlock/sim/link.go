@@ -119,20 +119,24 @@ func (l *simLink) ExchangeInWindow(commands []pool.Command, replies []pool.Reply
 
 func (l *simLink) launch(f *flight, onSent func()) {
 	w := l.world
-	l.flights, l.sending = append(l.flights, f), append(l.sending, f)
+	l.flights = append(l.flights, f)
 	f.seal = f.commands[len(f.commands)-1].Args[0] == "TIME" && len(f.commands) > 1
 	delay, leaves := l.latency(), time.Duration(0)
 	if w.chance(w.Scenario.Stall) && !w.calm { // the process sleeps between taking a flush and sending it
 		leaves = w.between(0, 150*time.Millisecond)
 	}
-	if onSent != nil {
-		w.after(leaves, l.daemon, func() {
-			if f.result == nil && !f.orphan {
-				onSent()
-			}
-		})
+	leave := func() {
+		l.sending = append(l.sending, f)
+		w.after(delay, nil, f.arrive)
+		if onSent != nil && f.result == nil && !f.orphan {
+			onSent()
+		}
 	}
-	w.after(leaves+delay, nil, f.arrive)
+	if leaves == 0 && onSent == nil {
+		leave()
+		return
+	}
+	w.after(leaves, nil, leave) // onSent is called by the library, not by the caller
 }
 
 // latency is how long one way takes between this daemon and this master.

@@ -107,16 +107,16 @@ func windowScenarios() []*Scenario {
 	}
 	return []*Scenario{
 		distant("window", func(s *Scenario) { // connections, processes and scripts
+			s.Stall = 60
 			s.Faults = []fault{{500 * time.Millisecond, cut}, {700 * time.Millisecond, stop}, {time.Second, partition}, {300 * time.Millisecond, loseScripts}}
 		}),
 		distant("windowscripts", func(s *Scenario) { // scripts go and come between two commands of a window
-			s.Slow, s.Split, s.Named, s.Keys = 6, 2, 2, 4
-			s.MinTTL, s.MaxTTL, s.Length, s.Undelivered, s.Inside = 8*time.Second, 10*time.Second, 3*time.Second, 20, swapScripts
+			s.Slow, s.Split, s.Named, s.Keys, s.Undelivered, s.Inside = 6, 2, 2, 10, 20, swapScripts
 			s.Faults = []fault{{50 * time.Millisecond, loseScripts}, {700 * time.Millisecond, cut}, {700 * time.Millisecond, stop}}
 		}),
 		distant("windowmemory", func(s *Scenario) {
 			s.Length, s.Split, s.Inside = 16*time.Second, 3, flushInside
-			s.Faults = []fault{{300 * time.Millisecond, remember}, {300 * time.Millisecond, restart}, {2 * time.Second, cut}}
+			s.Faults = []fault{{300 * time.Millisecond, remember}, {300 * time.Millisecond, restart}, {500 * time.Millisecond, awaken}, {2 * time.Second, cut}}
 		}),
 		distant("windowclocks", func(s *Scenario) {
 			s.Length = 16 * time.Second
