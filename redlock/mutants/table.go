@@ -7,7 +7,7 @@ import "slices"
 // All is the table. A row that no longer applies fails loudly: adapt it to the
 // code as it is now.
 func All() []Mutant {
-	return slices.Concat(Rules(), brokenLanes(), brokenLocks(), brokenScripts(), brokenWaits(), brokenTurns(), brokenHolds(), brokenQueues(), brokenDropIn(),
+	return slices.Concat(Rules(), brokenLanes(), brokenWindows(), brokenLocks(), brokenScripts(), brokenWaits(), brokenTurns(), brokenHolds(), brokenQueues(), brokenDropIn(),
 		brokenReaders(), brokenPermits(), brokenOrder(), brokenCycles(), brokenEnds(), brokenChanges())
 }
 
