@@ -112,6 +112,40 @@ func TestStorm_ReadersAndWritersNeverMeet(t *testing.T) {
 	eventually(t, "no key is left", func() bool { return c.empty(0, 1, 2) })
 }
 
+// Over a distance several flushes of each connection are under way when it is cut.
+func TestStorm_OfDistantMastersReadersAndWritersNeverMeet(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a storm is evidence: make test-long")
+	}
+	t.Parallel()
+	for _, trip := range []time.Duration{2 * time.Millisecond, 20 * time.Millisecond} {
+		t.Run(trip.String(), func(t *testing.T) {
+			c := newCluster(t, 3, 2*time.Second)
+			record := checker.NewRecorder(nil)
+			daemons := []*daemon{c.daemon(relayed), c.daemon(relayed)}
+			for _, d := range daemons {
+				for _, r := range d.relays {
+					r.Delay(trip / 2)
+				}
+			}
+			over, done := make(chan struct{}), make(chan struct{})
+			var cuts atomic.Int64
+			go func() {
+				defer close(done)
+				cutAround(daemons, 1, &cuts, over)
+			}()
+			enough := grantsOf(50)
+			c.storm(record, daemons, 24, 1, 100, func(w *witness) { w.readOrWrite(key(rand.N(12))) },
+				func(f *foreigner) { f.visit(string(key(rand.N(12)))) },
+				func(h checker.History) bool { return enough(h) && cuts.Load() >= 4 })
+			close(over)
+			<-done
+			checkedBy(t, record.History(), checker.CheckReaders, 50)
+			eventually(t, "no key is left", func() bool { return c.empty(0, 1, 2) })
+		})
+	}
+}
+
 // readOrWrite mostly reads; some readers try to become the writer, some writers
 // step down, some of both are prolonged, and some never say that they are done.
 func (w *witness) readOrWrite(key Key) {
