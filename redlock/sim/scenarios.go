@@ -110,7 +110,7 @@ func windowScenarios() []*Scenario {
 			s.Faults = []fault{{500 * time.Millisecond, cut}, {700 * time.Millisecond, stop}, {time.Second, partition}, {300 * time.Millisecond, loseScripts}}
 		}),
 		distant("windowscripts", func(s *Scenario) { // scripts go and come between two commands of a window
-			s.Slow, s.Split, s.Named, s.Stall, s.Keys, s.Undelivered, s.Inside = 6, 2, 2, 30, 40, 20, swapScripts
+			s.Slow, s.Split, s.Named, s.Stall, s.Keys, s.Undelivered, s.Inside = 6, 2, 0, 30, 40, 20, swapScripts
 			s.MinTTL, s.MaxTTL, s.Length = 8*time.Second, 10*time.Second, 3*time.Second
 			s.Faults = []fault{{50 * time.Millisecond, loseScripts}, {700 * time.Millisecond, cut}, {700 * time.Millisecond, stop}}
 		}),
