@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"redlockd/redlock"
@@ -102,6 +103,14 @@ func (s *Scenario) latency(w *World) time.Duration {
 		return w.between(time.Millisecond, 45*time.Millisecond)
 	}
 	return 30*time.Microsecond + time.Duration(w.random.IntN(170))*time.Microsecond
+}
+
+// farthest is the longest distance.
+func (s *Scenario) farthest() time.Duration {
+	if len(s.Distances) == 0 {
+		return 0
+	}
+	return slices.Max(s.Distances)
 }
 
 // fault is a failure that happens again and again until the world is calm.

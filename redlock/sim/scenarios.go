@@ -106,19 +106,19 @@ func windowScenarios() []*Scenario {
 		})
 	}
 	return []*Scenario{
-		distant("window", func(s *Scenario) { // connections, processes and scripts
+		distant("far", func(s *Scenario) { // connections, processes and scripts
 			s.Faults = []fault{{500 * time.Millisecond, cut}, {700 * time.Millisecond, stop}, {time.Second, partition}, {300 * time.Millisecond, loseScripts}}
 		}),
-		distant("windowscripts", func(s *Scenario) { // scripts go and come between two commands of a window
+		distant("farscripts", func(s *Scenario) { // scripts go and come between two commands of a window
 			s.Slow, s.Split, s.Named, s.Stall, s.Keys, s.Undelivered, s.Inside = 6, 2, 0, 30, 40, 20, swapScripts
 			s.MinTTL, s.MaxTTL, s.Length = 8*time.Second, 10*time.Second, 3*time.Second
 			s.Faults = []fault{{50 * time.Millisecond, loseScripts}, {700 * time.Millisecond, cut}, {700 * time.Millisecond, stop}}
 		}),
-		distant("windowmemory", func(s *Scenario) {
+		distant("farmemory", func(s *Scenario) {
 			s.Length, s.Split, s.Inside = 16*time.Second, 3, flushInside
 			s.Faults = []fault{{300 * time.Millisecond, remember}, {300 * time.Millisecond, restart}, {500 * time.Millisecond, awaken}, {2 * time.Second, cut}}
 		}),
-		distant("windowclocks", func(s *Scenario) {
+		distant("farclocks", func(s *Scenario) {
 			s.Length = 16 * time.Second
 			s.Faults = []fault{{2500 * time.Millisecond, stepClock}, {5 * time.Second, jump}, {2 * time.Second, sleep}, {2 * time.Second, cut}, {time.Second, stop}}
 		}),

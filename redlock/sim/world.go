@@ -303,7 +303,7 @@ func (w *World) settle() {
 	}
 	for limit := w.now + settleTimeout; w.now < limit && w.violation == nil; {
 		if w.unrest() == "" {
-			w.run(w.now + 50*time.Millisecond)
+			w.run(w.now + 50*time.Millisecond + 4*w.Scenario.farthest()) // what was sent last arrives
 			w.observer.rests()
 			return
 		}
