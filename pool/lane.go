@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"redlockd/pool/masterlog"
-	"redlockd/pool/wire"
 )
 
 type laneState uint8
@@ -112,17 +111,11 @@ func (l *lane) wakeLocked() {
 
 // takeTurnLocked gives the caller the turn, if there is something to send now and no task has it.
 func (l *lane) takeTurnLocked() bool {
-	if l.running || !l.hasWorkLocked() {
+	if l.running || !l.conn.hasWorkLocked() {
 		return false
 	}
 	l.running = true
 	return true
-}
-
-// hasWorkLocked reports whether the lane may send a flush now, and has one to send.
-func (l *lane) hasWorkLocked() bool {
-	c := l.conn
-	return c != nil && (len(l.queue.entries) > 0 || l.beat || len(c.unsealed) > 0 && !c.sealOnItsWay()) && c.mayHaveAnotherLocked()
 }
 
 // run drains the queue; it is the only caller of Exchange.
@@ -151,34 +144,12 @@ func (l *lane) run() {
 			settled = f
 			continue
 		}
-		l.exchange(c, f, &turn)
+		c.exchange(f, &turn)
 		c.settle(f)
-		if turn = turn || l.takeTurn(); !turn {
+		if turn = turn || c.takeTurn(); !turn {
 			return
 		}
 	}
-}
-
-func (l *lane) takeTurn() bool {
-	l.group.mu.Lock()
-	defer l.group.mu.Unlock()
-	return l.takeTurnLocked()
-}
-
-// exchange sends a flush to a distant master and reads its replies. The turn is passed on as soon as
-// the flush has left.
-func (l *lane) exchange(c *connection, f *flush, turn *bool) {
-	link, windowed := c.link.(wire.WindowLink)
-	if !windowed || len(f.commands) == 0 {
-		f.exchangeOn(c.link)
-		return
-	}
-	f.replies = link.ExchangeInWindow(f.commands, f.replies, func() {
-		l.group.mu.Lock()
-		defer l.group.mu.Unlock()
-		*turn, l.running = false, false
-		l.wakeLocked()
-	})
 }
 
 // recoverPanic turns a panic in an operation's callback into a lost connection:
@@ -214,7 +185,7 @@ func (l *lane) nextFlush(settled *flush) (*connection, *flush) {
 	if c != nil && settled != nil {
 		c.spare = append(c.spare, settled)
 	}
-	if !l.hasWorkLocked() {
+	if !c.hasWorkLocked() {
 		l.running = false
 		return nil, nil
 	}

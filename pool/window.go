@@ -22,6 +22,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"redlockd/pool/wire"
 )
 
 const (
@@ -115,6 +117,41 @@ func (c *connection) sendAgainLocked() {
 		c.lane.queue.pushFirst(c.again)
 		c.again = nil
 	}
+}
+
+// hasWorkLocked reports whether the lane may send a flush now, and has one to send. A nil connection
+// has none.
+func (c *connection) hasWorkLocked() bool {
+	if c == nil {
+		return false
+	}
+	l := c.lane
+	return (len(l.queue.entries) > 0 || l.beat || len(c.unsealed) > 0 && !c.sealOnItsWay()) && c.mayHaveAnotherLocked()
+}
+
+// exchange sends a flush to a distant master and reads its replies. The turn is passed on as soon as
+// the flush has left.
+func (c *connection) exchange(f *flush, turn *bool) {
+	link, windowed := c.link.(wire.WindowLink)
+	if !windowed || len(f.commands) == 0 {
+		f.exchangeOn(c.link)
+		return
+	}
+	l := c.lane
+	f.replies = link.ExchangeInWindow(f.commands, f.replies, func() {
+		l.group.mu.Lock()
+		defer l.group.mu.Unlock()
+		*turn, l.running = false, false
+		l.wakeLocked()
+	})
+}
+
+// takeTurn gives the caller the lane's turn again, if there is something to send now and no task has it.
+func (c *connection) takeTurn() bool {
+	g := c.lane.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return c.lane.takeTurnLocked()
 }
 
 // settle settles the flush, whose answer has come, unless an older one has no answer yet: the

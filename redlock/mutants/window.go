@@ -7,7 +7,7 @@ package mutants
 func brokenWindows() []Mutant {
 	return []Mutant{
 		patched("window-early", "the next flush is sent before the one in front of it has left",
-			Change{"pool/lane.go", "\tf.replies = link.ExchangeInWindow(f.commands, f.replies, func() {\n\t\tl.group.mu.Lock()\n\t\tdefer l.group.mu.Unlock()\n\t\t*turn, l.running = false, false\n\t\tl.wakeLocked()\n\t})\n",
+			Change{"pool/window.go", "\tf.replies = link.ExchangeInWindow(f.commands, f.replies, func() {\n\t\tl.group.mu.Lock()\n\t\tdefer l.group.mu.Unlock()\n\t\t*turn, l.running = false, false\n\t\tl.wakeLocked()\n\t})\n",
 				"\tonSent := func() {\n\t\tl.group.mu.Lock()\n\t\tdefer l.group.mu.Unlock()\n\t\t*turn, l.running = false, false\n\t\tl.wakeLocked()\n\t}\n\tif Broken(\"window-early\") {\n\t\tonSent()\n\t\tonSent = func() {}\n\t}\n\tf.replies = link.ExchangeInWindow(f.commands, f.replies, onSent)\n"}).in("farscripts-3"),
 		patched("window-behind", "what is sent again may pass what is under way behind it",
 			Change{"pool/bulk.go", "\tfor _, f := range behind {\n", "\tif Broken(\"window-behind\") {\n\t\tbehind = nil\n\t}\n\tfor _, f := range behind {\n"}).in("farscripts-3"),
