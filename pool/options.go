@@ -70,6 +70,8 @@ type Options struct {
 const (
 	// maxMasters is the largest group.
 	maxMasters = 9
+	// maxWindow is how many flushes of a connection may be under way, see window.go.
+	maxWindow = 16
 	// heartbeat is how often an idle master is verified: a clock step undone
 	// between two seals goes unseen, so this is the width of that blind spot.
 	heartbeat = 100 * time.Millisecond

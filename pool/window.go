@@ -27,8 +27,6 @@ import (
 )
 
 const (
-	// maxWindow is how many flushes of a connection may be under way.
-	maxWindow = 16
 	// minWindowTrip is the shortest round trip over which several flushes are under way.
 	minWindowTrip = 400 * time.Microsecond
 	// minSpacing and spacingShare are the least time between two flushes that are not full, the second
