@@ -8,10 +8,7 @@ import (
 	"testing"
 )
 
-func status(text string) ScriptReply { return ScriptReply{Kind: KindStatus, Text: text} }
-func failed(text string) ScriptReply { return ScriptReply{Kind: KindError, Text: text} }
-func number(n int64) ScriptReply     { return ScriptReply{Kind: KindInt, Int: n} }
-func bulk(text string) ScriptReply   { return ScriptReply{Kind: KindBulk, Text: text} }
+func number(n int64) ScriptReply { return ScriptReply{Kind: KindInt, Int: n} }
 
 // String is the form of an answer that parseAnswer reads.
 func (v luaValue) String() string {

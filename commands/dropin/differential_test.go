@@ -12,9 +12,9 @@ import (
 // writer makes scripts of the language, and some that are not quite of it, at random.
 type writer struct {
 	*rand.Rand
-	keys, args int
-	locals     []string
-	depth      int
+	keys   int
+	locals []string
+	depth  int
 }
 
 func (w *writer) pick(some ...string) string { return some[w.IntN(len(some))] }
