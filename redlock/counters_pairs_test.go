@@ -179,7 +179,8 @@ func TestCounters_OfAWaiterAreNotWorseThanTheirBase(t *testing.T) {
 			end()
 		}
 	}
-	counter{"bytes per waiter", 425}.check(t, least)
+	// A waiter has a ticket although its queue is not FAIR: the queues of several daemons take turns.
+	counter{"bytes per waiter", 450}.check(t, least)
 	for _, end := range first {
 		end()
 	}
