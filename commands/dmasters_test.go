@@ -34,7 +34,7 @@ func TestDMASTERS_ShowsAMapForEveryMaster(t *testing.T) {
 	c.client.DB = 3
 	c.transcript(`
 		> DMASTERS
-		< [{"name" "a" "address" "10.0.0.1:6379" "state" "voting" "detail" "" "since_ms" :2000 "left_ms" :0 "epoch" :7 "configuration" "current" "run_id" "abc" "version" "7.0.15" "role" "master" "durable" :1 "rtt_p50_us" :20 "rtt_p99_us" :40 "clock_us" :-70 "in_flight" :4 "queued" :3 "pending_releases" :1 "granted" :5 "refused" :6 "uncounted" :7 "daemons" :2 "stale_daemons" :1} {"name" "b" "address" "b:1" "state" "down" "detail" "said: x,  y" "since_ms" :0 "left_ms" :1500 "epoch" :0 "configuration" "" "run_id" "" "version" "" "role" "" "durable" :0 "rtt_p50_us" :0 "rtt_p99_us" :0 "clock_us" :0 "in_flight" :0 "queued" :0 "pending_releases" :0 "granted" :0 "refused" :0 "uncounted" :0 "daemons" :0 "stale_daemons" :0}]
+		< [{"name" "a" "address" "10.0.0.1:6379" "state" "voting" "detail" "" "since_ms" :2000 "left_ms" :0 "work_left_ms" :0 "counters" :0 "epoch" :7 "configuration" "current" "run_id" "abc" "version" "7.0.15" "role" "master" "durable" :1 "rtt_p50_us" :20 "rtt_p99_us" :40 "clock_us" :-70 "in_flight" :4 "queued" :3 "pending_releases" :1 "granted" :5 "refused" :6 "uncounted" :7 "daemons" :2 "stale_daemons" :1} {"name" "b" "address" "b:1" "state" "down" "detail" "said: x,  y" "since_ms" :0 "left_ms" :1500 "work_left_ms" :0 "counters" :0 "epoch" :0 "configuration" "" "run_id" "" "version" "" "role" "" "durable" :0 "rtt_p50_us" :0 "rtt_p99_us" :0 "clock_us" :0 "in_flight" :0 "queued" :0 "pending_releases" :0 "granted" :0 "refused" :0 "uncounted" :0 "daemons" :0 "stale_daemons" :0}]
 	`)
 	if reports.db != 3 {
 		t.Errorf("read the masters of database %d", reports.db)

@@ -130,10 +130,7 @@ func TestHold_IsReportedLostBeforeAnotherGrant(t *testing.T) {
 		"PEXPIRE": {func(d *daemon, _ Token) {
 			d.write(WriteRequest{Key: "k", Effect: WriteExpires, TTL: brief})
 		}, true},
-		"SET IFEQ": {func(d *daemon, token Token) {
-			d.write(WriteRequest{Key: "k", Effect: WriteReplaces, Value: token, Equal: token, TTL: brief})
-		}, true},
-		"script": {func(d *daemon, token Token) {
+		"SET IFEQ, or a script": {func(d *daemon, token Token) {
 			d.sets(ExtendRequest{Key: "k", Token: token, TTL: brief})
 		}, true},
 	} {

@@ -187,7 +187,7 @@ func TestForce_IsDoneByTheCommandOfThePortForAuthorizedUsers(t *testing.T) {
 	if w := pressed(s, "part:pa", keyQuery("mine:\xff<b>")); w.Code != 200 || strings.TrimSpace(w.Body.String()) != `"1"` {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	want := redlock.ForceRequest{DB: 0, Key: "mine:\xff<b>", By: redlock.Requester{Addr: "10.0.0.1:55", Name: "page", User: "part"}}
+	want := redlock.ForceRequest{DB: 0, Key: "mine:\xff<b>", By: redlock.Requester{Addr: "10.0.0.1:55", Host: "10.0.0.1", Name: "page", User: "part"}}
 	if len(looks.forced) != 1 || looks.forced[0] != want {
 		t.Errorf("forced %+v, want %+v", looks.forced, want)
 	}
