@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-const pinSyntax = "<sha1>=<class>[,token=n[+n…]][,time=n<unit>][,keys=n][,args=n][,yes=answer[|answer…]][,no=answer[|answer…]]"
+const pinSyntax = "<sha1>=<class>[,token=n[+n…]][,former=n][,time=n<unit>][,keys=n][,args=n][,yes=answer[|answer…]][,no=answer[|answer…]]"
 
 // parsePin reads the value of --script-class: a SHA1, and what the script of that SHA1
 // does to its keys. The client gets the first answer of yes or of no. An acquire may give each key
@@ -49,9 +49,12 @@ func parsePin(value string) (id sum, c *Class, err error) {
 		}
 	}
 	if c.Args == 0 {
-		c.Args = max(c.Token, c.Time.Arg)
+		c.Args = max(c.Token, c.Time.Arg, c.Former)
 	}
-	if max(c.Token, c.Time.Arg) > c.Args {
+	if c.Former > 0 && op != Acquire {
+		return id, nil, fmt.Errorf("script-class '%s': a former token is replaced by an acquire alone", value)
+	}
+	if max(c.Token, c.Time.Arg, c.Former) > c.Args {
 		return id, nil, fmt.Errorf("script-class '%s': the token or the time is beyond the last of %d arguments", value, c.Args)
 	}
 	if len(c.Tokens) > 0 && (len(c.Tokens) != c.Keys || op != Acquire || slices.Max(c.Tokens) > c.Args) {
@@ -102,6 +105,8 @@ func (c *Class) setOption(name, value string) error {
 		if c.Time = (Time{}); n > 0 {
 			c.Time = Time{Arg: n, Unit: unit}
 		}
+	case "former":
+		c.Former = n
 	case "keys":
 		c.Keys = n
 	case "args":

@@ -302,7 +302,7 @@ func (e *evaluation) take(locks []redlock.Key, retakes bool) {
 	a := e.handlers.pending(e.watch)
 	a.Valued = true
 	a.yes = func() commands.Reply {
-		if a.Granted.Fresh {
+		if a.Granted.Fresh || e.class.Former > 0 {
 			return e.done(dropin.Free)
 		}
 		return e.done(dropin.HeldBySelf)

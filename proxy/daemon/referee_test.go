@@ -208,3 +208,126 @@ func TestReferee_ManyKeysOfOneCommand(t *testing.T) {
 	}
 	refereed(t, map[string]string{"many": story + "b EXISTS" + many.String() + "\nb EXISTS" + many.String() + " {KEY}64\nb DEL" + many.String() + "\nb UNLINK" + many.String() + "\na EXISTS" + many.String()})
 }
+
+// Shapes of scripts in public code. What they do becomes redlockd's own operations, and the replies are
+// those of Redis, in each state of the key.
+func TestReferee_ScriptsAnswerAsTheirAuthorsExpect(t *testing.T) {
+	t.Parallel()
+	stories := map[string]string{}
+	story := func(name, text, call string) {
+		play := ""
+		for _, state := range []string{
+			"DEL KEY", "SET KEY token-000001 NX PX 60000", "SET KEY token-000001 NX PX 20000", "SET KEY another-0001 NX PX 60000",
+		} {
+			play += "a DEL KEY\na " + state + "\n" + strings.ReplaceAll("b EVAL \""+text+"\" "+call, "TOKEN", "token-000001") + "\na GET KEY\na EXISTS KEY\n"
+		}
+		stories[name] = play
+	}
+	story("text answer", "if redis.call('get',KEYS[1]) == ARGV[1] then return tostring(redis.call('del',KEYS[1]) == 1) else return 'false' end", "1 KEY TOKEN")
+	story("no answer", "local key, id = KEYS[1], ARGV[1] if redis.call('get', key) == id then redis.call('del', key) end", "1 KEY TOKEN")
+	story("token and time in KEYS", "if redis.call('GET', KEYS[1]) == KEYS[3] then return redis.call('SET', KEYS[1], KEYS[3], 'PX', KEYS[2], 'XX') end return 0", "3 KEY 5000 TOKEN")
+	story("optional lease", "local n = redis.call('setnx', KEYS[1], ARGV[1]) local ms = tonumber(ARGV[2]) if n == 1 and ms > 0 then redis.call('pexpire', KEYS[1], ms) end return n", "1 KEY TOKEN 5000")
+	story("persist elsewhere", "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end if ARGV[2] ~= '-1' then redis.call('EXPIRE', KEYS[1], ARGV[2]) else redis.call('PERSIST', KEYS[1]) end return 1", "1 KEY TOKEN 9")
+	story("seconds added", "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end local left = redis.call('TTL', KEYS[1]) if left < 0 then return 0 end redis.call('EXPIRE', KEYS[1], left + ARGV[2]) return 1", "1 KEY TOKEN 5")
+	story("free counts as released", "local v = redis.call('get', KEYS[1]) if v == ARGV[1] then redis.call('del', KEYS[1]) return 1 end if not v then return 1 end return 0", "1 KEY TOKEN")
+	story("status table", "local r = redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) if r and r.ok == 'OK' then return 1 end return 0", "1 KEY TOKEN 5000")
+	story("take and tell", "redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) return redis.call('GET', KEYS[1])", "1 KEY TOKEN 5000")
+	story("only if longer", "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 1", "1 KEY TOKEN 30000")
+	story("GT", "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2], 'GT') end return -1", "1 KEY TOKEN 30000")
+	story("LT", "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2], 'LT') end return -1", "1 KEY TOKEN 30000")
+	story("three answers", "local v = redis.call('get', KEYS[1]) if not v then return -1 end if v ~= ARGV[1] then return 0 end return redis.call('del', KEYS[1])", "1 KEY TOKEN")
+	story("error reply", "local v = redis.call('get', KEYS[1]) if v and v ~= ARGV[1] then return redis.error_reply('-BUSYLOCK by another') end return redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2])", "1 KEY TOKEN 5000")
+	refereed(t, stories)
+}
+
+// What Lua and an evaluator see differently changes nothing on the masters: such texts are refused, and
+// the daemon's other keys stay. The masters see no text but redlockd's own.
+func TestDropIn_NoTextOfAClientRunsOnAMaster(t *testing.T) {
+	t.Parallel()
+	servers := faulty.StartGroup(t, 3)
+	one := dial(t, serveHere(t, addresses(servers), "--bootstrap"))
+	one.ready(t)
+	one.types(t, "SET victim somebody NX PX 60000", "+OK", "SET k token-000001 NX PX 60000", "+OK")
+	var watchers []*client
+	for _, s := range servers {
+		w := dial(t, s.Addr())
+		if got := w.ask(t, "MONITOR"); got != "+OK" {
+			t.Fatal(got)
+		}
+		watchers = append(watchers, w)
+	}
+	const harmless = "if redis.call('get',KEYS[1]) == ARGV[1] then return redis.call('pexpire',KEYS[1],ARGV[2]) end return 0"
+	texts := []string{harmless, "return redis.call('get', KEYS[1])", "if redis.call('set',KEYS[1],ARGV[1],'NX','PX',ARGV[2]) then return 'CLIENTTEXT' end return 0"}
+	for _, condition := range []string{
+		"tostring(-0) == '0'", "tostring(100000000000000) == '100000000000000'", "1e14 .. '' == '100000000000000'", "string.format('%d', 3) == '3'",
+		"9007199254740993 == 9007199254740992", "(function() return true end)()", "#{[redis.call('set','x','1')]=1} == 0", "({1, n = redis.call('del','victim')})[1] == 1",
+		"2^53 + 1 == 2^53", "tostring(0/0) == 'nan'", "('x'):rep(2) == 'xx'", "pcall(redis.call, 'del', 'victim')", "not --[[ ]] redis.call('del','victim')",
+	} {
+		texts = append(texts, "if "+condition+" then "+harmless+" else redis.call('del','victim') return 1 end")
+	}
+	for _, text := range texts {
+		one.reply(t, "EVAL \""+text+"\" 1 k token-000001 30000")
+	}
+	if got := one.reply(t, "GET victim"); got != `"somebody"` {
+		t.Errorf("the victim is %s", got)
+	}
+	one.types(t, "DUNLOCK k token-000001", ":1")
+	for i, w := range watchers {
+		if got := dial(t, servers[i].Addr()).ask(t, "ECHO the-end"); got != "$7" {
+			t.Fatal(got)
+		}
+		n := 0
+		for line := w.line(t); !strings.Contains(line, "the-end"); line = w.line(t) {
+			n++
+			if strings.Contains(line, "CLIENTTEXT") || strings.Contains(line, "tostring") || strings.Contains(strings.ToUpper(line), "\"EVAL\"") || strings.Contains(line, "victim") && strings.Contains(line, "del") {
+				t.Errorf("master %d received %s", i, line)
+			}
+		}
+		if n == 0 {
+			t.Errorf("nothing was seen of master %d", i)
+		}
+	}
+}
+
+// A client that is told that it has the lock really has it.
+func TestDropIn_OfManyClientsOneIsToldThatItHasTheLock(t *testing.T) {
+	t.Parallel()
+	servers := faulty.StartGroup(t, 5)
+	bootstrapGroup(t, servers)
+	one, two := serveHere(t, addresses(servers)), serveHere(t, addresses(servers))
+	for _, text := range []string{
+		"if redis.call('set',KEYS[1],ARGV[1],'NX','PX',ARGV[2]) then return -1 end return redis.call('pttl',KEYS[1])",
+		"redis.call('set',KEYS[1],ARGV[1],'NX','PX',ARGV[2]) return true",
+		"redis.call('set',KEYS[1],ARGV[1],'NX','PX',ARGV[2]) return redis.call('pttl',KEYS[1]) == -1",
+	} {
+		c := dial(t, one)
+		c.ready(t)
+		if got := c.reply(t, "EVAL \""+text+"\" 1 k token-000001 20000"); got != "-ERR" {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+	const take = "if redis.call('set',KEYS[1],ARGV[1],'NX','PX',ARGV[2]) then return 'mine' end return redis.call('pttl',KEYS[1])"
+	dial(t, two).ready(t)
+	for round := range 10 {
+		key := fmt.Sprint("race-", round)
+		var clients []*client
+		for i := range 8 {
+			clients = append(clients, dial(t, []string{one, two}[i%2]))
+		}
+		for i, c := range clients {
+			c.send(t, "EVAL %q 1 %s token-00000%d 20000", take, key, i)
+		}
+		winner := ""
+		for i, c := range clients {
+			if got := c.rest(t, c.line(t)); got == `"mine"` {
+				if winner != "" {
+					t.Errorf("%s: two were told that they have it", key)
+				}
+				winner = fmt.Sprint("token-00000", i)
+			}
+		}
+		if winner != "" {
+			clients[0].types(t, "DUNLOCK "+key+" "+winner, ":1")
+		}
+	}
+}
