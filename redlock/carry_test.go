@@ -229,7 +229,7 @@ func TestCarry_ACommandThatIsKilledIsRunAgain(t *testing.T) {
 		for kill := 1; ; kill++ {
 			ctx, end := context.WithCancel(t.Context())
 			o, n := c.optionsFor(list...), 0
-			aroundScripts(&o, func(_ string, send func()) {
+			aroundScripts(&o, "redlockd:seal", func(_ string, send func()) {
 				if n++; n > kill {
 					end()
 					return

@@ -14,10 +14,14 @@ import (
 	"redlockd/pool/setup"
 )
 
-// aroundScripts calls around for each script that is sent in full: those of admissions and of changes.
-func aroundScripts(o *pool.Options, around func(master string, send func())) {
+// configurationKey is a hash on every master, with the configurations of the groups.
+const configurationKey = "redlockd:configuration"
+
+// aroundScripts calls around for each script that is sent in full and has such a key: with that of the
+// configuration, admissions and renames; with the seal's, also what a change carries over before it renames.
+func aroundScripts(o *pool.Options, key string, around func(master string, send func())) {
 	hooked(o, func(master string, commands []pool.Command, exchange func([]pool.Command) []pool.Reply) (replies []pool.Reply) {
-		if commands[0].Args[0] != "EVAL" {
+		if commands[0].Args[0] != "EVAL" || !slices.Contains(commands[0].Args, key) {
 			return exchange(commands)
 		}
 		around(master, func() { replies = exchange(commands) })
@@ -73,12 +77,12 @@ func (p *operator) reconfigure(masters ...int) {
 	}
 }
 
-// reconfigureAround runs a change, and another operator's work between what it reads and
-// its first write.
+// reconfigureAround runs a change, and work, of another operator or at the masters, between what it reads
+// and its first rename.
 func (c *cluster) reconfigureAround(work func(), masters ...int) error {
 	o := c.optionsFor(masters...)
 	var first sync.Once
-	aroundScripts(&o, func(_ string, send func()) { first.Do(work); send() })
+	aroundScripts(&o, configurationKey, func(_ string, send func()) { first.Do(work); send() })
 	return setup.Reconfigure(c.t.Context(), o, setup.ChangeTerms{Absent: true}, c.t.Output())
 }
 
@@ -169,8 +173,7 @@ func TestEpoch_AChangeThatIsInterruptedBeginsWithNoNewMaster(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 4, 10*time.Second)
 	c.bootstrapOf(0, 1, 2)
-	c.readOnly(true, 0, 1, 2)
-	if err := setup.Reconfigure(t.Context(), c.optionsFor(0, 1, 3), setup.ChangeTerms{Absent: true}, t.Output()); err == nil {
+	if err := c.reconfigureAround(func() { c.readOnly(true, 0, 1, 2) }, 0, 1, 3); err == nil {
 		t.Fatal("a change is in force on masters that refuse writes")
 	}
 	c.readOnly(false, 0, 1, 2)
@@ -219,8 +222,7 @@ func TestEpoch_OfTwoChangesThatStopHalfwayNoneIsUsed(t *testing.T) {
 	c := newCluster(t, 6, long)
 	c.bootstrapOf(0, 1, 2, 3)
 	err := c.reconfigureAround(func() { // of the two, this one would take the place of the other
-		c.readOnly(true, 0, 1)
-		if err := setup.Reconfigure(t.Context(), c.optionsFor(2, 3, 5), setup.ChangeTerms{Absent: true}, t.Output()); err == nil {
+		if err := c.reconfigureAround(func() { c.readOnly(true, 0, 1) }, 2, 3, 5); err == nil {
 			t.Error("a change is in force on two masters of four")
 		}
 		c.readOnly(false, 0, 1)
@@ -254,14 +256,10 @@ func TestEpoch_AChangeThatHasAQuorumIsNotReplaced(t *testing.T) {
 	c.servers[5].Kill()
 	one := c.startDaemon(listing(0, 1, 2, 3), relayed)
 	one.await(3, "voting")
-	rival := func() error {
-		return setup.Reconfigure(t.Context(), c.optionsFor(2, 3, 5), setup.ChangeTerms{Absent: true}, t.Output())
-	}
 	o, renames := c.optionsFor(0, 1, 4), 0
-	aroundScripts(&o, func(_ string, send func()) {
+	aroundScripts(&o, configurationKey, func(_ string, send func()) {
 		if renames++; renames == 1 {
-			c.readOnly(true, 0, 1, 2)
-			if rival() == nil {
+			if c.reconfigureAround(func() { c.readOnly(true, 0, 1, 2) }, 2, 3, 5) == nil {
 				t.Error("a change is in force on one master of four")
 			}
 			c.readOnly(false, 0, 1, 2)
@@ -280,7 +278,7 @@ func TestEpoch_AChangeThatHasAQuorumIsNotReplaced(t *testing.T) {
 		r.Refuse()
 		r.Cut()
 	}
-	err := rival()
+	err := setup.Reconfigure(t.Context(), c.optionsFor(2, 3, 5), setup.ChangeTerms{Absent: true}, t.Output())
 	if err == nil {
 		two := c.startDaemon(listing(2, 3, 5))
 		two.await(0, "voting")
@@ -329,7 +327,7 @@ func newTurns() *turns {
 // of is the trait of one of the two daemons, 0 or 1.
 func (u *turns) of(i int) trait {
 	return func(_ *daemon, o *pool.Options) {
-		aroundScripts(o, func(master string, send func()) {
+		aroundScripts(o, configurationKey, func(master string, send func()) {
 			u.ready[i].end()
 			u.ready[1-i].wait()
 			if master == name(1-i) {

@@ -129,7 +129,7 @@ func (c *cluster) register(i int) (score int64) {
 func (c *cluster) empty(masters ...int) bool {
 	c.t.Helper()
 	for _, i := range masters {
-		keys := slices.DeleteFunc(c.servers[i].Keys(), func(key string) bool { return key == "redlockd:acked" || key == "redlockd:configuration" })
+		keys := slices.DeleteFunc(c.servers[i].Keys(), func(key string) bool { return key == "redlockd:acked" || key == configurationKey })
 		if len(keys) != 1 || keys[0] != "redlockd:seal" {
 			c.found = fmt.Sprintf("%s has %q", name(i), keys)
 			return false
