@@ -71,8 +71,9 @@ func (c *trier) try(d *daemon) {
 		request = func(done func(redlock.Grant, error)) { d.engine.Wait(nil, r, done) }
 	}
 	before := beforeAll(w.checker(), keys, r.Mode, "")
-	record := w.checker().waitBegins(d, keys, &r, !c.polls)
+	var record *waitRecord
 	send(&c.baseClient, d, func(done func(redlock.Grant, error)) {
+		record = w.checker().waitBegins(d, keys, &r, !c.polls) // what comes first is what arrives first
 		request(func(g redlock.Grant, err error) {
 			w.checker().waitEnds(record, g, err)
 			done(g, err)

@@ -19,10 +19,11 @@ import (
 )
 
 // enlistsLocked returns the request for a ticket if the refused head needs one now. Waiters with FAIR have
-// theirs, and a waiter that takes no lock needs none.
+// theirs, and a waiter that takes no lock needs none. One for several keys would hold up the waiters of
+// each, beside a key that is free: who wants its turn there requests it with FAIR.
 func (ln *waitQueue) enlistsLocked(w *waiter, err error) *lease.LockRequest {
 	l := ln.list
-	if ln.fair || ln.work || ln.peekOnly || ln.head != w || w.ticket != nil {
+	if ln.fair || ln.work || ln.peekOnly || len(ln.keys) > 1 || ln.head != w || w.ticket != nil {
 		return nil
 	}
 	if !errors.Is(err, lease.ErrBehind) && !ln.passed.enough(l.engine.Clock.Now()) {
