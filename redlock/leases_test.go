@@ -66,12 +66,12 @@ func TestExtend_AfterADeadlineThatTheDaemonKnowsFindsALaterGrantByAnotherDaemon(
 			first := one.get(request)
 			eventually(t, "its validity is over", func() bool { return first.Validity() <= 0 })
 			if g, err := redlocktest.Prolong(t, one.Leases, extend); !errors.Is(err, ErrNotHeld) { // copies outlast it by a master timeout
-				t.Errorf("%s, exact %v: a lease that is over was extended for %v, %v", what, exact, g.Validity(), err)
+				t.Errorf("%s, exact %v: a lease that is over was extended, fence %d, %v", what, exact, g.Fence, err)
 			}
 			request.TTL = long
 			two.get(request)
 			if g, err := redlocktest.Prolong(t, one.Leases, extend); err != nil || g.Validity() < long/3 {
-				t.Errorf("%s, exact %v: a lease by another daemon was extended for %v, %v", what, exact, g.Validity(), err)
+				t.Errorf("%s, exact %v: the extension of a lease by another daemon: %v", what, exact, err)
 			}
 			for _, key := range append([]Key{request.Key}, request.More...) {
 				two.free(key, tokenA)

@@ -42,6 +42,7 @@ type waitRecord struct {
 	owner      redlock.Token // of a reentrant lock; "" = of none
 	waits      bool
 	began      time.Duration
+	grace      time.Duration
 	end, slept time.Duration // on its daemon's clock; how long its machine had been suspended then
 	over       bool
 	ended      time.Duration // when it was answered; 0 = not, and its daemon lives
@@ -54,9 +55,18 @@ type waitRecord struct {
 	gone        bool          // out of the queue again
 }
 
-// grace is what an answer may take when the time of a wait is over: a ballot may be
-// with the masters, some of which do not answer, and be repeated.
+// grace is what an answer may take when a ballot is with the masters, some of which do not answer, and
+// is repeated.
 const grace = 1500 * time.Millisecond
+
+// graceOf is what an answer may take when the time of a request is over. A wait of a connection that
+// holds locks may have edges on the masters.
+func graceOf(r *redlock.LockRequest, waits bool) time.Duration {
+	if !waits || r.Owner != nil {
+		return grace
+	}
+	return 5*time.Millisecond + r.Wait/100 // clocks differ in rate
+}
 
 // waitBegins is called when a daemon gets a request.
 func (j *checker) waitBegins(d *daemon, keys []string, r *redlock.LockRequest, waits bool) *waitRecord {
@@ -72,7 +82,8 @@ func (j *checker) waitBegins(d *daemon, keys []string, r *redlock.LockRequest, w
 	}
 	s.all = append(s.all, record)
 	w.trace.note(keys[0], "daemon %d receives a request for %s, mode %d, fair %v, wait %v, token %q", d.index, record.keySet, r.Mode, r.Fair, r.Wait, r.Token)
-	w.after(r.Wait+grace, d, func() { j.overdue(record) })
+	record.grace = graceOf(r, waits)
+	w.after(r.Wait+record.grace, d, func() { j.overdue(record) })
 	if begun := j.serial; r.Reenters != "" && w.Scenario.Reliable {
 		w.after(masterTimeout, d, func() { record.joinsOwner(j, begun) })
 	}
@@ -90,8 +101,8 @@ func (j *checker) overdue(r *waitRecord) {
 	case r.daemon.clock.suspended > r.slept: // timers do not run meanwhile
 		w.after(r.daemon.clock.suspended-r.slept, r.daemon, func() { j.overdue(r) })
 		r.slept = r.daemon.clock.suspended
-	case r.daemon.resumed+grace > w.now:
-		w.after(r.daemon.resumed+grace-w.now, r.daemon, func() { j.overdue(r) })
+	case r.daemon.resumed+r.grace > w.now:
+		w.after(r.daemon.resumed+r.grace-w.now, r.daemon, func() { j.overdue(r) })
 	default:
 		w.violate("answers", r.keys[0], fmt.Sprintf("a wait for %s was to end %.3f ms ago and has not been answered", r.keySet, ms(r.daemon.clock.Now()-r.end)))
 	}

@@ -56,14 +56,17 @@ func (s *Queues) Wait(b *engine.Batch, r lease.LockRequest, done lease.LockDone)
 		return w.leave
 	}
 	// Its token or owner may hold the key already: a repeat must not wait for its own lock.
+	end := s.engine.Clock.AfterFunc(r.Wait, w.onTrialTimeout)
 	s.leases.Lock(b, r, func(g lease.Grant, err error) {
+		end.Stop()
+		s.mu.Lock()
 		if errors.Is(err, engine.ErrHeld) || IsUndecided(err) {
 			w.noteDowngrade(err)
 			w.everRefused = errors.Is(err, engine.ErrHeld)
+			s.mu.Unlock()
 			enter(nil, w)
 			return
 		}
-		s.mu.Lock()
 		left := w.over
 		w.over = true
 		s.mu.Unlock()
@@ -305,15 +308,35 @@ func (w *waiter) leave() {
 	}
 }
 
-// onTimeout ends a wait. A ballot of the waiter that is under way may still be granted,
-// and then the grant is the answer.
+// onTimeout ends a wait, whatever its request does: the masters may be silent. What that is
+// granted after the answer is given back. A request for work ends with its own answer.
 func (w *waiter) onTimeout() {
 	w.list.mu.Lock()
-	if w.over || w.queue != nil && w.queue.contender == w {
+	contends := w.queue != nil && w.queue.contender == w
+	if w.over || contends && w.queue.work {
 		w.list.mu.Unlock()
 		return
 	}
-	w.endLocked(w.finalError())
+	err := w.finalError()
+	if contends && w.request.Token != "" && errors.Is(err, engine.ErrHeld) {
+		err = w.unanswered() // it may be making the writer a reader
+	}
+	w.endLocked(err)
+}
+
+// onTrialTimeout ends a wait whose token is being tried.
+func (w *waiter) onTrialTimeout() {
+	w.list.mu.Lock()
+	tried := w.over || w.timer != nil
+	w.over = w.over || !tried
+	w.list.mu.Unlock()
+	if !tried {
+		w.done(lease.Grant{}, w.unanswered())
+	}
+}
+
+func (w *waiter) unanswered() error {
+	return w.list.engine.NoQuorum(&engine.Missing{}, "the wait was over before the masters had answered")
 }
 
 // endLocked ends a wait without a grant. It unlocks the mutex.
@@ -334,7 +357,7 @@ func (w *waiter) finalError() error {
 	case w.downgrading != nil:
 		return w.downgrading
 	case !w.everRefused && (w.queue == nil || !w.queue.everDecided):
-		return w.list.engine.NoQuorum(&engine.Missing{}, "the wait was over before the masters had answered")
+		return w.unanswered()
 	}
 	return engine.ErrHeld
 }

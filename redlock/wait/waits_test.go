@@ -4,9 +4,12 @@ package wait
 // daemon, by hand, by expiry.
 
 import (
+	"errors"
 	"testing"
 	"time"
 
+	"redlockd/pool"
+	"redlockd/pool/faulty"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/lease"
 	"redlockd/redlock/redlocktest"
@@ -145,4 +148,37 @@ func TestUpgrade_OfOneReaderWaitsForTheOthers(t *testing.T) {
 	if err := redlocktest.Receive(t, answer); err != nil {
 		t.Error(err)
 	}
+}
+
+// Masters are silent at the end of a wait, for longer than any test. What they grant later is given back.
+func TestWait_EndsInTimeWhateverItsRequestDoes(t *testing.T) {
+	t.Parallel()
+	c := redlocktest.NewCluster(t, 3, long)
+	d := newDaemon(c, redlocktest.Relayed, func(d *redlocktest.Daemon, _ *pool.Options) { d.Clock.Hold(redlocktest.MasterTimeout) })
+	for what, request := range map[string]lease.LockRequest{
+		"plain": {}, "token": {Token: "a-token-of-mine"}, "reader": {Mode: lease.Shared}, "reader's token": {Mode: lease.Shared, Token: "another-of-mine"},
+		"level": {Mode: lease.Shared, Reenters: "an-owner"}, "several keys": {More: []engine.Key{"more"}}, "fair": {Fair: true}, "fair token": {Fair: true, Token: "a-third-of-mine"},
+	} {
+		for _, r := range d.Relays {
+			r.Pause(faulty.ToClient)
+		}
+		request.Key, request.Wait = engine.Key(what), 50*time.Millisecond
+		out := make(chan waited, 2) // 2: so that a second answer would be seen
+		d.waitFor(what, request, out)
+		var unknown *engine.NoQuorum
+		if w := redlocktest.Receive(t, out); !errors.As(w.err, &unknown) {
+			t.Errorf("%s: %v, want NoQuorum", what, w.err)
+		}
+		for _, r := range d.Relays {
+			r.Resume()
+		}
+		d.Quiet()
+		for i := range c.Masters {
+			redlocktest.Eventually(t, what+": what was granted after the answer is given back", func() bool { return c.Do(i, "EXISTS", what, "more") == int64(0) })
+		}
+		if len(out) > 0 {
+			t.Errorf("%s: a second answer, %v", what, (<-out).err)
+		}
+	}
+	d.left()
 }
