@@ -65,7 +65,7 @@ func graceOf(r *redlock.LockRequest, waits bool) time.Duration {
 	if !waits || r.Owner != nil {
 		return grace
 	}
-	return 5*time.Millisecond + r.Wait/100 // clocks differ in rate
+	return max(0, masterTimeout-r.Wait) + 5*time.Millisecond + r.Wait/100 // clocks differ in rate
 }
 
 // waitBegins is called when a daemon gets a request.

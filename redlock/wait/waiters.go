@@ -56,7 +56,7 @@ func (s *Queues) Wait(b *engine.Batch, r lease.LockRequest, done lease.LockDone)
 		return w.leave
 	}
 	// Its token or owner may hold the key already: a repeat must not wait for its own lock.
-	end := s.engine.Clock.AfterFunc(r.Wait, w.onTrialTimeout)
+	end := s.engine.Clock.AfterFunc(max(r.Wait, s.engine.MasterTimeout), w.onTrialTimeout)
 	s.leases.Lock(b, r, func(g lease.Grant, err error) {
 		end.Stop()
 		s.mu.Lock()
@@ -309,11 +309,17 @@ func (w *waiter) leave() {
 }
 
 // onTimeout ends a wait, whatever its request does: the masters may be silent. What that is
-// granted after the answer is given back. A request for work ends with its own answer.
+// granted after the answer is given back. A wait that is shorter has a master timeout, as a request
+// without one has: it gets a free key. A request for work ends with its own answer.
 func (w *waiter) onTimeout() {
 	w.list.mu.Lock()
 	contends := w.queue != nil && w.queue.contender == w
 	if w.over || contends && w.queue.work {
+		w.list.mu.Unlock()
+		return
+	}
+	if left := w.end - w.request.Wait + w.list.engine.MasterTimeout - w.list.engine.Clock.Now(); contends && left > 0 {
+		w.timer.Reset(left)
 		w.list.mu.Unlock()
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/pool"
 	"redlockd/pool/faulty"
 	"redlockd/redlock/engine"
 	"redlockd/redlock/lease"
@@ -153,7 +154,8 @@ func TestUpgrade_OfOneReaderWaitsForTheOthers(t *testing.T) {
 func TestWait_EndsInTimeWhateverItsRequestDoes(t *testing.T) {
 	t.Parallel()
 	c := redlocktest.NewCluster(t, 3, long)
-	d := newDaemon(c, redlocktest.Relayed)
+	// Held, the breaker does not answer for the masters.
+	d := newDaemon(c, redlocktest.Relayed, func(d *redlocktest.Daemon, _ *pool.Options) { d.Clock.Hold(redlocktest.MasterTimeout) })
 	for what, request := range map[string]lease.LockRequest{
 		"plain": {}, "token": {Token: "a-token-of-mine"}, "reader": {Mode: lease.Shared}, "reader's token": {Mode: lease.Shared, Token: "another-of-mine"},
 		"level": {Mode: lease.Shared, Reenters: "an-owner"}, "several keys": {More: []engine.Key{"more"}}, "fair": {Fair: true}, "fair token": {Fair: true, Token: "a-third-of-mine"},
@@ -161,7 +163,7 @@ func TestWait_EndsInTimeWhateverItsRequestDoes(t *testing.T) {
 		for _, r := range d.Relays {
 			r.Pause(faulty.ToClient)
 		}
-		request.Key, request.Wait = engine.Key(what), 50*time.Millisecond
+		request.Key, request.Wait = engine.Key(what), redlocktest.MasterTimeout+50*time.Millisecond
 		out := make(chan waited, 2) // 2: so that a second answer would be seen
 		d.waitFor(what, request, out)
 		var unknown *engine.NoQuorum
