@@ -32,7 +32,7 @@ func brokenWaits() []Mutant {
 		patched("level-waits", "an owner waits behind the clients that wait for its own lock",
 			Change{"redlock/wait/waiters.go", "r.Token == \"\" && r.Reenters == \"\" {", "r.Token == \"\" && (r.Reenters == \"\" || pool.Broken(\"level-waits\")) {"}).in("waits-3"),
 		patched("time-over", "the end of a wait is missed while others are before it",
-			Change{"redlock/wait/waiters.go", "if w.over || w.queue != nil && w.queue.contender == w {", "if w.over || w.queue != nil && (w.queue.contender == w || pool.Broken(\"time-over\") && w.queue.head != w) {"}).in("waits-3"),
+			Change{"redlock/wait/waiters.go", "if w.over || contends && w.queue.work {", "if w.over || contends && w.queue.work || w.queue != nil && w.queue.head != w && pool.Broken(\"time-over\") {"}).in("waits-3"),
 	}
 }
 
