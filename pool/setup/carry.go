@@ -11,6 +11,7 @@
 package setup
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -110,8 +111,8 @@ type keyState struct {
 	trusted int // masters that are sure of the counter
 	zeros   int // those that have it, of the masters for which a missing counter is 0
 	value   int64
-	work    []string
-	text    string // of a counter that is none
+	works   map[string]*workState // by owner
+	text    string                // of a counter that is none
 }
 
 // readDB reads what the masters have in one database.
@@ -142,9 +143,9 @@ func (m *memories) readDB(db int) (of carriedDB, err error) {
 	of.forgot, of.noWorks = zeros < quorum, knowing < quorum
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		state := all[key]
-		if state.work != nil {
+		if state.works != nil {
 			if !of.noWorks {
-				of.values[key] = state.work
+				of.values[key] = state.newest()
 			}
 			continue
 		}
@@ -195,9 +196,10 @@ func (m *memories) readMaster(one *candidate, db int, incarnation *admission.Inc
 			if m.frozen {
 				work[1] = "0" // it is over
 			}
-			if all[key] == nil || newerWork(work, all[key].work) {
-				all[key] = &keyState{work: work}
+			if all[key] == nil {
+				all[key] = &keyState{works: map[string]*workState{}}
 			}
+			all[key].add(work)
 		}
 	}
 	return m.unchanged(one, db)
@@ -294,10 +296,14 @@ func (k *keyState) counted(reply wire.Reply, incarnation *admission.Incarnation)
 	return k
 }
 
+// minWork is how much longer a record must be remembered: no memory that is too new votes before that is
+// over, and masters forget a record within the difference of their clocks.
+const minWork = 2 * admission.MaxSkew
+
 // readWork is a record as carry.lua takes it: its ms left, whether its attempt may run, and the fields.
 // nil = none.
 func readWork(fields, left wire.Reply) (work []string) {
-	if fields.Err != nil || len(fields.Items) != 1+len(stored.WorkFields) || fields.Items[1].Kind == wire.ReplyNil || left.Int < 0 {
+	if fields.Err != nil || len(fields.Items) != 1+len(stored.WorkFields) || fields.Items[1].Kind == wire.ReplyNil || left.Int < minWork.Milliseconds() {
 		return nil
 	}
 	runs := fields.Items[1].Str == "R" && fields.Items[0].Str != "0"
@@ -311,17 +317,50 @@ func readWork(fields, left wire.Reply) (work []string) {
 	return work
 }
 
-// newerWork reports whether one master's record counts rather than another's. An end counts above an
-// attempt: a quorum may have acknowledged it, and no attempt begins after it. Of two ends, or of two
-// attempts, it is the newer one; of one attempt, its failure, or else what lasts longer.
-func newerWork(a, b []string) bool {
-	if done := a[2] == "D"; done != (b[2] == "D") {
+// workState is an attempt, as the masters show it.
+type workState struct {
+	work    []string
+	masters int
+}
+
+// add: of one attempt counts its end, or else what lasts longer.
+func (k *keyState) add(work []string) {
+	of := k.works[work[4]]
+	if of == nil {
+		of = &workState{}
+		k.works[work[4]] = of
+	}
+	of.masters++
+	if last := of.work; last == nil || work[2] < last[2] || work[2] == last[2] && (work[1] < last[1] || work[1] == last[1] && msOf(work) > msOf(last)) {
+		of.work = work // D comes before R
+	}
+}
+
+// newest is the record that counts. An end counts above an attempt: a quorum may have acknowledged it,
+// and no attempt begins after it. Of two ends it is the newer one. Of two attempts it is the one with the
+// higher number, whichever began later: a master that missed the others may have accepted one that was
+// never granted, and has a low number. Numbers start again when a work is forgotten, but a record that is
+// about to be is left out. Of attempts with one number, that of most masters counts.
+func (k *keyState) newest() (work []string) {
+	var best *workState
+	for _, owner := range slices.Sorted(maps.Keys(k.works)) {
+		if of := k.works[owner]; best == nil || of.isNewer(best) {
+			best = of
+		}
+	}
+	return best.work
+}
+
+func (w *workState) isNewer(other *workState) bool {
+	a, b := attemptOf(w.work), attemptOf(other.work)
+	done, otherDone := w.work[2] == "D", other.work[2] == "D"
+	switch {
+	case done != otherDone:
 		return done
+	case done:
+		return a.IsNewer(b)
 	}
-	if a[4] == b[4] {
-		return a[1] < b[1] || a[1] == b[1] && msOf(a) > msOf(b)
-	}
-	return attemptOf(a).IsNewer(attemptOf(b))
+	return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(w.masters, other.masters), cmp.Compare(a.Began(), b.Began())) > 0
 }
 
 func msOf(work []string) int64 {
@@ -348,14 +387,11 @@ func (m *memories) installDB(one *candidate, db int, of *carriedDB, knows string
 			}
 		}
 	}
-	switch { // what the others do not have is of an earlier time
+	switch { // what the others do not have is of an earlier time, or of this moment
 	case m.frozen:
 		add(append(counters, works...), nil)
-	case knows != "":
-		add(works, nil)
-		if knows == admission.KnowsAll {
-			add(counters, []string{"0"})
-		}
+	case knows == admission.KnowsAll:
+		add(counters, []string{"0"})
 	}
 	identity := one.seals[db].identity
 	keys := slices.Sorted(maps.Keys(values))

@@ -6,7 +6,7 @@
 --      also all counters, '' no more than before; 'forgot': such a counter may be a forgotten one
 --      4 0: these values replace what the master has | 1: the newer of both stays
 --      then for each key the number of its values, and the values:
---      0 none: it is deleted; with ARGV 4, only a record of work of another incarnation is
+--      0 none: it is deleted
 --      1 the value of a counter
 --      2 the same, and '': no quorum is sure of it
 --      8 or 9 of a record: the ms left, whether its attempt may run: 0 | 1, and its s, a, o, m, k, t
@@ -44,10 +44,16 @@ local function record(key, left, runs, s, a, o, m, k, t, r)
   local ends = runs == '1' and string.format('%.0f', math.max(0, now + left - k)) or '0'
   local gone = now + left
   local newer = not own[1] or s == 'D' and own[1] ~= 'D'
-  if own[1] == s then newer = began(o) > began(own[3]) or began(o) == began(own[3]) and tonumber(a) > tonumber(own[2]) end
+  local later, higher = began(o) - began(own[3]), tonumber(a) - tonumber(own[2] or '0')
+  if own[1] == s and s == 'D' then newer = later > 0 or later == 0 and higher > 0 end
+  if own[1] == s and s == 'R' then newer = higher > 0 end
   if newer then
+    if own[1] == 'R' and s == 'R' and less(ends, own[4]) then -- it may be granted: none begins beside it
+      ends, gone = own[4], math.max(gone, now + redis.call('PTTL', key))
+    end
     redis.call('DEL', key)
-    redis.call('HSET', key, 's', s, 'a', a, 'o', o, 'e', ends, 'm', m, 'k', k, 'p', '', 't', t)
+    redis.call('HSET', key, 's', s, 'a', a, 'o', o, 'e', ends, 'm', m, 'k', k, 't', t,
+      'p', s == 'R' and string.format('%d 0 ', a - 1) or '') -- an undo that comes late leaves the attempts before it used up
     if r then redis.call('HSET', key, 'r', r) end
     redis.call('PEXPIREAT', key, string.format('%.0f', gone))
   elseif own[1] == s and own[3] == o and own[4] ~= '0' and (ends == '0' or less(own[4], ends)) then
@@ -59,12 +65,9 @@ end
 for i = 2, #KEYS do
   local key, n = KEYS[i], tonumber(ARGV[at])
   if ARGV[4] == '0' then redis.call('DEL', key) end
-  if n == 0 then
-    local l = redis.pcall('HGET', key, 'l')
-    if type(l) ~= 'table' and l ~= incarnation then redis.call('DEL', key) end
-  elseif n <= 2 then
+  if n > 0 and n <= 2 then
     count(key, ARGV[at + 1], n == 1)
-  else
+  elseif n > 2 then
     record(key, tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5], ARGV[at + 6], ARGV[at + 7], ARGV[at + 8], n > 8 and ARGV[at + 9])
   end
   at = at + n + 1

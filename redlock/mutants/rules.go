@@ -177,7 +177,7 @@ func brokenGroups() []Mutant {
 		patched("slots-registers-not-raised", "slots go to a group whose registers may be below the fences given in them",
 			Change{"pool/setup/carry.lua", "redis.call('ZADD', seal, 'XX', 'GT', ARGV[2], identity)\n", ""}).in("slotclocks-3"),
 		patched("slots-counters-not-installed", "slots go to another group without their counters",
-			Change{"pool/setup/carry.lua", "  elseif n <= 2 then\n", "  elseif n <= 2 and ARGV[4] == '0' then\n  elseif n <= 2 then\n"}).in("slotmove-3"),
+			Change{"pool/setup/carry.lua", "  if n > 0 and n <= 2 then\n", "  if n > 0 and n <= 2 and ARGV[4] == '1' then\n"}).in("slotmove-3"),
 		patched("slots-stale-counters", "a counter that a group had when it had the slots before wins over the one that comes back",
 			Change{"pool/setup/carry.lua", "  if ARGV[4] == '0' then redis.call('DEL', key) end\n", "  if ARGV[4] == '0' and redis.call('TYPE', key).ok ~= 'string' then redis.call('DEL', key) end\n"},
 			Change{"pool/setup/carry.lua", "  if value ~= own then redis.call('SET', key, value) end\n", "  if value ~= own then redis.call('SET', key, value, ARGV[4] == '0' and 'NX' or nil) end\n"}).in("slotmove-3"),
