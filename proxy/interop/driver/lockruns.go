@@ -94,7 +94,7 @@ func phpLocks() []run {
 		}
 	}
 	symfony := program("Symfony Lock", "phpredis", "symfony", "")
-	symfony.refusal = notRecognised("c481d49b4a48e48a9eeacd5d51655b5fcbb19925", "it asks for the TIME, so no two masters answer alike")
+	symfony.refusal = notRecognised("c481d49b4a48e48a9eeacd5d51655b5fcbb19925", "line 2: it calls 'TIME'")
 	return []run{
 		program("Laravel", "phpredis", "laravel-phpredis", "extend"),
 		program("Laravel", "predis", "laravel-predis", "extend"),
