@@ -6,10 +6,13 @@ import (
 	"syscall"
 )
 
-func stopDaemon(v *victim)       { v.struck().Stop() }
-func continueDaemon(v *victim)   { v.struck().Cont() }
-func killDaemon(v *victim)       { v.struck().Kill() }
-func endDaemon(v *victim)        { v.struck().End(syscall.SIGTERM) }
+func stopDaemon(v *victim)     { v.struck().Stop() }
+func continueDaemon(v *victim) { v.struck().Cont() }
+func killDaemon(v *victim)     { v.struck().Kill() }
+
+// endDaemon ends a daemon without --drain-grace, in which a client here, which has no balancer in front,
+// would send it one wait after another in vain.
+func endDaemon(v *victim)        { v.struck().End(syscall.SIGINT) }
 func startDaemonAgain(v *victim) { v.struck().Restart() }
 
 func stopMaster(v *victim)     { v.server().Stop() }
