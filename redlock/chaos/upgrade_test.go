@@ -352,6 +352,8 @@ func (u *upgrade) explain(f failure) (restart *strike, why string) {
 		return nil, kind + " of a lease or a wait that was over before enough masters answered"
 	case strings.Contains(string(reply), sameFlush):
 		return nil, kind + " of two locks in one flush"
+	case strings.Contains(string(reply), "the lock changed each time"): // an addition to a lease, on a hot key
+		return nil, kind + " of a lock that others changed meanwhile"
 	case strings.Contains(string(reply), forgotten) && !slices.Contains(newRequests, f.words[0]):
 		return nil, kind + " of a lock that a master has forgotten"
 	case isReply && slices.ContainsFunc(u.emptied, func(p period) bool { return f.sent <= p.to && f.at >= p.from }):
