@@ -14,6 +14,7 @@ package pool
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"redlockd/pool/wire"
@@ -73,20 +74,28 @@ func (c *connection) noteReadings(f *flush) {
 	}
 }
 
-// startFlush sets the timer for the written flush. If the connection was ended
-// while the flush was written, nothing of it was sent, and that is the answer.
+// startFlush sets the timer for the written flush. If the connection was ended,
+// or stalled, while the flush was written, nothing of it is sent, and that is the answer.
 func (c *connection) startFlush(f *flush) bool {
 	l := c.lane
 	g := l.group
 	g.mu.Lock()
 	c.building = nil
-	if c.closed {
+	if c.closed || c.stalled {
 		cause := l.cause
 		g.mu.Unlock()
 		if cause == nil {
 			cause = wire.ErrLinkClosed
 		}
 		l.answerLost(nil, f.entries, cause)
+		return false
+	}
+	if c.returned { // what is to be sent again goes first
+		l.queue.pushFirst(slices.Clone(f.entries))
+		l.beat = l.beat || f.beat
+		c.lost = c.lost || f.loads
+		c.sendAgainLocked()
+		g.mu.Unlock()
 		return false
 	}
 	c.flushes = append(c.flushes, f)

@@ -222,7 +222,7 @@ func (l *lane) nextFlush(settled *flush) (*connection, *flush) {
 	if f.sealed || f.beat {
 		g.counters.Seals++
 	}
-	c.building = f
+	c.building, c.returned = f, false
 	return c, f
 }
 

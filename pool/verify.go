@@ -64,6 +64,7 @@ func (c *connection) finishFlush(f *flush) {
 		sealed, c.unsealed = c.unsealed, nil
 	}
 	c.again, c.lost, c.aloneUntil = append(c.again, f.takeUnexecuted(now, c.flushes)...), c.lost || f.lost, max(c.aloneUntil, f.aloneUntil)
+	c.returned = c.returned || c.lost || len(c.again) > 0
 	c.sendAgainLocked()
 	l.beat = l.beat || f.lost // another process may have answered, which has no scripts
 	if !f.sealed && now-f.sent <= g.pool.options.MasterTimeout {

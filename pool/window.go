@@ -50,6 +50,8 @@ type window struct {
 	// again is to be sent again, in this order, once nothing is under way: a flush of the window must
 	// not be executed before what it has overtaken.
 	again []queueEntry
+	// returned: something has come to be sent again since the flush that is being written was taken.
+	returned bool
 	// lost: the master no longer has the scripts. The next flush loads them, with nothing in front of it.
 	lost       bool
 	aloneUntil time.Duration // operations share no commands, see takeUnexecuted
@@ -111,7 +113,7 @@ func (c *connection) landLocked() { c.flushes = slices.Delete(c.flushes, 0, 1) }
 
 // sendAgainLocked puts what is to be sent again in front of the queue when nothing is under way.
 func (c *connection) sendAgainLocked() {
-	if len(c.flushes) == 0 {
+	if len(c.flushes) == 0 && c.building == nil {
 		c.lane.queue.pushFirst(c.again)
 		c.again = nil
 	}

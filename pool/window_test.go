@@ -350,3 +350,28 @@ func TestWindow_WhatLostItsScriptIsSentAgainInItsOrder(t *testing.T) {
 		release.only(t, 0)
 	})
 }
+
+// A flush that was being written when the connection stalled, or when something came back to be sent
+// again, is not sent.
+func TestWindow_WhatIsBeingWrittenMeanwhileIsNotSent(t *testing.T) {
+	onWindowStage(t, func(w *windowStage) {
+		w.group.mu.Lock()
+		c := w.lane.conn
+		stalled, returned := acquiring("stalled"), acquiring("returned")
+		f := &flush{exchange: exchange{entries: queueOf(returned)}}
+		c.building, c.returned = f, true
+		w.group.mu.Unlock()
+		if c.startFlush(f) || len(w.lane.queue.entries) != 1 {
+			t.Errorf("sent, or %d queued, want it back in the queue", len(w.lane.queue.entries))
+		}
+		w.group.mu.Lock()
+		w.lane.queue.take()
+		f = &flush{exchange: exchange{entries: queueOf(stalled)}}
+		c.building, c.returned, c.stalled = f, false, true
+		w.group.mu.Unlock()
+		if c.startFlush(f) || stalled.only(t, 0).Sent {
+			t.Error("sent on a connection that has stalled")
+		}
+		c.stalled = false
+	})
+}
