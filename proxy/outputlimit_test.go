@@ -20,11 +20,16 @@ func TestOutputLimit_ClosesAClientWhoseRepliesExceedIt(t *testing.T) {
 	const all = 12
 	c.send(command("LATER", "head") + strings.Repeat(command("LATER"), all+1))
 	head := d.next(t)
+	var begun []*commands.Call // all of them: none begins once 4096 bytes are unwritten
 	for range all {
-		d.next(t).Reply(commands.Bulk(strings.Repeat("x", 1000))) // the ninth exceeds the limit
+		begun = append(begun, d.next(t))
+	}
+	waiter := d.next(t)
+	for _, call := range begun {
+		call.Reply(commands.Bulk(strings.Repeat("x", 1000))) // the ninth exceeds the limit
 	}
 	last := newFakeDeferred("granted")
-	d.next(t).Completer.CompleteDeferred(last)
+	waiter.Completer.CompleteDeferred(last)
 	await(t, "the loss of what nobody reads", last.lost)
 	if got, _ := io.ReadAll(c.in); len(got) != 0 {
 		t.Errorf("got %s behind a reply that is missing", shorten(string(got)))
