@@ -47,7 +47,7 @@ func (s *server) announce(key string) {
 		if l.severed || l.broken != nil || w.chance(w.Scenario.AnnouncementsLost) {
 			continue
 		}
-		delay := w.Scenario.latency(w)
+		delay := l.latency()
 		if w.chance(w.Scenario.AnnouncementsLate) {
 			delay += w.between(0, masterTimeout*4)
 		}
