@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"time"
 
+	"redlockd/pool"
 	"redlockd/pool/admission"
 	"redlockd/pool/wire"
 )
@@ -25,8 +26,8 @@ const (
 	maxWriting = 5 * time.Second
 	// writesKept is the expiry of the key, if it could not be deleted.
 	writesKept = time.Minute
-	// timeoutFactor is by how much the timeout exceeds the slowest write: an answer waits for
-	// the flush before it, which takes as long, and under load both may take twice that.
+	// timeoutFactor is by how much the timeout exceeds the slowest write: an answer may wait
+	// for the flush before it, which takes as long, and under load both may take twice that.
 	timeoutFactor = 4
 	// minFittingTimeout is the default: with less, a step of a clock costs more votes.
 	minFittingTimeout = 100 * time.Millisecond
@@ -55,7 +56,7 @@ func (g *group) timeWrites(f *finding, link wire.Link) {
 	slices.Sort(f.writes)
 }
 
-// reportWrites writes a line for each master, and the timeout that fits.
+// reportWrites writes a line for each master, what a lock waits for, and the timeout that fits.
 func (g *group) reportWrites(all []*finding, out io.Writer) {
 	var slowest *finding
 	last := func(f *finding) time.Duration { return f.writes[len(f.writes)-1] }
@@ -74,14 +75,29 @@ func (g *group) reportWrites(all []*finding, out io.Writer) {
 	if slowest == nil {
 		return
 	}
+	reportQuorum(all, out)
 	fits := fittingTimeout(last(slowest))
 	verdict := "fits"
 	if g.options.MasterTimeout < fits {
 		verdict = "is too short"
 	}
 	fmt.Fprintf(out, "--master-timeout: %s or more fits; the present %s %s\n", fits, g.options.MasterTimeout, verdict)
-	fmt.Fprintf(out, "the rule: %d times the slowest write (%s on %s), in steps of %s, at least %s. A flush waits for the one before it, and under load both may take twice as long. "+
+	fmt.Fprintf(out, "the rule: %d times the slowest write (%s on %s), in steps of %s, at least %s. A flush may wait for the one before it, and under load both may take twice as long. "+
 		"Run this while the machines do their usual work\n", timeoutFactor, shortDuration(last(slowest)), slowest.master.Name, timeoutStep, minFittingTimeout)
+}
+
+// reportQuorum writes which master a lock waits for: the last of its nearest quorum.
+func reportQuorum(all []*finding, out io.Writer) {
+	half := func(f *finding) time.Duration { return f.writes[len(f.writes)/2] }
+	timed := slices.DeleteFunc(slices.Clone(all), func(f *finding) bool { return len(f.writes) == 0 })
+	slices.SortStableFunc(timed, func(a, b *finding) int { return cmp.Compare(half(a), half(b)) })
+	quorum := pool.Quorum(len(all))
+	if len(timed) < quorum {
+		return
+	}
+	last := timed[quorum-1]
+	fmt.Fprintf(out, "a lock waits %s: for %s, the last of the nearest quorum (%d of %d); masters farther away cost it nothing while these vote\n",
+		shortDuration(half(last)), last.master.Name, quorum, len(all))
 }
 
 // fittingTimeout is the master timeout for masters whose slowest write took this long.

@@ -43,7 +43,7 @@ func TestCheckPerformance_TimesWritesAndLeavesNothing(t *testing.T) {
 	if err != nil || strings.Count(out, " writes: half within ") != 3 {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, says := range []string{"--master-timeout: ", " or more fits; the present 10s ", "the rule: 4 times the slowest write (", "at least 100ms"} {
+	for _, says := range []string{"a lock waits ", ", the last of the nearest quorum (2 of 3)", "--master-timeout: ", " or more fits; the present 10s ", "the rule: 4 times the slowest write (", "at least 100ms"} {
 		if !strings.Contains(out, says) {
 			t.Errorf("%q is missing in\n%s", says, out)
 		}
