@@ -192,7 +192,7 @@ func (c *Class) Fits(call ScriptCall) error {
 	}
 	if c.Prefix > 0 {
 		n, ok := resp.ParseInteger(call.word(c.Prefix - 1))
-		if length := int64(len(c.TokenOf(call))); !ok || n < minPrefix || n > length {
+		if length := int64(len(c.TokenOf(call, 0))); !ok || n < minPrefix || n > length {
 			return fmt.Errorf("argument %d says how much of the token is compared, and is not a number of %d to its %d bytes", c.Prefix, minPrefix, length)
 		}
 	}
@@ -209,8 +209,34 @@ func (c *Class) Fits(call ScriptCall) error {
 // client soon guesses a single byte.
 const minPrefix = 8
 
-// TokenOf returns the token of a call that fits, "" if the class needs none.
-func (c *Class) TokenOf(call ScriptCall) string { return call.word(c.Token - 1) }
+// TokenOf returns the token of the n-th of the locks, from 0, of a call that fits; "" if the class needs none.
+func (c *Class) TokenOf(call ScriptCall, n int) string {
+	if len(c.Tokens) > 0 {
+		return call.word(c.Tokens[n] - 1)
+	}
+	return call.word(c.Token - 1)
+}
+
+// See returns what a quorum holds at the n-th of the locks, from 0, in the terms of the call. left is in ms, as PTTL
+// replies it. Whose a lock is means nothing to a class without a token: its holder counts as the caller.
+func (c *Class) See(call ScriptCall, n int, value string, left int64) KeyView {
+	token, held := c.TokenOf(call, n), value
+	if bytes := c.Bytes(call); bytes > 0 {
+		token, held = token[:min(len(token), bytes)], held[:min(len(held), bytes)]
+	}
+	v := KeyView{State: HeldByOther, Value: value, Left: left}
+	switch own := c.Token == 0 || token == held; {
+	case left == -2:
+		v.State = Free
+	case own && left == -1:
+		v.State = NoExpiry
+	case own:
+		v.State = HeldBySelf
+	case left == -1:
+		v.State = OtherNoExpiry
+	}
+	return v
+}
 
 // TTL returns the lease that a call that fits requests, in ms; now is the wall clock in
 // ms since 1970. ok is false if the call requests none.

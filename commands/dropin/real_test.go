@@ -50,27 +50,24 @@ func (m *master) do(words ...string) any {
 
 // keyIn is a key before a script runs.
 type keyIn struct {
-	state KeyState
-	value string
-	ms    int64 // left; 0 = without an expiry
+	value string // "": free
+	ms    int64  // left; 0 = without an expiry
 }
 
+// keysIn are the states of a key that may hold this token.
 func keysIn(token string) []keyIn {
-	return []keyIn{
-		{Free, "", 0}, {HeldBySelf, token, 60_000}, {HeldBySelf, token, 1300}, {NoExpiry, token, 0},
-		{HeldByOther, "somebody else's token", 60_000}, {HeldByOther, token + "x", 1300}, {OtherNoExpiry, token[:len(token)-1], 0},
-	}
+	return []keyIn{{}, {token, 60_000}, {token, 1300}, {token, 0}, {"somebody else's token", 60_000}, {token + "x", 1300}, {token[:len(token)-1], 0}, {"x", 60_000}}
 }
 
-func (k keyIn) view() KeyView {
-	v := KeyView{State: k.state, Value: k.value, Left: k.ms}
+// left is what PTTL replies.
+func (k keyIn) left() int64 {
 	switch {
-	case k.state == Free:
-		v.Left = -2
+	case k.value == "":
+		return -2
 	case k.ms == 0:
-		v.Left = -1
+		return -1
 	}
-	return v
+	return k.ms
 }
 
 // harness runs a text for several states of its keys, and answers for each: the reply, and
@@ -131,7 +128,7 @@ func (m *master) runs(text string, call ScriptCall, states [][]keyIn) (results [
 	for _, state := range states {
 		var keys []string
 		for _, k := range state {
-			if k.state == Free {
+			if k.value == "" {
 				keys = append(keys, "{false,0}")
 			} else {
 				keys = append(keys, fmt.Sprintf("{%s,%d}", quoteLua(k.value), k.ms))
@@ -205,7 +202,7 @@ func differs(c *Class, call ScriptCall, state []keyIn, r result, now int64) stri
 	var locks []int
 	for i, k := range state {
 		if !contains(c.Others, i+1) {
-			views, locks = append(views, k.view()), append(locks, i)
+			views, locks = append(views, c.See(call, len(locks), k.value, k.left())), append(locks, i)
 		}
 	}
 	change, reply, err := c.Outcome(call, views)
@@ -218,17 +215,14 @@ func differs(c *Class, call ScriptCall, state []keyIn, r result, now int64) stri
 		return fmt.Sprintf("it answers %+v, the master %+v", reply, r.reply)
 	}
 	for n, i := range locks {
-		value, from, to := state[i].value, state[i].view().Left-1000, state[i].view().Left
+		value, from, to := state[i].value, state[i].left()-1000, state[i].left()
 		if to < 0 {
 			from = to
 		}
 		if change[n] == Deleted {
 			value, from, to = "", -2, -2
 		} else if change[n] != Unchanged {
-			value = c.TokenOf(call)
-			if len(c.Tokens) > n {
-				value = call.word(c.Tokens[n] - 1)
-			}
+			value = c.TokenOf(call, n)
 			ms, timed := c.TTL(call, now)
 			if c.Op == ExtendAdd {
 				ms += state[i].ms
@@ -294,15 +288,12 @@ func TestClass_DoesAndAnswersWhatAMasterDoes(t *testing.T) {
 		if row.keys == 0 {
 			return // it finds its keys itself
 		}
-		token := classes[0].TokenOf(call)
+		token := classes[0].TokenOf(call, 0)
 		if token == "" {
 			token = "a token that nobody gives"
 		}
 		var states [][]keyIn
 		for _, k := range keysIn(token) {
-			if classes[0].Token == 0 && (k.state == HeldByOther || k.state == OtherNoExpiry) {
-				k.state = map[KeyState]KeyState{HeldByOther: HeldBySelf, OtherNoExpiry: NoExpiry}[k.state] // whose it is, is nothing to it
-			}
 			if state := []keyIn{k}; row.keys == 2 {
 				states = append(states, append(state, keyIn{}))
 			} else {

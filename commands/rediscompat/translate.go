@@ -40,7 +40,7 @@ func (e *evaluation) serve() (err error) {
 	if !e.allowed() {
 		return nil
 	}
-	e.token = redlock.Token(class.TokenOf(e.given))
+	e.token = redlock.Token(class.TokenOf(e.given, 0))
 	switch class.Op {
 	case dropin.Read:
 		e.look()
@@ -78,7 +78,7 @@ func (e *evaluation) tokens(locks []redlock.Key) (tokens []redlock.Token) {
 		return nil
 	}
 	for _, key := range locks {
-		tokens = append(tokens, redlock.Token(e.given.Args[e.class.Tokens[slices.Index(e.locks, key)]-1]))
+		tokens = append(tokens, redlock.Token(e.class.TokenOf(e.given, slices.Index(e.locks, key))))
 	}
 	return tokens
 }
@@ -143,25 +143,13 @@ func (e *evaluation) lease() (time.Duration, error) {
 	return e.handlers.lease(ms)
 }
 
-// keyView is what a quorum holds, in the terms of the call.
-func (e *evaluation) keyView(v redlock.View) dropin.KeyView {
-	token, value, left := e.class.TokenOf(e.given), string(v.Value), remaining(v)
-	if n := e.class.Bytes(e.given); n > 0 {
-		token, value = token[:min(len(token), n)], value[:min(len(value), n)]
+// keyView is what a quorum holds at the n-th lock, in the terms of the call.
+func (e *evaluation) keyView(n int, v redlock.View) dropin.KeyView {
+	view := e.class.See(e.given, n, string(v.Value), remaining(v))
+	if v.Kind != "string" && v.Kind != "none" {
+		view.State = dropin.HeldByOther // no value is its holder's
 	}
-	own := v.Kind == "string" && (e.class.Token == 0 || token == value)
-	state := dropin.HeldByOther
-	switch endless := left == -1; {
-	case v.Kind == "none":
-		state = dropin.Free
-	case own && endless:
-		state = dropin.NoExpiry
-	case own:
-		state = dropin.HeldBySelf
-	case endless:
-		state = dropin.OtherNoExpiry
-	}
-	return dropin.KeyView{State: state, Value: string(v.Value), Left: left}
+	return view
 }
 
 // viewLocks reads all locks from a quorum. then gets what the script does to them, and its answer.
@@ -179,7 +167,7 @@ func (e *evaluation) viewLocks(then func(views []redlock.View, change []dropin.C
 				then(nil, nil, commands.Reply{}, err)
 				return
 			}
-			given[i] = e.keyView(v)
+			given[i] = e.keyView(i, v)
 		}
 		change, reply, err := e.class.Outcome(e.given, given)
 		then(views, change, ofDropin(reply), err)
