@@ -198,8 +198,8 @@ func (c *Class) Fits(call ScriptCall) error {
 	}
 	if c.Time.Arg > 0 {
 		n, ok := resp.ParseInteger(call.word(c.Time.Arg - 1))
-		if _, above := c.Time.Unit.milliseconds(n); !ok || !above {
-			return fmt.Errorf("the time in argument %d is not a whole number above 0", c.Time.Arg)
+		if ms, above := c.Time.Unit.milliseconds(n); !ok || !above || ms > maxNumber { // Redis refuses what overflows with its clock
+			return fmt.Errorf("the time in argument %d is not a whole number above 0, of at most 2^53 ms", c.Time.Arg)
 		}
 	}
 	return nil

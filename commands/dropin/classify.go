@@ -42,14 +42,11 @@ func (v *classifier) classify(script []ast.Stmt) *Class {
 	v.findLocks()
 	v.findEffects()
 	v.checkExpiries()
-	c := &Class{Op: v.operation(), Keys: len(v.call.Keys), Args: len(v.call.Args), DB: v.db + 1, Typed: v.typed, script: script, run: run}
+	c := &Class{Op: v.operation(), Keys: len(v.call.Keys), Args: len(v.call.Args), DB: v.db + 1, Time: v.time, Typed: v.typed, script: script, run: run}
 	for i := range v.call.Keys {
 		if !slices.Contains(v.locks, i) {
 			c.Others = append(c.Others, i+1)
 		}
-	}
-	if c.Op != Read && c.Op != Release && c.Op != Discard {
-		c.Time = v.time
 	}
 	v.findRoles(c)
 	v.checkAnswers(c)

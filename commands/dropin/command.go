@@ -3,7 +3,10 @@
 
 package dropin
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // evaluatedCommand is one command: the number of words after its name, and its behaviour.
 type evaluatedCommand struct {
@@ -284,11 +287,11 @@ func (c *commandCall) setEX() luaValue {
 // expire is EXPIRE, PEXPIRE, EXPIREAT and PEXPIREAT, with one of NX, XX, GT and LT.
 func (c *commandCall) expire() luaValue {
 	key, unit := c.lock(), expireUnits[c.name]
-	if c.free(key) {
-		return numberValue(0)
+	expiry, ms := c.expiry(key, 1, unit) // Redis reads it even if there is no key
+	if len(c.args) == 3 && !slices.Contains([]string{"NX", "XX", "GT", "LT"}, upper(c.args[2].text)) {
+		panic(c.refusal("it calls %s with %s, allowed are NX, XX, GT and LT", strings.ToUpper(c.name), short(c.args[2].text)))
 	}
-	expiry, ms := c.expiry(key, 1, unit)
-	if len(c.args) == 3 && !c.mayExpire(key, unit, expiry, ms) {
+	if c.free(key) || len(c.args) == 3 && !c.mayExpire(key, unit, expiry, ms) {
 		return numberValue(0)
 	}
 	if expiry == expiryOver {
@@ -311,27 +314,25 @@ func (c *commandCall) mayExpire(key int, unit Unit, expiry expirySource, ms int6
 		return !timed
 	case "XX":
 		return timed
-	case "GT", "LT":
-		if expiry != expiryGiven || unit.absolute() {
-			panic(c.refusal("it compares a time with something other than a lease"))
-		}
-		if !timed { // no expiry is later than any other
-			return flag == "LT"
-		}
-		limit := threshold{arg: -1, n: ms}
-		if arg, given := c.value(1); given {
-			limit = threshold{arg: arg, scale: 1}
-			if unit == Seconds {
-				limit.scale = 1000
-			}
-		}
-		if flag == "LT" {
-			limit.n++ // longer than that
-			return !c.below(key, limit)
-		}
-		return c.below(key, limit)
 	}
-	panic(c.refusal("it calls %s with %s, allowed are NX, XX, GT and LT", strings.ToUpper(c.name), short(c.args[2].text)))
+	if expiry != expiryGiven || unit.absolute() {
+		panic(c.refusal("it compares a time with something other than a lease"))
+	}
+	if !timed { // no expiry is later than any other
+		return flag == "LT"
+	}
+	limit := threshold{arg: -1, n: ms}
+	if arg, given := c.value(1); given {
+		limit = threshold{arg: arg, scale: 1}
+		if unit == Seconds {
+			limit.scale = 1000
+		}
+	}
+	if flag == "LT" {
+		limit.n++ // longer than that
+		return !c.below(key, limit)
+	}
+	return c.below(key, limit)
 }
 
 // persist takes the expiry away.

@@ -41,18 +41,15 @@ func (e *evaluation) serve() (err error) {
 		return nil
 	}
 	e.token = redlock.Token(class.TokenOf(e.given, 0))
-	switch class.Op {
-	case dropin.Read:
+	if class.Op == dropin.Read {
 		e.look()
 		return nil
-	case dropin.Overwrite, dropin.Discard:
-		if !mayForce(e.call) {
-			return nil
-		}
-	default:
-		if e.token == "" || slices.Contains(e.tokens(e.locks), "") {
-			return e.refuse("its token is empty, allowed are 1 to %d bytes", maxValueBytes)
-		}
+	}
+	if class.Op != dropin.Discard && (e.token == "" || slices.Contains(e.tokens(e.locks), "")) {
+		return e.refuse("its token is empty, allowed are 1 to %d bytes", maxValueBytes)
+	}
+	if forces := class.Op == dropin.Overwrite || class.Op == dropin.Discard; forces && !mayForce(e.call) {
+		return nil
 	}
 	if e.ttl, err = e.lease(); err != nil {
 		return err
