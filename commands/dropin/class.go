@@ -45,7 +45,7 @@ type Given struct {
 	Value string
 }
 
-// Class is what is known of a script. It does not change once it is built.
+// Class describes a script. It does not change once it is built.
 type Class struct {
 	Op      Op
 	By      RecognisedBy
@@ -102,7 +102,7 @@ func (c *Class) Refusal(call ScriptCall) (r ScriptReply, ok bool) {
 	return c.refusal.reply(call, nil), true
 }
 
-// changes are what each Op does to a key by its state, where it does its work.
+// changes lists the change of a key by Op and state, where the script does its work.
 var changes = map[Op][keyStates]Change{
 	Acquire: {Free: Taken}, Reacquire: {Free: Taken, HeldBySelf: Renewed, NoExpiry: Renewed},
 	Release: {HeldBySelf: Deleted, NoExpiry: Deleted}, Extend: {HeldBySelf: Renewed, NoExpiry: Renewed}, ExtendAdd: {HeldBySelf: Renewed},
@@ -114,7 +114,7 @@ func (c *Class) looksByOp() bool {
 	return c.Op == ExtendAdd || c.Op == Overwrite || c.Op == Discard || c.Op == Release && c.Keys-len(c.Others) > 1
 }
 
-// Outcome is what the script does to each of the locks that a quorum holds so, and answers.
+// Outcome returns the change of each lock, and the answer, for what a quorum holds.
 func (c *Class) Outcome(call ScriptCall, views []KeyView) (change []Change, r ScriptReply, err error) {
 	if c.run != nil {
 		return c.run(c, call, views)
@@ -254,7 +254,7 @@ func (c *Class) TTL(call ScriptCall, now int64) (ms int64, ok bool) {
 	return ms, true
 }
 
-// Bytes is how many leading bytes of the token the script compares; 0 = all.
+// Bytes returns the number of leading bytes of the token that the script compares; 0 = all.
 func (c *Class) Bytes(call ScriptCall) int {
 	n, _ := resp.ParseInteger(call.word(c.Prefix - 1))
 	return int(n)

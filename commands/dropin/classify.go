@@ -340,7 +340,7 @@ func (v *classifier) apart(yes, no luaValue) bool {
 	return yes.kind == valueArg && no.kind == valueHeld && v.tokens[no.key] == yes.arg
 }
 
-// answer is what Redis makes of the value that a path returns: false becomes nil, and a list
+// answer converts the value that a path returns, as Redis does: false becomes nil, and a list
 // ends at its first nil.
 func (v *classifier) answer(p *path) luaValue { return v.redisAnswer(p.reply, p) }
 

@@ -184,7 +184,7 @@ func (c *commandCall) remaining() luaValue {
 	return luaValue{kind: valueRemainingMS, key: key, unit: Milliseconds}
 }
 
-// count is how many keys exist: EXISTS, DEL and UNLINK.
+// count returns the number of keys that exist: EXISTS, DEL and UNLINK.
 func (c *commandCall) count() luaValue {
 	n := int64(0)
 	for i := range c.args {

@@ -386,7 +386,7 @@ func (e *evaluation) less(l, r luaValue, more int64) bool {
 	panic(e.refusal("a condition depends on something other than how much is left of a key"))
 }
 
-// limit is what less than n + more of a remaining time means. TTL rounds to the nearest second: less
+// limit converts "less than n + more" of a remaining time to a threshold. TTL rounds to the nearest second: less
 // than n of them are less than 1000 n - 500 ms.
 func (e *evaluation) limit(remaining, n luaValue, more int64) threshold {
 	t := threshold{arg: -1, scale: 1, n: more}

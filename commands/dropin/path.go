@@ -91,7 +91,7 @@ func (p *path) clone() *path {
 
 func (p *path) declare(name string, v luaValue) { p.locals = append(p.locals, local{name, v}) }
 
-// size is how much a copy of the path takes.
+// size returns the number of values in a copy of the path.
 func (p *path) size() int {
 	n := len(p.keys) + len(p.passed)
 	for i := range p.locals {

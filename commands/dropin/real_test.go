@@ -109,7 +109,7 @@ for _, state in ipairs({%s}) do
 end
 return all`
 
-// result is what the master answered, and has afterwards.
+// result has the answer of a master, and its keys afterwards.
 type result struct {
 	reply ScriptReply
 	threw string

@@ -17,14 +17,14 @@ const (
 	tableStates = OtherNoExpiry // the table and --script-class do not tell the last one from HeldByOther
 )
 
-// KeyView is what a quorum holds at a key, in the terms of a call.
+// KeyView describes a key of a quorum, in the terms of a call.
 type KeyView struct {
 	State KeyState
 	Value string
 	Left  int64 // ms; -1 without an expiry, -2 if the key is free
 }
 
-// Change is what a script does to a key.
+// Change names the effect of a script on a key.
 type Change uint8
 
 const (

@@ -140,7 +140,7 @@ func (e *evaluation) lease() (time.Duration, error) {
 	return e.handlers.lease(ms)
 }
 
-// keyView is what a quorum holds at the n-th lock, in the terms of the call.
+// keyView describes the n-th lock as a quorum holds it, in the terms of the call.
 func (e *evaluation) keyView(n int, v redlock.View) dropin.KeyView {
 	view := e.class.See(e.given, n, string(v.Value), remaining(v))
 	if v.Kind != "string" && v.Kind != "none" {

@@ -19,7 +19,7 @@ const root = "../.."
 
 // notShipped are directories of tests and of their support.
 var notShipped = []string{"redlock/sim", "redlock/chaos", "redlock/checker", "redlock/mutants", "redlock/redlocktest", "redlock/examples", "commands/examples",
-	"pool/faulty", "proxy/interop", "proxy/contract", "proxy/admin/browser", "bench"}
+	"pool/faulty", "commands/dropin/textgen", "proxy/interop", "proxy/contract", "proxy/admin/browser", "bench"}
 
 // shipped parses the Go files of the product.
 func shipped(t *testing.T) (files []*ast.File) {
