@@ -59,7 +59,7 @@ evidence-others:
 
 # The tests that `make test` leaves out.
 test-long: needs
-	$(PROGRESS) $(GO) test -race -timeout $(TIMEOUT) -run '^Test(Controls|Mutants|Thrifty|Waits|Worlds|RoundTrips|Simulation|SlotMoves|Masters|Linear|Check_Rejects|MutationE2E_AMutant|Storm|Work_Soak|Chaos_|Exclusion|Hold_EndsWithItsLease|Upgrade_)' $(GOTEST) ./redlock ./redlock/sim ./redlock/chaos ./redlock/checker
+	$(PROGRESS) $(GO) test -race -timeout $(TIMEOUT) -run '^Test(Controls|Mutants|Waits|Worlds|RoundTrips|Simulation|SlotMoves|Masters|Linear|Check_Rejects|MutationE2E_AMutant|Storm|Work_Soak|Chaos_|Exclusion|Hold_EndsWithItsLease|Upgrade_)' $(GOTEST) ./redlock ./redlock/sim ./redlock/chaos ./redlock/checker
 	$(PROGRESS) $(GO) test -timeout $(TIMEOUT) -run '^TestRelease_' $(GOTEST) ./proxy/daemon
 	cd bench && $(PROGRESS) $(GO) test -timeout $(TIMEOUT) -run '^TestMixedFleet_' $(GOTEST) .
 
