@@ -19,7 +19,7 @@ import (
 const module = "redlockd"
 
 // arrows lists what each package may import of this module. A new package gets
-// a line here and a word about it in the README.
+// a line here and a word about it in CONTRIBUTING.md.
 var arrows = map[string][]string{
 	"":                        {"proxy/daemon"},
 	"proxy/daemon":            {"proxy", "proxy/admin", "proxy/tlsconf", "commands", "commands/access", "commands/cli", "commands/conn", "commands/counter", "commands/dropin", "commands/glob", "commands/inspect", "commands/lock", "commands/rediscompat", "commands/tracing", "commands/work", "redlock", "redlock/groups", "redlock/homes", "redlock/slots", "pool", "pool/embedded", "pool/setup", "configs"},

@@ -27,7 +27,7 @@ import (
 const (
 	mostKnotLines = 2000 // of the files of one knot
 	mostMethods   = 45   // of one type
-	mostWalkFiles = 16   // of the README's walk
+	mostWalkFiles = 16   // of the walk of CONTRIBUTING.md
 )
 
 // knotLimits and methodLimits are limits of their own, which packages and types have. They
@@ -396,20 +396,20 @@ func mentions(of types.Type, packages []string) bool {
 	return false
 }
 
-// walkFile is a file of the README's walk through one DLOCK.
+// walkFile is a file of the walk through one DLOCK in CONTRIBUTING.md.
 var walkFile = regexp.MustCompile("`([a-z/]+\\.go)`")
 
 // The reader of the walk finds a way from each file to the next ones.
-func TestStructure_TheWalkOfTheReadmeFollowsTheCalls(t *testing.T) {
+func TestStructure_TheWalkFollowsTheCalls(t *testing.T) {
 	s := product(t)
-	text, err := os.ReadFile("README.md")
+	text, err := os.ReadFile("CONTRIBUTING.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, walk, found := strings.Cut(string(text), "\n1. The client's bytes become a command: ")
 	walk, _, ended := strings.Cut(walk, "\n\n")
 	if !found || !ended {
-		t.Fatal("README.md has no list that begins with \"1. The client's bytes\"")
+		t.Fatal("CONTRIBUTING.md has no list that begins with \"1. The client's bytes\"")
 	}
 	var seen []string
 	for _, match := range walkFile.FindAllStringSubmatch(walk, -1) {

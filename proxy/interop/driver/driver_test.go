@@ -226,6 +226,26 @@ func TestExamples_AreOnThePageOfClients(t *testing.T) {
 	}
 }
 
+// Each recipe is on the page, with a program of its own, and no other is.
+func TestRecipes_AreOnThePage(t *testing.T) {
+	page, err := os.ReadFile("../../../commands/COOKBOOK.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := regexp.MustCompile(`(?m)^## (\d+)\. `).Split(string(page), -1)
+	if len(parts) != recipes+1 || len(recipeRuns()) != recipes {
+		t.Fatalf("the page has %d recipes, and %d runs play %d", len(parts)-1, len(recipeRuns()), recipes)
+	}
+	for i, part := range parts[1:] {
+		if n := strings.Count(part, "```python\n"); n != 1 {
+			t.Errorf("recipe %d has %d programs, want one", i+1, n)
+		}
+		if strings.Count(part, `"DUNLOCK"`) != strings.Count(part, "!= 1:") {
+			t.Errorf("recipe %d does not look at what DUNLOCK replies", i+1)
+		}
+	}
+}
+
 func TestRuns_HaveNamesOfTheirOwn(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, r := range runs() {

@@ -247,3 +247,19 @@ func readmeRuns() []run {
 		command: []string{"{built}/python-redis-8/bin/python", "-B", "{programs}/python-redis/readme.py"},
 	}}
 }
+
+// recipes of commands/COOKBOOK.md.
+const recipes = 8
+
+// recipeRuns play each recipe as its promise needs it: in several processes, one of which is killed.
+func recipeRuns() (all []run) {
+	for number := 1; number <= recipes; number++ {
+		kept := regexp.MustCompile(fmt.Sprintf("^recipe %d keeps its promise$", number))
+		all = append(all, run{
+			library: "redis-py", as: fmt.Sprintf("recipe %d", number), example: true, alone: true,
+			prints: []exampleLine{{"promise", kept, nil}}, remark: "[COOKBOOK.md](../../commands/COOKBOOK.md)",
+			command: []string{"{built}/python-redis-8/bin/python", "-B", "{programs}/python-redis/cookbook.py", strconv.Itoa(number)},
+		})
+	}
+	return all
+}

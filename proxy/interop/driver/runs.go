@@ -43,7 +43,7 @@ func placed(text string, o options) string {
 // runs in the order of the table.
 func runs() []run {
 	var all []run
-	for _, language := range [][]run{cRuns(), goRuns(), pythonRuns(), nodeRuns(), javaRuns(), rustRuns(), scriptRuns(), recordedRuns(), clusterRuns(), lockRuns(), exampleRuns(), readmeRuns()} {
+	for _, language := range [][]run{cRuns(), goRuns(), pythonRuns(), nodeRuns(), javaRuns(), rustRuns(), scriptRuns(), recordedRuns(), clusterRuns(), lockRuns(), exampleRuns(), readmeRuns(), recipeRuns()} {
 		all = append(all, language...)
 	}
 	return all
