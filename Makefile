@@ -106,10 +106,11 @@ bench-quick: needs
 counters: needs
 	$(PROGRESS) $(GO) test -run Counters -count=1 -v -timeout $(TIMEOUT) ./redlock ./proxy
 
-# Writes the golden files of everything that users depend on. Without it a difference
+# Writes the golden files of everything that users depend on, and commands/REFERENCE.md. Without it a difference
 # fails the tests: read what `git diff` shows, and name the change in CHANGELOG.md.
 golden:
 	REDLOCKD_UPDATE=1 $(GO) test -count=1 ./proxy/contract
+	REDLOCKD_UPDATE=1 $(PROGRESS) $(GO) test -count=1 -run Reference ./commands
 
 # The cost of clients that send nothing, and of clients that do their worst.
 crowd: needs

@@ -69,10 +69,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err := b.measure(ctx, tb, chosen, s, out); err != nil {
 		return err
 	}
-	page := report(describeMachine(tb, s), chosen, b.results, b.missing)
-	fmt.Fprint(out, "\n", page)
+	fmt.Fprint(out, "\n", report(describeMachine(tb, s), chosen, b.results, b.missing, false))
 	if s.only == nil {
-		err = publish(s.out, page, b.results)
+		err = publish(s.out, report(describeMachine(tb, s), chosen, b.results, b.missing, true), b.results)
 	}
 	return errors.Join(err, b.failed)
 }

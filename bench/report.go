@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -29,6 +30,25 @@ const (
 type column struct {
 	title string
 	cell  func(r results, s scenario) string
+}
+
+// maxRows are those of a table on the page. The output of a run has all rows.
+const maxRows = 10
+
+// mainRows names the rows of the page in tables that have more than maxRows, by their title.
+var mainRows = map[string]*regexp.Regexp{
+	"Uncontended acquire and release, unique keys": regexp.MustCompile(`^(redsync \+ go-redis|daemon, one multiplexed client), (1|64) callers?$|` +
+		`^daemon, one multiplexed client, 256 callers$|^(engine in process|bsm/redislock.*|rueidislock.*|node-redlock.*|etcd.*), 64 callers$`),
+	"Modes and their cost": regexp.MustCompile(`^daemon, one multiplexed client, (TLS|64 callers, )|^two daemons, one multiplexed|` +
+		`^daemon, drop-in|^engine in process, raw lanes, 64 |^engine in process, own masters, 64 `),
+	"What a pair costs": regexp.MustCompile(`^daemon, (one multiplexed client, (1|64|256) callers?|50 connections, depth 16)$|` +
+		`^(redsync \+ go-redis|engine in process|engine in process, raw lanes|bsm/redislock.*|node-redlock.*|etcd.*), 64 callers$`),
+}
+
+// onPage returns whether a table of the page shows a scenario.
+func (t table) onPage(s scenario) bool {
+	rows := mainRows[t.title]
+	return rows == nil || rows.MatchString(s.name)
 }
 
 // table is one table of the report.
@@ -164,18 +184,21 @@ func describeMachine(tb *testbed, s settings) string {
 		runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, tb.masters[0].version, len(tb.masters), s.rounds, s.span)
 }
 
-// report writes the page. missing has the reason for each scenario without figures.
-func report(machine string, chosen []scenario, r results, missing map[string]string) string {
+// report writes the output of a run, or the page, which has fewer rows. missing has the reason for
+// each scenario without figures.
+func report(machine string, chosen []scenario, r results, missing map[string]string, page bool) string {
 	var b strings.Builder
 	b.WriteString("# Results\n\n" + machine + "\n\n")
 	b.WriteString("`make bench` writes this page. On a shared machine absolute figures swing by a factor of two from minute to\n" +
-		"minute. So compare the ratios: they are between runs of the same round.\n")
+		"minute. So compare the ratios: they are between runs of the same round. The output of a run has more rows.\n")
 	b.WriteString(acceptance(r))
-	b.WriteString(missedTargets(r))
+	if !page {
+		b.WriteString(missedTargets(r))
+	}
 	for _, t := range tables() {
 		rows := slices.DeleteFunc(slices.Clone(chosen), func(s scenario) bool {
 			_, measured := r[s.name]
-			return !measured || !slices.Contains(t.pages, s.page)
+			return !measured || !slices.Contains(t.pages, s.page) || page && !t.onPage(s)
 		})
 		if len(rows) > 0 {
 			t.write(&b, rows, r)

@@ -34,7 +34,7 @@ func TestReport_LeavesEmptyWhatWasNotMeasured(t *testing.T) {
 	page := report("a machine", rows, results{
 		"ours":   {{pairsPerSecond: 81234, acquireP50: 12.3, failures: 2}, {failures: 1}},
 		"theirs": {{pairsPerSecond: 10000, acquireP50: 0}},
-	}, map[string]string{"gone": "it is not installed"})
+	}, map[string]string{"gone": "it is not installed"}, false)
 	for _, line := range []string{
 		"| ours | 81234 | 12.3 |  | 8.12 (8.12-8.12) |  |  | 3 |",
 		"| theirs | 10000 | 0 |  |  |  |  |  |",
@@ -49,6 +49,28 @@ func TestReport_LeavesEmptyWhatWasNotMeasured(t *testing.T) {
 	}
 	if strings.Contains(page, "Masters fail") {
 		t.Error("a table without rows is shown")
+	}
+}
+
+func TestReport_ThePageHasTenRowsATable(t *testing.T) {
+	for _, table := range tables() {
+		rows := 0
+		for _, s := range scenarios() {
+			if slices.Contains(table.pages, s.page) && table.onPage(s) {
+				rows++
+			}
+		}
+		if rows == 0 || rows > maxRows {
+			t.Errorf("%s: %d rows, allowed are 1 to %d", table.title, rows, maxRows)
+		}
+	}
+	rows := []scenario{{name: redsyncName(64), page: pagePairs}, {name: redsyncName(8), page: pagePairs}}
+	measured := results{redsyncName(64): {{pairsPerSecond: 1}}, redsyncName(8): {{pairsPerSecond: 1}}}
+	if page := report("", rows, measured, nil, true); !strings.Contains(page, redsyncName(64)) || strings.Contains(page, redsyncName(8)) {
+		t.Errorf("the page has other rows than those of its main scenarios:\n%s", page)
+	}
+	if output := report("", rows, measured, nil, false); !strings.Contains(output, redsyncName(8)) {
+		t.Errorf("the output of a run lacks a row:\n%s", output)
 	}
 }
 

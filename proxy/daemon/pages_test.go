@@ -350,7 +350,7 @@ var (
 // syntaxes returns how each command of the table is written, by its name. A test of the
 // commands compares the page with their rows.
 func syntaxes() map[string]string {
-	page, err := os.ReadFile("commands/README.md")
+	page, err := os.ReadFile("commands/REFERENCE.md")
 	if err != nil {
 		panic(err)
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 // The table is generated from the rows; with REDLOCKD_UPDATE=1 this test writes it.
-func TestReadme_ShowsTheCommandTable(t *testing.T) {
-	const page, begin, end = "README.md", "<!-- commands -->\n", "<!-- /commands -->"
+func TestReference_ShowsTheRows(t *testing.T) {
+	const page, begin, end = "REFERENCE.md", "<!-- commands -->\n", "<!-- /commands -->"
 	want := markdown(newTable(commands.Deps{}).Rows())
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -25,7 +25,7 @@ func TestReadme_ShowsTheCommandTable(t *testing.T) {
 		return
 	}
 	if os.Getenv("REDLOCKD_UPDATE") == "" {
-		t.Fatalf("%s does not show the commands; REDLOCKD_UPDATE=1 go test -run Readme ./commands writes them\nwant:\n%s\nshown:\n%s", page, want, shown)
+		t.Fatalf("%s does not show the commands; REDLOCKD_UPDATE=1 go test -run Reference ./commands writes them\nwant:\n%s\nshown:\n%s", page, want, shown)
 	}
 	if err := os.WriteFile(page, []byte(before+begin+want+end+after), 0o644); err != nil {
 		t.Fatal(err)
