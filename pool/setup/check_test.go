@@ -296,12 +296,19 @@ func optionsOf(servers ...*faulty.Server) pool.Options {
 // seen starts a daemon's lanes and waits until a master's detail or state says so.
 func seen(t *testing.T, o pool.Options, lane int, says string) {
 	t.Helper()
+	seenIn(t, o, 0, lane, says)
+}
+
+// seenIn is seen in another database.
+func seenIn(t *testing.T, o pool.Options, db, lane int, says string) {
+	t.Helper()
 	p, err := pool.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	g := p.Start()
+	p.Start()
+	g := p.Group(db)
 	var last pool.Status
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if last = g.Statuses()[lane]; strings.Contains(last.State+" "+last.Detail, says) {

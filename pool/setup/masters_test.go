@@ -219,3 +219,26 @@ func TestChangeMasters_RefusesAServerOfAnotherGroup(t *testing.T) {
 		})
 	}
 }
+
+// A database that daemons do not use stays blank when its masters restart without files, one after the
+// other: they begin with a master where they use it. That must not end all changes.
+func TestChangeMasters_BlankDatabasesThatNoDaemonUsesAreNoHindrance(t *testing.T) {
+	t.Parallel()
+	servers, o := bootstrapped(t, 3)
+	for _, s := range servers[:2] {
+		if _, err := s.Do("EVAL", "redis.call('SELECT', 1) redis.call('FLUSHDB')", 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := faulty.Start(t)
+	out, err := changeMasters(t, o, "c", masterAt("d", d))
+	if err != nil || !strings.Contains(out, "epoch 2 is in force") {
+		t.Fatal(out, err)
+	}
+	carry(t, "2", servers[0], servers[1], d)
+	for i, s := range []*faulty.Server{servers[0], servers[1], d} {
+		if seal := theSeal(t, s, 1); !strings.Contains(seal, "/db=1/") || !strings.Contains(seal, "/epoch=2-") {
+			t.Errorf("master %d has %q in the database that was blank", i, seal)
+		}
+	}
+}

@@ -637,3 +637,24 @@ func TestMoveSlots_AnOlderFileUndoesNothing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What a quorum has forgotten in a database may have been a later configuration. A daemon that uses the
+// database knows that from the others.
+func TestMoveSlots_ABlankDatabaseIsNamed(t *testing.T) {
+	t.Parallel()
+	w := newTwoGroups(t)
+	for _, s := range w.servers[0][:2] {
+		if _, err := s.Do("EVAL", "redis.call('SELECT', 1) redis.call('FLUSHDB')", 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.refused("0-10", "g2", "1 masters of group g1 answer and have a configuration, 2 are needed to know its slots; in database 1, b is blank: redis-cli -n 1 -h DAEMON -p PORT DMASTERS lets a daemon begin there")
+	daemons := w.options[0]
+	daemons.Tasks = nil
+	for _, lane := range []int{0, 1} {
+		seenIn(t, daemons, 1, lane, "voting")
+	}
+	if _, err := w.move("0-10", "g2"); err != nil && strings.Contains(err.Error(), "is blank") { // the fences of g2 may be too far behind
+		t.Error(err)
+	}
+}

@@ -263,13 +263,10 @@ func (c *change) everywhere() bool {
 // force, a quorum of the next list shows that it still is.
 func (c *change) complete() error {
 	for db := range c.group.options.Databases {
-		if !c.used(db) {
-			continue
-		}
-		all, common := c.carriers(db, c.next.Mark())
-		now := 0
+		marks, now := []string{c.next.Mark()}, 0
+		all, common := c.carriers(db, marks...)
 		for _, one := range c.all {
-			if has(c.next, one.master.Name) && one.seals[db].carries(c.next.Mark()) {
+			if has(c.next, one.master.Name) && c.carriesOneOf(one, db, marks) {
 				now++
 			}
 		}

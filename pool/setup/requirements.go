@@ -39,7 +39,7 @@ func (c *change) allowed() error {
 	}
 	for db := range c.group.options.Databases {
 		all, common := c.carriers(db, marks...)
-		if used := c.used(db); used && (len(all) < q || len(common) < next) {
+		if len(all) < q || len(common) < next {
 			return fmt.Errorf("%s: group %s, database %d: of the masters of the former list that carry epoch %d, %s answer: %d must, and %d that are in both lists; nothing was changed. First bring back what is missing%s",
 				c.command(), c.group.options.Group, db, c.former.Epoch, strings.Join(append(all, "none")[:max(1, len(all))], ", "), q, next, c.olderText())
 		}
@@ -119,18 +119,11 @@ func (c *change) untilVotes(list *admission.Configuration, skip string) (all []t
 	return all
 }
 
-// used reports whether the group has an identity in a database.
-func (c *change) used(db int) bool { return used(c.all, db) }
-
 // carriers are the masters of the former list that carry one of the marks, and those of
 // them that are in both lists. One with an older file may have missed later changes.
 func (c *change) carriers(db int, marks ...string) (all, common []string) {
 	for _, one := range c.all {
-		name, s := one.master.Name, &one.seals[db]
-		for _, mark := range marks {
-			if s.older || !has(c.former, name) || !strings.HasSuffix(admission.FingerprintOf(s.identity), "/epoch="+mark+"/master="+masterPart(c, name)) {
-				continue
-			}
+		if name := one.master.Name; has(c.former, name) && c.carriesOneOf(one, db, marks) {
 			all = append(all, name)
 			if has(c.next, name) {
 				common = append(common, name)
@@ -138,6 +131,21 @@ func (c *change) carriers(db int, marks ...string) (all, common []string) {
 		}
 	}
 	return all, common
+}
+
+// carriesOneOf reports whether a master carries one of the marks in a database. A change renames all
+// databases of a master at once, so what is in another one counts where daemons have not used this one
+// since it was emptied, or since a former change. Nothing is granted there before the master has begun anew.
+func (c *change) carriesOneOf(one *candidate, db int, marks []string) bool {
+	carries := func(s sealRecord) bool {
+		return !s.older && slices.ContainsFunc(marks, func(mark string) bool {
+			return strings.HasSuffix(admission.FingerprintOf(s.identity), "/epoch="+mark+"/master="+masterPart(c, one.master.Name))
+		})
+	}
+	s := &one.seals[db]
+	print := admission.FingerprintOf(s.identity)
+	unused := print == "" || admission.SameGroup(print, c.group.options.Fingerprint(db, "", one.master.Name)) && admission.EpochOf(s.mark()) < c.former.Epoch
+	return carries(*s) || unused && slices.ContainsFunc(one.seals, carries)
 }
 
 // masterPart is a master's name as fingerprints have it.

@@ -78,18 +78,21 @@ func (s *side) readSome() {
 // known reports whether so many masters answer, and have forgotten nothing, that a later configuration
 // would be on one of them.
 func (s *side) known() error {
-	n, needed := 0, pool.Quorum(len(s.newest.Now.Masters))
+	n, needed, blank := 0, pool.Quorum(len(s.newest.Now.Masters)), ""
 	for _, one := range s.all {
 		forgot := len(one.seals) == 0
 		for db := range one.seals {
-			forgot = forgot || s.used(db) && (one.seals[db].older || one.seals[db].mark() == "")
+			forgot = forgot || used(s.all, db) && (one.seals[db].older || one.seals[db].mark() == "")
+			if used(s.all, db) && one.seals[db].identity == "" {
+				blank = fmt.Sprintf("; in database %d, %s is blank: redis-cli -n %[1]d -h DAEMON -p PORT DMASTERS lets a daemon begin there", db, one.master.Name)
+			}
 		}
 		if has(s.newest.Now, one.master.Name) && !forgot {
 			n++
 		}
 	}
 	if n < needed {
-		return fmt.Errorf("slots: %d masters of group %s answer and have a configuration, %d are needed to know its slots%s", n, s.name(), needed, s.olderText())
+		return fmt.Errorf("slots: %d masters of group %s answer and have a configuration, %d are needed to know its slots%s%s", n, s.name(), needed, s.olderText(), blank)
 	}
 	return nil
 }
@@ -175,7 +178,7 @@ func (s *side) inForceSince() (since time.Duration, err error) {
 				ages = append(ages, time.Duration(one.info.Est.At(s.group.options.Clock.Now())-r.stored.At)*time.Microsecond)
 			}
 		}
-		if !s.used(db) {
+		if !used(s.all, db) {
 			continue
 		}
 		if len(ages) < quorum {
@@ -202,7 +205,7 @@ func (s *side) awaitMemories(ctx context.Context) error {
 				waits = append(waits, m.untilKnows(one, incarnation))
 			}
 		}
-		if !s.used(db) {
+		if !used(s.all, db) {
 			continue
 		}
 		if len(waits) < quorum {
