@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -28,6 +29,17 @@ func (m Master) String() string {
 		return m.Name + "=" + address
 	}
 	return address
+}
+
+// Query is that of its rediss:// URL.
+func (m Master) Query() string {
+	query := url.Values{}
+	for name, value := range map[string]string{"ca": m.TLS.CAFile, "cert": m.TLS.CertFile, "key": m.TLS.KeyFile, "server-name": m.TLS.ServerName} {
+		if host, _, _ := net.SplitHostPort(m.Address); value != "" && (name != "server-name" || value != host) {
+			query.Set(name, value)
+		}
+	}
+	return strings.ReplaceAll(query.Encode(), "%2F", "/")
 }
 
 // Load reads the files and returns what a connection needs. The error names

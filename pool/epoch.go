@@ -70,6 +70,15 @@ func (g *Group) evidenceLocked(now time.Duration) *evidence {
 	return e
 }
 
+// AllBlank reports whether all masters answer and have no configuration in database 0: nothing is served
+// before a bootstrap.
+func (p *Pool) AllBlank() bool {
+	g := p.Group(0)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.evidenceLocked(g.now()).allBlank()
+}
+
 // awaitTurn finds the configuration. During the first dial, it also waits until the daemon may
 // begin with a blank master, so that a new group serves when Start returns.
 func (d *attempt) awaitTurn(ctx context.Context) error {
@@ -83,7 +92,8 @@ func (d *attempt) awaitTurn(ctx context.Context) error {
 		stale := g.learnEpochLocked(now, others)
 		e := g.epoch
 		waits := l.state == stateDialing && (l.carries.Fingerprint == "" || l.carries.Ours) && l.carries.Mark != e.Mark && d.mayNotBeginLocked(now, others) != "" && now < end
-		why := g.evidenceLocked(now).laterText(e.later, &l.carries)
+		o := g.pool.Options()
+		why := g.evidenceLocked(now).laterText(&o, e.later, &l.carries)
 		g.mu.Unlock()
 		stale.fail(errOtherEpoch)
 		if why != "" {

@@ -6,6 +6,7 @@ package pool
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -116,7 +117,7 @@ func (e *evidence) later(mark string, others elsewhere) *admission.Configuration
 
 // laterText is that a master which carries the daemon's settings is not used beside a later
 // configuration, for people; "" if it is none, or if what the master carries is the reason.
-func (e *evidence) laterText(later *admission.Configuration, of *carried) string {
+func (e *evidence) laterText(o *Options, later *admission.Configuration, of *carried) string {
 	if later == nil || !of.Ours || of.Mark == later.Mark() {
 		return ""
 	}
@@ -127,11 +128,21 @@ func (e *evidence) laterText(later *admission.Configuration, of *carried) string
 		}
 	}
 	return fmt.Sprintf("master %s has a later configuration of group %s in force, epoch %d with --masters %s; nothing is granted beside it. Start this daemon with that list; if %[1]s is not a master of this group, correct its address",
-		by, later.Group, later.Epoch, later.Names())
+		by, later.Group, later.Epoch, o.Names(later))
+}
+
+// allBlank reports whether all masters answer and none of them has ever had a configuration.
+func (e *evidence) allBlank() bool {
+	return !slices.ContainsFunc(e.masters, func(m masterEvidence) bool {
+		return !m.carries.Fresh || m.older || m.carries.Fingerprint != ""
+	})
 }
 
 // String counts the masters that carry the configuration, for people.
 func (e *evidence) String() string {
+	if e.allBlank() {
+		return "so are all masters: for a new group run redlockd bootstrap; if they lost their memory, see All masters lost in the runbook"
+	}
 	var carry, silent, older []string
 	for _, m := range e.masters {
 		if m.older {

@@ -75,7 +75,7 @@ func (p *Pool) followConfiguration(next *admission.Configuration, known admissio
 		o.Logger.Error("change of the group not followed", "epoch", next.Epoch, "err", err.Error())
 		return
 	}
-	o.Logger.Warn("change of the group followed; the configuration of this daemon is older", "epoch", next.Epoch, "masters", next.Names(), "slots", next.MapText())
+	o.Logger.Warn("change of the group followed; the configuration of this daemon is older", "epoch", next.Epoch, "masters", o.Names(next), "slots", next.MapText())
 }
 
 // fingerprint is that of the masters of now.

@@ -33,7 +33,7 @@ func (o *Options) reportNext(db int, mark string, next *admission.Configuration)
 		return
 	}
 	o.Logger.Warn("this daemon was left behind by a change of the group", "db", db,
-		"epoch", admission.EpochOf(mark), "now", next.Epoch, "masters", next.Names(), "slots", next.MapText(),
+		"epoch", admission.EpochOf(mark), "now", next.Epoch, "masters", o.Names(next), "slots", next.MapText(),
 		"hint", cmp.Or(mapHint(*o, next), "it follows if only the masters or the slots differ; otherwise start it again with the settings of the others"))
 }
 
@@ -42,7 +42,7 @@ func (o *Options) nextText(mark string, next *admission.Configuration) string {
 	if next == nil || o.isMistaken(mark, next) {
 		return "" // the difference is all
 	}
-	text := fmt.Sprintf("; left behind: the masters have epoch %d: --masters %s", next.Epoch, next.Names())
+	text := fmt.Sprintf("; left behind: the masters have epoch %d: --masters %s", next.Epoch, o.Names(next))
 	if hint := mapHint(*o, next); hint != "" {
 		text += "; " + hint
 	}

@@ -23,6 +23,25 @@ func (o *Options) mastersOf(next *admission.Configuration) (list []Master) {
 	return list
 }
 
+// ownList is the list in the daemon's settings, if it has followed a change to another one.
+func (o *Options) ownList(now []Master) string {
+	listed := func(m Master) bool {
+		return slices.ContainsFunc(now, func(other Master) bool { return other.Name == m.Name })
+	}
+	if o.Embedded > 0 || len(o.Masters) == len(now) && !slices.ContainsFunc(o.Masters, func(m Master) bool { return !listed(m) }) {
+		return ""
+	}
+	return o.Names(o.Configuration(0))
+}
+
+// Names lists the masters of a configuration as daemons with these options reach them, so that the list
+// can be given to a daemon or a command.
+func (o *Options) Names(c *admission.Configuration) string {
+	reached := *c
+	reached.Masters = o.mastersOf(c)
+	return reached.Names()
+}
+
 // arrange is the new list in the order in which the most masters keep their place.
 func arrange(former, masters []Master) []Master {
 	list := make([]Master, len(masters))

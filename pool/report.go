@@ -30,6 +30,7 @@ type Status struct {
 	// master is not in the list that it carries), "other" (another group, or a change that
 	// lost) or "none". "" if one of the two is not known.
 	Configuration string
+	OwnList       string // the list in this daemon's settings, if it uses another one; "" = the same
 }
 
 func (s Status) phrase() string {
@@ -59,6 +60,16 @@ func Epoch(reports []MasterReport) int64 {
 
 // configurationCurrent is a Status.Configuration: the daemon's own.
 const configurationCurrent = "current"
+
+// OwnList is the list in the daemon's settings, if it uses another one, in any of the groups.
+func OwnList(reports []MasterReport) string {
+	for i := range reports {
+		if reports[i].OwnList != "" {
+			return reports[i].OwnList
+		}
+	}
+	return ""
+}
 
 // MasterReport is one master with all that is measured of it.
 type MasterReport struct {

@@ -28,13 +28,13 @@ func (g *Group) Statuses() []Status {
 func (g *Group) Reports() []MasterReport {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	out := make([]MasterReport, len(g.lanes))
+	out, own := make([]MasterReport, len(g.lanes)), g.pool.options.ownList(g.pool.Masters())
 	for i, l := range g.lanes {
 		r := &out[i]
 		r.RTT, r.Votes = l.rtt, l.votes.load()
 		r.Status = Status{
 			Name: l.master.Name, Address: l.master.Address, Since: g.now() - l.since, Version: l.version,
-			Queued: len(l.queue.entries), PendingReleases: len(l.pending.list),
+			Queued: len(l.queue.entries), PendingReleases: len(l.pending.list), OwnList: own,
 		}
 		r.Epoch, r.Configuration = l.carries.compare(g.epoch.Mark, g.pool.options.Group, l.master.Name)
 		if l.incarnation != nil {

@@ -65,7 +65,7 @@ func (p *operator) optionsFor(masters ...int) pool.Options {
 
 func (p *operator) bootstrap(masters ...int) {
 	p.t.Helper()
-	if err := setup.Bootstrap(p.t.Context(), p.optionsFor(masters...), setup.BootstrapTerms{}, p.t.Output()); err != nil {
+	if err := setup.Bootstrap(p.t.Context(), p.optionsFor(masters...), setup.BootstrapTerms{Force: len(masters)%2 == 0}, p.t.Output()); err != nil {
 		p.t.Fatal(err)
 	}
 }

@@ -34,7 +34,7 @@ func (c *cluster) reconfigure(masters ...int) {
 func (c *cluster) bootstrapOf(masters ...int) {
 	c.t.Helper()
 	c.born = true
-	if err := setup.Bootstrap(c.t.Context(), c.optionsFor(masters...), setup.BootstrapTerms{}, c.t.Output()); err != nil {
+	if err := setup.Bootstrap(c.t.Context(), c.optionsFor(masters...), setup.BootstrapTerms{Force: len(masters)%2 == 0}, c.t.Output()); err != nil {
 		c.t.Fatal(err)
 	}
 }

@@ -159,6 +159,7 @@ func (m *monitor) mastersPanel(reply any, info fields, at time.Time) (verdict di
 		reports[i].Status = redlock.MasterStatus{
 			Name: diagnosis.Printable(f.text("name")), State: f.text("state"), Detail: f.text("detail"), Since: f.milli("since_ms"), Left: f.milli("left_ms"),
 			WorkLeft: f.milli("work_left_ms"), Counters: f.sum("counters") == 1, Durable: f.sum("durable") == 1,
+			OwnList: f.text("own_list"),
 		}
 	}
 	verdict = m.record.Poll(reports, info.sum("locks_no_quorum", "locks_expired"), at)

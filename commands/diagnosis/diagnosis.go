@@ -202,6 +202,9 @@ func diagnose(reports []redlock.MasterReport, masters histories, quorum int, und
 	if voting >= quorum {
 		h.warnForgotten(reports, quorum)
 	}
+	if own := pool.OwnList(reports); own != "" {
+		h.warn("The masters in use are not those of this daemon's settings, which have %s: write the list that redlockd check prints into them.", Printable(own))
+	}
 	if len(flapping) > 0 {
 		h.warn("Flapping in the last %d minutes: %s.", flapSpan/time.Minute, strings.Join(flapping, ", "))
 	}

@@ -32,6 +32,7 @@ func masterReply(m *redlock.MasterReport) commands.Reply {
 		commands.Bulk("counters"), commands.Bool(m.Counters),
 		commands.Bulk("epoch"), commands.Int(m.Epoch),
 		commands.Bulk("configuration"), commands.Bulk(m.Configuration),
+		commands.Bulk("own_list"), commands.Bulk(m.OwnList),
 		commands.Bulk("run_id"), commands.Bulk(m.RunID),
 		commands.Bulk("version"), commands.Bulk(m.Version),
 		commands.Bulk("role"), commands.Bulk(m.Role),

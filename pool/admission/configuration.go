@@ -95,14 +95,12 @@ func (c *Configuration) Mark() string {
 	return strconv.FormatInt(c.Epoch, 10) + "-" + hex.EncodeToString(sum[:8])
 }
 
-// Names lists the masters, for people, and several key prefixes as the option that has them.
+// Names lists the masters, for people, and several key prefixes as the option that has them. The
+// logins and certificates are not there; pool.Options has them.
 func (c *Configuration) Names() string {
 	names := make([]string, len(c.Masters))
 	for i, m := range c.Masters {
-		names[i] = m.Name + "=" + m.Address
-		if m.Network == "unix" {
-			names[i] = m.Name + "=unix:" + m.Address
-		}
+		names[i] = m.String()
 	}
 	text := strings.Join(names, ",")
 	if len(c.Prefixes) > 1 {

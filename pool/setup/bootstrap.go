@@ -21,6 +21,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,13 +60,14 @@ func Bootstrap(ctx context.Context, o pool.Options, terms BootstrapTerms, out io
 	g.dial = retried(g.dial)
 	all, err := g.connectAll(ctx, "bootstrap")
 	defer closeAll(all)
-	if err == nil {
+	used := slices.ContainsFunc(all, g.hasMemory)
+	switch {
+	case err != nil && used:
+		return inUse{err}
+	case err == nil && (used || terms.Force || len(all)%2 == 1):
 		return g.bootstrap(all, terms, out)
 	}
-	if slices.ContainsFunc(all, g.hasMemory) {
-		err = inUse{err}
-	}
-	return err
+	return cmp.Or(err, evenNumber(len(all)))
 }
 
 // inUse is the error of a bootstrap of masters that serve, or have served.

@@ -47,6 +47,7 @@ type finding struct {
 	cluster  bool               // a node of a Redis Cluster
 	silent   bool               // it cannot be reached
 	carries  bool               // the settings of this group
+	unlisted bool               // it is not in the list that daemons use
 	daemons  []admission.Daemon // that it has admitted
 	writes   []time.Duration
 	problems []string // reasons why it must not vote
@@ -64,15 +65,16 @@ func Check(ctx context.Context, o pool.Options, performance bool, out io.Writer)
 	if err != nil {
 		return err
 	}
-	all := make([]*finding, len(o.Masters))
-	var checks sync.WaitGroup // at once: a silent master costs its timeout once
-	for i, m := range o.Masters {
-		checks.Go(func() { all[i] = g.inspect(ctx, m, performance) })
+	all := g.inspectAll(ctx, o.Masters, performance)
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("check: interrupted; it changes nothing, so run it again when you like (%w)", err)
 	}
-	checks.Wait()
-	g.compareSettings(all, out)
+	all = append(all, g.compareSettings(ctx, all, performance, out)...)
 	compare(all)
 	findLonely(all)
+	if len(all)%2 == 0 && !slices.ContainsFunc(all, func(f *finding) bool { return f.seal != newSeal }) {
+		all[0].problem("%v", evenNumber(len(all)))
+	}
 	writeTable(all, out)
 	var daemons []admission.Daemon
 	for _, f := range all {
@@ -83,6 +85,22 @@ func Check(ctx context.Context, o pool.Options, performance bool, out io.Writer)
 		g.reportWrites(all, out)
 	}
 	return summarize(all, out)
+}
+
+// inspectAll does so at once: a silent master costs its timeout once.
+func (g *group) inspectAll(ctx context.Context, masters []wire.Master, performance bool) []*finding {
+	all := make([]*finding, len(masters))
+	var checks sync.WaitGroup
+	for i, m := range masters {
+		checks.Go(func() { all[i] = g.inspect(ctx, m, performance) })
+	}
+	checks.Wait()
+	return all
+}
+
+// evenNumber is why a new group has no even number of masters.
+func evenNumber(n int) error {
+	return fmt.Errorf("%d masters survive the loss of %d, as %d do, and need one answer more for every decision: a new group has an odd number; use %d or %d", n, (n-1)/2, n-1, n-1, n+1)
 }
 
 // inspect runs all checks that concern one server alone.
@@ -197,35 +215,63 @@ func (g *group) write(f *finding, link wire.Link) {
 	}
 }
 
-// compareSettings compares what stands on the servers with the options, but for slots that have moved.
-func (g *group) compareSettings(all []*finding, out io.Writer) {
+// compareSettings compares what stands on the servers with the options, but for the list and for slots
+// that have moved: daemons follow those. It returns the masters of the list that daemons use which the
+// options lack.
+func (g *group) compareSettings(ctx context.Context, all []*finding, performance bool, out io.Writer) (more []*finding) {
 	c := &change{group: g}
 	for _, f := range all {
 		c.all = append(c.all, &candidate{master: f.master, seals: f.stands})
 	}
 	newest := c.newest()
-	if here := g.options.Configuration(0); newest.Now != nil && !here.SameMasters(newest.Now) {
-		fmt.Fprintf(out, "epoch %d on the masters has the list %s; these settings have %s. If the list was changed, write that of the masters into the file; to change it: redlockd masters\n",
-			newest.Now.Epoch, newest.Now.Names(), here.Names())
-	}
 	g.keep(newest, out)
-	for _, f := range all {
+	used, here := newest.Now, g.options.Configuration(0)
+	if newest.Now != nil && !newest.InForce && newest.Former != nil {
+		fmt.Fprintf(out, "a change to epoch %d is unfinished, and nothing may be granted until it is: %s\n", newest.Now.Epoch, g.finishCommand(newest))
+		used = newest.Former
+	}
+	if used == nil || !here.SameSettings(used) || !here.SameSlots(used) || here.SameMasters(used) {
+		used = here
+	} else {
+		fmt.Fprintf(out, "your list differs; daemons use %s since epoch %d: write that list into the files of all daemons. To change the list: redlockd masters\n", g.options.Names(used), used.Epoch)
+		var masters []wire.Master
+		for _, m := range g.optionsOf(used).Masters {
+			if !has(here, m.Name) {
+				masters = append(masters, g.withLogin(m))
+			}
+		}
+		more = g.inspectAll(ctx, masters, performance)
+	}
+	present := g.optionsOf(used)
+	for _, f := range slices.Concat(all, more) {
 		(&candidate{master: f.master, seals: f.stands}).findOlder(g)
+		f.unlisted = !has(used, f.master.Name)
 		for db, s := range f.stands {
-			if s.older {
+			switch {
+			case s.older:
 				f.seal = olderSeal
-			} else if s.identity != "" && f.seal != olderSeal {
-				f.checkSeal(s.identity, g.options.Fingerprint(db, "", f.master.Name), g.options.Age(), f.info.Est.At(g.options.Clock.Now()))
+			case s.identity == "" || f.seal == olderSeal:
+			case newest.Now != nil && !newest.InForce && s.mark() == newest.Now.Mark():
+				if f.carries = true; f.seal != unfinishedSeal {
+					f.problem("has epoch %d by a change that is unfinished", newest.Now.Epoch)
+				}
+				f.seal = unfinishedSeal
+			default:
+				f.checkSeal(s.identity, present.Fingerprint(db, "", f.master.Name), g.options.Age(), f.info.Est.At(g.options.Clock.Now()))
 			}
 		}
 		if f.seal == "" && len(f.stands) == g.options.Databases {
 			f.seal = newSeal
 		}
 	}
+	return more
 }
 
 // newSeal is the cell of a master that has no identity.
 const newSeal = "new"
+
+// unfinishedSeal is that of one with a change that is not in force.
+const unfinishedSeal = "unfinished"
 
 // olderSeal is that of one whose file may lack a change.
 const olderSeal = "older file"
@@ -240,6 +286,10 @@ func (f *finding) checkSeal(identity, ours string, age time.Duration, us int64) 
 	ours, _ = admission.SplitMark(ours)
 	settings, _ := admission.SplitMark(print)
 	other := settings != ours || settings == print
+	if f.unlisted && admission.SameGroup(print, ours) {
+		f.seal = "not in use" // it has left, or comes from an earlier time
+		return
+	}
 	f.carries = f.carries || !other && f.seal != "other settings"
 	switch {
 	case other:
@@ -291,6 +341,7 @@ func compare(all []*finding) {
 func findLonely(all []*finding) {
 	var silent []string
 	carriers, blank := 0, 0
+	all = slices.DeleteFunc(slices.Clone(all), func(f *finding) bool { return f.unlisted })
 	for _, f := range all {
 		switch {
 		case f.silent:

@@ -339,3 +339,88 @@ func TestCheck_NamesAnOlderFileWithWhichNoDaemonBegins(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// A daemon follows a change, so its file is no fault of the masters.
+func TestCheck_AListThatDiffersIsNamedWithTheOneInUse(t *testing.T) {
+	t.Parallel()
+	servers, first := bootstrapped(t, 3)
+	d, e := faulty.Start(t), faulty.Start(t)
+	if out, err := changeMasters(t, first, "c", masterAt("d", d)); err != nil {
+		t.Fatal(out, err)
+	}
+	now := renamed(optionsOf(servers[0], servers[1], d), "a", "b", "d")
+	differs := "your list differs; daemons use " + now.Configuration(0).Names() + " since epoch 2: write that list into the files of all daemons. To change the list: redlockd masters\n"
+	for what, o := range map[string]pool.Options{"the former list": first, "a list to be": renamed(optionsOf(servers[0], servers[1], d, e), "a", "b", "d", "e")} {
+		if out, err := check(t, o); err != nil || !strings.HasPrefix(out, differs) || strings.Contains(out, "reconfigure") || strings.Count(out, " yes\n") != 4 {
+			t.Errorf("%s: %v\n%s", what, err, out)
+		}
+	}
+	if out, _ := check(t, first); !strings.Contains(out, "not in use") {
+		t.Errorf("c, which has left, is\n%s", out)
+	}
+	if out, err := check(t, now); err != nil || strings.Contains(out, "differs") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	e.Kill()
+	wantReason(t, renamed(optionsOf(servers[0], servers[1], e), "a", "b", "e"), "e: cannot be reached")
+	d.Kill()
+	wantReason(t, first, "d: cannot be reached")
+}
+
+func TestCheck_NamesAChangeThatIsUnfinished(t *testing.T) {
+	t.Parallel()
+	servers, o := bootstrapped(t, 3)
+	next := renamed(optionsOf(servers[0], servers[1], faulty.Start(t)), "a", "b", "d")
+	interruptedChange(t, o, next)
+	for _, list := range []pool.Options{o, next} {
+		if out, err := check(t, list); err == nil || strings.Count(out, " NO\n") != 1 || !strings.Contains(out, "\na: has epoch 2 by a change that is unfinished\n") || !strings.HasPrefix(out, "a change to epoch 2 is unfinished, and nothing may be granted until it is: redlockd reconfigure --masters a="+servers[0].Addr()) {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
+}
+
+// A new group of an even number of masters is a mistake, and a step of a change is none.
+func TestCheck_AndBootstrapRefuseANewGroupOfAnEvenNumber(t *testing.T) {
+	t.Parallel()
+	servers := faulty.StartGroup(t, 4, onDisk...)
+	const reason = "4 masters survive the loss of 1, as 3 do, and need one answer more for every decision: a new group has an odd number; use 3 or 5"
+	wantReason(t, optionsOf(servers...), reason)
+	if err := Bootstrap(t.Context(), optionsOf(servers...), BootstrapTerms{}, io.Discard); err == nil || err.Error() != reason {
+		t.Error(err)
+	}
+	for i, s := range servers {
+		if keys := s.Keys(); len(keys) > 0 {
+			t.Errorf("master %d has %q", i, keys)
+		}
+	}
+	o := optionsOf(servers[:3]...)
+	if err := Bootstrap(t.Context(), o, BootstrapTerms{}, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := changeMasters(t, o, "", masterAt("d", servers[3])); err != nil {
+		t.Fatal(out, err)
+	}
+	if out, err := check(t, optionsOf(servers...)); err != nil {
+		t.Error(out, err)
+	}
+	if err := Bootstrap(t.Context(), optionsOf(servers...), BootstrapTerms{}, io.Discard); err == nil || !strings.Contains(err.Error(), "has an identity already") {
+		t.Error(err)
+	}
+}
+
+func TestCheck_TellsHowToGiveALogin(t *testing.T) {
+	t.Parallel()
+	servers := faulty.StartGroup(t, 3, "--requirepass", "secret")
+	o := optionsOf(servers...)
+	wantReason(t, o, "(give the login in its entry: a=redis://USER:PASSWORD@"+servers[0].Addr()+", without USER where it has requirepass; --masters-file takes")
+	for i := range o.Masters {
+		o.Masters[i].Password = "wrong"
+	}
+	wantReason(t, o, "b=redis://USER:PASSWORD@"+servers[1].Addr())
+	for i := range o.Masters {
+		o.Masters[i].Password = "secret"
+	}
+	if out, err := check(t, o); err != nil {
+		t.Error(out, err)
+	}
+}

@@ -42,7 +42,7 @@ func ChangeMasters(ctx context.Context, o pool.Options, change MastersChange, te
 		return err
 	}
 	o.Prefixes = present.Now.Prefixes // the file may be older
-	fmt.Fprintf(out, "epoch %d has the masters %s; the new list is %s\n", present.Now.Epoch, present.Now.Names(), o.Configuration(0).Names())
+	fmt.Fprintf(out, "epoch %d has the masters %s; the new list is %s\n", present.Now.Epoch, g.options.Names(present.Now), o.Names(o.Configuration(0)))
 	return Reconfigure(ctx, o, terms, out)
 }
 
@@ -54,7 +54,7 @@ func PresentMasters(ctx context.Context, o pool.Options) ([]wire.Master, string)
 			o.Masters = present.Now.Masters
 		}
 	}
-	return o.Masters, o.Configuration(0).Names()
+	return o.Masters, o.Names(o.Configuration(0))
 }
 
 // AwaitVotes waits until the masters that answer vote, and shows how long that takes. The masters of
@@ -140,7 +140,7 @@ func (c *change) follow(ctx context.Context, out io.Writer) {
 		return
 	}
 	if o, err := g.apply(MastersChange{}, present.Now); err == nil {
-		fmt.Fprintf(out, "epoch %d has the masters %s: this list counts, not that of the settings\n", present.Now.Epoch, present.Now.Names())
+		fmt.Fprintf(out, "epoch %d has the masters %s: this list counts, not that of the settings\n", present.Now.Epoch, g.options.Names(present.Now))
 		g.options.Masters, g.options.Prefixes = o.Masters, present.Now.Prefixes
 	}
 }
@@ -180,7 +180,7 @@ func (g *group) listAfter(change MastersChange, present admission.StoredConfigur
 		}
 	}
 	if !present.InForce {
-		return nil, fmt.Errorf("masters: a change to epoch %d is unfinished, and another one must not replace it; nothing was changed. First finish it: %s", present.Now.Epoch, finishCommand(present))
+		return nil, fmt.Errorf("masters: a change to epoch %d is unfinished, and another one must not replace it; nothing was changed. First finish it: %s", present.Now.Epoch, g.finishCommand(present))
 	}
 	after, err := g.apply(change, present.Now)
 	return after.Masters, err
@@ -211,7 +211,7 @@ func (g *group) apply(change MastersChange, of *admission.Configuration) (pool.O
 	for _, name := range change.Leave {
 		i := slices.IndexFunc(o.Masters, func(m wire.Master) bool { return m.Name == name || m.Address == name })
 		if i < 0 {
-			return o, fmt.Errorf("masters: %q is the name or address of no master; nothing was changed; allowed: %s (epoch %d)", name, of.Names(), of.Epoch)
+			return o, fmt.Errorf("masters: %q is the name or address of no master; nothing was changed; allowed: %s (epoch %d)", name, g.options.Names(of), of.Epoch)
 		}
 		o.Masters = slices.Delete(o.Masters, i, i+1)
 	}

@@ -112,5 +112,5 @@ func (g *group) find(what, master string) (wire.Master, error) {
 			return m, nil
 		}
 	}
-	return wire.Master{}, fmt.Errorf("%s: %q is the name or address of no master; nothing was changed; allowed: %s", what, master, g.options.Configuration(0).Names())
+	return wire.Master{}, fmt.Errorf("%s: %q is the name or address of no master; nothing was changed; allowed: %s", what, master, g.options.Names(g.options.Configuration(0)))
 }

@@ -217,7 +217,7 @@ func oneReplaced(t *testing.T) (servers []*faulty.Server, first pool.Options, d 
 func TestQuarantine_FindsAMasterOfThePresentList(t *testing.T) {
 	t.Parallel()
 	servers, first, d, now := oneReplaced(t)
-	list := now.Configuration(0).Names()
+	list := now.Names(now.Configuration(0))
 	for _, gone := range []string{"c", servers[2].Addr()} {
 		if out, err := quarantine(t, first, gone); err == nil || !strings.HasSuffix(err.Error(), "nothing was changed; allowed: "+list) {
 			t.Errorf("a master that left: %s%v", out, err)
@@ -254,7 +254,7 @@ func TestBootstrapAged_FindsAMasterOfThePresentList(t *testing.T) {
 		first.Masters[i].Password, now.Masters[i].Password = "secret", "secret"
 	}
 	servers[1].Kill()
-	if out, err := aged(t, first, "c"); err == nil || !strings.HasSuffix(err.Error(), "nothing was changed; allowed: "+now.Configuration(0).Names()) {
+	if out, err := aged(t, first, "c"); err == nil || !strings.HasSuffix(err.Error(), "nothing was changed; allowed: "+now.Names(now.Configuration(0))) {
 		t.Error(out, err)
 	}
 	out, err := aged(t, first, "d")

@@ -27,7 +27,7 @@ func bootstrapped(t *testing.T, n int) ([]*faulty.Server, pool.Options) {
 	t.Helper()
 	servers := faulty.StartGroup(t, n)
 	o := optionsOf(servers...)
-	if err := Bootstrap(t.Context(), o, BootstrapTerms{}, io.Discard); err != nil {
+	if err := Bootstrap(t.Context(), o, BootstrapTerms{Force: n%2 == 0}, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	return servers, o

@@ -183,7 +183,7 @@ func (c *change) plan(ctx context.Context, newest admission.StoredConfiguration)
 // unfinished is the error of a change that another one has to precede.
 func (c *change) unfinished(newest admission.StoredConfiguration) error {
 	return fmt.Errorf("%s: a change to epoch %d is unfinished, and another one must not replace it: first finish it with %s; or stop all daemons and run redlockd reconfigure --force",
-		c.command(), newest.Now.Epoch, finishCommand(newest))
+		c.command(), newest.Now.Epoch, c.group.finishCommand(newest))
 }
 
 // run renames, and begins with the new masters.
@@ -208,7 +208,7 @@ func (c *change) run(ctx context.Context) error {
 		return err
 	}
 	if c.former.MapVersion == c.next.MapVersion {
-		fmt.Fprintf(c.out, "epoch %d is in force: the daemons follow; give them --masters %s at their next start\n", c.next.Epoch, c.next.Names())
+		fmt.Fprintf(c.out, "epoch %d is in force: the daemons follow; give them --masters %s at their next start\n", c.next.Epoch, c.group.options.Names(c.next))
 	} else {
 		fmt.Fprintf(c.out, "epoch %d of group %s is in force: it has the slots %s\n", c.next.Epoch, c.next.Group, orAll(c.next.Slots))
 	}

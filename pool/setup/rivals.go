@@ -149,7 +149,7 @@ func (c *change) rival(one *candidate) error {
 	for _, s := range one.seals {
 		if now := s.stored.Now; now != nil && s.mark() == now.Mark() && now.Epoch >= c.next.Epoch {
 			return fmt.Errorf("%s: another change, to epoch %d, came first on master %s; nothing was changed by this one. Wait until it is finished, then run this one again; if its operator is gone, finish it with %s",
-				c.command(), now.Epoch, one.master.Name, finishCommand(s.stored))
+				c.command(), now.Epoch, one.master.Name, c.group.finishCommand(s.stored))
 		}
 	}
 	return nil

@@ -149,7 +149,7 @@ func (s *side) gained() slots.Ranges {
 // unfinishedChange is the error of a group whose last change is not in force.
 func (s *side) unfinishedChange() error {
 	return fmt.Errorf("slots: a change of group %s to epoch %d is unfinished, and another one must not replace it; nothing was changed. First finish it: %s",
-		s.name(), s.newest.Now.Epoch, finishCommand(s.newest))
+		s.name(), s.newest.Now.Epoch, s.group.finishCommand(s.newest))
 }
 
 // lease is how long the leases of before a change may last: those of the configuration, whatever the

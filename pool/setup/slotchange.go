@@ -23,11 +23,11 @@ func gainedSlots(former, now *admission.Configuration) slots.Ranges {
 	return after.Minus(before)
 }
 
-func finishCommand(of admission.StoredConfiguration) string {
+func (g *group) finishCommand(of admission.StoredConfiguration) string {
 	now, gained := of.Now, gainedSlots(of.Former, of.Now)
 	switch {
 	case of.Former == nil || of.Former.MapVersion == now.MapVersion:
-		return "redlockd reconfigure --masters " + now.Names()
+		return "redlockd reconfigure --masters " + g.options.Names(now)
 	case len(gained) > 0:
 		return moveCommand(gained.String(), now.Group)
 	}

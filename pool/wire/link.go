@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -181,7 +182,7 @@ func newLink(raw net.Conn, m Master, db int, timeout, exchange time.Duration, o 
 		if op := (*net.OpError)(nil); errors.As(err, &op) {
 			op.Source, op.Addr = nil, nil // with another port each dial would fail for another reason
 		}
-		return nil, fmt.Errorf("greeting: %w%s", err, certificateHint(raw, err))
+		return nil, fmt.Errorf("greeting: %w%s%s", err, certificateHint(raw, err), loginHint(m, err))
 	}
 	return &rueidisLink{client: client, conn: conn, timeout: exchange}, nil
 }
@@ -195,6 +196,16 @@ func certificateHint(conn net.Conn, err error) string {
 		return ""
 	}
 	return " (after the TLS handshake: if the master refuses this daemon's certificate, correct cert= and key= of its URL, or tls-ca-cert-file of the master)"
+}
+
+// loginHint is how to give the login that a master wants.
+func loginHint(m Master, err error) string {
+	var reply *rueidis.RedisError
+	if !errors.As(err, &reply) || !strings.HasPrefix(reply.Error(), "NOAUTH") && !strings.HasPrefix(reply.Error(), "WRONGPASS") {
+		return ""
+	}
+	m.Username, m.Password = cmp.Or(m.Username, "USER"), "-" // its String shows none
+	return " (give the login in its entry: " + m.String() + ", without USER where it has requirepass; --masters-file takes a file with an entry a line)"
 }
 
 // onInvalidation turns an invalidation into keys; rueidis passes nil for all of

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -25,12 +26,41 @@ type Master struct {
 
 	TLS        *atomic.Pointer[tls.Config] // nil = plain; what is stored counts from the next connection on
 	ServerName string                      // that its certificate must have; "" = the host of its address
+	Query      string                      // of its rediss:// URL: the files
+}
+
+// String is the entry of a list of masters that daemons and commands accept, with a word in the place of
+// the password.
+func (m Master) String() string {
+	plain := m.Address
+	if m.Network == "unix" {
+		plain = "unix:" + m.Address
+	}
+	place, login := plain, ""
+	if m.Password != "" {
+		login = url.UserPassword(m.Username, "PASSWORD").String() + "@"
+	}
+	switch {
+	case m.TLS != nil:
+		place = "rediss://" + login + m.Address
+		if m.Query != "" {
+			place += "?" + m.Query
+		}
+	case login != "" && m.Network == "unix":
+		place = "unix://" + login + m.Address
+	case login != "":
+		place = "redis://" + login + m.Address
+	}
+	if m.Name == plain { // the name of an entry without one
+		return place
+	}
+	return m.Name + "=" + place
 }
 
 // WithLoginOf returns the master, reached with the login and the certificates of another one. It
 // must prove its own host, unless the other one proves a name that is not its host.
 func (m Master) WithLoginOf(other Master) Master {
-	m.Username, m.Password, m.TLS, m.ServerName = other.Username, other.Password, other.TLS, other.ServerName
+	m.Username, m.Password, m.TLS, m.ServerName, m.Query = other.Username, other.Password, other.TLS, other.ServerName, other.Query
 	if host, _, err := net.SplitHostPort(other.Address); err == nil && m.ServerName == host {
 		m.ServerName = ""
 	}

@@ -126,6 +126,7 @@ func (g *Group) masters(p scrape, db int) {
 	p.gauge("redlockd_masters_voting_work", "Masters among them whose votes count for work that they have no record of.", float64(work), where...)
 	p.gauge("redlockd_counters_forgotten", "1 if masters vote and are durable, but too few have all counters of ids.", boolValue[possible && counters < g.Masters.Quorum()], where...)
 	p.gauge("redlockd_configuration_epoch", "Epoch of the daemon's configuration, 0 if it is not known.", float64(pool.Epoch(reports)), where...)
+	p.gauge("redlockd_masters_list_differs", "1 if the daemon uses another list of masters than its settings have, because it followed a change.", boolValue[pool.OwnList(reports) != ""], where...)
 	p.gauge("redlockd_daemons", "Daemons of the group that the masters list, this one included.", float64(len(pool.Daemons(reports))), where...)
 	p.gauge("redlockd_daemons_stale", "Daemons among them with a former epoch of the configuration, or with none.", float64(len(pool.StaleDaemons(reports))), where...)
 }

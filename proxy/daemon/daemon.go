@@ -66,7 +66,7 @@ func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stde
 		return withAddressHint(serve(ctx, config, stdout, newLogger(config, log), log.lost.Load))
 	}
 	app.Jobs = map[string]cli.Job{
-		"bootstrap": onSlots(onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
+		"bootstrap": changing(onSlots(onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
 			if err := checkFenceAbove(c.FenceAbove); err != nil {
 				return err
 			}
@@ -74,26 +74,26 @@ func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stde
 				return setup.BootstrapAged(ctx, o, c.Aged, out)
 			}
 			return setup.Bootstrap(ctx, o, setup.BootstrapTerms{Force: c.Force, FenceAbove: c.FenceAbove}, out)
-		})),
+		}))),
 		"check": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
 			return setup.Check(ctx, o, c.Performance, out)
 		}),
-		"reconfigure": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
+		"reconfigure": changing(onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
 			return awaited(ctx, setup.Reconfigure(ctx, o, changeTerms(c), out), o, c, out)
-		}),
-		"masters": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
+		})),
+		"masters": changing(onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
 			join, err := poolOptions(configs.Config{Masters: c.Join}, nil) // reads their certificates
 			if err != nil {
 				return err
 			}
 			return awaited(ctx, setup.ChangeMasters(ctx, o, setup.MastersChange{Join: join.Masters, Leave: c.Leave}, changeTerms(c), out), o, c, out)
-		}),
+		})),
 		"slots": func(ctx context.Context, config configs.Config, c cli.CommandLine, out io.Writer) error {
 			return withInterrupt(ctx, slotsJob(ctx, config, c, stderr, out))
 		},
-		"quarantine": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
+		"quarantine": changing(onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
 			return setup.Quarantine(ctx, o, c.Master, c.Force, out)
-		}),
+		})),
 	}
 	return app.Run(ctx, args)
 }
@@ -204,6 +204,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	nodes.AwaitOthers(ctx)
 	cli.Banner(stdout, groups.inUse(config), server.Addrs(), pool.Quorum)
 	endpoint.serve(ctx, stdout)
+	fmt.Fprint(stdout, groups.notServing())
 	// The locker ends waits before the server closes connections: otherwise closing a
 	// connection with HOLD would release its lock while the client is still at work.
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))

@@ -220,7 +220,7 @@ func (f *fleet) ready(name string) (status int, why string) {
 }
 
 // onMasters is a job that runs do once for each group that the command line is about, without
-// serving. If a signal ends it, what it wrote stays.
+// serving.
 func onMasters(stderr io.Writer, do func(context.Context, pool.Options, cli.CommandLine, io.Writer) error) cli.Job {
 	return func(ctx context.Context, config configs.Config, command cli.CommandLine, out io.Writer) error {
 		var options []pool.Options
@@ -244,7 +244,14 @@ func onMasters(stderr io.Writer, do func(context.Context, pool.Options, cli.Comm
 			}
 			errs = append(errs, inGroup(o, do(ctx, o, command, out)))
 		}
-		return withInterrupt(ctx, errors.Join(errs...))
+		return errors.Join(errs...)
+	}
+}
+
+// changing is a job that changes the masters. If a signal ends it, what it wrote stays.
+func changing(job cli.Job) cli.Job {
+	return func(ctx context.Context, config configs.Config, command cli.CommandLine, out io.Writer) error {
+		return withInterrupt(ctx, job(ctx, config, command, out))
 	}
 }
 
@@ -347,6 +354,20 @@ func groupsOf(ctx context.Context, config configs.Config, command cli.CommandLin
 		}
 	}
 	return chosen, nil
+}
+
+// notServing is why nothing is granted before an operator has begun a group; "" if that is not so.
+func (f *fleet) notServing() string {
+	for i, p := range f.pools {
+		if o := p.Options(); len(o.Masters) > 0 && p.AllBlank() {
+			which := ""
+			if f.groups[i].Name != "" {
+				which = " of group " + f.groups[i].Name
+			}
+			return fmt.Sprintf("NOT SERVING: for a new group run redlockd bootstrap --masters %s and this daemon's other settings. If the masters%s had locks before, they have lost their memory: see All masters lost in the runbook\n", o.Names(o.Configuration(0)), which)
+		}
+	}
+	return ""
 }
 
 // hasAll reports whether a list has each of the named masters, by its name or address.

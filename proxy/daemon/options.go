@@ -46,7 +46,7 @@ func poolOptions(config configs.Config, logger *slog.Logger) (pool.Options, erro
 			if err != nil {
 				return pool.Options{}, &configs.FieldError{Field: "masters", Value: m.String(), Problem: err.Error()}
 			}
-			master.TLS, master.ServerName = new(atomic.Pointer[tls.Config]), m.TLS.ServerName
+			master.TLS, master.ServerName, master.Query = new(atomic.Pointer[tls.Config]), m.TLS.ServerName, m.Query()
 			master.TLS.Store(config)
 		}
 		options.Masters = append(options.Masters, master)

@@ -403,11 +403,54 @@ func TestRunbook_FindsTheHolderOfALockAndReleasesIt(t *testing.T) {
 	}
 }
 
+// runAt runs the commands of a chapter at a daemon in the place of that in the runbook.
+func runAt(t *testing.T, address string, here *strings.Replacer, heading string) {
+	t.Helper()
+	calls := runbookCalls(t, heading)
+	for _, call := range calls {
+		if at := slices.Index(call.args, "7379"); at > 0 {
+			call.args[at] = address[strings.LastIndexByte(address, ':')+1:]
+		}
+		call.run(t, here)
+	}
+}
+
+// Two of three masters have lost their memory.
+func TestRunbook_StartsIDsAndWorkAgain(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("redis-cli"); err != nil {
+		t.Skip("no redis-cli on this machine")
+	}
+	servers := faulty.StartGroup(t, 4, "--appendonly", "yes", "--appendfsync", "always")
+	config := filepath.Join(t.TempDir(), "redlockd.toml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, "masters = %q\nmax-ttl = \"1s\"\nmax-keep = \"1s\"\n", listOf(servers[:3])), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, output := typed(t, nil, "bootstrap", "--config", config); code != cli.ExitOK {
+		t.Fatalf("code %d:\n%s", code, output)
+	}
+	address := serveHere(t, nil, "--config", config)
+	c := dial(t, address)
+	c.awaitVoters(t, servers[:3])
+	if got := c.ask(t, "DNEXTID invoices COUNT 41"); strings.HasPrefix(got, "-") {
+		t.Fatal(got)
+	}
+	for i, s := range servers[1:3] {
+		s.FlushAll()
+		c.awaitMaster(t, i+1, "quarantined")
+	}
+	c.awaitVoters(t, servers[:3])
+	runAt(t, address, strings.NewReplacer("/etc/redlockd/redlockd.toml", config, "10.0.0.21", "127.0.0.1", "10.0.0.4:6379", servers[3].Addr()), "Ids or work that stopped")
+}
+
 // An operator's commands, on real masters beside a daemon that follows.
 func TestRunbook_CommandsThatChangeTheMastersDoWhatItTells(t *testing.T) {
-	servers := faulty.StartGroup(t, 6)
+	if _, err := exec.LookPath("redis-cli"); err != nil {
+		t.Skip("no redis-cli on this machine")
+	}
+	servers := faulty.StartGroup(t, 6, "--appendonly", "yes", "--appendfsync", "always")
 	config := filepath.Join(t.TempDir(), "redlockd.toml")
-	words := []string{"/etc/redlockd/redlockd.toml", config, "web-1/812 at 10.0.0.9", pool.DaemonName() + " at 127.0.0.1"}
+	words := []string{"/etc/redlockd/redlockd.toml", config, "10.0.0.21", "127.0.0.1", "web-1/812 at 10.0.0.9", pool.DaemonName() + " at 127.0.0.1"}
 	for i, s := range servers {
 		words = append(words, fmt.Sprintf("10.0.0.%d:6379", i+1), s.Addr())
 	}
@@ -423,11 +466,10 @@ func TestRunbook_CommandsThatChangeTheMastersDoWhatItTells(t *testing.T) {
 	if code, output := typed(t, nil, "bootstrap", "--config", config); code != cli.ExitOK {
 		t.Fatalf("code %d:\n%s", code, output)
 	}
-	c := dial(t, serveHere(t, nil, "--config", config))
+	address := serveHere(t, nil, "--config", config)
+	c := dial(t, address)
 	c.awaitVoters(t, servers[:3])
-	for _, call := range runbookCalls(t, "Changing the masters") {
-		call.run(t, here)
-	}
+	runAt(t, address, here, "Changing the masters")
 	list := here.Replace("a=10.0.0.1:6379,b=10.0.0.2:6379,d=10.0.0.4:6379")
 	eventually(t, "the daemon follows", func() bool {
 		info := c.info(t, "masters")

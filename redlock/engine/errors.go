@@ -81,12 +81,28 @@ func (e *NoQuorum) Error() string {
 	}
 	text := fmt.Sprintf("%d of %d masters answered, %d needed", e.Answered, e.Total, e.Needed)
 	if len(e.Missing) > 0 {
-		text += ": " + strings.Join(e.Missing, ", ")
+		text += ": " + strings.Join(merged(e.Missing), ", ")
 	}
 	if e.Note != "" {
 		text += "; " + e.Note
 	}
 	return text
+}
+
+// merged are phrases about masters, with one reason of several that follow one another once.
+func merged(phrases []string) (all []string) {
+	last := ""
+	for _, phrase := range phrases {
+		name, why, _ := strings.Cut(phrase, " ")
+		if why != "" && why == last {
+			before := &all[len(all)-1]
+			*before = strings.TrimSuffix(*before, " "+why)
+			phrase = *before + ", " + name + " " + why
+			all = all[:len(all)-1]
+		}
+		all, last = append(all, phrase), why
+	}
+	return all
 }
 
 // Expired means that a quorum said yes, but so late that no validity was left.

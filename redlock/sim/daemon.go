@@ -136,7 +136,7 @@ func (d *daemon) bootstrap() {
 		all = append(all, d.secondOptions())
 	}
 	for _, o := range all {
-		if err := setup.Bootstrap(context.Background(), o, setup.BootstrapTerms{}, io.Discard); err != nil {
+		if err := setup.Bootstrap(context.Background(), o, setup.BootstrapTerms{Force: len(o.Masters)%2 == 0}, io.Discard); err != nil {
 			d.world.violate("liveness", "", "bootstrap: "+err.Error())
 		}
 	}
