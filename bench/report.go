@@ -41,6 +41,7 @@ var mainRows = map[string]*regexp.Regexp{
 		`^daemon, one multiplexed client, 256 callers$|^(engine in process|bsm/redislock.*|rueidislock.*|node-redlock.*|etcd.*), 64 callers$`),
 	"Modes and their cost": regexp.MustCompile(`^daemon, one multiplexed client, (TLS|64 callers, )|^two daemons, one multiplexed|` +
 		`^daemon, drop-in|^engine in process, raw lanes, 64 |^engine in process, own masters, 64 `),
+	"Masters that are not on this machine": regexp.MustCompile(`, 64 callers$|^masters 1ms away, .*, 1 caller$`),
 	"What a pair costs": regexp.MustCompile(`^daemon, (one multiplexed client, (1|64|256) callers?|50 connections, depth 16)$|` +
 		`^(redsync \+ go-redis|engine in process|engine in process, raw lanes|bsm/redislock.*|node-redlock.*|etcd.*), 64 callers$`),
 }
