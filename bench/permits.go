@@ -6,6 +6,6 @@ import "redlockd/redlock"
 
 func permitScenarios() []scenario {
 	return modeScenarios("engine, 256 permits of one key, ", func(int) []redlock.LockRequest {
-		return []redlock.LockRequest{{Key: "bench:permits", TTL: leaseTTL, Mode: redlock.Permits, Limit: 256}}
+		return []redlock.LockRequest{{Key: "bench:permits", TTL: leaseTTL, Mode: redlock.PermitsOf(256)}}
 	})
 }

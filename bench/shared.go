@@ -11,7 +11,7 @@ import (
 
 func sharedScenarios() []scenario {
 	return modeScenarios("engine, readers of one key, ", func(int) []redlock.LockRequest {
-		return []redlock.LockRequest{{Key: "bench:shared", TTL: leaseTTL, Mode: redlock.Shared}}
+		return []redlock.LockRequest{{Key: "bench:shared", TTL: leaseTTL, Mode: redlock.Readers}}
 	})
 }
 

@@ -133,7 +133,10 @@ type fakeLocks struct {
 
 func (f *fakeLocks) Lock(_ *redlock.Batch, r redlock.LockRequest, done redlock.LockDone) {
 	if r.Requester != nil {
-		f.requesters, r.Requester = append(f.requesters, *r.Requester), nil
+		f.requesters = append(f.requesters, *r.Requester)
+		if r.Requester = nil; f.requesters[len(f.requesters)-1].Meta != "" {
+			r.Requester = &redlock.Requester{Meta: f.requesters[len(f.requesters)-1].Meta}
+		}
 	}
 	f.locked = append(f.locked, r)
 	if f.lock == nil {

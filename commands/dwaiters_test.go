@@ -74,7 +74,7 @@ func TestDLOCK_PassesTheIdentityOfItsClient(t *testing.T) {
 	c.say("DLOCK k 1000")
 	c.client.User = "ops"
 	c.say("DMLOCK 1000 2 a b META text")
-	want := []redlock.Requester{{ID: 7, Addr: "10.0.0.9:5555", Name: "worker", User: "default"}, {ID: 7, Addr: "10.0.0.9:5555", Name: "worker", User: "ops"}}
+	want := []redlock.Requester{{ID: 7, Addr: "10.0.0.9:5555", Name: "worker", User: "default"}, {ID: 7, Addr: "10.0.0.9:5555", Name: "worker", User: "ops", Meta: "text"}}
 	if !slices.Equal(c.locks.requesters, want) {
 		t.Errorf("asked for %+v", c.locks.requesters)
 	}

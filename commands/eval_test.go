@@ -78,7 +78,7 @@ func TestEVAL_BecomesTheOperationOfItsClass(t *testing.T) {
 		}
 		locked, extended := "", ""
 		for _, r := range c.locks.locked {
-			locked += fmt.Sprintf("{Key:%s TTL:%v Token:%s Valued:%v Retakes:%+v}", r.Key, r.TTL, r.Token, r.Valued, r.Retakes)
+			locked += fmt.Sprintf("{Key:%s TTL:%v Token:%s Valued:%v Retakes:%+v}", r.Key, r.TTL, r.Token, r.Mode == redlock.Valued, swapOf(r).Retakes)
 		}
 		for _, r := range c.locks.extended {
 			extended += fmt.Sprintf("%s %v exact %v seen %v endless %v", r.Key, r.TTL, r.Exact, r.Seen != nil, r.EndlessToo)
@@ -132,7 +132,7 @@ func TestEVAL_TakesSeveralKeysWithATokenEach(t *testing.T) {
 		t.Error(got)
 	}
 	r := c.locks.locked[0]
-	if r.Token != "token-1" || !slices.Equal(r.Tokens, []redlock.Token{"token-1", "token-2"}) || r.Key != "k" || !slices.Equal(r.More, []redlock.Key{"l"}) {
+	if r.Token != "token-1" || !slices.Equal(swapOf(r).Tokens, []redlock.Token{"token-1", "token-2"}) || r.Key != "k" || !slices.Equal(r.More, []redlock.Key{"l"}) {
 		t.Errorf("asked for %+v", r)
 	}
 	if got := c.eval("EVAL", batch, "2", "k", "l", "token-1", "", "20000"); !strings.HasPrefix(got, "-ERR ") || len(c.locks.locked) != 1 {
@@ -441,4 +441,12 @@ func TestEVAL_ARefusalThatIsKnownCostsNothing(t *testing.T) {
 	if got := c.words("SCRIPT", "EXISTS", shaOf(tells), shaOf(counts)); got != "[:1 :0]" {
 		t.Error(got)
 	}
+}
+
+// swapOf is the mode of a request with clients' values; empty for another one.
+func swapOf(r redlock.LockRequest) *redlock.Swap {
+	if s, ok := r.Mode.(*redlock.Swap); ok {
+		return s
+	}
+	return &redlock.Swap{}
 }

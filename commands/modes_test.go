@@ -25,9 +25,9 @@ func TestDLOCK_RequestsTheModeThatWasNamed(t *testing.T) {
 		< ["12345678" :1000 :41]
 	`)
 	want := []redlock.LockRequest{
-		{Key: "k", TTL: time.Second, Mode: redlock.Shared},
-		{Key: "k", TTL: time.Second, Mode: redlock.Permits, Limit: 1},
-		{Key: "k", TTL: time.Second, Mode: redlock.Permits, Limit: 1024, Meta: "m", Token: "12345678"},
+		{Key: "k", TTL: time.Second, Mode: redlock.Readers},
+		{Key: "k", TTL: time.Second, Mode: redlock.PermitsOf(1)},
+		{Key: "k", TTL: time.Second, Mode: redlock.PermitsOf(1024), Requester: &redlock.Requester{Meta: "m"}, Token: "12345678"},
 	}
 	if !reflect.DeepEqual(c.locks.locked, want) {
 		t.Errorf("got %+v\nwant %+v", c.locks.locked, want)
@@ -115,8 +115,8 @@ func TestDMLOCK_SendsAllKeysAndOptions(t *testing.T) {
 		< ["generated-token" :1000 :41]
 	`)
 	want := []redlock.LockRequest{
-		{DB: 3, Key: "c", More: []redlock.Key{"a", "b"}, TTL: time.Second, Token: "12345678", Meta: "note"},
-		{DB: 3, Key: "token", More: []redlock.Key{}, TTL: time.Second, Mode: redlock.Shared},
+		{DB: 3, Key: "c", More: []redlock.Key{"a", "b"}, TTL: time.Second, Token: "12345678", Requester: &redlock.Requester{Meta: "note"}},
+		{DB: 3, Key: "token", More: []redlock.Key{}, TTL: time.Second, Mode: redlock.Readers},
 	}
 	if !reflect.DeepEqual(c.locks.locked, want) {
 		t.Errorf("got %+v\nwant %+v", c.locks.locked, want)

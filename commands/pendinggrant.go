@@ -25,7 +25,7 @@ type PendingGrant struct {
 	Granted redlock.Grant // the outcome
 
 	call      *Call
-	mode      redlock.Mode
+	mode      redlock.Kind
 	slots     []access.Slot // in the user's quota, one for each key
 	givenBack bool
 
@@ -44,7 +44,7 @@ type GrantAnswer interface {
 
 // Reserve reserves the locks of the request, or replies why it does not.
 func (p *PendingGrant) Reserve(c *Call, request *redlock.LockRequest) bool {
-	p.call, p.DB, p.mode = c, request.DB, request.Mode
+	p.call, p.DB, p.mode = c, request.DB, request.Kind()
 	p.Keys, p.slots = append(append(p.oneKey[:0], request.Key), request.More...), p.oneSlot[:0]
 	who := c.Rights()
 	for _, key := range p.Keys {

@@ -285,14 +285,14 @@ func TestQuota_ATokenThatHoldsAKeyInAnotherModeKeepsItsSlot(t *testing.T) {
 	user.Held = 1
 	_, users := guarded(t, user)
 	who := users.Find("low")
-	take := func(mode redlock.Mode, key redlock.Key, token redlock.Token) bool {
+	take := func(mode redlock.Kind, key redlock.Key, token redlock.Token) bool {
 		slot, err := users.ReserveKey(who, 0, mode, key, token)
 		if err == nil {
 			slot.FillKey(0, mode, key, token, time.Minute, false)
 		}
 		return err == nil
 	}
-	for _, mode := range []redlock.Mode{redlock.Shared, redlock.Exclusive, redlock.Shared} {
+	for _, mode := range []redlock.Kind{redlock.Shared, redlock.Exclusive, redlock.Shared} {
 		if !take(mode, "a:1", "lock-token") {
 			t.Errorf("mode %v is refused to the token that holds the key", mode)
 		}

@@ -34,7 +34,7 @@ func TestDLOCK_REENTRANTMakesTheTokenTheOwners(t *testing.T) {
 	if got := c.say("DLOCK k 1000 TOKEN owner-of-a REENTRANT META m"); !strings.HasPrefix(got, "[") {
 		t.Error(got)
 	}
-	if r := c.locks.locked[0]; r.Token != "" || r.Reenters != "owner-of-a" || r.Mode != redlock.Shared || r.Meta != "m" {
+	if r := c.locks.locked[0]; r.Token != "" || redlock.LevelOwner(r.Mode) != "owner-of-a" || r.Kind() != redlock.Shared || r.Meta() != "m" {
 		t.Errorf("%+v", r)
 	}
 	for words, want := range map[string]string{
@@ -147,7 +147,7 @@ func TestRedisson_TakesALevelForItsThread(t *testing.T) {
 		t.Errorf("an RFencedLock: %s", got)
 	}
 	for _, r := range c.locks.locked {
-		if r.Key != "k" || r.Reenters != rlockID || r.Token != "" || r.TTL != 30*time.Second || r.Retakes != nil {
+		if r.Key != "k" || redlock.LevelOwner(r.Mode) != rlockID || r.Token != "" || r.TTL != 30*time.Second {
 			t.Errorf("%+v", r)
 		}
 	}

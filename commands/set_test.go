@@ -22,7 +22,7 @@ func TestSET_TakesALockInEverySpelling(t *testing.T) {
 		if got := c.say(words); got != "+OK" {
 			t.Errorf("%s: %s", words, got)
 		}
-		want := redlock.LockRequest{Key: "k", Token: "v", TTL: 8 * time.Second, Valued: true}
+		want := redlock.LockRequest{Key: "k", Token: "v", TTL: 8 * time.Second, Mode: redlock.Valued}
 		if len(c.locks.locked) != 1 || fmt.Sprint(c.locks.locked[0]) != fmt.Sprint(want) {
 			t.Errorf("%s: asked for %+v", words, c.locks.locked)
 		}
@@ -396,7 +396,7 @@ func TestMSETEX_TakesAllLocksOrNone(t *testing.T) {
 	}
 	r := c.locks.locked[0]
 	if r.Key != "a" || !slices.Equal(r.More, []redlock.Key{"b"}) || r.TTL != 8*time.Second ||
-		!slices.Equal(r.Tokens, []redlock.Token{"token-a", "token-b"}) || r.Token != "token-a" {
+		!slices.Equal(swapOf(r).Tokens, []redlock.Token{"token-a", "token-b"}) || r.Token != "token-a" {
 		t.Errorf("%+v", r)
 	}
 	c.refusesAll()

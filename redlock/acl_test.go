@@ -271,9 +271,9 @@ func TestACL_AllowsEverythingThatTheDaemonDoes(t *testing.T) {
 	w = d.find(request, WorkAcquired, 2)
 	d.finish(w, true)
 
-	d.get(LockRequest{Key: "noted", Meta: "for people"})
-	d.get(LockRequest{Key: "readers", Mode: Shared})
-	d.get(LockRequest{Key: "permits", Mode: Permits, Limit: 2})
+	d.get(LockRequest{Key: "noted", Requester: &Requester{Meta: "for people"}})
+	d.get(LockRequest{Key: "readers", Mode: Readers})
+	d.get(LockRequest{Key: "permits", Mode: PermitsOf(2)})
 	for _, key := range []Key{"noted", "readers", "permits"} {
 		if v := d.see(key); v.State != LockHeld {
 			t.Errorf("%s: %+v", key, v)

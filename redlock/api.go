@@ -29,6 +29,7 @@ type (
 
 // Locks, see package lease.
 type (
+	Kind           = lease.Kind
 	Mode           = lease.Mode
 	LockRequest    = lease.LockRequest
 	HoldTerms      = lease.HoldTerms
@@ -48,6 +49,7 @@ type (
 	ObserveDone    = lease.ObserveDone
 	ForwardRequest = lease.ForwardRequest
 	ForwardDone    = lease.ForwardDone
+	Swap           = lease.Swap
 	Retake         = lease.Retake
 	WriteEffect    = lease.WriteEffect
 	WriteRequest   = lease.WriteRequest
@@ -67,6 +69,20 @@ func DescribeWait(r *LockRequest, keys []Key, place int, end, now time.Duration)
 
 // IsUndecided reports whether the masters could not decide now, and may decide later.
 func IsUndecided(err error) bool { return wait.IsUndecided(err) }
+
+// Modes of requests; without one a lock is exclusive.
+var (
+	Looking = lease.Looking
+	Readers = lease.Readers
+	Valued  = lease.Valued
+)
+
+func PermitsOf(limit int) Mode       { return lease.PermitsOf(limit) }
+func LevelsOf(owner Token) Mode      { return lease.LevelsOf(owner) }
+func PartOf(before Token) Mode       { return lease.PartOf(before) }
+func LimitOf(mode Mode) int          { return lease.LimitOf(mode) }
+func HasClientValues(mode Mode) bool { return lease.HasClientValues(mode) }
+func LevelOwner(mode Mode) Token     { return lease.LevelOwner(mode) }
 
 // Words of locks, see package lease.
 const (

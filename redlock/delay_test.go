@@ -34,13 +34,13 @@ func (d *pureDaemon) lastsUntil(c *stillClock, what string, ends time.Duration) 
 func TestDelay_TheKeyStaysTakenForItAfterTheValidityInEveryMode(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]LockRequest{
-		"plain": {}, "a caller's token": {Token: "12345678"}, "a reader": {Mode: Shared}, "a permit": {Mode: Permits, Limit: 1},
+		"plain": {}, "a caller's token": {Token: "12345678"}, "a reader": {Mode: Readers}, "a permit": {Mode: PermitsOf(1)},
 		"several keys": {More: []Key{"l"}}, "FAIR": {Fair: true},
 	} {
 		c := newStillClock()
 		d := newPunctualDaemonWith(t, c)
 		j := listen(t, d.Locker)
-		r.Key, r.TTL, r.Delay, r.Meta = "k", delayTTL, delay, "who"
+		r.Key, r.TTL, r.Delay, r.Requester = "k", delayTTL, delay, &Requester{Meta: "who"}
 		began := c.Now()
 		g := d.take(r)
 		if g.Validity() > delayTTL {

@@ -58,7 +58,7 @@ func (p *tap) wasShared(c *cluster, log *faulty.Log) {
 func TestDenied_AcquiresOfOtherKeysThatShareTheCallAreGranted(t *testing.T) {
 	t.Parallel()
 	for kind, r := range map[string]LockRequest{
-		"shared": {Mode: Shared}, "permits": {Mode: Permits, Limit: 4}, "fair": {Fair: true}, "multi": {},
+		"shared": {Mode: Readers}, "permits": {Mode: PermitsOf(4)}, "fair": {Fair: true}, "multi": {},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

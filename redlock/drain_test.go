@@ -128,13 +128,13 @@ func TestDrain_KeepsModesFairnessAndWorkAsTheyAre(t *testing.T) {
 	two.free("k", g.Token)
 	c.noQueues("k")
 
-	readers := []lockAnswer{receive(t, one.request(LockRequest{Key: "r", TTL: long, Mode: Shared})), receive(t, two.request(LockRequest{Key: "r", TTL: long, Mode: Shared}))}
+	readers := []lockAnswer{receive(t, one.request(LockRequest{Key: "r", TTL: long, Mode: Readers})), receive(t, two.request(LockRequest{Key: "r", TTL: long, Mode: Readers}))}
 	if readers[0].err != nil || readers[1].err != nil {
 		t.Fatal(readers)
 	}
 	isHeld(t, one.refuse("r", long))
 	permit := func(d *daemon) error {
-		return receive(t, d.request(LockRequest{Key: "p", TTL: long, Mode: Permits, Limit: 2})).err
+		return receive(t, d.request(LockRequest{Key: "p", TTL: long, Mode: PermitsOf(2)})).err
 	}
 	if err := errors.Join(permit(one), permit(two)); err != nil {
 		t.Error(err)

@@ -51,10 +51,10 @@ func TestEdges_OfACycleOverDaemonsTheLastWaiterGetsDeadlock(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two, three := c.daemon(), c.daemon(), c.daemon()
-	a, b, r := joins(one, LockRequest{Key: "a", TTL: long}), joins(two, LockRequest{Key: "b", TTL: long}), joins(three, LockRequest{Key: "c", TTL: long, Mode: Shared})
-	joins(one, LockRequest{Key: "c", TTL: long, Mode: Shared}) // another reader, who waits for nothing
-	out := make(chan waited, 4)                                // every answer
-	a.awaits("a→b", LockRequest{Key: "b", Mode: Shared}, out)
+	a, b, r := joins(one, LockRequest{Key: "a", TTL: long}), joins(two, LockRequest{Key: "b", TTL: long}), joins(three, LockRequest{Key: "c", TTL: long, Mode: Readers})
+	joins(one, LockRequest{Key: "c", TTL: long, Mode: Readers}) // another reader, who waits for nothing
+	out := make(chan waited, 4)                                 // every answer
+	a.awaits("a→b", LockRequest{Key: "b", Mode: Readers}, out)
 	b.awaits("b→c", LockRequest{Key: "c"}, out)
 	r.awaits("c→a", LockRequest{Key: "a"}, out)
 	var cycle *Deadlock
@@ -80,7 +80,7 @@ func TestEdges_AReaderThatBecomesTheWriterWaitsNotForItself(t *testing.T) {
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	const mine = "the token of the reader"
-	a, b := joins(one, LockRequest{Key: "k", TTL: long, Mode: Shared, Token: mine}), joins(two, LockRequest{Key: "k", TTL: long, Mode: Shared})
+	a, b := joins(one, LockRequest{Key: "k", TTL: long, Mode: Readers, Token: mine}), joins(two, LockRequest{Key: "k", TTL: long, Mode: Readers})
 	out := make(chan waited, 2) // every answer
 	a.awaits("upgrade", LockRequest{Key: "k", Token: mine}, out)
 	for last := int64(0); last < 3; last++ { // the third search begins when the second is over

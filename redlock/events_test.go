@@ -75,7 +75,7 @@ func TestEvents_AReleaseThatMakesRoomComesBeforeTheGrant(t *testing.T) {
 	var b Batch
 	reader := make(chan lockAnswer, 1)
 	d.Unlock(&b, UnlockRequest{Key: "other", Token: other.Token}, func(bool, error) {})
-	d.Lock(&b, LockRequest{Key: "k", TTL: long, Mode: Shared}, func(g Grant, err error) { reader <- lockAnswer{g, err} })
+	d.Lock(&b, LockRequest{Key: "k", TTL: long, Mode: Readers}, func(g Grant, err error) { reader <- lockAnswer{g, err} })
 	d.Unlock(&b, UnlockRequest{Key: "k", Token: writer.Token}, func(bool, error) {})
 	b.Send()
 	a := receive(t, reader)
@@ -187,7 +187,7 @@ func TestEvents_AnAcquiredLockHasTheTextOfItsHolderThroughEveryDaemon(t *testing
 	}
 	const meta = "node 7\n\x00"
 	eventually(t, "both receive the text", func() bool {
-		g := one.get(LockRequest{Key: "k", Meta: meta})
+		g := one.get(LockRequest{Key: "k", Requester: &Requester{Meta: meta}})
 		one.free("k", g.Token)
 		return strings.HasSuffix(text(here), " "+meta) && strings.HasSuffix(text(there), " "+meta)
 	})

@@ -173,7 +173,7 @@ func TestFair_AWaitingWriterHoldsNewReadersBackAndReadersEnterTogether(t *testin
 	writer, _ := two.stands("k", LockRequest{})
 	var readers []chan waited
 	for i := range 4 {
-		out, _ := []*daemon{one, two}[i%2].stands("k", LockRequest{Mode: Shared})
+		out, _ := []*daemon{one, two}[i%2].stands("k", LockRequest{Mode: Readers})
 		readers = append(readers, out)
 	}
 	if err := one.tryShared("k"); !errors.Is(err, ErrHeld) {
@@ -195,13 +195,13 @@ func TestFair_AWaitingWriterHoldsNewReadersBackAndReadersEnterTogether(t *testin
 func (d *daemon) lockShared(key string) Grant {
 	d.t.Helper()
 	answers := make(chan waited, 1) // its one answer
-	d.Lock(nil, LockRequest{Key: Key(key), TTL: long, Mode: Shared}, func(g Grant, err error) { answers <- waited{key, g, err} })
+	d.Lock(nil, LockRequest{Key: Key(key), TTL: long, Mode: Readers}, func(g Grant, err error) { answers <- waited{key, g, err} })
 	return got(d.t, answers)
 }
 
 func (d *daemon) tryShared(key string) error {
 	answers := make(chan error, 1) // its one answer
-	d.Lock(nil, LockRequest{Key: Key(key), TTL: long, Mode: Shared, Fair: true}, func(_ Grant, err error) { answers <- err })
+	d.Lock(nil, LockRequest{Key: Key(key), TTL: long, Mode: Readers, Fair: true}, func(_ Grant, err error) { answers <- err })
 	return <-answers
 }
 
@@ -221,7 +221,7 @@ func TestFair_SeveralKeysAndPermitsWaitInOrder(t *testing.T) {
 	one.free("b", g.Token)
 	two.free("a", got(t, single).Token)
 
-	limit := LockRequest{Mode: Permits, Limit: 2}
+	limit := LockRequest{Mode: PermitsOf(2)}
 	var order []chan waited
 	for i := range 5 {
 		out, _ := []*daemon{one, two}[i%2].stands("p", limit)
@@ -241,7 +241,7 @@ func TestFair_ARepeatOfTheHoldersTokenPassesTheQueue(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
-	for key, other := range map[string]LockRequest{"k": {}, "p": {Mode: Permits, Limit: 1}} {
+	for key, other := range map[string]LockRequest{"k": {}, "p": {Mode: PermitsOf(1)}} {
 		r := other
 		r.Key, r.TTL, r.Token, r.Fair, r.Wait = Key(key), long, "the holder's token", true, time.Minute
 		out := make(chan waited, 2) // both answers
@@ -289,7 +289,7 @@ func writesAmongReaders(t *testing.T, fair bool) {
 				}
 				came := time.Now()
 				out := make(chan waited, 1) // its one answer
-				d.Wait(nil, LockRequest{Key: "k", TTL: long, Wait: time.Minute, Mode: Shared, Fair: fair},
+				d.Wait(nil, LockRequest{Key: "k", TTL: long, Wait: time.Minute, Mode: Readers, Fair: fair},
 					func(g Grant, err error) { out <- waited{"reader", g, err} })
 				w := <-out
 				if w.err != nil {

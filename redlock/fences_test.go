@@ -103,7 +103,7 @@ func TestFence_AReaderBehindALockOfTheKeySharesNoFlush(t *testing.T) {
 	var b Batch
 	first, second := make(chan lockAnswer, 1), make(chan lockAnswer, 1)
 	one.Lock(&b, LockRequest{Key: "k", TTL: long}, func(g Grant, err error) { first <- lockAnswer{g, err} })
-	one.Lock(&b, LockRequest{Key: "k", TTL: long, Mode: Shared}, func(g Grant, err error) { second <- lockAnswer{g, err} })
+	one.Lock(&b, LockRequest{Key: "k", TTL: long, Mode: Readers}, func(g Grant, err error) { second <- lockAnswer{g, err} })
 	b.Send()
 	if a := receive(t, first); a.err != nil {
 		t.Fatalf("the first of two in one batch: %v", a.err)

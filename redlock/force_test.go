@@ -41,8 +41,8 @@ func TestForce_ReleasesTheHoldersOfEveryModeThroughAnyDaemon(t *testing.T) {
 		t.Errorf("a lock that nobody holds: %v, %v", was, err)
 	}
 	for what, requests := range map[string][]LockRequest{
-		"exclusive": {{}}, "own token": {{Token: tokenA}}, "noted": {{Meta: "text"}},
-		"readers": {{Mode: Shared}, {Mode: Shared, Token: tokenB}}, "permits": {{Mode: Permits, Limit: 3}, {Mode: Permits, Limit: 3}},
+		"exclusive": {{}}, "own token": {{Token: tokenA}}, "noted": {{Requester: &Requester{Meta: "text"}}},
+		"readers": {{Mode: Readers}, {Mode: Readers, Token: tokenB}}, "permits": {{Mode: PermitsOf(3)}, {Mode: PermitsOf(3)}},
 	} {
 		var grants []Grant
 		for _, r := range requests {

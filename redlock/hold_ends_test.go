@@ -234,10 +234,10 @@ const chosen = "a token of the client's"
 // twoReaders makes chosen a reader beside another one, who is not on the first master.
 func (d *pureDaemon) twoReaders(r LockRequest) {
 	d.t.Helper()
-	d.take(LockRequest{Key: r.Key, Mode: Shared})
+	d.take(LockRequest{Key: r.Key, Mode: Readers})
 	d.quiet()
 	d.engine.Pool.Embedded().At(0).Server().Del(string(r.Key))
-	r.Mode, r.Token = Shared, chosen
+	r.Mode, r.Token = Readers, chosen
 	d.take(r)
 	d.quiet()
 }

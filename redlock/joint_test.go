@@ -70,13 +70,13 @@ func (j *jointStand) play() (far int64) {
 		j.last[i] = rises(t, j.daemons[i], j.last[i]) // they see the registers now
 	}
 	var parts []*Part
-	request := LockRequest{Key: "k", TTL: long, PartOf: new(Token)}
+	request := LockRequest{Key: "k", TTL: long, Mode: PartOf("")}
 	for _, d := range j.daemons {
 		answer := receive(t, d.request(request))
 		if answer.err != nil {
 			t.Fatal(answer.err)
 		}
-		request.PartOf = &answer.grant.Token
+		request.Mode = PartOf(answer.grant.Token)
 		parts = append(parts, &Part{Leases: d.Leases, Grant: answer.grant})
 	}
 	answers := make(chan lockAnswer, 1)
@@ -111,7 +111,7 @@ func TestJoin_APartThatWasRenewedIsGivenBack(t *testing.T) {
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	whole := Token("token-of-the-whole")
-	r := LockRequest{Key: "k", TTL: long, PartOf: &whole, Hold: &HoldTerms{OnEnd: func(Grant, error, time.Duration) {}}}
+	r := LockRequest{Key: "k", TTL: long, Mode: PartOf(whole), Hold: &HoldTerms{OnEnd: func(Grant, error, time.Duration) {}}}
 	part := receive(t, d.request(r))
 	if part.err != nil {
 		t.Fatal(part.err)

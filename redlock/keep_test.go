@@ -59,7 +59,7 @@ func TestKeep_TheLockEndsAtItsTimeForWaitersHoldersAndListeners(t *testing.T) {
 	d := newPunctualDaemonWith(t, c)
 	j := listen(t, d.Locker)
 	over := make(chan error, 2) // 2: so that a second end would be seen
-	g := d.take(LockRequest{Key: "k", TTL: ttl, Meta: "nightly", Hold: &HoldTerms{OnEnd: func(_ Grant, reason error, _ time.Duration) { over <- reason }}})
+	g := d.take(LockRequest{Key: "k", TTL: ttl, Requester: &Requester{Meta: "nightly"}, Hold: &HoldTerms{OnEnd: func(_ Grant, reason error, _ time.Duration) { over <- reason }}})
 	d.quiet()
 	waits := make(chan Grant, 1)
 	d.Wait(nil, LockRequest{Key: "k", TTL: ttl, Wait: time.Hour}, func(g Grant, err error) {

@@ -54,7 +54,7 @@ func TestExtend_AfterADeadlineThatTheDaemonKnowsFindsALaterGrantByAnotherDaemon(
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
 	for what, request := range map[string]LockRequest{
-		"exclusive": {}, "reader": {Mode: Shared}, "permit": {Mode: Permits, Limit: 2}, "several keys": {More: []Key{"more"}}, "several keys as a reader": {Mode: Shared, More: []Key{"again"}},
+		"exclusive": {}, "reader": {Mode: Readers}, "permit": {Mode: PermitsOf(2)}, "several keys": {More: []Key{"more"}}, "several keys as a reader": {Mode: Readers, More: []Key{"again"}},
 	} {
 		for _, exact := range []bool{false, true} {
 			if exact && what != "exclusive" && what != "several keys" {

@@ -79,11 +79,11 @@ func TestNoQuorum_NamesTheMastersThatEachBallotMissed(t *testing.T) {
 	for what, err := range map[string]error{
 		"DLOCK":        lock(LockRequest{Key: "k", TTL: long}),
 		"DLOCK TOKEN":  lock(LockRequest{Key: "k", TTL: long, Token: tokenA}),
-		"DLOCK SHARED": lock(LockRequest{Key: "k", TTL: long, Mode: Shared}),
-		"DLOCK LIMIT":  lock(LockRequest{Key: "k", TTL: long, Mode: Permits, Limit: 3}),
+		"DLOCK SHARED": lock(LockRequest{Key: "k", TTL: long, Mode: Readers}),
+		"DLOCK LIMIT":  lock(LockRequest{Key: "k", TTL: long, Mode: PermitsOf(3)}),
 		"DMLOCK":       lock(LockRequest{Key: "k", More: []Key{"l"}, TTL: long}),
-		"SET NX":       lock(LockRequest{Key: "k", TTL: long, Token: "value", Valued: true}),
-		"a retake":     lock(LockRequest{Key: "k", TTL: long, Token: tokenA, Retakes: &Retake{Held: tokenA}}),
+		"SET NX":       lock(LockRequest{Key: "k", TTL: long, Token: "value", Mode: Valued}),
+		"a retake":     lock(LockRequest{Key: "k", TTL: long, Token: tokenA, Mode: &Swap{Retakes: &Retake{Held: tokenA}}}),
 		"FAIR": errorOf(t, func(done func(error)) {
 			one.Wait(nil, LockRequest{Key: "k", TTL: long, Fair: true, Wait: 300 * time.Millisecond}, func(_ Grant, err error) { done(err) })
 		}),

@@ -151,7 +151,7 @@ func TestStorm_OfDistantMastersReadersAndWritersNeverMeet(t *testing.T) {
 func (w *witness) readOrWrite(key Key) {
 	r := LockRequest{Key: key, TTL: 60*time.Millisecond + rand.N(200*time.Millisecond), Token: NewToken()}
 	if rand.N(3) > 0 {
-		r.Mode = Shared
+		r.Mode = Readers
 	}
 	g, ok := w.acquireAs(r)
 	if !ok {
@@ -161,7 +161,11 @@ func (w *witness) readOrWrite(key Key) {
 	lull(3 * time.Millisecond)
 	switch n := rand.N(10); {
 	case n < 3:
-		r.Mode = 1 - r.Mode
+		if r.Kind() == Shared {
+			r.Mode = nil
+		} else {
+			r.Mode = Readers
+		}
 		w.acquireAs(r)
 		lull(3 * time.Millisecond)
 	case n < 5:
@@ -192,7 +196,7 @@ func TestStorm_PermitsAreNeverMoreThanTheyAre(t *testing.T) {
 			}()
 			enough := grantsOf(5)
 			c.storm(record, daemons, 3*of.limit, 1, 40, func(w *witness) {
-				g, ok := w.acquireAs(LockRequest{Key: "k", Mode: Permits, Limit: int16(of.limit), TTL: 200*time.Millisecond + rand.N(time.Second)})
+				g, ok := w.acquireAs(LockRequest{Key: "k", Mode: PermitsOf(of.limit), TTL: 200*time.Millisecond + rand.N(time.Second)})
 				if !ok {
 					lull(30 * time.Millisecond)
 					return

@@ -100,10 +100,10 @@ func TestModes_EveryModeRefusesEveryOther(t *testing.T) {
 	requests := map[string]LockRequest{
 		"exclusive":            {},
 		"exclusive, own token": {Token: tokenB},
-		"permit":               {Mode: Permits, Limit: 2},
-		"reader":               {Mode: Shared},
+		"permit":               {Mode: PermitsOf(2)},
+		"reader":               {Mode: Readers},
 		"several":              {More: []Key{"z"}},
-		"several readers":      {More: []Key{"z"}, Mode: Shared},
+		"several readers":      {More: []Key{"z"}, Mode: Readers},
 	}
 	together := map[string]string{"reader": "several readers", "several readers": "reader"}
 	for first, r := range requests {
@@ -147,8 +147,8 @@ func TestModes_ForeignDataIsNeitherTakenNorTouched(t *testing.T) {
 				before = append(before, dump(i))
 			}
 			for what, r := range map[string]LockRequest{
-				"reader": {Mode: Shared}, "permit": {Mode: Permits, Limit: 3}, "permit, own token": {Mode: Permits, Limit: 3, Token: tokenA},
-				"exclusive, own token": {Token: tokenA}, "several": {More: []Key{"z"}}, "several readers": {More: []Key{"z"}, Mode: Shared},
+				"reader": {Mode: Readers}, "permit": {Mode: PermitsOf(3)}, "permit, own token": {Mode: PermitsOf(3), Token: tokenA},
+				"exclusive, own token": {Token: tokenA}, "several": {More: []Key{"z"}}, "several readers": {More: []Key{"z"}, Mode: Readers},
 			} {
 				r.Key = "k"
 				if g, err := d.ask(r); !errors.Is(err, ErrWrongType) {
@@ -180,17 +180,17 @@ func TestACL_AllowsEveryMode(t *testing.T) {
 	d := c.daemon(restricted)
 	// A master that is slow to tell of the writer keeps it: what is extended below is
 	// another key, which every master has in the same way.
-	d.get(LockRequest{Key: "u", Mode: Shared, Token: tokenA})
+	d.get(LockRequest{Key: "u", Mode: Readers, Token: tokenA})
 	d.get(LockRequest{Key: "u", Token: tokenA})
-	d.get(LockRequest{Key: "u", Mode: Shared, Token: tokenA})
-	d.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA})
-	d.get(LockRequest{Key: "k", Mode: Shared, Token: tokenB})
+	d.get(LockRequest{Key: "u", Mode: Readers, Token: tokenA})
+	d.get(LockRequest{Key: "k", Mode: Readers, Token: tokenA})
+	d.get(LockRequest{Key: "k", Mode: Readers, Token: tokenB})
 	d.held(LockRequest{Key: "k", Token: tokenA})
-	d.get(LockRequest{Key: "p", Mode: Permits, Limit: 2, Token: tokenA})
-	d.get(LockRequest{Key: "p", Mode: Permits, Limit: 2, Token: tokenB})
-	d.held(LockRequest{Key: "p", Mode: Permits, Limit: 2, Token: tokenC})
+	d.get(LockRequest{Key: "p", Mode: PermitsOf(2), Token: tokenA})
+	d.get(LockRequest{Key: "p", Mode: PermitsOf(2), Token: tokenB})
+	d.held(LockRequest{Key: "p", Mode: PermitsOf(2), Token: tokenC})
 	d.get(LockRequest{Key: "x", More: []Key{"y"}, Token: tokenA})
-	d.get(LockRequest{Key: "r", More: []Key{"s"}, Mode: Shared, Token: tokenA})
+	d.get(LockRequest{Key: "r", More: []Key{"s"}, Mode: Readers, Token: tokenA})
 	for _, keys := range [][]Key{{"k"}, {"p"}, {"x", "y"}, {"r", "s"}} {
 		c.do(0, "DEL", string(keys[0])) // the extend repairs it
 		if _, err := d.prolongAll(tokenA, long, keys...); err != nil {

@@ -93,8 +93,8 @@ func TestMoving_WhatWasBegunBeforeTheKeyLeftItsGroupIsNotGranted(t *testing.T) {
 		isMoving(t, "a lock", request(LockRequest{Key: "k"}))
 		isMoving(t, "a lock with a token", request(LockRequest{Key: "k", Token: "token-of-a-caller"}))
 		isMoving(t, "a lock of two keys", request(LockRequest{Key: "k", More: []Key{"l"}}))
-		isMoving(t, "a read lock", request(LockRequest{Key: "k", Mode: Shared}))
-		isMoving(t, "a permit", request(LockRequest{Key: "k", Mode: Permits, Limit: 2}))
+		isMoving(t, "a read lock", request(LockRequest{Key: "k", Mode: Readers}))
+		isMoving(t, "a permit", request(LockRequest{Key: "k", Mode: PermitsOf(2)}))
 		isMoving(t, "a place in the queue", request(LockRequest{Key: "k", Fair: true}))
 		stays()
 		for _, key := range []string{"k", "l"} {

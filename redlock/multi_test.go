@@ -18,7 +18,7 @@ func TestMulti_TakesAllKeysOrNone(t *testing.T) {
 	g := one.get(LockRequest{Key: "b", More: []Key{"c", "a"}})
 	for _, key := range []Key{"a", "b", "c"} {
 		two.held(LockRequest{Key: key})
-		two.held(LockRequest{Key: key, Mode: Shared})
+		two.held(LockRequest{Key: key, Mode: Readers})
 		two.held(LockRequest{Key: "x", More: []Key{"y", key}})
 	}
 	if got := c.stands("x") + c.stands("y"); strings.Trim(got, "- ") != "" {
@@ -37,9 +37,9 @@ func TestMulti_ReadersShareEveryKeyAndKeepWritersOutOfEach(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
-	one.get(LockRequest{Key: "a", More: []Key{"b"}, Mode: Shared, Token: tokenA})
-	two.get(LockRequest{Key: "b", More: []Key{"c"}, Mode: Shared, Token: tokenB})
-	two.get(LockRequest{Key: "a", Mode: Shared, Token: tokenC})
+	one.get(LockRequest{Key: "a", More: []Key{"b"}, Mode: Readers, Token: tokenA})
+	two.get(LockRequest{Key: "b", More: []Key{"c"}, Mode: Readers, Token: tokenB})
+	two.get(LockRequest{Key: "a", Mode: Readers, Token: tokenC})
 	for _, key := range []Key{"a", "b", "c"} {
 		one.held(LockRequest{Key: key})
 		one.held(LockRequest{Key: "x", More: []Key{key}})
@@ -157,7 +157,7 @@ func TestMulti_AnExtensionRepairsAMasterThatLostAKeyUnlessOneIsReleased(t *testi
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
-	for _, mode := range []Mode{Exclusive, Shared} {
+	for _, mode := range []Mode{nil, Readers} {
 		d.get(LockRequest{Key: "a", More: []Key{"b"}, Token: tokenA, Mode: mode})
 		before := c.stands("a") + c.stands("b")
 		c.do(1, "DEL", "b")

@@ -86,10 +86,10 @@ func TestOutage_ARequestIsRepeatedWhenAQuorumWasOnlyTooSlow(t *testing.T) {
 	t.Parallel()
 	token := tokenA
 	for name, r := range map[string]LockRequest{
-		"plain": {}, "a caller's token": {Token: tokenA}, "a value": {Token: tokenA, Valued: true}, "a reader": {Mode: Shared},
-		"a permit": {Mode: Permits, Limit: 1}, "several keys": {More: []Key{"l"}}, "FAIR": {Fair: true},
-		"the first part of a lock over several groups": {PartOf: new(Token)}, "a further part": {PartOf: &token},
-		"a part with a caller's token": {Token: tokenA, PartOf: new(Token)},
+		"plain": {}, "a caller's token": {Token: tokenA}, "a value": {Token: tokenA, Mode: Valued}, "a reader": {Mode: Readers},
+		"a permit": {Mode: PermitsOf(1)}, "several keys": {More: []Key{"l"}}, "FAIR": {Fair: true},
+		"the first part of a lock over several groups": {Mode: PartOf("")}, "a further part": {Mode: PartOf(token)},
+		"a part with a caller's token": {Token: tokenA, Mode: PartOf("")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

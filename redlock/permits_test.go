@@ -18,18 +18,18 @@ func TestPermits_AreGivenUntilThereAreNoMore(t *testing.T) {
 	var tokens []Token
 	last := Fence(0)
 	for i := range n {
-		g := daemons[i%2].get(LockRequest{Key: "k", Mode: Permits, Limit: n})
+		g := daemons[i%2].get(LockRequest{Key: "k", Mode: PermitsOf(n)})
 		if g.Fence <= last || !g.Fresh {
 			t.Errorf("permit %d: %+v after fence %d", i+1, g, last)
 		}
 		tokens, last = append(tokens, g.Token), g.Fence
 	}
 	for i := range 2 * n {
-		daemons[i%2].held(LockRequest{Key: "k", Mode: Permits, Limit: n})
+		daemons[i%2].held(LockRequest{Key: "k", Mode: PermitsOf(n)})
 	}
 	daemons[1].free("k", tokens[0]) // through any daemon
-	daemons[0].get(LockRequest{Key: "k", Mode: Permits, Limit: n, Token: tokenA})
-	daemons[1].held(LockRequest{Key: "k", Mode: Permits, Limit: n})
+	daemons[0].get(LockRequest{Key: "k", Mode: PermitsOf(n), Token: tokenA})
+	daemons[1].held(LockRequest{Key: "k", Mode: PermitsOf(n)})
 	for _, token := range append(tokens[1:], tokenA) {
 		daemons[0].free("k", token)
 	}
@@ -43,14 +43,14 @@ func TestPermits_TheLastFreeOneOfManyIsFoundInAFewRounds(t *testing.T) {
 	d := c.daemon()
 	const n = 40
 	for i := range n {
-		d.get(LockRequest{Key: "k", Mode: Permits, Limit: n, Token: Token(fmt.Sprint("holder-nr-", i))})
+		d.get(LockRequest{Key: "k", Mode: PermitsOf(n), Token: Token(fmt.Sprint("holder-nr-", i))})
 	}
 	for i := range n {
 		d.free("k", Token(fmt.Sprint("holder-nr-", i)))
-		g := d.get(LockRequest{Key: "k", Mode: Permits, Limit: n})
-		d.held(LockRequest{Key: "k", Mode: Permits, Limit: n})
+		g := d.get(LockRequest{Key: "k", Mode: PermitsOf(n)})
+		d.held(LockRequest{Key: "k", Mode: PermitsOf(n)})
 		d.free("k", g.Token)
-		d.get(LockRequest{Key: "k", Mode: Permits, Limit: n, Token: Token(fmt.Sprint("holder-nr-", i))})
+		d.get(LockRequest{Key: "k", Mode: PermitsOf(n), Token: Token(fmt.Sprint("holder-nr-", i))})
 	}
 }
 
@@ -65,35 +65,35 @@ func TestPermits_ARepeatOfATokenKeepsItsSlot(t *testing.T) {
 			squatter = other
 		}
 	}
-	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 3, Token: squatter})
-	first := d.get(LockRequest{Key: "k", Mode: Permits, Limit: 3, Token: tokenA})
+	d.get(LockRequest{Key: "k", Mode: PermitsOf(3), Token: squatter})
+	first := d.get(LockRequest{Key: "k", Mode: PermitsOf(3), Token: tokenA})
 	d.free("k", squatter) // its first choice is free now, and it has another
 	before := c.stands("k")
-	again := d.get(LockRequest{Key: "k", Mode: Permits, Limit: 3, Token: tokenA})
+	again := d.get(LockRequest{Key: "k", Mode: PermitsOf(3), Token: tokenA})
 	d.settled(0, 1, 2)
 	if again.Fresh || again.Fence <= first.Fence || c.stands("k") != before {
 		t.Errorf("%+v, then %+v; %s, then %s", first, again, before, c.stands("k"))
 	}
 	for range 2 {
-		d.get(LockRequest{Key: "k", Mode: Permits, Limit: 3})
+		d.get(LockRequest{Key: "k", Mode: PermitsOf(3)})
 	}
-	d.held(LockRequest{Key: "k", Mode: Permits, Limit: 3})
+	d.held(LockRequest{Key: "k", Mode: PermitsOf(3)})
 }
 
 func TestPermits_AnotherLimitIsAnErrorThatNamesBothUntilAllAreFree(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
-	g := d.get(LockRequest{Key: "k", Mode: Permits, Limit: 5})
+	g := d.get(LockRequest{Key: "k", Mode: PermitsOf(5)})
 	for _, token := range []Token{"", tokenA} {
-		_, err := d.ask(LockRequest{Key: "k", Mode: Permits, Limit: 3, Token: token})
+		_, err := d.ask(LockRequest{Key: "k", Mode: PermitsOf(3), Token: token})
 		var other *OtherLimit
 		if !errors.As(err, &other) || other.Asked != 3 || other.Limit != 5 || !strings.Contains(err.Error(), "'k'") {
 			t.Errorf("LIMIT 3 beside LIMIT 5: %v", err)
 		}
 	}
 	d.free("k", g.Token)
-	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 3})
+	d.get(LockRequest{Key: "k", Mode: PermitsOf(3)})
 }
 
 // Two masters of three must say so; one alone may be left from an earlier number.
@@ -101,10 +101,10 @@ func TestPermits_OneMasterWithAnotherLimitIsNotTriedAnyFurther(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
-	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 5, Token: tokenA})
+	d.get(LockRequest{Key: "k", Mode: PermitsOf(5), Token: tokenA})
 	c.do(0, "DEL", "k")
 	c.do(1, "DEL", "k")
-	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 3, Token: tokenB})
+	d.get(LockRequest{Key: "k", Mode: PermitsOf(3), Token: tokenB})
 	if got := c.do(2, "HGET", "k", "n"); got != "5" {
 		t.Errorf("the number on c became %v", got)
 	}
@@ -125,7 +125,7 @@ func TestPermits_ThreeMinoritiesOfTwoPermitsAreNotThreeHolders(t *testing.T) {
 	}
 	holders := 0
 	for _, d := range daemons {
-		switch _, err := d.ask(LockRequest{Key: "k", Mode: Permits, Limit: 2}); {
+		switch _, err := d.ask(LockRequest{Key: "k", Mode: PermitsOf(2)}); {
 		case err == nil:
 			holders++
 		case !errors.Is(err, ErrHeld):
@@ -147,9 +147,9 @@ func TestPermits_LastAsLongAsTheirLongestHolder(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
-	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 3, Token: tokenA, TTL: 10 * time.Second})
+	d.get(LockRequest{Key: "k", Mode: PermitsOf(3), Token: tokenA, TTL: 10 * time.Second})
 	short := c.ends(0, "k")
-	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 3, Token: tokenB, TTL: 20 * time.Second})
+	d.get(LockRequest{Key: "k", Mode: PermitsOf(3), Token: tokenB, TTL: 20 * time.Second})
 	if c.ends(0, "k") < short+5000 {
 		t.Error("the key ends before its longest holder")
 	}
@@ -161,12 +161,12 @@ func TestPermits_LastAsLongAsTheirLongestHolder(t *testing.T) {
 		t.Errorf("the key outlives its last holder by %d ms", ends-short-10_000)
 	}
 	eventually(t, "a permit for a moment", func() bool { // on a busy machine a moment may be too short
-		_, err := d.ask(LockRequest{Key: "k", Mode: Permits, Limit: 3, TTL: 20 * time.Millisecond})
+		_, err := d.ask(LockRequest{Key: "k", Mode: PermitsOf(3), TTL: 20 * time.Millisecond})
 		return err == nil
 	})
 	eventually(t, "the permit that lapsed is given again, twice", func() bool {
-		_, one := d.ask(LockRequest{Key: "k", Mode: Permits, Limit: 3, Token: tokenA})
-		_, two := d.ask(LockRequest{Key: "k", Mode: Permits, Limit: 3, Token: tokenC})
+		_, one := d.ask(LockRequest{Key: "k", Mode: PermitsOf(3), Token: tokenA})
+		_, two := d.ask(LockRequest{Key: "k", Mode: PermitsOf(3), Token: tokenC})
 		return one == nil && two == nil
 	})
 }
@@ -175,8 +175,8 @@ func TestPermits_AnExtensionRepairsTheSameSlot(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
-	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 9, Token: tokenA})
-	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 9, Token: tokenC})
+	d.get(LockRequest{Key: "k", Mode: PermitsOf(9), Token: tokenA})
+	d.get(LockRequest{Key: "k", Mode: PermitsOf(9), Token: tokenC})
 	before := c.stands("k")
 	slot := fmt.Sprint(slotOf(tokenA, 9))
 	c.do(1, "HDEL", "k", slot)
@@ -195,7 +195,7 @@ func TestExtend_PermitsOfTwoSlotsDoNotAddUp(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
-	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 2, Token: tokenA})
+	d.get(LockRequest{Key: "k", Mode: PermitsOf(2), Token: tokenA})
 	slot := fmt.Sprint(slotOf(tokenA, 2))
 	other := map[string]string{"1": "2", "2": "1"}[slot]
 	value := c.do(1, "HGET", "k", slot)
@@ -240,7 +240,7 @@ func TestUndo_OfAPermitNamesItsSlot(t *testing.T) {
 		c.do(i, "HSET", "k", "n", 2, slot, fmt.Sprint(ends, " another-token"))
 		c.do(i, "PEXPIREAT", "k", ends)
 	}
-	d.get(LockRequest{Key: "k", Mode: Permits, Limit: 2, Token: tokenA})
+	d.get(LockRequest{Key: "k", Mode: PermitsOf(2), Token: tokenA})
 	d.settled(0, 1, 2)
 	var lines []string
 	for _, flush := range p.to("a") {

@@ -262,8 +262,8 @@ func TestWait_BehindAWaiterInACycleIsInIt(t *testing.T) {
 		o.held = append(o.held, Lease{DB: 0, Key: r.Key, Token: g.Token})
 		return g.Token
 	}
-	d.take(LockRequest{Key: "k", Mode: Shared}) // somebody else reads, too
-	reads := hold(a, LockRequest{Key: "k", Mode: Shared})
+	d.take(LockRequest{Key: "k", Mode: Readers}) // somebody else reads, too
+	reads := hold(a, LockRequest{Key: "k", Mode: Readers})
 	hold(c, LockRequest{Key: "j"})
 	out := make(chan waited, 8) // all answers
 	refused := func(n int64) func() bool { return func() bool { return d.Counters().Refused >= n } }
@@ -277,7 +277,7 @@ func TestWait_BehindAWaiterInACycleIsInIt(t *testing.T) {
 	before := d.Counters().Refused
 	d.waitFor("a→j", LockRequest{Key: "j", Owner: a}, out)
 	eventually(t, "the reader waits for j", refused(before+1))
-	d.waitFor("c→k", LockRequest{Key: "k", Mode: Shared, Owner: c}, out)
+	d.waitFor("c→k", LockRequest{Key: "k", Mode: Readers, Owner: c}, out)
 	if w := <-out; !errors.As(w.err, &cycle) || w.name != "c→k" || !slices.Equal(cycle.Keys, []Key{"k", "j"}) {
 		t.Fatalf("%s: %v", w.name, w.err)
 	}
@@ -293,8 +293,8 @@ func TestWait_BehindAWaiterInACycleIsInIt(t *testing.T) {
 // it is not.
 func TestWait_BehindATicketInACycleIsInIt(t *testing.T) {
 	t.Parallel()
-	reads := LockRequest{Key: "k", Mode: Shared}
-	named := LockRequest{Key: "k", Mode: Shared, Token: "a token of its own"}
+	reads := LockRequest{Key: "k", Mode: Readers}
+	named := LockRequest{Key: "k", Mode: Readers, Token: "a token of its own"}
 	for _, test := range []struct {
 		r       LockRequest
 		isLast  bool // to begin

@@ -56,12 +56,12 @@ func TestReadLock_ShowsTheHoldersOfEveryMode(t *testing.T) {
 	}
 	for _, of := range []struct {
 		requests []LockRequest
-		mode     Mode
+		mode     Kind
 		limit    int
 	}{
 		{[]LockRequest{{Token: tokenA}}, Exclusive, 0},
-		{[]LockRequest{{Token: tokenA, Mode: Shared}, {Token: tokenB, Mode: Shared, TTL: 20 * time.Second}}, Shared, 0},
-		{[]LockRequest{{Token: tokenA, Mode: Permits, Limit: 3}, {Token: tokenB, Mode: Permits, Limit: 3, TTL: 20 * time.Second}}, Permits, 3},
+		{[]LockRequest{{Token: tokenA, Mode: Readers}, {Token: tokenB, Mode: Readers, TTL: 20 * time.Second}}, Shared, 0},
+		{[]LockRequest{{Token: tokenA, Mode: PermitsOf(3)}, {Token: tokenB, Mode: PermitsOf(3), TTL: 20 * time.Second}}, Permits, 3},
 		{[]LockRequest{{Token: tokenA, More: []Key{"z"}}}, Exclusive, 0},
 	} {
 		var want []string
@@ -181,7 +181,7 @@ func TestReadLock_CopiesOfTwoKindsDoNotAddUp(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
-	d.get(LockRequest{Key: "k", Token: tokenA, Mode: Shared})
+	d.get(LockRequest{Key: "k", Token: tokenA, Mode: Readers})
 	c.do(0, "DEL", "k")
 	c.do(1, "DEL", "k")
 	c.do(1, "SET", "k", string(tokenA), "PX", 20_000)
@@ -231,7 +231,7 @@ func TestReadLock_ShowsTheHoldersNoteAndNothingAfterItsRelease(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d, other := c.daemon(), c.daemon()
-	g := d.get(LockRequest{Key: "k", Meta: "build 7 of\x00 \xff", Requester: &Requester{Addr: "10.0.0.9:55 5", Name: "worker"}})
+	g := d.get(LockRequest{Key: "k", Requester: &Requester{Meta: "build 7 of\x00 \xff", Addr: "10.0.0.9:55 5", Name: "worker"}})
 	quiet := d.get(LockRequest{Key: "quiet"})
 	var v LockView
 	eventually(t, "the note is on the masters", func() bool { v = other.see("k"); return v.Holders[0].Note != nil })
@@ -263,7 +263,7 @@ func TestNotes_GoWithTheReleaseAndMoveWithTheExtension(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
-	g := d.get(LockRequest{Key: "k", More: []Key{"z"}, Meta: "both", TTL: 10 * time.Second})
+	g := d.get(LockRequest{Key: "k", More: []Key{"z"}, Requester: &Requester{Meta: "both"}, TTL: 10 * time.Second})
 	d.idle()
 	before := c.ends(0, "redlockd:meta:z")
 	if _, err := d.prolongAll(g.Token, 25*time.Second, "k", "z"); err != nil {
@@ -291,7 +291,7 @@ func TestNotes_AreNotKeptOfALockWithoutAnExpiry(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon(lockInfo)
-	if _, err := d.ask(LockRequest{Key: "k", Token: "my own value", TTL: Endless, Valued: true}); err != nil {
+	if _, err := d.ask(LockRequest{Key: "k", Token: "my own value", TTL: Endless, Mode: Valued}); err != nil {
 		t.Fatal(err)
 	}
 	d.idle()
@@ -326,7 +326,7 @@ func TestReadLock_ShowsWhoTookALockWithoutANote(t *testing.T) {
 	d, other := c.daemon(), c.daemon()
 	client := &Requester{ID: 7, Addr: "10.0.0.9:1", Name: "worker", User: "anna", LibName: "lib", LibVer: "2"}
 	hold, own := d.get(LockRequest{Key: "hold", Hold: &HoldTerms{OnEnd: func(Grant, error, time.Duration) {}}, Requester: client}), d.get(LockRequest{Key: "own", Requester: client})
-	if _, err := d.ask(LockRequest{Key: "set", Token: "my own value", TTL: long, Valued: true, Requester: client}); err != nil {
+	if _, err := d.ask(LockRequest{Key: "set", Token: "my own value", TTL: long, Mode: Valued, Requester: client}); err != nil {
 		t.Fatal(err)
 	}
 	if n := d.HeldBy(); n[7] != 3 || len(n) != 1 {
@@ -369,7 +369,7 @@ func TestWaiting_ShowsEveryWaiterWithItsKeysAndTimes(t *testing.T) {
 		leaves = append(leaves, d.Wait(nil, r, func(_ Grant, err error) { answers <- err }))
 	}
 	wait(LockRequest{Key: "k", Wait: time.Minute, Requester: &Requester{ID: 7, Addr: "10.0.0.9:1", Name: "first", User: "default"}})
-	wait(LockRequest{Key: "k", Wait: 2 * time.Minute, Mode: Shared, Requester: &Requester{ID: 8}})
+	wait(LockRequest{Key: "k", Wait: 2 * time.Minute, Mode: Readers, Requester: &Requester{ID: 8}})
 	wait(LockRequest{Key: "k", More: []Key{"z"}, Wait: time.Minute, Requester: &Requester{ID: 9}})
 	eventually(t, "all of them wait", func() bool { return d.see("k").Waiters == 3 })
 	any := func(Key) bool { return true }
@@ -482,7 +482,7 @@ func TestDescribe_ReplacesTheTextThroughAnyDaemonAndAnExtensionKeepsIt(t *testin
 	c.servers[4].Kill()
 	d.await(4, "down")
 	other.await(4, "down")
-	g := d.get(LockRequest{Key: "k", Meta: "first", TTL: 10 * time.Second})
+	g := d.get(LockRequest{Key: "k", Requester: &Requester{Meta: "first"}, TTL: 10 * time.Second})
 	d.idle()
 	describe := func(through *daemon, token Token, text string) bool {
 		t.Helper()

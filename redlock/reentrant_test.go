@@ -13,7 +13,7 @@ import (
 
 const ownerA, ownerB = Token("owner-of-a"), Token("owner-of-b")
 
-func level(owner Token) LockRequest { return LockRequest{Key: "k", Mode: Shared, Reenters: owner} }
+func level(owner Token) LockRequest { return LockRequest{Key: "k", Mode: LevelsOf(owner)} }
 
 // Rule: levels-apart.
 func TestReentrant_LevelsOfOneOwnerKeepEverythingElseOut(t *testing.T) {
@@ -28,8 +28,8 @@ func TestReentrant_LevelsOfOneOwnerKeepEverythingElseOut(t *testing.T) {
 		t.Errorf("%+v, then %+v: want two fresh levels of %s with rising fences", outer, inner, ownerA)
 	}
 	others := []LockRequest{
-		level(ownerB), {Key: "k"}, {Key: "k", Token: tokenC}, {Key: "k", Mode: Shared}, {Key: "k", Mode: Shared, Token: ownerA},
-		{Key: "k", Mode: Permits, Limit: 5}, {Key: "j", More: []Key{"k"}}, {Key: "j", More: []Key{"k"}, Mode: Shared},
+		level(ownerB), {Key: "k"}, {Key: "k", Token: tokenC}, {Key: "k", Mode: Readers}, {Key: "k", Mode: Readers, Token: ownerA},
+		{Key: "k", Mode: PermitsOf(5)}, {Key: "j", More: []Key{"k"}}, {Key: "j", More: []Key{"k"}, Mode: Readers},
 	}
 	for _, released := range []Token{outer.Token, inner.Token} {
 		for _, r := range others {
@@ -44,7 +44,7 @@ func TestReentrant_LevelsOfOneOwnerKeepEverythingElseOut(t *testing.T) {
 	}
 	two.held(level(ownerA))
 	one.free("k", next.Token)
-	reader := two.get(LockRequest{Key: "k", Mode: Shared})
+	reader := two.get(LockRequest{Key: "k", Mode: Readers})
 	one.held(level(ownerA))
 	two.free("k", reader.Token)
 	if !c.empty(0, 1, 2, 3) {
@@ -114,7 +114,7 @@ func TestReentrant_ALostCopyOfALevelIsRepaired(t *testing.T) {
 	c.servers[0].Kill()
 	d.await(0, "down")
 	d.held(level(ownerB))
-	d.held(LockRequest{Key: "k", Mode: Shared})
+	d.held(LockRequest{Key: "k", Mode: Readers})
 }
 
 func TestReentrant_TheOwnerPassesThoseThatWaitForIt(t *testing.T) {
@@ -147,13 +147,13 @@ func TestReentrant_ACycleOfOwnersIsADeadlock(t *testing.T) {
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	hold := func(key Key, owner Token) connectionOf {
-		g := d.get(LockRequest{Key: key, Mode: Shared, Reenters: owner})
+		g := d.get(LockRequest{Key: key, Mode: LevelsOf(owner)})
 		return connectionOf(g.Lease())
 	}
 	a, b := hold("k", ownerA), hold("j", ownerB)
 	out := make(chan waited, 2)
 	wait := func(key Key, owner Token, by Owner) {
-		d.Wait(nil, LockRequest{Key: key, Mode: Shared, Reenters: owner, TTL: long, Wait: patience, Owner: by},
+		d.Wait(nil, LockRequest{Key: key, Mode: LevelsOf(owner), TTL: long, Wait: patience, Owner: by},
 			func(g Grant, err error) { out <- waited{string(owner), g, err} })
 	}
 	wait("j", ownerA, a)

@@ -96,7 +96,7 @@ func TestRelease_OfALeaseThatIsValidInTheDaemonsRecordsSucceedsOnOneMaster(t *te
 // one flush to it, behind another release, which the release joins in one command.
 func TestRelease_DoesNotPassTheAcquireOfItsOwnToken(t *testing.T) {
 	t.Parallel()
-	for _, r := range []LockRequest{{Key: "k", TTL: long, Mode: Shared}, {Key: "k", TTL: long, Mode: Permits, Limit: 2}} {
+	for _, r := range []LockRequest{{Key: "k", TTL: long, Mode: Readers}, {Key: "k", TTL: long, Mode: PermitsOf(2)}} {
 		c := newCluster(t, 3, long)
 		p, goOn := new(tap), make(chan struct{})
 		one := c.daemon(p.tapped, blind, func(_ *daemon, o *pool.Options) { o.MasterTimeout = patience })
@@ -142,8 +142,8 @@ func TestAcquire_InOneCallWithOthersIsAsIfItWereAlone(t *testing.T) {
 	one := c.daemon(blind)
 	one.take("connected", long)
 	requests := []LockRequest{
-		{Key: "a", TTL: long, Mode: Shared}, {Key: "b", TTL: long, Mode: Shared}, {Key: "a", TTL: long, Mode: Shared},
-		{Key: "p", TTL: long, Mode: Permits, Limit: 1}, {Key: "p", TTL: long, Mode: Permits, Limit: 1},
+		{Key: "a", TTL: long, Mode: Readers}, {Key: "b", TTL: long, Mode: Readers}, {Key: "a", TTL: long, Mode: Readers},
+		{Key: "p", TTL: long, Mode: PermitsOf(1)}, {Key: "p", TTL: long, Mode: PermitsOf(1)},
 	}
 	answers := make(chan lockAnswer, len(requests)) // one each
 	var batch Batch

@@ -129,7 +129,7 @@ func TestUpgrade_ThatFailsWhileMastersRefuseToWriteReadersKeepsTheReadLease(t *t
 	c := newCluster(t, 3, long)
 	c.aclUser()
 	d, other := c.daemon(restricted), c.daemon()
-	d.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA, TTL: long})
+	d.get(LockRequest{Key: "k", Mode: Readers, Token: tokenA, TTL: long})
 	d.settled(0, 1, 2)
 	for i := range c.servers {
 		c.do(i, "ACL", "SETUSER", "redlockd", "-zadd")

@@ -13,7 +13,7 @@ import (
 // retake acquires for a client that may hold the keys already.
 func (d *daemon) retake(token Token, ttl time.Duration, keys ...Key) (Grant, error) {
 	d.t.Helper()
-	return d.ask(LockRequest{Key: keys[0], More: keys[1:], TTL: ttl, Token: token, Retakes: &Retake{Held: token}})
+	return d.ask(LockRequest{Key: keys[0], More: keys[1:], TTL: ttl, Token: token, Mode: &Swap{Retakes: &Retake{Held: token}}})
 }
 
 // sets gives leases another end, longer or shorter.
@@ -53,7 +53,7 @@ func TestValued_AnEqualValueBelongsToAnotherClient(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
 	d := c.daemon()
-	request := LockRequest{Key: "k", Token: "1", TTL: long, Valued: true}
+	request := LockRequest{Key: "k", Token: "1", TTL: long, Mode: Valued}
 	if g, err := d.ask(request); err != nil || g.Fence == 0 {
 		t.Fatalf("%v, %v", g, err)
 	}
@@ -75,7 +75,7 @@ func TestValued_WithoutAnExpiryItIsUndoneAndReleasedAllTheSame(t *testing.T) {
 	for _, i := range []int{0, 1} {
 		c.do(i, "SET", "k", "somebody else's", "PX", 60000)
 	}
-	request := LockRequest{Key: "k", Token: "my own value", TTL: Endless, Valued: true}
+	request := LockRequest{Key: "k", Token: "my own value", TTL: Endless, Mode: Valued}
 	if _, err := d.ask(request); !errors.Is(err, ErrHeld) {
 		t.Fatalf("%v, want that it is held", err)
 	}
@@ -97,10 +97,11 @@ func TestValued_WithoutAnExpiryItIsUndoneAndReleasedAllTheSame(t *testing.T) {
 func (d *daemon) takeEach(keys ...Key) (Grant, error) {
 	d.t.Helper()
 	r := LockRequest{Key: keys[0], More: keys[1:], TTL: 20 * time.Second}
+	swap := &Swap{}
 	for _, key := range keys {
-		r.Tokens = append(r.Tokens, "token-of-"+Token(key))
+		swap.Tokens = append(swap.Tokens, "token-of-"+Token(key))
 	}
-	r.Token = r.Tokens[0]
+	r.Token, r.Mode = swap.Tokens[0], swap
 	return d.ask(r)
 }
 
@@ -172,7 +173,7 @@ func TestRetakes_ReplacesAFormerValue(t *testing.T) {
 	d := c.daemon()
 	d.takeAs("k", "the-former-token", 20*time.Second)
 	ask := func(held Token, bytes int, next Token) (Grant, error) {
-		return d.ask(LockRequest{Key: "k", TTL: 20 * time.Second, Token: next, Retakes: &Retake{Held: held, Bytes: bytes}})
+		return d.ask(LockRequest{Key: "k", TTL: 20 * time.Second, Token: next, Mode: &Swap{Retakes: &Retake{Held: held, Bytes: bytes}}})
 	}
 	if _, err := ask("another-former-token", 0, "next-token"); !errors.Is(err, ErrHeld) {
 		t.Errorf("of another: %v", err)
@@ -269,7 +270,7 @@ func TestSets_ReportsAKeyThatHoldsNoLockOfItsKind(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, time.Minute)
 	d := c.daemon()
-	d.get(LockRequest{Key: "k", Mode: Shared})
+	d.get(LockRequest{Key: "k", Mode: Readers})
 	if _, err := d.sets(ExtendRequest{Key: "k", Token: "token-of-mine", TTL: time.Second}); !errors.Is(err, ErrWrongType) {
 		t.Errorf("%v, want that it is no lock of that kind", err)
 	}

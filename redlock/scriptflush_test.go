@@ -21,7 +21,7 @@ func TestScriptFlush_FailsNoRequest(t *testing.T) {
 	c := newCluster(t, 3, long)
 	d := c.daemon(keeps(long))
 	d.volatileIDs()
-	shared, permit := LockRequest{Key: "r", Mode: Shared, Token: tokenA}, LockRequest{Key: "p", Mode: Permits, Limit: 2, Token: tokenA}
+	shared, permit := LockRequest{Key: "r", Mode: Readers, Token: tokenA}, LockRequest{Key: "p", Mode: PermitsOf(2), Token: tokenA}
 	fair, several := LockRequest{Key: "f", Fair: true, Token: tokenA}, LockRequest{Key: "x", More: []Key{"y"}, Token: tokenA}
 	var work Work
 	var waits chan waited
@@ -82,7 +82,7 @@ func TestScriptFlush_FailsNoneOfManyRequestsAtOnce(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
-	modes := []LockRequest{{}, {Fair: true}, {Mode: Shared}, {Mode: Permits, Limit: 3}, {}}
+	modes := []LockRequest{{}, {Fair: true}, {Mode: Readers}, {Mode: PermitsOf(3)}, {}}
 	for round := range 8 {
 		var b Batch
 		answers := make(chan lockAnswer, 200) // one for each request

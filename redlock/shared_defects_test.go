@@ -64,7 +64,7 @@ type scenario struct {
 }
 
 func asReader(token Token) LockRequest {
-	return LockRequest{Key: "k", Mode: Shared, Token: token}
+	return LockRequest{Key: "k", Mode: Readers, Token: token}
 }
 
 func scenarios() []scenario {
@@ -91,7 +91,7 @@ func scenarios() []scenario {
 			d := c.daemon()
 			for range 50 {
 				eventually(t, "one more reader for a moment", func() bool { // on a busy machine a moment may be too short
-					_, err := d.ask(LockRequest{Key: "k", Mode: Shared, TTL: 50 * time.Millisecond})
+					_, err := d.ask(LockRequest{Key: "k", Mode: Readers, TTL: 50 * time.Millisecond})
 					return err == nil
 				})
 			}
@@ -150,8 +150,8 @@ func scenarios() []scenario {
 			for _, r := range d.relays {
 				r.Delay(600*time.Millisecond, faulty.ToClient)
 			}
-			for _, mode := range []Mode{Exclusive, Shared, Permits} {
-				g, err := d.ask(LockRequest{Key: "k", Mode: mode, Limit: 1, TTL: 500 * time.Millisecond})
+			for _, mode := range []Mode{nil, Readers, PermitsOf(1)} {
+				g, err := d.ask(LockRequest{Key: "k", Mode: mode, TTL: 500 * time.Millisecond})
 				var expired *Expired
 				if !errors.As(err, &expired) {
 					return fmt.Sprintf("%+v, %v for a lock that is over", g, err)
@@ -185,7 +185,7 @@ func scenarios() []scenario {
 			return ""
 		}, func(t *testing.T, c *cluster) string {
 			one, two := c.daemon(), c.daemon()
-			one.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA, TTL: 2 * time.Second})
+			one.get(LockRequest{Key: "k", Mode: Readers, Token: tokenA, TTL: 2 * time.Second})
 			var g Grant
 			eventually(t, "the reader's time is over", func() (ok bool) {
 				var err error
@@ -228,7 +228,7 @@ func scenarios() []scenario {
 		}, func(_ *testing.T, c *cluster) string {
 			one, two := c.daemon(), c.daemon()
 			g := one.get(LockRequest{Key: "k"})
-			for _, r := range []LockRequest{asReader(tokenA), {Key: "k", Token: tokenB}, {Key: "k", Mode: Permits, Limit: 2}} {
+			for _, r := range []LockRequest{asReader(tokenA), {Key: "k", Token: tokenB}, {Key: "k", Mode: PermitsOf(2)}} {
 				two.held(r)
 			}
 			one.free("k", g.Token)
@@ -245,7 +245,7 @@ func scenarios() []scenario {
 			return ""
 		}, func(_ *testing.T, c *cluster) string {
 			d := c.daemon()
-			d.get(LockRequest{Key: "k", Mode: Shared, TTL: long})
+			d.get(LockRequest{Key: "k", Mode: Readers, TTL: long})
 			d.held(LockRequest{Key: "k"})
 			if left := c.do(0, "PTTL", "k").(int64); left <= 0 || left > (long+2*late).Milliseconds() {
 				return fmt.Sprintf("the readers seem to be there for %d ms", left)
@@ -268,7 +268,7 @@ func scenarios() []scenario {
 			right, wrong := c.daemon(relayed).witness(record), c.daemon(wrongBy(6*time.Second)).witness(record)
 			right.relays[0].Pause(faulty.ToClient) // its answers are lost
 			for i := range 40 {
-				reads := LockRequest{Key: "k", TTL: 5 * time.Second, Mode: Shared}
+				reads := LockRequest{Key: "k", TTL: 5 * time.Second, Mode: Readers}
 				first, ok := right.acquireAs(reads)
 				wrong.acquireAs(LockRequest{Key: "k", TTL: 5 * time.Second, Token: Token(fmt.Sprint("writer-nr-", i))})
 				second, also := wrong.acquireAs(reads)

@@ -14,7 +14,7 @@ import (
 func TestShared_ReadersHoldTheKeyTogetherAndKeepTheWriterOut(t *testing.T) {
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
-	a, b := one.get(LockRequest{Key: "k", Mode: Shared}), two.get(LockRequest{Key: "k", Mode: Shared})
+	a, b := one.get(LockRequest{Key: "k", Mode: Readers}), two.get(LockRequest{Key: "k", Mode: Readers})
 	if b.Fence <= a.Fence || !a.Fresh || !b.Fresh {
 		t.Errorf("%+v, then %+v: want rising fences of fresh leases", a, b)
 	}
@@ -30,9 +30,9 @@ func TestShared_ReadersHoldTheKeyTogetherAndKeepTheWriterOut(t *testing.T) {
 	if w.Fence <= b.Fence {
 		t.Errorf("the writer's fence %d is not above the readers'", w.Fence)
 	}
-	one.held(LockRequest{Key: "k", Mode: Shared})
+	one.held(LockRequest{Key: "k", Mode: Readers})
 	two.free("k", w.Token)
-	if r := one.get(LockRequest{Key: "k", Mode: Shared}); r.Fence <= w.Fence {
+	if r := one.get(LockRequest{Key: "k", Mode: Readers}); r.Fence <= w.Fence {
 		t.Errorf("the reader's fence %d is not above the writer's", r.Fence)
 	}
 }
@@ -52,9 +52,9 @@ func TestShared_TheKeyEndsExactlyWhenItsLongestReaderDoes(t *testing.T) {
 			t.Errorf("the key ends at %d, its longest reader %s at %d", key, token, last)
 		}
 	}
-	d.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA, TTL: 20 * time.Second})
+	d.get(LockRequest{Key: "k", Mode: Readers, Token: tokenA, TTL: 20 * time.Second})
 	follows(tokenA)
-	d.get(LockRequest{Key: "k", Mode: Shared, Token: tokenB, TTL: 10 * time.Second})
+	d.get(LockRequest{Key: "k", Mode: Readers, Token: tokenB, TTL: 10 * time.Second})
 	follows(tokenA)
 	if _, err := d.prolongAll(tokenB, long, "k"); err != nil {
 		t.Error(err)
@@ -62,7 +62,7 @@ func TestShared_TheKeyEndsExactlyWhenItsLongestReaderDoes(t *testing.T) {
 	follows(tokenB)
 	d.free("k", tokenB)
 	follows(tokenA)
-	d.get(LockRequest{Key: "k", Mode: Shared, Token: tokenC, TTL: 25 * time.Second})
+	d.get(LockRequest{Key: "k", Mode: Readers, Token: tokenC, TTL: 25 * time.Second})
 	follows(tokenC)
 	d.free("k", tokenA)
 	follows(tokenC)
@@ -72,9 +72,9 @@ func TestShared_ARepeatIsTheSameLeaseWithANewFenceAndNeverShortens(t *testing.T)
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
-	first := d.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA})
+	first := d.get(LockRequest{Key: "k", Mode: Readers, Token: tokenA})
 	ends := c.ends(0, "k")
-	again := d.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA, TTL: 10 * time.Second})
+	again := d.get(LockRequest{Key: "k", Mode: Readers, Token: tokenA, TTL: 10 * time.Second})
 	if again.Fresh || again.Fence <= first.Fence || c.ends(0, "k") < ends {
 		t.Errorf("%+v, then %+v; the key ended at %d and ends at %d", first, again, ends, c.ends(0, "k"))
 	}
@@ -88,17 +88,17 @@ func TestShared_TheOnlyReaderBecomesTheWriterInPlaceAndIsDowngradedAgain(t *test
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
-	r := one.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA})
+	r := one.get(LockRequest{Key: "k", Mode: Readers, Token: tokenA})
 	w := two.get(LockRequest{Key: "k", Token: tokenA})
 	if w.Fence <= r.Fence || w.Fresh || c.stands("k") != "token-of-a token-of-a token-of-a" {
 		t.Errorf("%+v, then %+v: %s", r, w, c.stands("k"))
 	}
-	one.held(LockRequest{Key: "k", Mode: Shared})
-	again := one.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA})
+	one.held(LockRequest{Key: "k", Mode: Readers})
+	again := one.get(LockRequest{Key: "k", Mode: Readers, Token: tokenA})
 	if again.Fence <= w.Fence || again.Fresh {
 		t.Errorf("as a reader again: %+v", again)
 	}
-	other := two.get(LockRequest{Key: "k", Mode: Shared})
+	other := two.get(LockRequest{Key: "k", Mode: Readers})
 	one.held(LockRequest{Key: "k", Token: tokenA})
 	two.free("k", other.Token)
 	one.get(LockRequest{Key: "k", Token: tokenA})
@@ -126,7 +126,7 @@ func TestShared_ALateCommandDowngradesNoWriter(t *testing.T) {
 		two.relays[0].Cut()
 		two.await(0, "down")
 		one.relays[2].Pause(faulty.ToMaster)
-		if a := receive(t, one.request(LockRequest{Key: "k", Mode: Shared, Token: tokenA, TTL: long})); a.err != nil {
+		if a := receive(t, one.request(LockRequest{Key: "k", Mode: Readers, Token: tokenA, TTL: long})); a.err != nil {
 			t.Fatal(a.err)
 		}
 		two.get(LockRequest{Key: "k", Token: tokenA})
@@ -135,7 +135,7 @@ func TestShared_ALateCommandDowngradesNoWriter(t *testing.T) {
 		}
 		one.relays[2].Resume(faulty.ToMaster)
 		one.settled(0, 1, 2)
-		three.held(LockRequest{Key: "k", Mode: Shared})
+		three.held(LockRequest{Key: "k", Mode: Readers})
 		if got := c.stands("k"); got != "readers[token-of-a] token-of-a token-of-a" {
 			t.Errorf("wrote before %t: the writer was stepped down: %s", wrote, got)
 		}
@@ -148,12 +148,12 @@ func TestUndo_OfAnUpgradeGivesTheReadLeaseBack(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two, three := c.daemon(), c.daemon(relayed), c.daemon()
-	one.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA})
+	one.get(LockRequest{Key: "k", Mode: Readers, Token: tokenA})
 	ends := c.ends(0, "k")
 	two.relays[0].Refuse()
 	two.relays[0].Cut()
 	two.await(0, "down")
-	two.get(LockRequest{Key: "k", Mode: Shared, Token: tokenB})
+	two.get(LockRequest{Key: "k", Mode: Readers, Token: tokenB})
 	if _, err := one.ask(LockRequest{Key: "k", Token: tokenA, TTL: 5 * time.Second}); !errors.Is(err, ErrHeld) {
 		t.Fatalf("upgraded beside another reader: %v", err)
 	}
@@ -173,7 +173,7 @@ func TestUndo_OfAnUpgradeReachesMastersThatDidNotAnswer(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon(relayed, blind)
-	one.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA})
+	one.get(LockRequest{Key: "k", Mode: Readers, Token: tokenA})
 	for _, i := range []int{1, 2} {
 		two.relays[i].Pause(faulty.ToClient)
 	}
@@ -203,8 +203,8 @@ func TestShared_AReaderWhoseTimeIsOverIsNotCounted(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
-	d.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA})
-	d.get(LockRequest{Key: "k", Mode: Shared, Token: tokenB, TTL: 2 * time.Second})
+	d.get(LockRequest{Key: "k", Mode: Readers, Token: tokenA})
+	d.get(LockRequest{Key: "k", Mode: Readers, Token: tokenB, TTL: 2 * time.Second})
 	eventually(t, "the only reader left becomes the writer", func() bool {
 		_, err := d.ask(LockRequest{Key: "k", Token: tokenA})
 		return err == nil
@@ -220,7 +220,7 @@ func TestShared_WhetherAReadersTimeIsOverIsDecidedByTheMasters(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon(wrongBy(11*time.Second))
-	one.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA, TTL: 10 * time.Second})
+	one.get(LockRequest{Key: "k", Mode: Readers, Token: tokenA, TTL: 10 * time.Second})
 	two.held(LockRequest{Key: "k", Token: tokenB})
 }
 
@@ -228,8 +228,8 @@ func TestShared_AnExtensionRepairsAMasterThatLostTheReader(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
-	one.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA})
-	two.get(LockRequest{Key: "k", Mode: Shared, Token: tokenB, TTL: 20 * time.Second})
+	one.get(LockRequest{Key: "k", Mode: Readers, Token: tokenA})
+	two.get(LockRequest{Key: "k", Mode: Readers, Token: tokenB, TTL: 20 * time.Second})
 	c.do(0, "DEL", "k")
 	if _, err := two.prolongAll(tokenA, long, "k"); err != nil {
 		t.Fatal(err)
@@ -246,7 +246,7 @@ func TestExtend_CopiesOfTwoKindsDoNotAddUp(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one := c.daemon(relayed)
-	one.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA})
+	one.get(LockRequest{Key: "k", Mode: Readers, Token: tokenA})
 	one.relays[2].Refuse()
 	one.relays[2].Cut()
 	one.await(2, "down")
@@ -260,7 +260,7 @@ func TestExtend_CopiesOfTwoKindsDoNotAddUp(t *testing.T) {
 	if _, err := one.prolongAll(tokenA, long, "k"); err == nil {
 		t.Error("extended by one copy of the writer and one of a reader")
 	}
-	one.get(LockRequest{Key: "k2", Mode: Shared, Token: tokenA})
+	one.get(LockRequest{Key: "k2", Mode: Readers, Token: tokenA})
 	if _, err := one.prolongAll(tokenA, long, "k2"); err != nil {
 		t.Error(err)
 	}
@@ -279,7 +279,7 @@ func TestFence_ReadersThatComeAtOnceNeverShareOne(t *testing.T) {
 	answers := make(chan lockAnswer, readers)
 	var b Batch
 	for range readers {
-		one.Lock(&b, LockRequest{Key: "k", Mode: Shared, TTL: long}, func(g Grant, err error) { answers <- lockAnswer{g, err} })
+		one.Lock(&b, LockRequest{Key: "k", Mode: Readers, TTL: long}, func(g Grant, err error) { answers <- lockAnswer{g, err} })
 	}
 	b.Send()
 	seen := map[Fence]bool{}

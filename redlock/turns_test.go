@@ -107,7 +107,7 @@ func TestTurns_AClientThatPollsIsPassedALimitedNumberOfTimes(t *testing.T) {
 		for try := 0; ; try++ {
 			answer := make(chan error, 1)
 			value := Token("value-" + strconv.Itoa(try))
-			other.Lock(nil, LockRequest{Key: "k", TTL: long, Token: value, Valued: true, Requester: &Requester{ID: 1}}, func(_ Grant, err error) { answer <- err })
+			other.Lock(nil, LockRequest{Key: "k", TTL: long, Token: value, Mode: Valued, Requester: &Requester{ID: 1}}, func(_ Grant, err error) { answer <- err })
 			err := <-answer
 			if err == nil {
 				over.Store(true)

@@ -41,7 +41,7 @@ func TestUndo_OfARepeatLeavesTheLeaseAlone(t *testing.T) {
 func TestUndo_LeavesACopyAloneThatARetryCountsOn(t *testing.T) {
 	t.Parallel()
 	for what, request := range map[string]LockRequest{
-		"exclusive": {}, "reader": {Mode: Shared}, "permit": {Mode: Permits, Limit: 1}, "several keys": {More: []Key{"l"}},
+		"exclusive": {}, "reader": {Mode: Readers}, "permit": {Mode: PermitsOf(1)}, "several keys": {More: []Key{"l"}},
 	} {
 		for _, refused := range []bool{false, true} {
 			for _, retried := range []bool{false, true} {
@@ -132,7 +132,7 @@ func TestUndo_ReachesMastersThatDidNotAnswer(t *testing.T) {
 func TestUndo_ByACallersTokenIsNotRepeatedOnceItMayHaveBeenExecuted(t *testing.T) {
 	t.Parallel()
 	for what, request := range map[string]LockRequest{
-		"exclusive": {}, "reader": {Mode: Shared}, "permit": {Mode: Permits, Limit: 1}, "several keys": {More: []Key{"l"}},
+		"exclusive": {}, "reader": {Mode: Readers}, "permit": {Mode: PermitsOf(1)}, "several keys": {More: []Key{"l"}},
 	} {
 		for how, lose := range map[string]func(*faulty.Relay){
 			"late": func(*faulty.Relay) {}, "cut": (*faulty.Relay).Cut,

@@ -13,7 +13,7 @@ import (
 func TestUndo_ByACallersTokenIsSentAgainAfterNOSCRIPT(t *testing.T) {
 	t.Parallel()
 	for what, request := range map[string]LockRequest{
-		"exclusive": {}, "reader": {Mode: Shared}, "permit": {Mode: Permits, Limit: 1}, "several keys": {More: []Key{"l"}}, "fair": {Fair: true},
+		"exclusive": {}, "reader": {Mode: Readers}, "permit": {Mode: PermitsOf(1)}, "several keys": {More: []Key{"l"}}, "fair": {Fair: true},
 	} {
 		for when, late := range map[string]bool{"at once": false, "late": true} {
 			t.Run(what+", "+when, func(t *testing.T) {

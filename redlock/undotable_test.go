@@ -24,14 +24,14 @@ var ownModes = []struct {
 }{
 	{"exclusive", LockRequest{}},
 	{"exclusive FAIR", LockRequest{Fair: true}},
-	{"reader", LockRequest{Mode: Shared}},
-	{"reader FAIR", LockRequest{Mode: Shared, Fair: true}},
-	{"permit of 2", LockRequest{Mode: Permits, Limit: 2}},
-	{"permit of 3", LockRequest{Mode: Permits, Limit: 3}},
+	{"reader", LockRequest{Mode: Readers}},
+	{"reader FAIR", LockRequest{Mode: Readers, Fair: true}},
+	{"permit of 2", LockRequest{Mode: PermitsOf(2)}},
+	{"permit of 3", LockRequest{Mode: PermitsOf(3)}},
 	{"two keys", LockRequest{More: []Key{"-free"}}},
-	{"two keys as a reader", LockRequest{Mode: Shared, More: []Key{"-free"}}},
+	{"two keys as a reader", LockRequest{Mode: Readers, More: []Key{"-free"}}},
 	{"two keys, one of another", LockRequest{More: []Key{"-taken"}}},
-	{"SET NX", LockRequest{Valued: true}},
+	{"SET NX", LockRequest{Mode: Valued}},
 }
 
 // meeting is one token's two requests for a key.

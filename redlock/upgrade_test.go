@@ -23,8 +23,8 @@ func TestUpgrade_OfTwoReadersThroughOneDaemonIsADeadlockForTheSecond(t *testing.
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	one, two := c.daemon(), c.daemon()
-	one.get(LockRequest{Key: "k", Mode: Shared, Token: tokenA})
-	one.get(LockRequest{Key: "k", Mode: Shared, Token: tokenB})
+	one.get(LockRequest{Key: "k", Mode: Readers, Token: tokenA})
+	one.get(LockRequest{Key: "k", Mode: Readers, Token: tokenB})
 	first := one.upgrade(tokenA)
 	eventually(t, "the first waits", func() bool { return one.Waiters() == 1 })
 	second := receive(t, one.upgrade(tokenB))
@@ -36,5 +36,5 @@ func TestUpgrade_OfTwoReadersThroughOneDaemonIsADeadlockForTheSecond(t *testing.
 	if a := receive(t, first); a.err != nil {
 		t.Errorf("the first: %v, want it to be the writer once the other has gone", a.err)
 	}
-	two.held(LockRequest{Key: "k", Mode: Shared})
+	two.held(LockRequest{Key: "k", Mode: Readers})
 }

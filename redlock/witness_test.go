@@ -42,11 +42,11 @@ func (w *witness) acquireAs(r LockRequest) (Grant, bool) {
 	var calls []checker.PendingCall
 	for _, key := range append([]Key{r.Key}, r.More...) {
 		call := w.book.Begin(checker.Acquire, string(key), string(r.Token))
-		switch r.Mode {
+		switch r.Kind() {
 		case Shared:
 			call = call.AsReader()
 		case Permits:
-			call = call.OfPermits(int(r.Limit))
+			call = call.OfPermits(LimitOf(r.Mode))
 		}
 		calls = append(calls, call)
 	}

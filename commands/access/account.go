@@ -124,7 +124,7 @@ func sharedQuotaKey(db int, key redlock.Key, token redlock.Token) HeldKey {
 
 // QuotaKeyOf is the quota key of a request for the key. A token that is still to
 // be chosen holds nothing yet: it needs a new slot.
-func QuotaKeyOf(db int, mode redlock.Mode, key redlock.Key, token redlock.Token) HeldKey {
+func QuotaKeyOf(db int, mode redlock.Kind, key redlock.Key, token redlock.Token) HeldKey {
 	if mode == redlock.Exclusive {
 		return HeldKey{db, key}
 	}
@@ -132,7 +132,7 @@ func QuotaKeyOf(db int, mode redlock.Mode, key redlock.Key, token redlock.Token)
 }
 
 // otherMode is the quota key that the token would have if it held the key in another mode.
-func otherMode(db int, mode redlock.Mode, key redlock.Key, token redlock.Token) HeldKey {
+func otherMode(db int, mode redlock.Kind, key redlock.Key, token redlock.Token) HeldKey {
 	if mode == redlock.Exclusive {
 		return sharedQuotaKey(db, key, token)
 	}

@@ -30,7 +30,7 @@ type Slot struct {
 
 // ReserveKey finds a slot for a lock on a key. A token that holds the key already, in
 // whatever mode, takes the same slot again.
-func (u *Users) ReserveKey(who *Rights, db int, mode redlock.Mode, key redlock.Key, token redlock.Token) (Slot, error) {
+func (u *Users) ReserveKey(who *Rights, db int, mode redlock.Kind, key redlock.Key, token redlock.Token) (Slot, error) {
 	if who == nil || who.Held == 0 {
 		return Slot{}, nil
 	}
@@ -87,7 +87,7 @@ func (p Slot) Fill(at HeldKey, token redlock.Token, validity time.Duration) {
 
 // FillKey turns the slot into a lock of the token for that long, if it is renewed until
 // RenewalEnded. It takes the place of the lock that the token had in another mode.
-func (p Slot) FillKey(db int, mode redlock.Mode, key redlock.Key, token redlock.Token, validity time.Duration, renewed bool) {
+func (p Slot) FillKey(db int, mode redlock.Kind, key redlock.Key, token redlock.Token, validity time.Duration, renewed bool) {
 	if p.account == nil {
 		return
 	}

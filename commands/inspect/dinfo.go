@@ -72,7 +72,7 @@ func lockReply(view redlock.LockView) commands.Reply {
 }
 
 // holderReply is one holder. What is not known of it is nil.
-func holderReply(h *redlock.Holder, mode redlock.Mode, now time.Time) commands.Reply {
+func holderReply(h *redlock.Holder, mode redlock.Kind, now time.Time) commands.Reply {
 	slot := commands.Nil
 	if mode == redlock.Permits {
 		slot = commands.Int(int64(h.Slot))

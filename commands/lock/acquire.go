@@ -29,7 +29,7 @@ func (h *handlers) acquire(c *commands.Call, request redlock.LockRequest) {
 // send sends a request to the masters; done is called exactly once.
 func (h *handlers) send(c *commands.Call, request redlock.LockRequest, done redlock.LockDone) {
 	client := c.Client
-	request.Requester = client.Identity()
+	request.Requester = client.Identity().WithMeta(request.Meta())
 	if request.Hold != nil {
 		done = h.bind(client, &request, done)
 	}

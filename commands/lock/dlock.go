@@ -75,17 +75,17 @@ func (h *handlers) lockOptions(words *arg.Words, request *redlock.LockRequest) {
 	for words.More() {
 		switch name := words.Option(); name {
 		case "SHARED":
-			words.Fail(lockMode(request, redlock.Shared))
+			words.Fail(lockMode(request, redlock.Readers))
 		case "LIMIT":
-			request.Limit = int16(words.Int(name, arg.Bounds{Min: 1, Max: maxPermits}))
-			words.Fail(lockMode(request, redlock.Permits))
+			limit := words.Int(name, arg.Bounds{Min: 1, Max: maxPermits})
+			words.Fail(lockMode(request, redlock.PermitsOf(int(limit))))
 		case "REENTRANT":
 			reentrant = true
-			words.Fail(lockMode(request, redlock.Shared))
+			words.Fail(lockMode(request, redlock.Readers))
 		case "TOKEN":
 			request.Token = words.Token()
 		case "META":
-			request.Meta = words.Meta()
+			request.Requester = &redlock.Requester{Meta: words.Meta()}
 		case "FAIR":
 			request.Fair = true
 		case "DELAY":
@@ -117,13 +117,13 @@ func levelTokens(request *redlock.LockRequest, reentrant bool) error {
 	case len(token) > maxOwnerBytes:
 		return fmt.Errorf("option REENTRANT: a token of %d bytes, allowed are up to %d", len(token), maxOwnerBytes)
 	}
-	request.Reenters, request.Token = request.Token, ""
+	request.Mode, request.Token = redlock.LevelsOf(request.Token), ""
 	return nil
 }
 
 // lockMode refuses modes that exclude each other.
 func lockMode(request *redlock.LockRequest, mode redlock.Mode) error {
-	if request.Mode != redlock.Exclusive {
+	if request.Mode != nil {
 		return errors.New("options SHARED, LIMIT and REENTRANT contradict each other: a key has readers, a number of permits, or one owner's levels")
 	}
 	request.Mode = mode

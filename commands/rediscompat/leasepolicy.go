@@ -87,7 +87,7 @@ func valuedRequest(c *commands.Call, name, value string) (redlock.LockRequest, e
 	if err == nil && (len(value) < 1 || len(value) > maxValueBytes) {
 		err = fmt.Errorf("a lock's value of %d bytes is refused, allowed are 1 to %d", len(value), maxValueBytes)
 	}
-	return redlock.LockRequest{DB: c.Client.DB, Key: key, Token: redlock.Token(value), Valued: true}, err
+	return redlock.LockRequest{DB: c.Client.DB, Key: key, Token: redlock.Token(value), Mode: redlock.Valued}, err
 }
 
 // mayForce reports whether the client may take locks from others, and refuses if not.

@@ -47,19 +47,20 @@ func requestOfMany(c *commands.Call, r dropin.SetManyRequest) (all redlock.LockR
 	if n := len(r.Keys); n > arg.MaxKeys {
 		return all, fmt.Errorf("%d keys are given, allowed are 1 to %d", n, arg.MaxKeys)
 	}
+	swap := &redlock.Swap{}
 	for i, name := range r.Keys {
 		one, err := valuedRequest(c, name, r.Values[i])
 		switch {
 		case err != nil:
 			return all, err
 		case i == 0:
-			all = redlock.LockRequest{DB: one.DB, Key: one.Key, Token: one.Token}
+			all = redlock.LockRequest{DB: one.DB, Key: one.Key, Token: one.Token, Mode: swap}
 		case one.Key == all.Key || slices.Contains(all.More, one.Key):
 			return all, fmt.Errorf("key %s is given twice", arg.Quoted(name))
 		default:
 			all.More = append(all.More, one.Key)
 		}
-		all.Tokens = append(all.Tokens, one.Token)
+		swap.Tokens = append(swap.Tokens, one.Token)
 	}
 	return all, nil
 }

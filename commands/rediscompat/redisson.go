@@ -110,7 +110,7 @@ func (e *evaluation) enter(yes func(redlock.Fence) commands.Reply, no func(ms in
 	if err != nil {
 		return err
 	}
-	request := redlock.LockRequest{DB: at.DB, Key: at.Key, TTL: ttl, Mode: redlock.Shared, Reenters: at.Token, Requester: c.Client.Identity()}
+	request := redlock.LockRequest{DB: at.DB, Key: at.Key, TTL: ttl, Mode: redlock.LevelsOf(at.Token), Requester: c.Client.Identity()}
 	a := h.pending(e.watch)
 	a.yes = func() commands.Reply { return yes(a.Granted.Fence) }
 	if !a.Reserve(c, &request) {

@@ -270,19 +270,20 @@ func (e *evaluation) undone() {
 
 // take acquires locks; retakes: also those that the caller holds.
 func (e *evaluation) take(locks []redlock.Key, retakes bool) {
-	r := redlock.LockRequest{DB: e.db, Key: locks[0], More: locks[1:], TTL: e.ttl, Token: e.token, Tokens: e.tokens(locks)}
+	swap := &redlock.Swap{Tokens: e.tokens(locks)}
+	r := redlock.LockRequest{DB: e.db, Key: locks[0], More: locks[1:], TTL: e.ttl, Token: e.token, Mode: swap}
 	switch {
 	case retakes:
-		r.Retakes = &redlock.Retake{Held: e.token, Bytes: e.class.Bytes(e.given), EndlessToo: e.class.EndlessToo}
+		swap.Retakes = &redlock.Retake{Held: e.token, Bytes: e.class.Bytes(e.given), EndlessToo: e.class.EndlessToo}
 		if e.class.Former > 0 {
-			r.Retakes.Held = redlock.Token(e.given.Args[e.class.Former-1])
+			swap.Retakes.Held = redlock.Token(e.given.Args[e.class.Former-1])
 		}
 	case len(locks) == 1:
-		r.Valued, r.Token, r.Tokens = true, append(r.Tokens, r.Token)[0], nil
-	case r.Tokens == nil:
-		r.Tokens = slices.Repeat([]redlock.Token{e.token}, len(locks))
+		r.Mode, r.Token = redlock.Valued, append(swap.Tokens, r.Token)[0]
+	case swap.Tokens == nil:
+		swap.Tokens = slices.Repeat([]redlock.Token{e.token}, len(locks))
 	default:
-		r.Token = r.Tokens[0]
+		r.Token = swap.Tokens[0]
 	}
 	a := e.handlers.pending(e.watch)
 	a.Valued = true

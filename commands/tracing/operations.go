@@ -46,7 +46,7 @@ func (e *traced) Wait(b *redlock.Batch, r redlock.LockRequest, done redlock.Lock
 }
 
 func (e *traced) acquire(r *redlock.LockRequest, done redlock.LockDone) redlock.LockDone {
-	o := e.tracer.begin("lock.acquire", parentIn(r.Meta))
+	o := e.tracer.begin("lock.acquire", parentIn(r.Meta()))
 	if o == nil {
 		return done
 	}
@@ -63,14 +63,14 @@ func (e *traced) acquire(r *redlock.LockRequest, done redlock.LockDone) redlock.
 }
 
 func acquireAttributes(r *redlock.LockRequest) attributes {
-	about := attributes{attribute.String("redlockd.mode", r.Mode.Word(r.Reenters != "")), ttlAttribute(r.TTL)}
-	if r.Mode == redlock.Permits {
-		about = append(about, attribute.Int("redlockd.limit", int(r.Limit)))
+	about := attributes{attribute.String("redlockd.mode", r.Kind().Word(redlock.LevelOwner(r.Mode) != "")), ttlAttribute(r.TTL)}
+	if limit := redlock.LimitOf(r.Mode); limit > 0 {
+		about = append(about, attribute.Int("redlockd.limit", limit))
 	}
 	if r.Wait > 0 {
 		about = append(about, attribute.Int64("redlockd.wait_ms", r.Wait.Milliseconds()))
 	}
-	for name, set := range map[string]bool{"fair": r.Fair, "hold": r.Hold != nil, "drop_in": r.Valued || r.Retakes != nil || r.Tokens != nil} {
+	for name, set := range map[string]bool{"fair": r.Fair, "hold": r.Hold != nil, "drop_in": redlock.HasClientValues(r.Mode)} {
 		if set {
 			about = append(about, attribute.Bool("redlockd."+name, true))
 		}

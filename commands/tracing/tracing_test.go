@@ -27,7 +27,7 @@ func TestSpan_OfALockHasItsParentItsOutcomeAndEveryMastersVote(t *testing.T) {
 	e := newEngine(t, Options{Endpoint: c.URL, Version: "v9"}, five)
 	token := redlock.Token("a-token-that-must-stay-secret")
 	before := time.Now()
-	got := e.lock(redlock.LockRequest{Key: "invoices", Token: token, Meta: "job 7 " + sampled + " of secret-note"})
+	got := e.lock(redlock.LockRequest{Key: "invoices", Token: token, Requester: &redlock.Requester{Meta: "job 7 " + sampled + " of secret-note"}})
 	if got.err != nil {
 		t.Fatal(got.err)
 	}
@@ -73,7 +73,7 @@ func TestSpan_OfAReleaseIsInTheTraceOfItsLock(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)
 	e := newEngine(t, Options{Endpoint: c.URL}, five)
-	g := e.lock(redlock.LockRequest{Key: "k", Meta: sampled}).grant
+	g := e.lock(redlock.LockRequest{Key: "k", Requester: &redlock.Requester{Meta: sampled}}).grant
 	extended := await(func(done func(outcome)) {
 		e.traced().Extend(nil, redlock.ExtendRequest{Key: "k", Token: g.Token, TTL: 40 * time.Second}, func(g redlock.Grant, err error) { done(outcome{grant: g, err: err}) })
 	})
@@ -124,7 +124,7 @@ func (e *testEngine) play() map[string]int {
 	doneIf := func(done func(outcome)) func(bool, error) {
 		return func(yes bool, err error) { done(outcome{yes: yes, err: err}) }
 	}
-	g := e.lock(redlock.LockRequest{Key: "k\xff\x00", Mode: redlock.Permits, Limit: 3}).grant
+	g := e.lock(redlock.LockRequest{Key: "k\xff\x00", Mode: redlock.PermitsOf(3)}).grant
 	await(func(done func(outcome)) {
 		traced.Wait(nil, redlock.LockRequest{Key: "w", TTL: time.Second, Wait: time.Second, Fair: true, More: []redlock.Key{"z"}}, func(g redlock.Grant, err error) { done(outcome{err: err}) })
 	})
@@ -151,7 +151,7 @@ func (e *testEngine) play() map[string]int {
 	await(func(done func(outcome)) {
 		traced.WorkDone(nil, redlock.WorkEndRequest{Key: "j", Token: w.Token}, doneIf(done))
 	})
-	e.lock(redlock.LockRequest{Key: "p", Token: "value-of-p", Valued: true})
+	e.lock(redlock.LockRequest{Key: "p", Token: "value-of-p", Mode: redlock.Valued})
 	for _, effect := range []redlock.WriteEffect{redlock.WriteReplaces, redlock.WriteExpires, redlock.WriteDeletes} {
 		await(func(done func(outcome)) {
 			traced.Write(nil, redlock.WriteRequest{Key: "p", Effect: effect, Value: "another-of-p", TTL: 20 * time.Second}, doneIf(done))
@@ -199,7 +199,7 @@ func TestSpan_NamesTheMastersThatRefused(t *testing.T) {
 	c := newCollector(t)
 	e := newEngine(t, Options{Endpoint: c.URL}, five)
 	e.lock(redlock.LockRequest{Key: "k"})
-	e.lock(redlock.LockRequest{Key: "k", Meta: sampled})
+	e.lock(redlock.LockRequest{Key: "k", Requester: &redlock.Requester{Meta: sampled}})
 	s := c.the("lock.acquire")
 	if value(s.Attributes, "redlockd.outcome") != "refused" || votes(s)["no"] != 5 || s.Status.Code != otlp.Status_STATUS_CODE_UNSET || value(s.Attributes, "redlockd.fence") != nil {
 		t.Errorf("%v, votes %v, %v", s.Attributes, votes(s), s.Status)

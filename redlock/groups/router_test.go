@@ -390,7 +390,7 @@ func TestSeveral_WhatNeedsOneGroupIsRefusedWithTheWayOut(t *testing.T) {
 	keys := []redlock.Key{s.key(0, 0), s.key(1, 0)}
 	errs := make(chan error, 10)
 	for _, q := range []redlock.LockRequest{
-		{Mode: redlock.Shared}, {Fair: true, Wait: time.Second}, {Hold: &redlock.HoldTerms{}, Token: "the-token"}, {Mode: redlock.Permits, Limit: 3}, {Token: "the-token", Tokens: []redlock.Token{"the-token", "another"}},
+		{Mode: redlock.Readers}, {Fair: true, Wait: time.Second}, {Hold: &redlock.HoldTerms{}, Token: "the-token"}, {Mode: redlock.PermitsOf(3)}, {Token: "the-token", Mode: &redlock.Swap{Tokens: []redlock.Token{"the-token", "another"}}},
 	} {
 		q.Key, q.More, q.TTL = keys[0], keys[1:], time.Minute
 		s.Wait(nil, q, func(_ redlock.Grant, err error) { errs <- err })

@@ -50,10 +50,10 @@ type several struct {
 // lockSeveral requests all parts. done is called exactly once.
 func lockSeveral(d *directory, q redlock.LockRequest, done redlock.LockDone) (leave func()) {
 	var err error
-	switch {
-	case q.Retakes != nil || q.Tokens != nil:
+	switch _, swaps := q.Mode.(*redlock.Swap); {
+	case swaps:
 		err = ErrSeveral
-	case q.Mode != redlock.Exclusive || q.Fair:
+	case q.Kind() != redlock.Exclusive || q.Fair:
 		err = errOneGroup
 	case q.Hold != nil && q.Token != "":
 		err = errHeldToken
@@ -80,13 +80,14 @@ func (s *several) next() {
 		return
 	}
 	part := s.parts[n]
-	part.PartOf = new(redlock.Token)
+	before := redlock.Token("")
 	switch {
 	case n > 0:
-		*part.PartOf = s.granted[0].Grant.Token
+		before = s.granted[0].Grant.Token
 	case s.request.Hold != nil:
 		s.held = &heldParts{terms: s.request.Hold}
 	}
+	part.Mode = redlock.PartOf(before)
 	if s.held != nil {
 		part.Hold = s.held.ofPart()
 	}

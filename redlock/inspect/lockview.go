@@ -35,7 +35,7 @@ const (
 // LockView is a lock over all masters.
 type LockView struct {
 	State   LockState
-	Mode    lease.Mode     // of the holders; meaningless without any
+	Mode    lease.Kind     // of the holders; meaningless without any
 	Limit   int            // of Permits
 	Holders []Holder       // the longest first, at most maxHolders
 	Count   int            // of holders; more than are listed if there are too many
@@ -74,7 +74,7 @@ type LockOnMaster struct {
 	Quarantined bool   // quarantined: the master may have forgotten, so only what it shows counts
 	Reason      string // why it is not known, or quarantined
 	State       LockState
-	Mode        lease.Mode
+	Mode        lease.Kind
 	Count       int           // holders that it shows
 	Token       engine.Token  // of the lease that lasts longest, "" = none
 	Left        time.Duration // of that lease
@@ -127,7 +127,7 @@ type shownHolder struct {
 // copyKind is what the copies of one lease have in common. Copies of two kinds do not add
 // up.
 type copyKind struct {
-	mode        lease.Mode
+	mode        lease.Kind
 	limit, slot int
 	token       engine.Token
 }

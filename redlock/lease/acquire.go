@@ -5,7 +5,6 @@ package lease
 import (
 	"errors"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"redlockd/pool"
@@ -15,21 +14,18 @@ import (
 
 // acquireCall is one request for a lock. It may take several ballots.
 type acquireCall struct {
-	leases  *Leases
-	group   *pool.Group
-	request LockRequest
-	began   time.Duration // of this try
-	tries   int
-	done    LockDone
-	others  []*acquireCall // calls that wait for this call's outcome, see hotkey.go
-	first   lockBallot     // most requests need only one
-	// downgrading is set once a master has been sent the command that makes the writer a
-	// reader. That command is never undone, so from then on the token holds at most a reader's
-	// lock.
-	downgrading atomic.Bool
-	turn        turnEnd
-	unanswered  time.Duration // end of the first ballot that no quorum answered, 0 = none
-	copies      uint16        // masters that may get a copy of a failed ballot, as bits: a caller's token is not undone on another connection
+	leases     *Leases
+	group      *pool.Group
+	request    LockRequest
+	began      time.Duration // of this try
+	tries      int
+	done       LockDone
+	others     []*acquireCall // calls that wait for this call's outcome, see hotkey.go
+	first      lockBallot     // most requests need only one
+	bounded    bool           // it counts among the tries for its key
+	turn       turnEnd
+	unanswered time.Duration // end of the first ballot that no quorum answered, 0 = none
+	copies     uint16        // masters that may get a copy of a failed ballot, as bits: a caller's token is not undone on another connection
 }
 
 // finish answers the caller, once, and starts the next operation that uses the same token.
@@ -40,7 +36,7 @@ func (c *acquireCall) finish(g Grant, err error) {
 	if r.tries() && l.tries != nil {
 		l.tries.Ended(r, err)
 	}
-	if r.bounded() {
+	if c.bounded {
 		defer l.hot.leave(c)
 		if errors.Is(err, engine.ErrWrongType) {
 			l.refusals.noLock(r.DB, r.Key)
@@ -62,8 +58,8 @@ type lockBallot struct {
 	ballot  engine.Ballot
 	fencing quorum.Fencing
 	call    *acquireCall
-	mode    lockMode
-	queue   *queueCheck // nil: a command that does not check it
+	mode    ballotMode
+	fences  fencingMode // nil: the ballot chooses its fence
 	key     string
 	rest    []string // further keys, of a request for several
 	token   engine.Token
@@ -73,10 +69,9 @@ type lockBallot struct {
 	copies      laneCopies
 	ends        [quorum.MaxMasters]int64          // expiry written for each master, ms of its clock
 	connectedAt *[quorum.MaxMasters]time.Duration // connections the command was written for; nil unless the caller chose the token
-	shared      sharedFences
 	fresh       bool
 	refused     bool // by at least one master
-	reader      bool // the token is one on a master, and requests to be the writer
+	awaits      bool // the next operation with the token awaits what masters answer after a refusal
 	won         bool
 }
 
@@ -117,34 +112,29 @@ func (c *acquireCall) try(b *engine.Batch) {
 // Without a caller's token each ballot has a token of its own. So nothing that an earlier
 // ballot made can be mistaken for this one's. A part has the token of the parts before it: what an
 // earlier ballot left on a master refuses it there.
-func (c *acquireCall) startBallot(b *engine.Batch, f lockMode) {
+func (c *acquireCall) startBallot(b *engine.Batch, f ballotMode) {
 	a := &c.first
 	if c.tries > 0 {
 		a = &lockBallot{}
 	}
 	c.tries++
-	a.token = c.request.Token
-	switch {
-	case a.token != "":
+	if a.token = c.request.Token; a.token != "" {
 		a.connectedAt = new([quorum.MaxMasters]time.Duration)
-	case c.request.PartOf != nil && *c.request.PartOf != "":
-		a.token = *c.request.PartOf
-	default:
-		if a.token = c.leases.tokens(); c.request.Reenters != "" {
-			a.token = engine.LevelOf(c.request.Reenters, a.token)
-		}
+	} else {
+		a.token = c.request.Mode.token(c.leases.tokens())
 	}
-	if f == nil {
-		f = c.leases.modeOf(&c.request)
-	}
-	a.call, a.mode, a.queue, a.key = c, f, c.leases.queueOf(&c.request, f), c.leases.engine.MasterKey(c.request.Key)
+	a.call, a.key = c, c.leases.engine.MasterKey(c.request.Key)
 	for _, key := range c.request.More {
 		a.rest = append(a.rest, c.leases.engine.MasterKey(key))
 	}
+	if a.mode = f; f == nil {
+		a.mode = c.request.Mode.ballot(a)
+	}
+	a.fences, _ = a.mode.(fencingMode)
 	a.start, a.fresh = c.leases.engine.Recent(), true
 	e, group, trace := c.leases.engine, c.group, c.request.trace()
-	if c.request.Mode != Exclusive {
-		a.ballot.Ask(e, b, group, trace, a) // it chooses its fence itself, see sharedfence.go
+	if a.fences != nil {
+		a.ballot.Ask(e, b, group, trace, a)
 		return
 	}
 	a.ballot.AskFenced(e, b, group, trace, &a.fencing, a)
@@ -153,47 +143,33 @@ func (c *acquireCall) startBallot(b *engine.Batch, f lockMode) {
 // Props: in one flush, only other acquires may follow on its keys: those that may hold the keys
 // together with it, or those of which at most one counts.
 func (a *lockBallot) Props() pool.Props {
-	alone := a.call.request.Mode == Exclusive
+	alone := a.fences == nil
 	p := pool.Props{Key: a.key, Rest: a.rest, Exclusive: true, SharesKey: !alone, SharesFlush: alone, Sealed: true}
-	if mode, ok := a.mode.(bulkMode); ok && a.queue != nil && a.call.request.isFresh() {
-		p.Bulk = mode.bulkScript(a.call.leases.engine.Scripts)
+	if mode, ok := a.mode.(bulkMode); ok {
+		p.Bulk = mode.bulkScript(a, a.call.leases.engine.Scripts)
 	}
 	return p
 }
 
-// BulkToken is the token, whose release stays behind the acquire; "" for a level of a reentrant
-// lock, which its owner's other levels must not leave before.
-func (a *lockBallot) BulkToken() string {
-	if a.call.request.Reenters != "" {
-		return ""
-	}
-	return string(a.token)
-}
+// BulkToken is the mode's.
+func (a *lockBallot) BulkToken() string { return a.mode.bulkToken(a) }
 
 // Command writes the command for one master, unless the lease could not be used any more.
 func (a *lockBallot) Command(m *pool.SendContext, c *pool.Command) bool {
 	end, usable := a.expiry(m)
-	if !usable {
-		return false
+	if usable {
+		a.mode.command(a, m, c, end)
 	}
-	a.mode.command(a, m, c, end)
-	if q := a.queue; q != nil && q.keys != nil {
-		q.precede(a, c)
-	}
-	return true
+	return usable
 }
 
 // AddToBulk is Command for a bulk.
 func (a *lockBallot) AddToBulk(m *pool.SendContext, c *pool.BulkCall) bool {
 	end, usable := a.expiry(m)
-	if !usable {
-		return false
+	if usable {
+		a.mode.(bulkMode).addToBulk(a, m, c, end)
 	}
-	if a.queue.keys != nil {
-		c.Group(a.key, a.queue.keys)
-	}
-	a.mode.(bulkMode).addToBulk(a, m, c, end)
-	return true
+	return usable
 }
 
 // expiry chooses when the copy on one master ends, unless the lease could not be used any more.
@@ -216,9 +192,6 @@ func (a *lockBallot) expiry(m *pool.SendContext) (end int64, usable bool) {
 // read turns one master's answer into a vote, with the ballot's lock held. A second lock of a key
 // in one flush does not count.
 func (a *lockBallot) read(answer *pool.Answer) vote {
-	if a.queue.refuses(answer.Reply) {
-		return vote{no: true}
-	}
 	v := a.mode.read(a, *answer)
 	if v.yes && answer.Taken.Void(a.key, a.rest) {
 		answer.Seal = pool.Seal{IncarnationID: answer.Seal.IncarnationID, Err: pool.ErrSecondTaker}
@@ -232,7 +205,7 @@ func (a *lockBallot) Read(answer pool.Answer) engine.Reading {
 	v := a.read(&answer)
 	a.copies.note(answer.Lane, v.copy)
 	a.copies.answered |= 1 << answer.Lane
-	a.refused, a.reader = a.refused || v.no, a.reader || v.reader
+	a.refused, a.awaits = a.refused || v.no, a.awaits || v.awaits
 	if v.wrongType {
 		a.ballot.WrongType++
 	}
@@ -240,7 +213,7 @@ func (a *lockBallot) Read(answer pool.Answer) engine.Reading {
 	seal := answer.Seal
 	switch {
 	case v.yes && seal.Good && !seal.Quarantined:
-		if a.call.request.Mode != Exclusive {
+		if a.fences != nil {
 			a.fencing.Voted(engine.IntervalOf(answer.Lane, seal))
 		}
 		return engine.Yes
@@ -256,8 +229,8 @@ func (a *lockBallot) Decide(t *quorum.Tally) quorum.Result {
 	if r, ok := a.mode.(splitMode); ok && v == quorum.Undecided && r.splits(a) {
 		v = quorum.Split
 	}
-	if v == quorum.Granted && a.call.request.Mode != Exclusive {
-		return a.chooseSharedFenceLocked()
+	if v == quorum.Granted && a.fences != nil {
+		return a.fences.chooseFenceLocked(a)
 	}
 	return v
 }
@@ -276,17 +249,10 @@ func (a *lockBallot) Decided(v quorum.Result) {
 	a.fail(v)
 }
 
-// Undecided queues the seal that a shared fence needs.
+// Undecided queues the seal that a mode's fence needs.
 func (a *lockBallot) Undecided() {
-	if a.call.request.Mode == Exclusive {
-		return
-	}
-	a.ballot.Lock()
-	ahead := a.shared.ahead
-	a.shared.ahead = 0
-	a.ballot.Unlock()
-	if ahead > 0 {
-		a.sealAhead(ahead)
+	if a.fences != nil {
+		a.fences.raiseRegisters(a)
 	}
 }
 
@@ -299,7 +265,7 @@ func (a *lockBallot) grant(fence int64) {
 	now := l.engine.Recent() // the reply reads the clock again before it promises anything
 	g := Grant{
 		Key: r.Key, More: r.More, Token: a.token, Fence: engine.Fence(fence), Fresh: a.fresh,
-		Term: l.engine.NewTerm(a.start, r.TTL), db: r.DB, mode: r.Mode, delay: r.Delay,
+		Term: l.engine.NewTerm(a.start, r.TTL), db: r.DB, kind: r.Kind(), delay: r.Delay,
 	}
 	if g.Until() <= now {
 		a.takeBack()
@@ -307,14 +273,11 @@ func (a *lockBallot) grant(fence int64) {
 		a.call.finish(Grant{}, &engine.Expired{Elapsed: now - a.start, TTL: r.TTL})
 		return
 	}
-	if g.chosen, g.part = r.Token != "", r.PartOf != nil; g.chosen || g.part {
+	if g.chosen, g.part = r.Token != "", !r.Mode.announced(); g.chosen || g.part {
 		g.ballot = a
 	}
 	known := leaseRecord{until: g.Until(), gone: l.goneAt(a.start, now, r.TTL+r.Delay), copies: a.lanesWithCopy() | a.call.copies,
-		mode: r.Mode, delay: r.Delay, fence: g.Fence, granted: now, requester: r.Requester.untraced()}
-	if !g.part {
-		known.note = l.notes.of(r, g.Fence)
-	}
+		kind: r.Kind(), delay: r.Delay, fence: g.Fence, granted: now, requester: r.Requester.untraced()}
 	r.eachLease(a.token, func(id engine.LeaseID) {
 		l.records.note(id, known, now)
 		if !g.part {
@@ -337,14 +300,13 @@ func (a *lockBallot) grant(fence int64) {
 	a.call.finish(g, nil)
 }
 
-// announce reports a grant to listeners, and to people.
+// announce reports a grant.
 func (l *Leases) announce(r *LockRequest, id engine.LeaseID, known leaseRecord, now time.Duration) {
-	l.events.EmitAcquired(id, known.fence, known.gone-now, r.Meta)
-	l.notes.write(id, known.note, known.until+known.delay, false)
+	l.changed(acquired, id, known, known.until, known.gone-now, r)
 }
 
 // tokenOf is the token of the i-th key.
-func (a *lockBallot) tokenOf(i int) engine.Token { return a.call.request.tokenOf(i, a.token) }
+func (a *lockBallot) tokenOf(i int) engine.Token { return a.call.request.Mode.tokenOf(i, a.token) }
 
 func (a *lockBallot) ids() (ids []engine.LeaseID) {
 	a.call.request.eachLease(a.token, func(id engine.LeaseID) { ids = append(ids, id) })

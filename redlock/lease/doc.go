@@ -3,7 +3,7 @@
 //
 // Files in reading order:
 //   - request.go, grant.go, leases.go, lease.go: requests, outcomes and the Leases;
-//   - acquire.go, lockmode.go, vote.go, fail.go, undo.go: the ballot of a lock;
+//   - acquire.go, mode.go, vote.go, fail.go, undo.go: the ballot of a lock;
 //   - release.go, extend.go, records.go: the end of a lease and its extension;
 //   - tokenqueue.go, hotkey.go: limits of what is in flight for a token or a key;
 //   - new.go, plain.go, fresh.go, upgrade.go, shared.go, permits.go, permitslots.go, multi.go: which mode a request has, and the

@@ -10,7 +10,6 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
-	"redlockd/redlock/events"
 	"redlockd/redlock/quorum"
 )
 
@@ -43,7 +42,7 @@ type extension struct {
 // is on the others.
 type heldCopy struct {
 	held        bool
-	mode        Mode
+	kind        Kind
 	slot, limit int64 // of Permits
 }
 
@@ -200,9 +199,9 @@ func readHeldCopy(r pool.Reply) heldCopy {
 	case len(n) == 0 || n[0] != 1:
 		return heldCopy{}
 	case len(n) == 3:
-		return heldCopy{held: true, mode: Permits, slot: n[1], limit: n[2]}
+		return heldCopy{held: true, kind: Permits, slot: n[1], limit: n[2]}
 	}
-	return heldCopy{held: true, mode: Shared}
+	return heldCopy{held: true, kind: Shared}
 }
 
 func (e *extension) finish(g Grant, err error) {
@@ -226,13 +225,11 @@ func (e *extension) grant(lost [quorum.MaxMasters]bool) {
 		e.finish(Grant{}, &engine.Expired{Elapsed: now - e.start, TTL: r.TTL, Extension: true})
 		return
 	}
-	longer := leaseRecord{until: until, gone: l.goneAt(e.start, now, r.TTL+e.delay), copies: allLanes, mode: e.agreed.mode, delay: e.delay}
+	longer := leaseRecord{until: until, gone: l.goneAt(e.start, now, r.TTL+e.delay), copies: allLanes, kind: e.agreed.kind, delay: e.delay}
 	for i, id := range e.ids {
 		before := l.records.prolong(id, longer, e.records[i], now)
-		l.events.Emit(events.Extended, id, before.fence, longer.gone-now)
-		if before.until < until {
-			l.notes.write(id, before.note, until+e.delay, true)
-		}
+		before.delay = e.delay
+		l.changed(extended, id, before, until, longer.gone-now, nil)
 	}
 	if e.exact {
 		l.shorten(e.group, e.kept, until, e.ids...)
@@ -240,7 +237,7 @@ func (e *extension) grant(lost [quorum.MaxMasters]bool) {
 	l.changes.Extended(e.ids, until)
 	l.engine.Counts.Extended.Add(1)
 	e.finish(Grant{
-		Key: r.Key, More: r.More, Token: r.Token, Term: l.engine.NewTerm(e.start, r.TTL), db: r.DB, mode: e.agreed.mode, delay: e.delay,
+		Key: r.Key, More: r.More, Token: r.Token, Term: l.engine.NewTerm(e.start, r.TTL), db: r.DB, kind: e.agreed.kind, delay: e.delay,
 	}, nil)
 	for lane, isLost := range lost {
 		if isLost {
@@ -287,10 +284,10 @@ func (e *extension) writeCopy(m *pool.SendContext, c *pool.Command) bool {
 	switch {
 	case len(e.keys) > 1:
 		c.Set("EVALSHA", s.Multi, strconv.Itoa(len(e.keys)))
-		c.Args = append(append(c.Args, e.keys...), token, end, engine.Flag(e.agreed.mode == Shared))
-	case e.agreed.mode == Shared:
+		c.Args = append(append(c.Args, e.keys...), token, end, engine.Flag(e.agreed.kind == Shared))
+	case e.agreed.kind == Shared:
 		c.Set("EVALSHA", s.Share, "1", key, token, end, "")
-	case e.agreed.mode == Permits:
+	case e.agreed.kind == Permits:
 		c.Set("EVALSHA", s.Permit, "1", key, token, end,
 			strconv.FormatInt(e.agreed.limit, 10), strconv.FormatInt(e.agreed.slot, 10), engine.Flag(true))
 	default:

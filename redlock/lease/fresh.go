@@ -28,8 +28,8 @@ import (
 type freshMode struct{ multiMode }
 
 var (
-	_ lockMode = (*freshMode)(nil)
-	_ bulkMode = (*freshMode)(nil)
+	_ ballotMode = (*freshMode)(nil)
+	_ bulkMode   = (*freshMode)(nil)
 )
 
 func (f *freshMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
@@ -38,7 +38,7 @@ func (f *freshMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command,
 	c.Args = append(append(c.Args, a.rest...), strconv.Itoa(len(e.KeyPrefix)), n, string(a.token), m.Decimal(end), "alone")
 }
 
-func (f *freshMode) bulkScript(s *scripts.Set) string { return s.Acquires }
+func (f *freshMode) bulkScript(_ *lockBallot, s *scripts.Set) string { return s.Acquires }
 
 func (f *freshMode) addToBulk(a *lockBallot, m *pool.SendContext, c *pool.BulkCall, end int64) {
 	if len(c.Args) == 0 {

@@ -25,7 +25,7 @@ type Grant struct {
 
 	engine.Term
 	db    int
-	mode  Mode
+	kind  Kind
 	part  bool // of a lock over several groups, which is not announced yet
 	delay time.Duration
 
@@ -50,8 +50,8 @@ func (g *Grant) TokenOf(i int) engine.Token {
 	return g.ballot.tokenOf(i)
 }
 
-// Mode is how the key is held.
-func (g *Grant) Mode() Mode { return g.mode }
+// Kind is how the key is held.
+func (g *Grant) Kind() Kind { return g.kind }
 
 // Delay is how much longer than the validity the key stays taken, unless the lock is released.
 func (g *Grant) Delay() time.Duration { return g.delay }

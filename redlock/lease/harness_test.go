@@ -117,7 +117,7 @@ func (d *pureDaemon) holders(db int, key, token string) (n int) {
 func (d *pureDaemon) quiet() {
 	d.t.Helper()
 	eventually(d.t, "nothing is in flight", func() bool {
-		return d.engine.InFlight()+d.events.Busy()+d.engine.Pool.Busy() == 0
+		return d.engine.InFlight()+d.observers[0].(listeners).Busy()+d.engine.Pool.Busy() == 0
 	})
 }
 

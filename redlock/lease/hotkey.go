@@ -38,11 +38,6 @@ type hotKeys struct {
 	lists map[uint32][]*acquireCall // that wait, by their counter, in the order of arrival
 }
 
-// bounded reports whether a request counts.
-func (r *LockRequest) bounded() bool {
-	return r.Mode == Exclusive && !r.Fair && r.Wait == 0 && !r.swaps() && len(r.More) == 0 && r.PartOf == nil && (r.Token == "" || r.Valued)
-}
-
 func (h *hotKeys) counter(c *acquireCall) uint32 {
 	return fnv1a(h.seed, string(c.request.Key)) % tryCounts
 }

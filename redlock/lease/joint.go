@@ -105,10 +105,10 @@ func (j *joint) tokenOf(int) engine.Token { return j.parts[0].Grant.Token }
 // join announces a part, with the fence of the whole.
 func (p *Part) join(r *LockRequest, fence engine.Fence) {
 	l := p.Leases
-	now, note := l.engine.Recent(), l.notes.of(r, fence)
+	now := l.engine.Recent()
 	p.Grant.Fence, p.Grant.part = fence, false
 	for _, id := range p.Grant.Leases() {
-		if known, ok := l.records.update(id, func(known *leaseRecord) { known.fence, known.note = fence, note }); ok {
+		if known, ok := l.records.update(id, func(known *leaseRecord) { known.fence = fence }); ok {
 			l.announce(r, id, known, now)
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"redlockd/redlock/quorum"
 )
 
-// DecidedLocked: after an upgrade that failed, the next operation with the token waits for them.
+// DecidedLocked: after some refusals the next operation with the token waits for them.
 func (a *lockBallot) DecidedLocked(v quorum.Result) {
-	if a.won = v == quorum.Granted; a.reader && !a.won {
+	if a.won = v == quorum.Granted; a.awaits && !a.won {
 		a.call.turn.await(a.ballot.Tally.Pending())
 	}
 }
@@ -18,7 +18,7 @@ func (a *lockBallot) DecidedLocked(v quorum.Result) {
 // reaches that master.
 func (a *lockBallot) Late(answer pool.Answer, r quorum.Result) {
 	a.followLate(&answer, false)
-	if a.reader && r != quorum.Granted {
+	if a.awaits && r != quorum.Granted {
 		a.call.leaveTurn()
 	}
 }

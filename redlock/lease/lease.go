@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"redlockd/redlock/engine"
-	"redlockd/redlock/events"
 	"redlockd/redlock/quorum"
 )
 
@@ -25,11 +24,14 @@ func (l *Leases) Lock(b *engine.Batch, r LockRequest, done LockDone) {
 		done(Grant{}, err)
 		return
 	}
+	if r.Mode == nil {
+		r.Mode = l.exclusive
+	}
 	call := &acquireCall{leases: l, group: l.engine.Pool.Group(r.DB), request: r, done: done}
 	if call.request.tries() && l.tries != nil {
 		l.tries.Begins(&call.request)
 	}
-	if r.bounded() {
+	if call.bounded = r.Wait == 0 && r.Mode.bounded(&r); call.bounded {
 		l.hot.enter(b, call)
 		return
 	}
@@ -90,7 +92,7 @@ func (l *Leases) GiveBack(g Grant) {
 	}
 	l.engine.Counts.GivenBack.Add(1)
 	if !g.Chosen() {
-		event := events.Released
+		event := released
 		if g.part {
 			event = 0 // it was not announced
 		}
@@ -112,16 +114,16 @@ func (l *Leases) GiveBack(g Grant) {
 // ReleaseAlways releases a lease that no client releases any more, beyond the limit of what is in
 // flight if necessary.
 func (l *Leases) ReleaseAlways(id engine.LeaseID) {
-	l.releaseAlways(events.Released, nil, id, func(bool, error) {})
+	l.releaseAlways(released, nil, id, func(bool, error) {})
 }
 
 // ReleaseForced releases a lease regardless of its holder, whose renewal ends before.
 func (l *Leases) ReleaseForced(b *engine.Batch, id engine.LeaseID, done UnlockDone) {
 	l.changes.Forced(id)
-	l.releaseAlways(events.Forced, b, id, done)
+	l.releaseAlways(forced, b, id, done)
 }
 
-func (l *Leases) releaseAlways(event events.Kind, b *engine.Batch, id engine.LeaseID, done UnlockDone) {
+func (l *Leases) releaseAlways(event change, b *engine.Batch, id engine.LeaseID, done UnlockDone) {
 	l.engine.EnterAlways()
 	l.startRelease(b, &release{id: id, event: event, done: done}, nil)
 }
@@ -146,7 +148,7 @@ func (l *Leases) giveUp(g *Grant, only *releaseScope) {
 	}
 	for _, id := range g.Leases() {
 		l.engine.EnterAlways()
-		l.startRelease(nil, &release{id: id, event: events.Released, scope: only, keep: g.delay, done: func(bool, error) {}}, nil)
+		l.startRelease(nil, &release{id: id, event: released, scope: only, keep: g.delay, done: func(bool, error) {}}, nil)
 	}
 }
 
@@ -170,14 +172,14 @@ func (l *Leases) Runs(id engine.LeaseID) bool {
 // Known is what this daemon knows of a lease that it granted; empty of another one.
 func (l *Leases) Known(id engine.LeaseID) Known {
 	known, _ := l.records.find(id)
-	return Known{known.until, known.fence, known.mode, known.granted, known.requester}
+	return Known{known.until, known.fence, known.kind, known.granted, known.requester}
 }
 
 // Known is a lease as its daemon knows it.
 type Known struct {
 	Until time.Duration // end of the validity
 	Fence engine.Fence
-	Mode  Mode
+	Kind  Kind
 	// Granted and Requester are when it was granted and to which client, for people; 0 and nil if
 	// another daemon granted it.
 	Granted   time.Duration

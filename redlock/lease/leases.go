@@ -6,26 +6,23 @@ import (
 	"time"
 
 	"redlockd/redlock/engine"
-	"redlockd/redlock/events"
 	"redlockd/redlock/quorum"
 )
 
 // Leases are the leases that this daemon has granted.
 type Leases struct {
 	engine *engine.Engine
-	events *events.Events
 	tokens func() engine.Token
 
 	records    *leaseRecords
-	usedFences usedFences
 	tokenQueue perTokenQueue
 	hot        *hotKeys
 	refusals   *refusals
 
-	modeOf  func(*LockRequest) lockMode              // how it is put to the masters
-	queueOf func(*LockRequest, lockMode) *queueCheck // nil: its command checks no queue
+	exclusive Mode // of requests without one
+	ofOptions any  // what options keep of this daemon, see modes.go
 
-	notes notes
+	observers []observer
 
 	freed   func(b *engine.Batch, db int, key engine.Key)
 	changes Changes

@@ -64,18 +64,18 @@ func TestHotKey_WhatIsBeyondTheBoundWaits(t *testing.T) {
 func TestNotes_AreForgottenWithTheLease(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t)
-	d.notes.everyHolder = true
+	d.ofDaemon().notes.everyHolder = true
 	notes := func() (n int) {
 		d.records.mu.Lock()
 		defer d.records.mu.Unlock()
 		for _, known := range d.records.current {
-			if known.note != "" {
+			if known.about != "" {
 				n++
 			}
 		}
 		return n
 	}
-	g := d.take(LockRequest{Key: "k", More: []engine.Key{"z"}, Meta: "both"})
+	g := d.take(LockRequest{Key: "k", More: []engine.Key{"z"}, Requester: &Requester{Meta: "both"}})
 	if n := notes(); n != 2 {
 		t.Errorf("%d notes are remembered, want 2", n)
 	}
@@ -84,7 +84,7 @@ func TestNotes_AreForgottenWithTheLease(t *testing.T) {
 			t.Errorf("unlock %s: %v, %v", key, was, err)
 		}
 	}
-	d.take(LockRequest{Key: "endless", Token: "my own value", TTL: Endless, Valued: true})
+	d.take(LockRequest{Key: "endless", Token: "my own value", TTL: Endless, Mode: Valued})
 	if n := notes(); n != 0 {
 		t.Errorf("%d notes are remembered", n)
 	}
@@ -224,10 +224,10 @@ func TestShared_AWriterIsDowngradedWithoutTheSlowMaster(t *testing.T) {
 	d.engine.EnterAlways()
 	call := &acquireCall{
 		leases: d.Leases, group: d.engine.Pool.Group(0), began: d.engine.Recent(), done: func(_ Grant, err error) { answer <- err },
-		request: LockRequest{Key: "k", TTL: time.Minute, Mode: Shared, Token: token},
+		request: LockRequest{Key: "k", TTL: time.Minute, Mode: Readers, Token: token},
 	}
 	// As after a first ballot, behind which the copy on b was moved.
-	call.startBallot(nil, &sharedMode{downgradeBallots: 1, ends: &[quorum.MaxMasters]int64{ends(0), ends(1) - 8, 0}})
+	call.startBallot(nil, &sharedMode{downgradeBallots: 1, downgrade: &downgrade{ends: [quorum.MaxMasters]int64{ends(0), ends(1) - 8, 0}}})
 	if err := <-answer; err != nil {
 		t.Error(err)
 	}

@@ -18,19 +18,31 @@ import (
 
 // multiMode takes the ballot's key and its further keys.
 type multiMode struct {
-	sameAgain
-	shared bool // shared: as a reader of every key
+	queueCheck
+	shared bool // as a reader of every key
 }
 
-var _ lockMode = (*multiMode)(nil)
+var _ ballotMode = (*multiMode)(nil)
+
+// multiSharedMode is that for readers.
+type multiSharedMode struct {
+	multiMode
+	sharedFences
+}
+
+var _ fencingMode = (*multiSharedMode)(nil)
 
 func (f *multiMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
 	c.Set("EVALSHA", a.call.leases.engine.Scripts.Multi, strconv.Itoa(1+len(a.rest)), a.key)
 	c.Args = append(c.Args, a.rest...)
 	c.Args = append(c.Args, string(a.token), m.Decimal(end), engine.Flag(f.shared))
+	f.precede(a, c)
 }
 
 func (f *multiMode) read(_ *lockBallot, answer pool.Answer) vote {
+	if f.refuses(answer.Reply) {
+		return vote{no: true}
+	}
 	n := engine.Numbers(answer.Reply)
 	if answer.Reply.Err != nil || !answer.Sent || len(n) == 0 {
 		return readVote(answer)

@@ -70,6 +70,7 @@ func NotesKey(e *engine.Engine, k engine.Key) string { return e.KeyOf("meta:", k
 // notes writes notes on the masters.
 type notes struct {
 	engine      *engine.Engine
+	records     *leaseRecords
 	daemon      string // the name of this daemon
 	everyHolder bool   // has a note, also one that gives no text
 }
@@ -78,10 +79,10 @@ type notes struct {
 // without an expiry gets no note. Such a note would not end by itself: DEL, which names no
 // token, or a release through another daemon would leave it behind.
 func (n *notes) of(r *LockRequest, fence engine.Fence) string {
-	if r.Meta == "" && !n.everyHolder || r.TTL >= Endless {
+	if r.Meta() == "" && !n.everyHolder || r.TTL >= Endless {
 		return ""
 	}
-	note := Note{Meta: r.Meta, Daemon: n.daemon, Fence: fence}
+	note := Note{Meta: r.Meta(), Daemon: n.daemon, Fence: fence}
 	if r.Requester != nil {
 		note.Took(n.daemon, r.Requester)
 	}
@@ -91,21 +92,29 @@ func (n *notes) of(r *LockRequest, fence engine.Fence) string {
 // ReplaceNote replaces the note of a holder whose lease lasts for left.
 func (l *Leases) ReplaceNote(id engine.LeaseID, n Note, left time.Duration) {
 	text := n.encode()
-	l.records.update(id, func(known *leaseRecord) { known.note = text })
-	l.notes.write(id, text, l.engine.Clock.Now()+left, false)
+	l.records.update(id, func(known *leaseRecord) { known.about = text })
+	l.ofDaemon().notes.send(nil, id, text, l.engine.Clock.Now()+left, false)
 }
 
-// write keeps a note on every master until the lease lapses; "" is no note. With prolongs, a
-// note that is there stays as it is: it may have been replaced through another daemon.
-func (n *notes) write(id engine.LeaseID, text string, until time.Duration, prolongs bool) {
-	if text != "" {
-		n.send(nil, id, text, until, prolongs)
+var _ observer = (*notes)(nil)
+
+// changed keeps the note of a holder on every master until its lease lapses. One that is prolonged
+// stays as it is: it may have been replaced through another daemon.
+func (n *notes) changed(c change, id engine.LeaseID, known leaseRecord, until, _ time.Duration, r *LockRequest) {
+	switch {
+	case c == acquired:
+		if text := n.of(r, known.fence); text != "" {
+			n.records.update(id, func(known *leaseRecord) { known.about = text })
+			n.send(nil, id, text, until+known.delay, false)
+		}
+	case c == extended && known.about != "" && known.until < until:
+		n.send(nil, id, known.about, until+known.delay, true)
 	}
 }
 
-// drop drops the note of a lease that is being released; "" is no note.
-func (n *notes) drop(b *engine.Batch, id engine.LeaseID, text string) {
-	if text != "" {
+// ends drops the note of a lease that is being released.
+func (n *notes) ends(b *engine.Batch, id engine.LeaseID, known leaseRecord) {
+	if known.about != "" {
 		n.send(b, id, "", 0, false)
 	}
 }
@@ -128,4 +137,22 @@ func (n *notes) send(b *engine.Batch, id engine.LeaseID, text string, until time
 			return true
 		},
 	})
+}
+
+// Meta is the text that the request's holder gives.
+func (r *LockRequest) Meta() string {
+	if r.Requester == nil {
+		return ""
+	}
+	return r.Requester.Meta
+}
+
+// WithMeta is the client with the text that it gives for one request.
+func (r *Requester) WithMeta(text string) *Requester {
+	if text == "" {
+		return r
+	}
+	client := *r
+	client.Meta = text
+	return &client
 }

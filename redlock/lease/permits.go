@@ -23,6 +23,8 @@ const maxPermitRounds = 3
 
 // permitMode requests one slot. The ballot's lock guards what the masters answered.
 type permitMode struct {
+	queueCheck
+	sharedFences
 	limit int
 	slot  int  // 1 … limit
 	named bool // the caller's token may have a slot already
@@ -33,20 +35,50 @@ type permitMode struct {
 	otherLimits map[int]int // numbers of permits that masters have for the key
 }
 
-var _ lockMode = (*permitMode)(nil)
+var (
+	_ ballotMode  = (*permitMode)(nil)
+	_ fencingMode = (*permitMode)(nil)
+)
+
+// permitsMode is the Mode of permits.
+type permitsMode struct {
+	oneToken
+	limit int
+}
+
+// PermitsOf is the mode of a key of which at most limit clients hold a permit: 1 … 1024, the same for all
+// users of the key.
+func PermitsOf(limit int) Mode { return &permitsMode{limit: limit} }
+
+func (f *permitsMode) Kind() Kind { return Permits }
+
+func (f *permitsMode) ballot(a *lockBallot) ballotMode {
+	r := &a.call.request
+	return &permitMode{queueCheck: newQueueCheck(a), limit: f.limit, slot: a.call.leases.ofDaemon().turns.first(r, f.limit), named: r.Token != ""}
+}
 
 func (f *permitMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
 	c.Set("EVALSHA", a.call.leases.engine.Scripts.Permit, "1", a.key, string(a.token), m.Decimal(end),
 		strconv.Itoa(f.limit), strconv.Itoa(f.slot), engine.Flag(f.named))
+	f.precede(a, c)
 }
 
-func (f *permitMode) bulkScript(s *scripts.Set) string { return s.Permits }
+func (f *permitMode) bulkScript(a *lockBallot, s *scripts.Set) string {
+	if !isFresh(a) {
+		return ""
+	}
+	return s.Permits
+}
 
 func (f *permitMode) addToBulk(a *lockBallot, m *pool.SendContext, c *pool.BulkCall, end int64) {
+	f.group(a, c)
 	c.Args = append(c.Args, string(a.token), m.Decimal(end), strconv.Itoa(f.limit), strconv.Itoa(f.slot))
 }
 
 func (f *permitMode) read(a *lockBallot, answer pool.Answer) vote {
+	if f.refuses(answer.Reply) {
+		return vote{no: true}
+	}
 	n := engine.Numbers(answer.Reply)
 	if answer.Reply.Err != nil || !answer.Sent || len(n) == 0 {
 		return readVote(answer)
@@ -70,7 +102,7 @@ func (f *permitMode) takeBack(a *lockBallot, lane int, c copyState) {
 }
 
 // after tries another slot as long as a quorum may give one.
-func (f *permitMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
+func (f *permitMode) after(a *lockBallot, v quorum.Result) (ballotMode, error) {
 	a.ballot.Lock()
 	defer a.ballot.Unlock()
 	n, needed := a.ballot.Tally.N, a.ballot.Tally.Quorum
@@ -81,7 +113,7 @@ func (f *permitMode) after(a *lockBallot, v quorum.Result) (lockMode, error) {
 	if limit, masters := mostCounted(f.otherLimits, draw); masters > n-needed {
 		return nil, &OtherLimit{Key: a.call.request.Key, Asked: f.limit, Limit: limit}
 	}
-	next := &permitMode{limit: f.limit, named: f.named, slot: f.slot}
+	next := &permitMode{queueCheck: f.again(), limit: f.limit, named: f.named, slot: f.slot}
 	slot, masters := mostCounted(f.ownSlots, draw)
 	if masters == 0 {
 		slot, masters = mostCounted(f.free, draw)

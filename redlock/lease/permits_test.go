@@ -78,17 +78,17 @@ func TestPermits_TheMastersAnswersChooseTheNextSlot(t *testing.T) {
 
 func TestPermits_TheFirstSlotsOfAKeyAreInTurn(t *testing.T) {
 	one, other := slotTurns{seed: 1}, slotTurns{seed: 7}
-	r, between := LockRequest{Key: "k", Limit: 10}, LockRequest{Key: "other", Limit: 10}
+	r, between := LockRequest{Key: "k"}, LockRequest{Key: "other"}
 	for seen, n := map[int]bool{}, 0; n < 10; n++ {
-		slot := one.first(&r)
+		slot := one.first(&r, 10)
 		if slot < 1 || slot > 10 || seen[slot] {
 			t.Errorf("slot %d after %v", slot, seen)
 		}
 		seen[slot] = true
-		one.first(&between)
+		one.first(&between, 10)
 	}
 	r.Token = "chosen by the caller"
-	if a, b := one.first(&r), other.first(&r); a != b || a != one.first(&r) || a < 1 || a > 10 {
+	if a, b := one.first(&r, 10), other.first(&r, 10); a != b || a != one.first(&r, 10) || a < 1 || a > 10 {
 		t.Errorf("a repeat through another daemon begins with slot %d after %d", b, a)
 	}
 }
@@ -120,12 +120,13 @@ func TestSharedFence_DoesNotWaitForMastersThatCannotChangeIt(t *testing.T) {
 	done := make(chan error, 2) // 2: so that a second answer would be seen
 	l := d.Leases
 	l.engine.EnterAlways()
+	f := &sharedMode{sharedFences: sharedFences{open: true}, downgrade: &downgrade{}}
 	a := &lockBallot{
 		call: &acquireCall{
-			leases: l, group: l.engine.Pool.Group(0), request: LockRequest{Key: "k", Mode: Shared, TTL: time.Minute},
+			leases: l, group: l.engine.Pool.Group(0), request: LockRequest{Key: "k", Mode: Readers, TTL: time.Minute},
 			done: func(_ Grant, err error) { done <- err },
 		},
-		mode: plainMode{}, token: engine.NewToken(), start: l.engine.Clock.Now(), shared: sharedFences{open: true},
+		mode: f, fences: f, token: engine.NewToken(), start: l.engine.Clock.Now(),
 		fencing: quorum.Fencing{Rounds: 1},
 	}
 	a.ballot.Prepare(l.engine, a.call.group, a)
@@ -133,7 +134,7 @@ func TestSharedFence_DoesNotWaitForMastersThatCannotChangeIt(t *testing.T) {
 	for lane := range 5 {
 		a.fencing.Voted(quorum.Interval{Lane: lane, Incarnation: "of another time", Low: 1, Top: 2})
 	}
-	c := &sharedFence{ballot: a, fence: 10}
+	c := &sharedFence{ballot: a, of: &f.sharedFences, fence: 10}
 	for lane := range 3 { // somebody else has been there, and was ahead
 		c.onAnswer(pool.Answer{Lane: lane, Seal: pool.Seal{Good: true, IncarnationID: "of another time", Old: 11, Top: 12}})
 	}

@@ -22,12 +22,12 @@ type slotTurns struct {
 // request a second ballot: with 64 callers of 256 permits 220 µs of processor time for a pair
 // when slots were drawn, 126 to 163 in turn. A caller's token chooses the slot, so that a
 // repeat finds its own.
-func (s *slotTurns) first(r *LockRequest) int {
+func (s *slotTurns) first(r *LockRequest, limit int) int {
 	turn := fnv1a(fnvBasis, string(r.Token))
 	if r.Token == "" {
 		turn = s.seed + s.last[fnv1a(s.seed, string(r.Key))%uint32(len(s.last))].Add(1)
 	}
-	return int(turn%uint32(r.Limit)) + 1
+	return int(turn%uint32(limit)) + 1
 }
 
 // mostCounted is the value that was counted most often. Among several it is a random one:

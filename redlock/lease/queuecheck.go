@@ -20,9 +20,11 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
+	"redlockd/redlock/quorum"
 )
 
 // ErrBehind: refused because another waiter is ahead in the queue.
@@ -37,19 +39,79 @@ func (l *Leases) QueueKeys(r *LockRequest) []string {
 	return keys
 }
 
-// queueCheck is that of one ballot.
+// queueCheck is a part of the modes whose scripts check the queue.
 type queueCheck struct {
+	sameAgain
 	keys    []string // see QueueKeys; nil = the script of the mode checks them itself
 	behind  int      // masters where another waiter is ahead; the ballot's lock guards it
 	foreign int      // masters where the queue is other data; likewise
 }
 
+func newQueueCheck(a *lockBallot) queueCheck {
+	return queueCheck{keys: a.call.leases.QueueKeys(&a.call.request)}
+}
+
+// again is the check of the next ballot.
+func (q *queueCheck) again() queueCheck { return queueCheck{keys: q.keys} }
+
+// Ticket is a place in a queue.
+type Ticket struct {
+	ID     string
+	Number int64         // 0 until it is established
+	Since  time.Duration // when that was
+}
+
+// enqueued is a mode with a place in the queue.
+type enqueued struct {
+	Mode
+	ticket *Ticket
+}
+
+// Enqueued is a mode of a request that has a place in the queue; without one, t is nil.
+func Enqueued(m Mode, t *Ticket) Mode {
+	if m = withoutPlace(m); t == nil {
+		return m
+	}
+	return &enqueued{m, t}
+}
+
+func withoutPlace(m Mode) Mode {
+	switch e, ok := m.(*enqueued); {
+	case ok:
+		return e.Mode
+	case m == nil:
+		return exclusive
+	}
+	return m
+}
+
+func ticketOf(m Mode) *Ticket {
+	if e, ok := m.(*enqueued); ok {
+		return e.ticket
+	}
+	return nil
+}
+
+// Ticket is the place of the request in the queue; nil = it has none.
+func (r *LockRequest) Ticket() *Ticket { return ticketOf(r.Mode) }
+
+// isFresh reports whether no master can know the ballot's token, or a place of the request in the queue.
+func isFresh(a *lockBallot) bool {
+	return a.call.request.Token == "" && ticketOf(a.call.request.Mode) == nil
+}
+
+// Writes reports whether the request waits in a queue as a writer does, for all before it.
+func (r *LockRequest) Writes() bool { return r.Kind() != Shared || LevelOwner(r.Mode) != "" }
+
 // precede makes the lock script of a command check the queue first.
 func (q *queueCheck) precede(a *lockBallot, c *pool.Command) {
+	if q.keys == nil {
+		return
+	}
 	r := &a.call.request
 	ticket, id := "", ""
-	if r.Ticket != nil {
-		ticket, id = strconv.FormatInt(r.Ticket.Number, 10), r.Ticket.ID
+	if t := ticketOf(r.Mode); t != nil {
+		ticket, id = strconv.FormatInt(t.Number, 10), t.ID
 	}
 	locks := 1 + len(r.More)
 	c.Args[1], c.Args[2] = a.call.leases.engine.Scripts.Fair[c.Args[1]], strconv.Itoa(locks+len(q.keys))
@@ -57,11 +119,12 @@ func (q *queueCheck) precede(a *lockBallot, c *pool.Command) {
 	c.Args = append(c.Args, ticket, id, engine.Flag(r.Writes()), strconv.Itoa(locks))
 }
 
+// group puts the queues beside the key of a bulk.
+func (q *queueCheck) group(a *lockBallot, c *pool.BulkCall) { c.Group(a.key, q.keys) }
+
 // refuses notes what a master's answer shows of the queue, and reports whether another waiter is ahead.
 func (q *queueCheck) refuses(r pool.Reply) bool {
 	switch {
-	case q == nil:
-		return false
 	case engine.IsWrongType(r): // the lock scripts look at the lock's type first
 		q.foreign++
 		return false
@@ -72,12 +135,29 @@ func (q *queueCheck) refuses(r pool.Reply) bool {
 	return true
 }
 
-// foreignQueue is the error if most masters have other data in the place of the queue.
-func (a *lockBallot) foreignQueue() error {
+// refused is ErrHeld or, if that may be why, ErrBehind.
+func (q *queueCheck) refused(a *lockBallot, v quorum.Result) error {
 	a.ballot.Lock()
 	defer a.ballot.Unlock()
-	if t := &a.ballot.Tally; a.queue == nil || a.call.downgrading.Load() || a.queue.foreign <= t.N-t.Quorum {
-		return nil
+	if q.behind > 0 && v != quorum.Split {
+		return ErrBehind
 	}
-	return &engine.ForeignData{Keys: a.call.leases.QueueKeys(&a.call.request)}
+	return engine.ErrHeld
 }
+
+// isForeign reports whether most masters have other data in the place of the queue.
+func (q *queueCheck) isForeign(a *lockBallot) bool {
+	a.ballot.Lock()
+	defer a.ballot.Unlock()
+	t := &a.ballot.Tally
+	return q.foreign > t.N-t.Quorum
+}
+
+func (q *queueCheck) undecided(a *lockBallot, note string) error {
+	if q.isForeign(a) {
+		return &engine.ForeignData{Keys: a.call.leases.QueueKeys(&a.call.request)}
+	}
+	return a.ballot.NoQuorum(note)
+}
+
+func (q *queueCheck) repeats(a *lockBallot) bool { return !q.isForeign(a) }

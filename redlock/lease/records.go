@@ -24,11 +24,11 @@ type leaseRecord struct {
 	// copies are the masters that may hold one, as bits: only they must receive the release
 	// later if they do not answer.
 	copies  uint16
-	mode    Mode
+	kind    Kind
 	delay   time.Duration // the copies outlast until by it
 	fence   engine.Fence  // of the grant; 0 = another daemon's, not known
 	granted time.Duration // 0 = by another daemon, or not known
-	note    string        // what the masters keep of the holder for people; "" = nothing
+	about   string        // what the masters keep of the holder for people; "" = nothing
 	// requester is the client that took it, for people; nil = another daemon's, not known.
 	requester *Requester
 	// number identifies the record. An extension that is decided after a release of the same
@@ -67,7 +67,7 @@ func (l *leaseRecords) noteLocked(id engine.LeaseID, n leaseRecord, now time.Dur
 	}
 	if before, ok := l.findLocked(id); ok {
 		n.until, n.gone, n.copies = max(n.until, before.until), max(n.gone, before.gone), n.copies|before.copies
-		n.fence, n.note, n.requester = max(n.fence, before.fence), cmp.Or(n.note, before.note), cmp.Or(n.requester, before.requester)
+		n.fence, n.about, n.requester = max(n.fence, before.fence), cmp.Or(n.about, before.about), cmp.Or(n.requester, before.requester)
 		n.number = before.number
 		if n.granted == 0 || before.granted > 0 && before.until > n.granted { // an extension, or granted once more
 			n.granted = before.granted

@@ -13,7 +13,6 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
-	"redlockd/redlock/events"
 	"redlockd/redlock/quorum"
 )
 
@@ -26,7 +25,7 @@ type release struct {
 	copies uint16        // bits: masters that may hold a copy
 	valid  bool          // this daemon's own record shows that the lease still runs
 	fence  engine.Fence  // of its grant; 0 = not known
-	event  events.Kind   // the event that is emitted, 0 = none
+	event  change        // that is reported, 0 = none
 	keep   time.Duration // the copies end so much later, or when they were to; 0 = now
 	start  time.Duration
 	scope  *releaseScope // nil = every copy
@@ -46,7 +45,7 @@ const unknownRelease = "whether the token held the lock is unknown; the release 
 
 // releaseFor releases what a client releases.
 func (l *Leases) releaseFor(b *engine.Batch, u UnlockRequest, done UnlockDone) {
-	l.startRelease(b, &release{id: engine.LeaseID{DB: u.DB, Key: u.Key, Token: u.Token}, event: events.Released, keep: u.Keep, done: done}, u.Trace)
+	l.startRelease(b, &release{id: engine.LeaseID{DB: u.DB, Key: u.Key, Token: u.Token}, event: released, keep: u.Keep, done: done}, u.Trace)
 }
 
 func (l *Leases) startRelease(b *engine.Batch, r *release, t *engine.Trace) {
@@ -63,9 +62,9 @@ func (l *Leases) startRelease(b *engine.Batch, r *release, t *engine.Trace) {
 		defer b.Send()
 	}
 	if r.keep > 0 {
-		r.event = events.Shortened
+		r.event = shortened
 	} else {
-		l.notes.drop(b, id, known.note)
+		l.ends(b, id, known)
 	}
 	r.leases, r.key, r.copies, r.start = l, l.engine.MasterKey(id.Key), known.copies, now
 	r.valid, r.fence = ok && known.until > now, known.fence
@@ -148,7 +147,7 @@ func (r *release) Decide(t *quorum.Tally) quorum.Result {
 // that come after this one, so its grant cannot be reported first.
 func (r *release) DecidedLocked(v quorum.Result) {
 	if v == quorum.Granted && r.event != 0 {
-		r.leases.events.Emit(r.event, r.id, r.fence, r.lasts())
+		r.leases.report(r.event, r.id, r.fence, r.lasts())
 	}
 }
 

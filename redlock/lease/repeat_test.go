@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"errors"
 	"testing"
 	"time"
@@ -17,11 +18,11 @@ func TestRepeat_ARefusalAfterItIsUnknownToAClientWithAValue(t *testing.T) {
 	d := newPureDaemon(t)
 	for _, unanswered := range []time.Duration{0, 1} {
 		for _, valued := range []bool{false, true} {
-			c := &acquireCall{leases: d.Leases, unanswered: unanswered, request: LockRequest{Key: "k", Token: "value", Valued: valued}}
-			c.first.call = c
+			c := &acquireCall{leases: d.Leases, unanswered: unanswered, request: LockRequest{Key: "k", Token: "value", Mode: Valued}}
+			c.first.call, c.first.mode = c, plainMode{valued: valued}
 			c.first.ballot.Prepare(d.engine, d.engine.Pool.Group(0), &c.first)
 			var unknown *engine.NoQuorum
-			if err := c.refusalError(&c.first, engine.ErrHeld); errors.As(err, &unknown) != (unanswered != 0 && valued) {
+			if err := c.first.mode.refused(&c.first, quorum.Refused); errors.As(err, &unknown) != (unanswered != 0 && valued) {
 				t.Errorf("unanswered %v, valued %v: %v", unanswered, valued, err)
 			}
 		}
@@ -66,7 +67,7 @@ func TestRepeat_TheReleaseIsForMastersOfAnEarlierTryToo(t *testing.T) {
 	t.Parallel()
 	for _, why := range []quorum.Result{quorum.Split, quorum.Unknown} {
 		d := newPureDaemon(t)
-		clock, answers, c := d.tooSlow(LockRequest{Key: "k", TTL: time.Minute, Token: "a client's value", Valued: true})
+		clock, answers, c := d.tooSlow(LockRequest{Key: "k", TTL: time.Minute, Token: "a client's value", Mode: Valued})
 		d.engine.Pool.Embedded().At(0).Server().Set("k", "of another client") // the second try makes no copy there
 		d.unanswered(c).fail(why)
 		clock.after[0]()
@@ -85,6 +86,7 @@ func (d *pureDaemon) tooSlow(r LockRequest) (*movedClock, chan error, *acquireCa
 	clock := &movedClock{Clock: d.engine.Clock}
 	d.engine.Clock, d.engine.Recent = clock, clock.Now
 	answers := make(chan error, 2) // 2: so that a second answer would be seen
+	r.Mode = cmp.Or(r.Mode, exclusive)
 	d.engine.EnterAlways()
 	return clock, answers, &acquireCall{
 		leases: d.Leases, group: d.engine.Pool.Group(0), request: r, tries: 1,

@@ -9,28 +9,6 @@ import (
 	"redlockd/redlock/quorum"
 )
 
-// Mode is how many clients may hold a key at a time, and which of them together.
-type Mode uint8
-
-const (
-	Exclusive Mode = iota // one holder
-	Shared                // readers together, or one exclusive holder
-	Permits               // at most Limit holders
-)
-
-// Word is the mode for people. Levels of a reentrant lock are Shared.
-func (m Mode) Word(reentrant bool) string {
-	switch {
-	case reentrant:
-		return "reentrant"
-	case m == Shared:
-		return "shared"
-	case m == Permits:
-		return "permits"
-	}
-	return "exclusive"
-}
-
 // LockRequest requests a lock.
 type LockRequest struct {
 	DB    int           // logical database, 0 … Options.Databases−1
@@ -38,58 +16,20 @@ type LockRequest struct {
 	TTL   time.Duration // 10 ms … MaxTTL, validated by the caller
 	Delay time.Duration // the copies last so much longer than the validity; TTL and Delay are at most MaxTTL
 	Token engine.Token  // "" = generate one (27 characters, 136 random bits)
-	Meta  string        // free text for people, at most 512 bytes
 
-	// Reenters is the owner of a reentrant lock, "" for none. Its levels hold the key together, and
-	// nothing else does beside them. A level is a Shared lock whose token is generated: Token is "".
-	Reenters engine.Token
-
-	Mode Mode
-	Fair bool // first come, first served, over all daemons
-	// Valued: a client of plain SET NX chose Token as the value. To such a client an equal
-	// value that is already there belongs to another holder.
-	Valued bool
-	// Reads: the masters look at what the key holds, and data that is no lock is ErrWrongType. Other
-	// modes than the exclusive one and callers' tokens do so anyway.
-	Reads bool
-	Limit int16        // of Permits: 1 … 1024, the same for all users of the key
-	More  []engine.Key // further keys, different from Key and from one another: all of them or none
+	Mode Mode         // nil = Exclusive
+	Fair bool         // first come, first served, over all daemons
+	More []engine.Key // further keys, different from Key and from one another: all of them or none
 
 	Wait      time.Duration // of a wait: how long at most
 	Owner     Owner         // the connection that will hold the lock, for the detection of deadlock cycles; nil = unknown
 	Requester *Requester    // the client that makes the request, for people; nil = unknown
 
-	Ticket *Ticket // its place in the queue, of FAIR with Wait; package wait sets it
-
 	Hold *HoldTerms // renew the lease; nil = do not
-
-	// Tokens of the keys, in their order, if each has its own; the first is Token.
-	Tokens  []engine.Token
-	Retakes *Retake // it may find a value of the caller's; nil = that is another's, or Token
-
-	// PartOf is set if it is one of several requests for one lock over several groups of masters, which
-	// Join completes and announces: to the token of the parts before it, "" = it is the first. If that
-	// was generated, no client knows it yet, and nothing but this attempt has it.
-	PartOf *engine.Token
-}
-
-// swaps reports whether it is put to the masters as swap.lua.
-func (r *LockRequest) swaps() bool { return r.Retakes != nil || r.Tokens != nil }
-
-// repeats reports whether a ballot that the masters were too slow for is repeated. A wait repeats
-// by itself, and a lock with other values than one token with its client.
-func (r *LockRequest) repeats() bool { return r.Wait == 0 && !r.swaps() }
-
-// Retake is of an acquire that also succeeds where the key has a value that belongs to the
-// caller. That value is replaced by the request's Token.
-type Retake struct {
-	Held       engine.Token // the value; Token itself to prolong a lock or take it anew
-	Bytes      int          // so many leading bytes are compared; 0 = the whole value
-	EndlessToo bool         // also where it has no expiry
 }
 
 // tries reports whether a request does not wait, and its client is known: it may come again.
-func (r *LockRequest) tries() bool { return r.Wait == 0 && r.Requester != nil && r.PartOf == nil }
+func (r *LockRequest) tries() bool { return r.Wait == 0 && r.Requester != nil && r.Mode.announced() }
 
 // Requester describes the client of a request, for people.
 type Requester struct {
@@ -97,6 +37,7 @@ type Requester struct {
 	Addr, Host      string // Host without the port
 	Name, User      string
 	LibName, LibVer string // CLIENT SETINFO
+	Meta            string // free text that the holder gives, at most 512 bytes
 	// Trace receives the votes on this one request; may be nil. It is here because a
 	// waiter costs what a LockRequest costs.
 	Trace *engine.Trace
@@ -112,9 +53,13 @@ func (r *Requester) untraced() *Requester {
 	return &client
 }
 
-// isFresh reports whether no master can know the request yet: each of its ballots has a token of
-// its own, and it has no place in the queue.
-func (r *LockRequest) isFresh() bool { return r.Token == "" && r.Reenters == "" && r.Ticket == nil }
+// Kind is how the request's keys are to be held.
+func (r *LockRequest) Kind() (k Kind) {
+	if r.Mode != nil {
+		k = r.Mode.Kind()
+	}
+	return k
+}
 
 // SortedKeys are the keys of the request, in rising order.
 func (r *LockRequest) SortedKeys() []engine.Key {
@@ -123,20 +68,11 @@ func (r *LockRequest) SortedKeys() []engine.Key {
 	return keys
 }
 
-// tokenOf is the token of the i-th key, where 0 is Key. own is the token that all keys
-// share, if they share one.
-func (r *LockRequest) tokenOf(i int, own engine.Token) engine.Token {
-	if i < len(r.Tokens) {
-		return r.Tokens[i]
-	}
-	return own
-}
-
 // eachLease passes the leases of the request's keys to do, in the order of the request.
 func (r *LockRequest) eachLease(own engine.Token, do func(engine.LeaseID)) {
 	do(engine.LeaseID{DB: r.DB, Key: r.Key, Token: own})
 	for i, key := range r.More {
-		do(engine.LeaseID{DB: r.DB, Key: key, Token: r.tokenOf(i+1, own)})
+		do(engine.LeaseID{DB: r.DB, Key: key, Token: r.Mode.tokenOf(i+1, own)})
 	}
 }
 
@@ -145,9 +81,6 @@ func (r *LockRequest) sortedIDs() (ids []engine.LeaseID) {
 	slices.SortFunc(ids, func(a, b engine.LeaseID) int { return strings.Compare(string(a.Key), string(b.Key)) })
 	return ids
 }
-
-// Writes reports whether the request waits in a queue as a writer does, for all before it.
-func (r *LockRequest) Writes() bool { return r.Mode != Shared || r.Reenters != "" }
 
 func (r *LockRequest) trace() *engine.Trace {
 	if r.Requester == nil {
@@ -161,13 +94,6 @@ type Owner interface {
 	// Holds lists the leases that only this owner will release. runs reports whether this
 	// daemon knows that a lease is running.
 	Holds(runs func(engine.LeaseID) bool) []engine.LeaseID
-}
-
-// Ticket is a place in a queue.
-type Ticket struct {
-	ID     string
-	Number int64         // 0 until it is established
-	Since  time.Duration // when that was
 }
 
 // UnlockRequest gives a lock back.

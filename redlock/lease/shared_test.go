@@ -18,11 +18,11 @@ func (d *pureDaemon) downgrade(f *sharedMode, t quorum.Tally) (a *lockBallot, sa
 	said = make(chan error, 2) // 2: so that a second answer would be seen
 	d.engine.EnterAlways()
 	call := &acquireCall{
-		leases: d.Leases, group: d.engine.Pool.Group(0), request: LockRequest{Key: "k", Mode: Shared, TTL: time.Minute},
+		leases: d.Leases, group: d.engine.Pool.Group(0), request: LockRequest{Key: "k", Mode: Readers, TTL: time.Minute},
 		done: func(_ Grant, err error) { said <- err },
 	}
-	f.ends = new([quorum.MaxMasters]int64)
-	return &lockBallot{call: call, mode: f, key: "k", token: engine.NewToken(), start: d.engine.Clock.Now(), ballot: engine.Ballot{Engine: d.engine, Tally: t}}, said
+	f.downgrade = &downgrade{}
+	return &lockBallot{call: call, mode: f, fences: f, key: "k", token: engine.NewToken(), start: d.engine.Clock.Now(), ballot: engine.Ballot{Engine: d.engine, Tally: t}}, said
 }
 
 // A client that received a refusal would still be the writer. Once a master has received
@@ -34,7 +34,7 @@ func TestShared_AWriterWhoseDowngradeHasBegunIsNotRefused(t *testing.T) {
 		for _, begun := range []bool{false, true} {
 			a, said := d.downgrade(&sharedMode{downgradeBallots: maxDowngradeBallots}, quorum.Tally{N: 5, Quorum: 3, Yes: 2, No: 3})
 			a.call.began = d.engine.Clock.Now() - time.Hour
-			a.call.downgrading.Store(begun)
+			a.mode.(*sharedMode).downgrade.begun.Store(begun)
 			a.fail(v)
 			err := <-said
 			var less *engine.NoQuorum
@@ -55,11 +55,11 @@ func TestShared_OnlyANamedCopyIsDowngraded(t *testing.T) {
 	d := newPureDaemon(t)
 	f := &sharedMode{downgradeBallots: 1}
 	a, _ := d.downgrade(f, quorum.Tally{N: 5, Quorum: 3})
-	f.ends[1] = 1234
+	f.downgrade.ends[1] = 1234
 	for lane, want := range []bool{false, true} {
 		var c pool.Command
 		f.command(a, &pool.SendContext{Lane: lane}, &c, 5678)
-		if got := a.call.downgrading.Load(); got != want {
+		if got := f.downgrade.begun.Load(); got != want {
 			t.Errorf("master %d was asked, %q: has begun to step down: %v", lane, c.Args, got)
 		}
 	}
@@ -88,11 +88,12 @@ func TestShared_DoesNotWaitForMastersWithoutAnAnswer(t *testing.T) {
 
 // A release in the same flush moves before acquires of other tokens, see pool/bulk.go.
 func TestBulkToken_OfAnAcquireIsItsTokenButForALevel(t *testing.T) {
-	a := &lockBallot{call: &acquireCall{request: LockRequest{Mode: Shared}}, token: "mine"}
+	f := &sharedMode{}
+	a := &lockBallot{call: &acquireCall{request: LockRequest{Mode: Readers}}, mode: f, token: "mine"}
 	if got := a.BulkToken(); got != "mine" {
 		t.Errorf("a reader's release stays behind the acquire of %q, want its own token", got)
 	}
-	a.call.request.Reenters = "owner"
+	f.level = true
 	if got := a.BulkToken(); got != "" {
 		t.Errorf("releases move before a level of a reentrant lock, but for %q: its owner may hold the key by what they release", got)
 	}

@@ -44,16 +44,28 @@ type sharedFences struct {
 // sharedFence is one further seal on all masters, with a proposal of its own.
 type sharedFence struct {
 	ballot   *lockBallot
+	of       *sharedFences
 	fence    int64
 	answered int // the ballot's lock guards this and the fields below
 	fits     int
 	over     bool // decided
 }
 
+// raiseRegisters queues the seal that a fence needs.
+func (s *sharedFences) raiseRegisters(a *lockBallot) {
+	a.ballot.Lock()
+	ahead := s.ahead
+	s.ahead = 0
+	a.ballot.Unlock()
+	if ahead > 0 {
+		s.sealAhead(a, ahead)
+	}
+}
+
 // sealAhead queues another seal with a proposal that is ahead of the clock. The answer of a later
 // seal on a lane comes after the lock's vote has been counted.
-func (a *lockBallot) sealAhead(ahead time.Duration) {
-	c := &sharedFence{ballot: a}
+func (s *sharedFences) sealAhead(a *lockBallot, ahead time.Duration) {
+	c := &sharedFence{ballot: a, of: s}
 	a.ballot.Engine.Submit(nil, a.ballot.Group, &engine.Message{
 		Plan:      pool.Props{Sealed: true, SealOnly: true, RaiseBy: ahead.Microseconds()},
 		OnPropose: func(fence int64) { c.fence = fence + ahead.Microseconds() },
@@ -74,41 +86,41 @@ func (c *sharedFence) onAnswer(answer pool.Answer) {
 		switch {
 		case a.ballot.Over(), c.over:
 			return false
-		case c.fits >= t.Quorum && a.reserveSharedFence(c.fence):
-			a.shared.chosen = c.fence
+		case c.fits >= t.Quorum && reserveSharedFence(a, c.fence):
+			c.of.chosen = c.fence
 			return true
 		case c.fits >= t.Quorum, c.fits+t.N-c.answered < t.Quorum:
 			// Another operation has the fence, or masters still to come cannot make up for those
 			// that it does not fit. The ballot does not wait for a slow master.
-			c.over, a.shared.open = true, false
+			c.over, c.of.open = true, false
 			return true
 		}
 		return false
 	})
 }
 
-// chooseSharedFenceLocked chooses the fence for a quorum of yes in a shared mode: the ballot's
+// chooseFenceLocked chooses the fence for a quorum of yes in a shared mode: the ballot's
 // own proposal, or that of another seal.
-func (a *lockBallot) chooseSharedFenceLocked() quorum.Result {
+func (s *sharedFences) chooseFenceLocked(a *lockBallot) quorum.Result {
 	b, f := &a.ballot, &a.fencing
 	switch {
-	case a.shared.chosen > 0:
-		b.Fence = a.shared.chosen
+	case s.chosen > 0:
+		b.Fence = s.chosen
 		return quorum.Granted
-	case f.Containing(b.Proposal) >= b.Tally.Quorum && a.reserveSharedFence(b.Proposal):
+	case f.Containing(b.Proposal) >= b.Tally.Quorum && reserveSharedFence(a, b.Proposal):
 		b.Fence = b.Proposal
 		return quorum.Granted
-	case a.shared.open:
+	case s.open:
 		return quorum.Undecided
 	case f.Rounds == maxSharedFenceSeals:
 		return quorum.Unknown
 	}
 	f.Rounds++
-	a.shared.open, a.shared.ahead = true, min(minAhead<<(f.Rounds-1), maxAhead)
+	s.open, s.ahead = true, min(minAhead<<(f.Rounds-1), maxAhead)
 	return quorum.Undecided
 }
 
-func (a *lockBallot) reserveSharedFence(fence int64) bool {
+func reserveSharedFence(a *lockBallot, fence int64) bool {
 	l := a.call.leases
-	return l.usedFences.reserve(fence, l.engine.Recent(), 4*l.engine.MasterTimeout)
+	return l.ofDaemon().usedFences.reserve(fence, l.engine.Recent(), 4*l.engine.MasterTimeout)
 }

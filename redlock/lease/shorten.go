@@ -22,7 +22,6 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
-	"redlockd/redlock/events"
 )
 
 // keptExpiry is a copy that is to end earlier and has kept its expiry.
@@ -38,7 +37,7 @@ func (l *Leases) shorten(g *pool.Group, kept []keptExpiry, until time.Duration, 
 	for _, id := range ids { // a client that sets an end is promised no more
 		if known, ok := l.records.find(id); ok && known.until > until {
 			l.records.update(id, func(known *leaseRecord) { known.until = min(known.until, until) })
-			l.events.Emit(events.Shortened, id, known.fence, until-l.engine.Clock.Now()+l.engine.MasterTimeout+l.engine.Late)
+			l.report(shortened, id, known.fence, until-l.engine.Clock.Now()+l.engine.MasterTimeout+l.engine.Late)
 		}
 	}
 	for _, k := range kept {

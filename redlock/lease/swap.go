@@ -39,15 +39,44 @@ func readSwap(answer pool.Answer, keys []string) (code int64, s swapped, ok bool
 	return 1, s, true
 }
 
-// swapMode is an acquire with values of the caller's choice.
+// Swap is the Mode of an acquire with values of the caller's choice.
+type Swap struct {
+	// Tokens of the keys, in their order, if each has its own; the first is the request's.
+	Tokens  []engine.Token
+	Retakes *Retake // it may find a value of the caller's; nil = that is another's, or Token
+}
+
+// Retake is of an acquire that also succeeds where the key has a value that belongs to the
+// caller. That value is replaced by the request's Token.
+type Retake struct {
+	Held       engine.Token // the value; Token itself to prolong a lock or take it anew
+	Bytes      int          // so many leading bytes are compared; 0 = the whole value
+	EndlessToo bool         // also where it has no expiry
+}
+
+func (s *Swap) Kind() Kind                            { return Exclusive }
+func (s *Swap) ballot(*lockBallot) ballotMode         { return &swapMode{swap: s} }
+func (s *Swap) token(fresh engine.Token) engine.Token { return fresh }
+func (s *Swap) bounded(*LockRequest) bool             { return false }
+func (s *Swap) announced() bool                       { return true }
+
+func (s *Swap) tokenOf(i int, own engine.Token) engine.Token {
+	if i < len(s.Tokens) {
+		return s.Tokens[i]
+	}
+	return own
+}
+
+// swapMode is its part of one ballot.
 type swapMode struct {
 	sameAgain
+	swap   *Swap
 	before [quorum.MaxMasters]string // which of the keys existed
 	kept   []keptExpiry              // the caller's copies that are to end earlier
 }
 
 var (
-	_ lockMode    = (*swapMode)(nil)
+	_ ballotMode  = (*swapMode)(nil)
 	_ grantedMode = (*swapMode)(nil)
 )
 
@@ -57,7 +86,7 @@ func (f *swapMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, 
 		ends = m.Decimal(end)
 	}
 	may, bytes, endlessToo := "", "", false
-	if t := r.Retakes; t != nil {
+	if t := f.swap.Retakes; t != nil {
 		if may, endlessToo = string(t.Held), t.EndlessToo; t.Bytes > 0 {
 			bytes = strconv.Itoa(t.Bytes)
 		}
@@ -91,6 +120,9 @@ func (f *swapMode) read(a *lockBallot, answer pool.Answer) vote {
 	return vote{yes: true, hadCopy: strings.Contains(s.before, "1"), copy: copyMade}
 }
 
+// repeats: a client with such values repeats by itself.
+func (f *swapMode) repeats(*lockBallot) bool { return false }
+
 // takeBack spares what was there before.
 func (f *swapMode) takeBack(a *lockBallot, lane int, c copyState) {
 	if c != copyMade {
@@ -111,11 +143,11 @@ func (f *swapMode) takeBack(a *lockBallot, lane int, c copyState) {
 // granted notes that a grant has taken the place of another lease of the same caller.
 func (f *swapMode) granted(a *lockBallot) {
 	l, r := a.call.leases, &a.call.request
-	if r.Retakes == nil {
+	if f.swap.Retakes == nil {
 		return
 	}
 	l.shorten(a.call.group, f.kept, quorum.Deadline(a.start, r.TTL), a.ids()...)
-	if r.Retakes.Held != a.token && r.Retakes.Bytes == 0 {
-		takenAway(l, engine.LeaseID{DB: r.DB, Key: r.Key, Token: r.Retakes.Held}, a.start)
+	if t := f.swap.Retakes; t.Held != a.token && t.Bytes == 0 {
+		takenAway(l, engine.LeaseID{DB: r.DB, Key: r.Key, Token: t.Held}, a.start)
 	}
 }

@@ -60,9 +60,6 @@ func (a *lockBallot) undo(lane int, c copyState, key string, slot ...string) {
 func (a *lockBallot) undoWithin(lane int, c copyState, key string, token engine.Token, ends expiryRange, slot ...string) {
 	l := a.call.leases
 	lasts := min(a.call.request.TTL, Endless)
-	if a.call.request.Reenters != "" {
-		lasts = l.engine.MaxTTL // as long as any other level
-	}
 	a.sendUndo(lane, c, key, token, lasts+a.call.request.Delay, append(releaseWords(l.engine, key, token, ends), slot...)...)
 }
 

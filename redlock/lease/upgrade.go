@@ -16,31 +16,34 @@ import (
 
 // tokenMode is an exclusive lock with the caller's token.
 type tokenMode struct {
-	sameAgain
+	queueCheck
 	scores [quorum.MaxMasters]int64 // expiry of the reader that was upgraded on a master
 }
 
-var _ lockMode = (*tokenMode)(nil)
+var _ ballotMode = (*tokenMode)(nil)
 
 func (f *tokenMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
 	c.Set("EVALSHA", a.call.leases.engine.Scripts.Acquire, "1", a.key, string(a.token), m.Decimal(end))
+	f.precede(a, c)
 }
 
 func (f *tokenMode) read(_ *lockBallot, answer pool.Answer) vote {
 	r := answer.Reply
 	switch {
+	case f.refuses(r):
+		return vote{no: true}
 	case r.Kind != pool.ReplyArray || !answer.Sent:
 		return readVote(answer)
 	case len(r.Items) == 2 && r.Items[0].Int == 1:
 		f.scores[answer.Lane] = r.Items[1].Int
-		return vote{yes: true, hadCopy: true, reader: true, copy: copyUpgraded}
+		return vote{yes: true, hadCopy: true, awaits: true, copy: copyChanged}
 	}
-	return vote{no: true, reader: len(r.Items) == 3 && r.Items[2].Int == 1}
+	return vote{no: true, awaits: len(r.Items) == 3 && r.Items[2].Int == 1}
 }
 
 // takeBack makes the writer a reader again, for as long as the longest read lease can last.
 func (f *tokenMode) takeBack(a *lockBallot, lane int, c copyState) {
-	if c != copyUpgraded {
+	if c != copyChanged {
 		a.undo(lane, c, a.key)
 		return
 	}

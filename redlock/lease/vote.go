@@ -11,7 +11,7 @@ import (
 type vote struct {
 	yes, no, wrongType bool
 	hadCopy            bool // some of it was this token's before
-	reader             bool // the token was a reader's before
+	awaits             bool // after a refusal, what the other masters answer must be known first
 	copy               copyState
 }
 
@@ -19,11 +19,11 @@ type vote struct {
 type copyState uint8
 
 const (
-	copyNone     copyState = iota // not sent, refused, or not answered yet
-	copyMade                      // this ballot made it
-	copyMaybe                     // sent, but no answer came
-	copyEarlier                   // the token had it before: never undone
-	copyUpgraded                  // the token was a reader before and is now the writer
+	copyNone    copyState = iota // not sent, refused, or not answered yet
+	copyMade                     // this ballot made it
+	copyMaybe                    // sent, but no answer came
+	copyEarlier                  // the token had it before: never undone
+	copyChanged                  // the token had another one before, which this ballot changed
 )
 
 // isFresh reports that nothing of it was this token's before.

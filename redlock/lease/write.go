@@ -11,7 +11,6 @@ import (
 
 	"redlockd/pool"
 	"redlockd/redlock/engine"
-	"redlockd/redlock/events"
 	"redlockd/redlock/quorum"
 )
 
@@ -182,9 +181,9 @@ func (w *writeCall) DecidedLocked(v quorum.Result) {
 	switch {
 	case v != quorum.Granted:
 	case r.Effect == WriteDeletes:
-		l.events.Emit(events.Released, engine.LeaseID{DB: r.DB, Key: r.Key, Token: r.Equal}, w.fence, 0)
+		l.report(released, engine.LeaseID{DB: r.DB, Key: r.Key, Token: r.Equal}, w.fence, 0)
 	case r.Equal != "" && w.takesAway():
-		l.events.Emit(events.Forced, engine.LeaseID{DB: r.DB, Key: r.Key, Token: r.Equal}, w.fence, 0)
+		l.report(forced, engine.LeaseID{DB: r.DB, Key: r.Key, Token: r.Equal}, w.fence, 0)
 	}
 	for _, token := range slices.Sorted(maps.Keys(w.found)) { // a replay has the same order
 		id := engine.LeaseID{DB: r.DB, Key: r.Key, Token: token}
@@ -286,13 +285,13 @@ func retime(l *Leases, id engine.LeaseID, start, ttl time.Duration, whole bool) 
 		}
 	})
 	if whole {
-		l.events.Emit(events.Extended, id, known.fence, gone-now)
+		l.report(extended, id, known.fence, gone-now)
 	}
-	l.events.Emit(events.Shortened, id, known.fence, gone-now)
+	l.report(shortened, id, known.fence, gone-now)
 }
 
 // takenAway notes that a command which compares no token ended a lease.
 func takenAway(l *Leases, id engine.LeaseID, now time.Duration) {
 	known, _ := l.records.release(id, now)
-	l.events.Emit(events.Forced, id, known.fence, 0)
+	l.report(forced, id, known.fence, 0)
 }

@@ -13,7 +13,7 @@ func brokenDropIn() []Mutant {
 		patched("swap-undo", "what a lock with a value of its own for each key took is not taken back",
 			Change{"redlock/lease/swap.go", "\tif c != copyMade {\n", "\tif c != copyMade || pool.Broken(\"swap-undo\") {\n"}).in("dropin-3"),
 		patched("equal", "an equal value is taken for one's own",
-			Change{"redlock/lease/new.go", "\tcase r.Valued, r.Mode == Exclusive &&", "\tcase r.Valued && !pool.Broken(\"equal\"), r.Mode == Exclusive &&"}).in("alike-3"),
+			Change{"redlock/lease/plain.go", "func (valuedMode) ballot(*lockBallot) ballotMode {\n", "func (valuedMode) ballot(a *lockBallot) ballotMode {\n\tif pool.Broken(\"equal\") {\n\t\treturn &tokenMode{queueCheck: newQueueCheck(a)}\n\t}\n"}).in("alike-3"),
 		patched("swap-shortens", "the shorter end of a retake counts on every master that receives it",
 			Change{scripts + "swap.lua", "if had[i] >= new then", "if false then"}).in("amnesia-3"),
 		patched("retime-shortens", "the shorter end of EXPIRE or SET counts on every master that receives it",

@@ -15,7 +15,7 @@ func brokenReaders() []Mutant {
 		patched("reader-ends", "the key ends with the newest reader, not with the last one to expire",
 			Change{scripts + "reader.lua", "if not last or ends > last then endAt", "if true then endAt"}).in("readers-3"),
 		patched("told-no", "a writer that was downgraded on some masters is answered nil",
-			Change{"redlock/lease/fail.go", "\tif !c.downgrading.Load() && !(c.unanswered != 0 && c.request.Valued) {", "\tif !c.downgrading.Load() && !(c.unanswered != 0 && c.request.Valued) || pool.Broken(\"told-no\") {"}).in("eager-5"),
+			Change{"redlock/lease/shared.go", "\tif f.downgrade.begun.Load() {\n", "\tif f.downgrade.begun.Load() && !pool.Broken(\"told-no\") {\n"}).in("eager-5"),
 		patched("reader-leaves", "a reader's release takes all readers",
 			Change{scripts + "forcerelease.lua", "it.gone[#it.gone + 1] = token", "redis.call('DEL', lock)"}).in("readers-3"),
 		patched("upgrade-ends", "the writer's copy ends before the copy of its former read lease",
@@ -73,7 +73,8 @@ func brokenOrder() []Mutant {
 		patched("own-permit", "the holder of a permit that repeats its request waits behind its own waiters",
 			Change{scripts + "queue.lua", "  if permitted(lock, token) then return true end\n", ""}).in("regulars-3"),
 		patched("fair-permits", "a request for a permit does not look at the queue",
-			Change{"redlock/lease/new.go", "\tcase *freshMode:\n\t\treturn &queueCheck{}\n", "\tcase *freshMode:\n\t\treturn &queueCheck{}\n\tcase *permitMode:\n\t\tif pool.Broken(\"fair-permits\") {\n\t\t\treturn nil\n\t\t}\n"}).in("seats-3"),
+			Change{"redlock/lease/permits.go", "\treturn &permitMode{queueCheck: newQueueCheck(a), ", "\tq := newQueueCheck(a)\n\tif pool.Broken(\"fair-permits\") {\n\t\tq = queueCheck{}\n\t}\n\treturn &permitMode{queueCheck: q, "},
+			Change{"redlock/lease/permits.go", "\tif !isFresh(a) {\n", "\tif !isFresh(a) || pool.Broken(\"fair-permits\") {\n"}).in("seats-3"),
 		patched("place-lost", "a refresh does not give a waiter the place back that a master has lost",
 			Change{scripts + "enlist.lua", "  for a = 3, #ARGV, 3 do\n    redis.call('ZADD', KEYS[i], 'GT',", "  for a = 3, #ARGV, 3 do\n    redis.call('ZADD', KEYS[i], full and 'GT' or 'XX',"}).in("blanks-3"),
 	}

@@ -61,9 +61,9 @@ func brokenFences() []Mutant {
 		patched("fence-vote", "masters that refused the lock own fences",
 			Change{"redlock/lease/acquire.go", "\tcase v.no && seal.Good:\n", "\tcase v.no && seal.Good:\n\t\tif pool.Broken(\"fence-vote\") {\n\t\t\ta.fencing.Voted(engine.IntervalOf(answer.Lane, seal))\n\t\t}\n"}).in("slow-3"),
 		patched("one-seal", "overlapping holders choose fences as if they followed one another",
-			Change{"redlock/lease/acquire.go", "if c.request.Mode != Exclusive {", "if c.request.Mode != Exclusive && !pool.Broken(\"one-seal\") {"},
-			Change{"redlock/lease/acquire.go", "if a.call.request.Mode != Exclusive {", "if a.call.request.Mode != Exclusive && !pool.Broken(\"one-seal\") {"},
-			Change{"redlock/lease/acquire.go", "v == quorum.Granted && a.call.request.Mode != Exclusive {", "v == quorum.Granted && a.call.request.Mode != Exclusive && !pool.Broken(\"one-seal\") {"}).in("permits-3"),
+			Change{"redlock/lease/acquire.go", "if a.fences != nil {\n\t\ta.ballot.Ask", "if a.fences != nil && !pool.Broken(\"one-seal\") {\n\t\ta.ballot.Ask"},
+			Change{"redlock/lease/acquire.go", "if a.fences != nil {\n\t\t\ta.fencing", "if a.fences != nil && !pool.Broken(\"one-seal\") {\n\t\t\ta.fencing"},
+			Change{"redlock/lease/acquire.go", "v == quorum.Granted && a.fences != nil {", "v == quorum.Granted && a.fences != nil && !pool.Broken(\"one-seal\") {"}).in("permits-3"),
 		patched("one-taker", "two acquires of a key count that succeeded in one flush",
 			Change{"pool/operation.go", "\tif t == nil {\n", "\tif t == nil || Broken(\"one-taker\") {\n"}).
 			but("both succeed only if the key is deleted by hand between the two commands, and then nothing is promised of the first one's lease; that the second one does not count has a directed test, TestFence_OfTwoLocksThatSucceedInOneFlushOneCounts"),
@@ -116,7 +116,7 @@ func brokenCopies() []Mutant {
 			Change{"pool/pendingrelease.go", "return d.Once && a.Sent && !refused", "return d.Once && a.Sent && !refused && !Broken(\"undo-once\")"}).in("readers-3").
 			but("the answer to an undo must be lost, and the caller begin again through another daemon within the same 8 ms: seen once, and not in six minutes of today's worlds; TestUndo_ByACallersTokenIsNotRepeatedOnceItMayHaveBeenExecuted is a directed test"),
 		patched("upgrade-undo", "the undo of an upgrade takes the read lease, too",
-			Change{"redlock/lease/upgrade.go", takeBack, "\tif c == copyUpgraded && pool.Broken(\"upgrade-undo\") {\n\t\ta.undoWithin(lane, c, a.key, a.token, expiryRange{0, 2 * a.ends[lane]})\n\t\treturn\n\t}\n" + takeBack}).in("contest-3"),
+			Change{"redlock/lease/upgrade.go", takeBack, "\tif c == copyChanged && pool.Broken(\"upgrade-undo\") {\n\t\ta.undoWithin(lane, c, a.key, a.token, expiryRange{0, 2 * a.ends[lane]})\n\t\treturn\n\t}\n" + takeBack}).in("contest-3"),
 		patched("fresh-twice", "two requests of one flush get a key that was free before it",
 			Change{scripts + "acquires.lua", "no = given[KEYS[i]] or no", "no = no"}).in("throng-3"),
 		patched("fresh-queue", "a request whose keys are free does not look at the queue",

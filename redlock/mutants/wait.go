@@ -30,7 +30,7 @@ func brokenWaits() []Mutant {
 			Change{"redlock/wait/waiters.go", "\ts.count.Add(1)\n", "\ts.count.Add(1)\n\tw.started = s.engine.Pool.Group(w.request.DB).Time()\n"},
 			Change{"redlock/wait/waitqueue.go", "l.engine.Clock.Now() < w.end", "l.engine.Clock.Now() < w.end && !(pool.Broken(\"wait-clock\") && ln.group.Time()-w.started > w.request.Wait.Microseconds())"}).in("waitzones-3"),
 		patched("level-waits", "an owner waits behind the clients that wait for its own lock",
-			Change{"redlock/wait/waiters.go", "r.Token == \"\" && r.Reenters == \"\" {", "r.Token == \"\" && (r.Reenters == \"\" || pool.Broken(\"level-waits\")) {"}).in("waits-3"),
+			Change{"redlock/wait/waiters.go", "r.Token == \"\" && lease.LevelOwner(r.Mode) == \"\" {", "r.Token == \"\" && (lease.LevelOwner(r.Mode) == \"\" || pool.Broken(\"level-waits\")) {"}).in("waits-3"),
 		patched("time-over", "the end of a wait is missed while others are before it",
 			Change{"redlock/wait/waiters.go", "if w.over || contends && w.queue.work {", "if w.over || contends && w.queue.work || w.queue != nil && w.queue.head != w && pool.Broken(\"time-over\") {"}).in("waits-3"),
 	}
@@ -40,7 +40,7 @@ func brokenWaits() []Mutant {
 func brokenTurns() []Mutant {
 	return []Mutant{
 		patched("turn-look", "a hand-over does not look at the queue of FAIR",
-			Change{"redlock/wait/waitqueue.go", "ln.reads || ln.contested\n", "ln.reads || ln.contested && !pool.Broken(\"turn-look\")\n"}).in("turns-3"),
+			Change{"redlock/wait/waitqueue.go", "ln.reads || ln.contested)\n", "ln.reads || ln.contested && !pool.Broken(\"turn-look\"))\n"}).in("turns-3"),
 		patched("turn-ticket", "a waiter that others have passed takes no ticket",
 			Change{"redlock/wait/turn.go", "!ln.passed.enough(l.engine.Clock.Now()) {", "(!ln.passed.enough(l.engine.Clock.Now()) || pool.Broken(\"turn-ticket\")) {"}).in("turns-3"),
 		patched("turn-place", "a client that polls has no place",
@@ -79,7 +79,8 @@ func brokenQueues() []Mutant {
 			Change{dir + "queue.lua", "return ticket == '' or tonumber(first[2]) < tonumber(ticket)",
 				"return ticket ~= '' and tonumber(first[2]) < tonumber(ticket)"}).in("fair-3"),
 		patched("fair-unasked", "a script of a request without FAIR does not look at the queue",
-			Change{"redlock/lease/new.go", "\treturn &queueCheck{keys:", "\tif !r.Fair && pool.Broken(\"fair-unasked\") {\n\t\treturn nil\n\t}\n\treturn &queueCheck{keys:"}).in("unasked-3"),
+			Change{"redlock/lease/queuecheck.go", "\treturn queueCheck{keys: a.", "\tif !a.call.request.Fair && pool.Broken(\"fair-unasked\") {\n\t\treturn queueCheck{}\n\t}\n\treturn queueCheck{keys: a."},
+			Change{"redlock/lease/queuecheck.go", "\treturn a.call.request.Token == \"\" &&", "\treturn (a.call.request.Fair || !pool.Broken(\"fair-unasked\")) && a.call.request.Token == \"\" &&"}).in("unasked-3"),
 		patched("fair-first", "a waiter in the FAIR queue ignores the waiters before it",
 			Change{dir + "fair.lua", "  if precedes(", "  if ARGV[#ARGV - 3] == '' and precedes("}).in("queue-3"),
 		patched("refresh-left", "a waiter that has left a FAIR queue is refreshed in it once more",
@@ -90,7 +91,7 @@ func brokenQueues() []Mutant {
 		patched("refresh-none", "no waiter is refreshed in a FAIR queue",
 			Change{"redlock/wait/fair.go", "\tln.refreshTimer.Reset(refreshInterval)\n", "\tif ln.refreshTimer.Reset(refreshInterval); pool.Broken(\"refresh-none\") {\n\t\tl.mu.Unlock()\n\t\treturn\n\t}\n"}).in("fair-3"),
 		patched("dequeue", "a waiter that has left stays in the FAIR queue until its ticket expires",
-			Change{"redlock/wait/fair.go", "\tif r.Ticket = w.ticket; r.Ticket != nil {\n", "\tif r.Ticket = w.ticket; r.Ticket != nil && !pool.Broken(\"dequeue\") {\n"}).in("fair-3"),
+			Change{"redlock/wait/fair.go", "\tif r.Mode = lease.Enqueued(r.Mode, w.ticket); w.ticket != nil {\n", "\tif r.Mode = lease.Enqueued(r.Mode, w.ticket); w.ticket != nil && !pool.Broken(\"dequeue\") {\n"}).in("fair-3"),
 		patched("dead", "expired tickets stay in a FAIR queue",
 			Change{dir + "queue.lua", "for _, one in ipairs(dead) do", "for _, one in ipairs({}) do"}).in("queue-3"),
 	}

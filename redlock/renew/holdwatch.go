@@ -89,7 +89,7 @@ func (w *holdWatch) Gone(lane int) {
 	s := w.hold.holds
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w.answered&(1<<lane) != 0 && w.hold.grant.Mode() == lease.Exclusive {
+	if w.answered&(1<<lane) != 0 && w.hold.grant.Kind() == lease.Exclusive {
 		w.gone |= 1 << lane
 	} else {
 		w.changed |= 1 << lane
@@ -108,7 +108,7 @@ func (s *Holds) checkCopiesLocked(w *holdWatch) {
 	case w.changed&w.answered != 0 && !w.again:
 		w.again = true
 		pause := hurryPause
-		if w.hold.grant.Mode() != lease.Exclusive {
+		if w.hold.grant.Kind() != lease.Exclusive {
 			pause = sharedPause
 		}
 		s.engine.Clock.AfterFunc(pause, func() { s.queryAgain(w) })

@@ -152,7 +152,7 @@ func TestHoldWatch_TheHolderIsNotifiedWhenItsLockIsTakenOnTheMasters(t *testing.
 func TestHoldWatch_ReadersAndPermitsAreNotifiedWhenTheirKeyIsGone(t *testing.T) {
 	c := redlocktest.NewCluster(t, 3, rare)
 	d, other := newDaemon(c), newDaemon(c)
-	for name, r := range map[string]lease.LockRequest{"reader": {Key: "k", Mode: lease.Shared}, "permit": {Key: "k", Mode: lease.Permits, Limit: 3}} {
+	for name, r := range map[string]lease.LockRequest{"reader": {Key: "k", Mode: lease.Readers}, "permit": {Key: "k", Mode: lease.PermitsOf(3)}} {
 		lost := make(chan error, 2)
 		g := d.watchedHold(r, func(reason error) { lost <- reason })
 		beside := r

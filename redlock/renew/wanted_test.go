@@ -85,7 +85,7 @@ func TestWanted_TheHolderIsNotifiedOnceASecondAndKeepsItsLock(t *testing.T) {
 		t.Errorf("after the end: %d are notified, shown is %q, %d are counted", n, d.text("b"), d.wanted)
 	}
 	for range 2 {
-		d.Take(lease.LockRequest{Key: "r", Mode: lease.Shared, TTL: time.Minute, Hold: terms("reader")})
+		d.Take(lease.LockRequest{Key: "r", Mode: lease.Readers, TTL: time.Minute, Hold: terms("reader")})
 	}
 	if n := d.Wanted(0, "r", "x"); n != 2 {
 		t.Errorf("%d readers are notified, want 2", n)

@@ -71,8 +71,8 @@ type lastReader struct {
 // tokenState is one token on one key.
 type tokenState struct {
 	key, token  string
-	mode        redlock.Mode
-	claims      redlock.Mode  // of the reply with until
+	mode        redlock.Kind
+	claims      redlock.Kind  // of the reply with until
 	limit       int           // of permits
 	until       time.Duration // of the validity in the reply
 	reads       time.Duration // until then it is a reader still, from before it became the writer
@@ -121,7 +121,7 @@ func (j *checker) tick() int64 { j.serial++; return j.serial }
 // granted. That adds the grants since then: an acquire may be under way while another lock
 // comes and goes. Holders that may overlap are ordered against those that they exclude. The
 // levels of an owner, "" = readers, exclude those of others.
-func (j *checker) beforeAcquire(key string, mode redlock.Mode, owner redlock.Token) (before int64) {
+func (j *checker) beforeAcquire(key string, mode redlock.Kind, owner redlock.Token) (before int64) {
 	r := j.lock(key)
 	switch mode {
 	case redlock.Exclusive:

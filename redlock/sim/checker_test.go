@@ -15,7 +15,7 @@ func TestChecker_OfGrantsThatExcludeOneAnotherTheLaterHasTheLargerFence(t *testi
 	const writer, reader, permit = redlock.Exclusive, redlock.Shared, redlock.Permits
 	for _, c := range []struct {
 		what          string
-		first, second redlock.Mode
+		first, second redlock.Kind
 		fence         int64         // of the second grant; the first one has 20
 		validity      time.Duration // of the second grant
 		wiped, bad    bool
@@ -31,7 +31,7 @@ func TestChecker_OfGrantsThatExcludeOneAnotherTheLaterHasTheLargerFence(t *testi
 	} {
 		w := NewWorld(base("histories", func(s *Scenario) { s.Wiped = c.wiped }), 1, NewLab())
 		j := w.checker()
-		grant := func(token string, mode redlock.Mode, fence, before int64, validity time.Duration) {
+		grant := func(token string, mode redlock.Kind, fence, before int64, validity time.Duration) {
 			state := j.token("k", token)
 			state.mode, state.limit = mode, permits
 			j.granted(nil, "k", token, fence, before, w.now+validity)

@@ -25,7 +25,7 @@ func locksOf(keys []string) (key redlock.Key, more []redlock.Key) {
 }
 
 // beforeAll is what the checker notes of keys before one request for all of them.
-func beforeAll(j *checker, keys []string, mode redlock.Mode, owner redlock.Token) (before []int64) {
+func beforeAll(j *checker, keys []string, mode redlock.Kind, owner redlock.Token) (before []int64) {
 	for _, key := range keys {
 		before = append(before, j.beforeAcquire(key, mode, owner))
 	}
@@ -64,7 +64,7 @@ type locking struct {
 	key   string
 	token redlock.Token // "" = holds nothing
 	owner *daemon       // that granted
-	mode  redlock.Mode
+	mode  redlock.Kind
 	named bool          // the token is its own choice
 	ttl   time.Duration // that it requests
 	delay time.Duration // DELAY
@@ -127,7 +127,20 @@ func (c *locking) anyKey() string {
 const permits = 2
 
 // anyMode draws a mode: keys are used in all modes at once, unless a scenario has one.
-func (w *World) anyMode() redlock.Mode {
+// modeOf is the mode of requests of this kind: with a limit of permits, or for levels of an owner.
+func modeOf(kind redlock.Kind, limit int, owner redlock.Token) redlock.Mode {
+	switch {
+	case owner != "":
+		return redlock.LevelsOf(owner)
+	case kind == redlock.Shared:
+		return redlock.Readers
+	case kind == redlock.Permits:
+		return redlock.PermitsOf(limit)
+	}
+	return nil
+}
+
+func (w *World) anyMode() redlock.Kind {
 	some := w.Scenario.Modes
 	if len(some) == 0 {
 		return redlock.Exclusive
@@ -148,19 +161,18 @@ func (c *locking) acquire(d *daemon, token redlock.Token) {
 	if fresh {
 		c.mode = w.anyMode()
 	}
-	request := redlock.LockRequest{Key: redlock.Key(c.key), TTL: c.ttl, Token: token, Mode: c.mode}
+	request := redlock.LockRequest{Key: redlock.Key(c.key), TTL: c.ttl, Token: token}
 	c.delay = 0
 	if !c.named && w.chance(w.Scenario.Delays) {
 		c.delay = w.between(0, w.Scenario.MaxTTL-c.ttl).Truncate(time.Millisecond)
 	}
 	request.Delay = c.delay
+	owner := redlock.Token("")
 	if n := w.Scenario.Owners; n > 0 && c.mode == redlock.Shared && token == "" && !w.chance(5) {
-		request.Reenters = redlock.Token(fmt.Sprint("owner-", w.random.IntN(n)))
+		owner = redlock.Token(fmt.Sprint("owner-", w.random.IntN(n)))
 	}
-	before := w.checker().beforeAcquire(c.key, c.mode, request.Reenters)
-	if c.mode == redlock.Permits {
-		request.Limit = permits
-	}
+	request.Mode = modeOf(c.mode, permits, owner)
+	before := w.checker().beforeAcquire(c.key, c.mode, owner)
 	w.trace.note(c.key, "client %d sends daemon %d an acquire of %q with %q, ttl %v, delay %v", c.index, d.index, c.key, token, request.TTL, request.Delay)
 	if c.named {
 		c.token = token

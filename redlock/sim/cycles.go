@@ -30,7 +30,7 @@ type cycleClient struct {
 type cycleLock struct {
 	key         string
 	token       redlock.Token
-	mode        redlock.Mode
+	mode        redlock.Kind
 	since       time.Duration // it was granted
 	ended       time.Duration // its client has sent the release; 0 = not
 	until       time.Duration
@@ -86,7 +86,7 @@ func (c *cycleClient) drawRequest() (r redlock.LockRequest, own *cycleLock) {
 	w, s := c.world, c.world.Scenario
 	r = redlock.LockRequest{
 		Key: redlock.Key(w.anyKey()), TTL: w.anyTTL(),
-		Mode: w.anyMode(), Wait: s.MaxWait, Owner: c, Fair: w.chance(s.Fair),
+		Mode: modeOf(w.anyMode(), permits, ""), Wait: s.MaxWait, Owner: c, Fair: w.chance(s.Fair),
 	}
 	for _, one := range c.held {
 		if one.key == string(r.Key) {
@@ -94,8 +94,8 @@ func (c *cycleClient) drawRequest() (r redlock.LockRequest, own *cycleLock) {
 		}
 	}
 	if own != nil {
-		r.Mode, r.Token, r.Fair = redlock.Exclusive, own.token, false
-	} else if r.Mode == redlock.Shared {
+		r.Mode, r.Token, r.Fair = nil, own.token, false
+	} else if r.Kind() == redlock.Shared {
 		if r.Fair = false; w.chance(2) {
 			r.Token = redlock.Token(fmt.Sprint("cycles-", w.checker().tick()))
 		}
@@ -111,7 +111,7 @@ func (c *cycleClient) request(d *daemon) {
 		return
 	}
 	key := string(r.Key)
-	before := w.checker().beforeAcquire(key, r.Mode, "")
+	before := w.checker().beforeAcquire(key, r.Kind(), "")
 	if r.Token != "" {
 		w.checker().token(key, string(r.Token)).acquires = 2 // a wait tries again and again
 	}
@@ -134,7 +134,7 @@ func (c *cycleClient) request(d *daemon) {
 			c.wait = nil
 			w.forgetEndedCycles()
 			if c.answered(d, turn) {
-				c.onAnswer(d, key, own, r.Mode, before, g, err)
+				c.onAnswer(d, key, own, r.Kind(), before, g, err)
 			} else if err == nil && g.Fresh {
 				d.engine.GiveBack(g)
 			}
@@ -142,7 +142,7 @@ func (c *cycleClient) request(d *daemon) {
 	})
 }
 
-func (c *cycleClient) onAnswer(d *daemon, key string, own *cycleLock, mode redlock.Mode, before int64, g redlock.Grant, err error) {
+func (c *cycleClient) onAnswer(d *daemon, key string, own *cycleLock, mode redlock.Kind, before int64, g redlock.Grant, err error) {
 	w := c.world
 	var deadlock *redlock.Deadlock
 	switch {

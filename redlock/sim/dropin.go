@@ -96,12 +96,12 @@ func (c *dropInClient) acquire(d *daemon) {
 	request := redlock.LockRequest{Key: redlock.Key(c.key), TTL: c.world.anyTTL(), Token: value}
 	switch {
 	case c.retakes && value != commonValue && w.chance(4):
-		request.Retakes = &redlock.Retake{Held: value}
+		request.Mode = &redlock.Swap{Retakes: &redlock.Retake{Held: value}}
 		w.checker().token(c.key, c.name).foreign = true // the undo spares what it may have found
 	case w.chance(4):
-		request.Tokens = []redlock.Token{value} // as MSETEX does
+		request.Mode = &redlock.Swap{Tokens: []redlock.Token{value}} // as MSETEX does
 	default:
-		request.Valued = true
+		request.Mode = redlock.Valued
 	}
 	c.request(d, request)
 }
@@ -116,7 +116,8 @@ func (c *dropInClient) request(d *daemon, request redlock.LockRequest) {
 	t.until = min(t.until, w.now+counted(request.TTL)) // a retake may shorten
 	w.checker().leaseRequested(key, request.Token, request.TTL)
 	t.acquiring++
-	w.trace.note(key, "client %d sends daemon %d an acquire of %q with %q, a retake %v, ttl %v", c.index, d.index, key, name, request.Retakes != nil, request.TTL)
+	swap, _ := request.Mode.(*redlock.Swap)
+	w.trace.note(key, "client %d sends daemon %d an acquire of %q with %q, a retake %v, ttl %v", c.index, d.index, key, name, swap != nil && swap.Retakes != nil, request.TTL)
 	c.call(d, func(turn int) {
 		d.engine.Lock(nil, request, func(g redlock.Grant, err error) {
 			if !d.dead {

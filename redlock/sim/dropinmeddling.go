@@ -58,7 +58,7 @@ func (c *meddling) change(d *daemon, what int, value redlock.Token, ttl time.Dur
 		})
 		return
 	default:
-		request := redlock.LockRequest{Key: meddled, TTL: ttl, Token: value, Valued: true}
+		request := redlock.LockRequest{Key: meddled, TTL: ttl, Token: value, Mode: redlock.Valued}
 		d.engine.Lock(nil, request, func(_ redlock.Grant, err error) { answer(err == nil, err) })
 		return
 	}

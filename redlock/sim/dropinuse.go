@@ -26,7 +26,7 @@ func (c *dropInClient) use(d *daemon) {
 			request := redlock.LockRequest{Key: redlock.Key(c.key), TTL: c.world.anyTTL(), Token: c.value}
 			switch {
 			case w.chance(2):
-				request.Retakes = &redlock.Retake{Held: c.value}
+				request.Mode = &redlock.Swap{Retakes: &redlock.Retake{Held: c.value}}
 			case w.chance(3):
 				c.swap(d)
 				return
@@ -123,7 +123,7 @@ func (c *dropInClient) swap(d *daemon) {
 	w.checker().token(c.key, c.name).foreign = true                                                   // a master that was not reached keeps it
 	w.checker().token(c.key, next).foreign = true                                                     // the undo spares what it may have found
 	c.name = next
-	c.request(d, redlock.LockRequest{Key: redlock.Key(c.key), TTL: w.anyTTL(), Token: redlock.Token(next), Retakes: &redlock.Retake{Held: old}})
+	c.request(d, redlock.LockRequest{Key: redlock.Key(c.key), TTL: w.anyTTL(), Token: redlock.Token(next), Mode: &redlock.Swap{Retakes: &redlock.Retake{Held: old}}})
 }
 
 // handOver is SET IFEQ: another value takes the place of one's own.

@@ -72,7 +72,7 @@ func (c *modeChanger) act() {
 }
 
 // request sends an acquire for a mode, whichever the client holds.
-func (c *modeChanger) request(d *daemon, mode redlock.Mode) {
+func (c *modeChanger) request(d *daemon, mode redlock.Kind) {
 	w, s, key, t := c.world, c.world.Scenario, c.key, c.record()
 	held := t.granted != 0
 	wrote := held && mode == redlock.Shared && t.mode == redlock.Exclusive
@@ -81,7 +81,7 @@ func (c *modeChanger) request(d *daemon, mode redlock.Mode) {
 	}
 	before, alone := w.checker().beforeAcquire(key, mode, ""), s.Reliable && w.checker().alone(t)
 	r := redlock.LockRequest{
-		Key: redlock.Key(key), TTL: w.anyTTL(), Token: c.token, Mode: mode,
+		Key: redlock.Key(key), TTL: w.anyTTL(), Token: c.token, Mode: modeOf(mode, permits, ""),
 	}
 	t.changedMode = t.changedMode || held
 	t.acquires, t.acquiring, t.active = t.acquires+1, t.acquiring+1, max(t.active, w.now)

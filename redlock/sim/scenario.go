@@ -45,7 +45,7 @@ type Scenario struct {
 	Pieces   int  // of work at a time; 0 = 3
 	Overdue  bool // workers mostly come back when their attempt is long over
 
-	Modes  []redlock.Mode // of locks; none = exclusive
+	Modes  []redlock.Kind // of locks; none = exclusive
 	Owners int            // of reentrant locks: most readers are levels of one of so many; 0 = readers
 
 	MaxWait           time.Duration // of those that wait; 0 = no client waits

@@ -85,7 +85,7 @@ func linkScenarios() []*Scenario {
 			s.Split, s.Slow, s.Stall = 6, 40, 200
 		}),
 		base("delays", func(s *Scenario) { // locks whose keys stay taken after the validity, or after the release
-			s.Delays, s.Keeps, s.Modes, s.Length, s.Keys = 2, 2, []redlock.Mode{redlock.Exclusive, redlock.Exclusive, redlock.Shared, redlock.Permits}, 10*time.Second, 3
+			s.Delays, s.Keeps, s.Modes, s.Length, s.Keys = 2, 2, []redlock.Kind{redlock.Exclusive, redlock.Exclusive, redlock.Shared, redlock.Permits}, 10*time.Second, 3
 			s.MinTTL, s.MaxTTL = 60*time.Millisecond, 2*time.Second
 			s.Faults = []fault{{800 * time.Millisecond, cut}, {2 * time.Second, partition}, {time.Second, stop}, {2 * time.Second, flushSometimes}, {2 * time.Second, restart}}
 		}),
@@ -101,7 +101,7 @@ func windowScenarios() []*Scenario {
 		return base(name, func(s *Scenario) {
 			s.Distances = []time.Duration{500 * time.Microsecond, 2 * time.Millisecond, 9 * time.Millisecond, 600 * time.Microsecond, 25 * time.Millisecond}
 			s.Clients = []ClientGroup{{20, newLocking}, {2, newCounting}, {2, newWorking}}
-			s.Keys, s.Modes = 8, []redlock.Mode{redlock.Exclusive, redlock.Shared, redlock.Permits}
+			s.Keys, s.Modes = 8, []redlock.Kind{redlock.Exclusive, redlock.Shared, redlock.Permits}
 			change(s)
 		})
 	}
@@ -199,7 +199,7 @@ func clockScenarios() []*Scenario {
 		}),
 		base("swell", func(s *Scenario) { // likewise, with readers and permits, and longer leases
 			s.Length, s.Faults = 40*time.Second, []fault{{300 * time.Millisecond, ripple}}
-			s.Modes = []redlock.Mode{redlock.Exclusive, redlock.Shared, redlock.Permits}
+			s.Modes = []redlock.Kind{redlock.Exclusive, redlock.Shared, redlock.Permits}
 			s.MinTTL, s.MaxTTL = 200*time.Millisecond, 2500*time.Millisecond
 		}),
 		base("creep", func(s *Scenario) { // clocks that are slewed too far, of masters that leases need
@@ -284,7 +284,7 @@ func tokenScenarios() []*Scenario {
 
 // modeScenarios have readers and permits.
 func modeScenarios() []*Scenario {
-	shared := []redlock.Mode{redlock.Exclusive, redlock.Shared, redlock.Shared}
+	shared := []redlock.Kind{redlock.Exclusive, redlock.Shared, redlock.Shared}
 	return []*Scenario{
 		base("readers", func(s *Scenario) {
 			s.Modes, s.Keys, s.Slow = shared, 3, 20
@@ -326,7 +326,7 @@ func modeScenarios() []*Scenario {
 			s.Faults = []fault{{50 * time.Millisecond, loseScripts}, {700 * time.Millisecond, cut}, {700 * time.Millisecond, stop}}
 		}),
 		base("permits", func(s *Scenario) {
-			s.Modes, s.Keys, s.Slow = []redlock.Mode{redlock.Permits}, 2, 20
+			s.Modes, s.Keys, s.Slow = []redlock.Kind{redlock.Permits}, 2, 20
 			s.Faults = []fault{{400 * time.Millisecond, cut}, {700 * time.Millisecond, stop}, {700 * time.Millisecond, partition}}
 		}),
 		base("modes", func(s *Scenario) {

@@ -57,14 +57,14 @@ func (c *stepper) act() {
 }
 
 // other draws a further request.
-func (c *stepper) other() (mode redlock.Mode, change func(*redlock.LockRequest)) {
+func (c *stepper) other() (mode redlock.Kind, change func(*redlock.LockRequest)) {
 	w := c.world
-	mode = []redlock.Mode{redlock.Exclusive, redlock.Shared, redlock.Permits}[w.random.IntN(3)]
+	mode = []redlock.Kind{redlock.Exclusive, redlock.Shared, redlock.Permits}[w.random.IntN(3)]
 	valued, several, fair := mode == redlock.Exclusive && w.chance(3), mode != redlock.Permits && w.chance(3), w.chance(4)
 	return mode, func(r *redlock.LockRequest) {
 		switch {
 		case valued:
-			r.Valued = true
+			r.Mode = redlock.Valued
 		case several:
 			for key := w.anyKey(); len(r.More) == 0; key = w.anyKey() {
 				if key != c.key {
@@ -77,12 +77,14 @@ func (c *stepper) other() (mode redlock.Mode, change func(*redlock.LockRequest))
 }
 
 // step sends a request; until its end the token has what it had.
-func (c *stepper) step(d *daemon, mode redlock.Mode, change func(*redlock.LockRequest)) {
+func (c *stepper) step(d *daemon, mode redlock.Kind, change func(*redlock.LockRequest)) {
 	w, key, t := c.world, c.key, c.record()
-	r := redlock.LockRequest{Key: redlock.Key(key), TTL: c.ttl, Token: c.token, Mode: mode}
+	r := redlock.LockRequest{Key: redlock.Key(key), TTL: c.ttl, Token: c.token}
+	limit := 0
 	if mode == redlock.Permits {
-		r.Limit = int16(permits + w.random.IntN(2))
+		limit = permits + w.random.IntN(2)
 	}
+	r.Mode = modeOf(mode, limit, "")
 	change(&r)
 	keys := []string{key}
 	for _, more := range r.More {
@@ -122,7 +124,7 @@ func (c *stepper) step(d *daemon, mode redlock.Mode, change func(*redlock.LockRe
 			until := d.clock.world(d.clock.Now() + g.Validity())
 			for i, one := range keys {
 				u := w.checker().token(one, t.token)
-				u.mode, u.limit = mode, int(r.Limit)
+				u.mode, u.limit = mode, limit
 				w.checker().granted(d, one, t.token, int64(g.Fence), before[i], until)
 				u.active = until
 			}

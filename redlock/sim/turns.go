@@ -70,7 +70,7 @@ func (c *trier) try(d *daemon) {
 		r.Wait, r.Fair = w.Scenario.MaxWait, c.fair
 		request = func(done func(redlock.Grant, error)) { d.engine.Wait(nil, r, done) }
 	}
-	before := beforeAll(w.checker(), keys, r.Mode, "")
+	before := beforeAll(w.checker(), keys, r.Kind(), "")
 	var record *waitRecord
 	send(&c.baseClient, d, func(done func(redlock.Grant, error)) {
 		record = w.checker().waitBegins(d, keys, &r, !c.polls) // what comes first is what arrives first

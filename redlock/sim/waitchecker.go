@@ -36,7 +36,7 @@ type waitRecord struct {
 	daemon     *daemon
 	keys       []string
 	keySet     string // the keys, sorted
-	mode       redlock.Mode
+	mode       redlock.Kind
 	fair       bool
 	token      redlock.Token // that the client chose, or its owner; "" = none
 	owner      redlock.Token // of a reentrant lock; "" = of none
@@ -72,8 +72,9 @@ func graceOf(r *redlock.LockRequest, waits bool) time.Duration {
 func (j *checker) waitBegins(d *daemon, keys []string, r *redlock.LockRequest, waits bool) *waitRecord {
 	w, s := j.world, &j.waiting
 	sorted := slices.Sorted(slices.Values(keys))
+	owner := redlock.LevelOwner(r.Mode)
 	record := &waitRecord{
-		daemon: d, keys: keys, keySet: strings.Join(sorted, " "), mode: r.Mode, fair: r.Fair, token: cmp.Or(r.Token, r.Reenters), owner: r.Reenters,
+		daemon: d, keys: keys, keySet: strings.Join(sorted, " "), mode: r.Kind(), fair: r.Fair, token: cmp.Or(r.Token, owner), owner: owner,
 		waits: waits, began: w.now, end: d.clock.Now() + r.Wait, slept: d.clock.suspended, accepted: map[*server]bool{},
 	}
 	if waits && r.Fair && record.token == "" {
@@ -81,10 +82,10 @@ func (j *checker) waitBegins(d *daemon, keys []string, r *redlock.LockRequest, w
 		record.number = s.queued[d]
 	}
 	s.all = append(s.all, record)
-	w.trace.note(keys[0], "daemon %d receives a request for %s, mode %d, fair %v, wait %v, token %q", d.index, record.keySet, r.Mode, r.Fair, r.Wait, r.Token)
+	w.trace.note(keys[0], "daemon %d receives a request for %s, mode %d, fair %v, wait %v, token %q", d.index, record.keySet, r.Kind(), r.Fair, r.Wait, r.Token)
 	record.grace = graceOf(r, waits)
 	w.after(r.Wait+record.grace, d, func() { j.overdue(record) })
-	if begun := j.serial; r.Reenters != "" && w.Scenario.Reliable {
+	if begun := j.serial; owner != "" && w.Scenario.Reliable {
 		w.after(masterTimeout, d, func() { record.joinsOwner(j, begun) })
 	}
 	if d.drained != 0 && waits {

@@ -24,7 +24,7 @@ type tenure struct {
 	hold  redlock.Hold // nil = it is not renewed
 	until time.Duration
 	ttl   time.Duration // what was left of it when it was granted
-	mode  redlock.Mode
+	mode  redlock.Kind
 	fair  bool
 }
 
@@ -80,13 +80,15 @@ func (c *waiting) drawRequest() (r redlock.LockRequest, keys []string, waits boo
 	}
 	r = redlock.LockRequest{
 		Key: redlock.Key(keys[0]), TTL: w.anyTTL(),
-		Mode: w.anyMode(), Fair: w.chance(s.Fair),
+		Mode: modeOf(w.anyMode(), permits, ""), Fair: w.chance(s.Fair),
 	}
-	if r.Mode == redlock.Permits {
-		r.Limit, keys = permits, keys[:1]
+	if r.Kind() == redlock.Permits {
+		keys = keys[:1]
 	}
-	if n := s.Owners; n > 0 && r.Mode == redlock.Shared && (s.Chosen || !r.Fair) && w.chance(2) { // else its ticket's number is not known
-		r.Reenters, keys = redlock.Token(fmt.Sprint("owner-", w.random.IntN(n))), keys[:1]
+	owner := redlock.Token("")
+	if n := s.Owners; n > 0 && r.Kind() == redlock.Shared && (s.Chosen || !r.Fair) && w.chance(2) { // else its ticket's number is not known
+		owner, keys = redlock.Token(fmt.Sprint("owner-", w.random.IntN(n))), keys[:1]
+		r.Mode = redlock.LevelsOf(owner)
 	}
 	_, r.More = locksOf(keys)
 	if waits = !r.Fair || !w.chance(5); !waits {
@@ -98,7 +100,7 @@ func (c *waiting) drawRequest() (r redlock.LockRequest, keys []string, waits boo
 	if s.Chosen && r.Wait < drainGrace { // the checker must see its ticket in the queue, see queued
 		r.Wait += drainGrace
 	}
-	if r.Reenters == "" && (s.Chosen || !r.Fair && w.chance(s.Named)) {
+	if owner == "" && (s.Chosen || !r.Fair && w.chance(s.Named)) {
 		r.Token = redlock.Token(fmt.Sprint("waits-", w.checker().tick()))
 		for _, key := range keys {
 			w.checker().token(key, string(r.Token)).acquires = 2 // a wait tries again and again
@@ -110,7 +112,7 @@ func (c *waiting) drawRequest() (r redlock.LockRequest, keys []string, waits boo
 func (c *waiting) request(d *daemon) {
 	w, s := c.world, c.world.Scenario
 	r, keys, waits := c.drawRequest()
-	before := beforeAll(w.checker(), keys, r.Mode, r.Reenters)
+	before := beforeAll(w.checker(), keys, r.Kind(), redlock.LevelOwner(r.Mode))
 	c.call(d, func(turn int) {
 		if d.dead {
 			return
@@ -193,10 +195,8 @@ func (c *waiting) onAnswer(record *waitRecord, held *holdRecord, before []int64,
 // goes before all that wait.
 func (c *waiting) again(d *daemon) {
 	w, t := c.world, c.tenure
-	r := redlock.LockRequest{TTL: w.Scenario.MaxTTL, Token: t.token, Mode: t.mode, Fair: true}
-	if r.Key, r.More = locksOf(t.keys); t.mode == redlock.Permits {
-		r.Limit = permits
-	}
+	r := redlock.LockRequest{TTL: w.Scenario.MaxTTL, Token: t.token, Mode: modeOf(t.mode, permits, ""), Fair: true}
+	r.Key, r.More = locksOf(t.keys)
 	before, left := beforeAll(w.checker(), t.keys, t.mode, ""), t.until-w.now
 	send(&c.baseClient, d, func(done func(redlock.Grant, error)) { d.engine.Lock(nil, r, done) }, func(g redlock.Grant, err error) {
 		if err != nil && w.Scenario.Reliable && left > masterTimeout && !isShutdown(err) {

@@ -9,7 +9,7 @@ import (
 // waitScenarios have clients that wait, with and without announcements from the
 // masters, in queues, and with leases that are renewed.
 func waitScenarios() []*Scenario {
-	shared := []redlock.Mode{redlock.Exclusive, redlock.Shared}
+	shared := []redlock.Kind{redlock.Exclusive, redlock.Shared}
 	return []*Scenario{
 		waitBase("waits", func(s *Scenario) {
 			s.Owners = 2
@@ -95,7 +95,7 @@ func waitScenarios() []*Scenario {
 // cycleScenarios have clients that wait for one another, daemons that end all waits, and
 // clients that choose their tokens.
 func cycleScenarios() []*Scenario {
-	shared := []redlock.Mode{redlock.Exclusive, redlock.Shared}
+	shared := []redlock.Kind{redlock.Exclusive, redlock.Shared}
 	return []*Scenario{
 		waitBase("cycles", func(s *Scenario) {
 			s.Clients, s.Keys, s.Daemons, s.Modes, s.Announcements, s.Named = []ClientGroup{{10, newCycleClient}}, 4, 1, shared, true, 0
@@ -144,7 +144,7 @@ func cycleScenarios() []*Scenario {
 
 // permitWaitScenarios have clients that wait for permits.
 func permitWaitScenarios() []*Scenario {
-	all := []redlock.Mode{redlock.Permits, redlock.Permits, redlock.Permits, redlock.Exclusive, redlock.Shared}
+	all := []redlock.Kind{redlock.Permits, redlock.Permits, redlock.Permits, redlock.Exclusive, redlock.Shared}
 	return []*Scenario{
 		waitBase("seats", func(s *Scenario) { // nothing but permits
 			s.Keys, s.Fair, s.Leavers, s.Modes, s.Prompt, s.Announcements, s.Named = 2, 2, 6, all[:1], true, true, 0
@@ -170,7 +170,7 @@ func permitWaitScenarios() []*Scenario {
 // mixedWait is a scenario with waits of every kind, on few keys.
 func mixedWait(name string, change func(*Scenario)) *Scenario {
 	return waitBase(name, func(s *Scenario) {
-		s.Modes = []redlock.Mode{redlock.Exclusive, redlock.Exclusive, redlock.Shared, redlock.Permits}
+		s.Modes = []redlock.Kind{redlock.Exclusive, redlock.Exclusive, redlock.Shared, redlock.Permits}
 		s.Keys, s.Several, s.Fair, s.Leavers, s.Holding, s.Announcements = 2, 6, 2, 6, 6, true
 		s.Clients, s.Length, s.MaxWait, s.Asleep = []ClientGroup{{10, newWaiting}}, 16*time.Second, 8*time.Second, 6*time.Second
 		change(s)

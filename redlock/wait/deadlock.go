@@ -97,7 +97,9 @@ func (l *waitList) cycleLocked(w *waiter) *Deadlock {
 }
 
 // mayHold reports whether the waiter's token or owner may hold the key already, and pass a ticket.
-func (w *waiter) mayHold() bool { return w.request.Token != "" || w.request.Reenters != "" }
+func (w *waiter) mayHold() bool {
+	return w.request.Token != "" || lease.LevelOwner(w.request.Mode) != ""
+}
 
 // blocksLocked reports whether a lease blocks the waiter, or another one that is, or would be,
 // ahead of it in its wait queue, or has a ticket of FAIR.
@@ -132,6 +134,7 @@ func cycleKeys(goal engine.Key, queue []visitedOwner, at int) []engine.Key {
 // own token does not. A reader that requests the write lock waits for the other readers;
 // if one of them requests it, too, neither will ever release.
 func (l *waitList) blockedBy(w *waiter, held engine.LeaseID) bool {
-	together := w.request.Mode != lease.Exclusive && w.request.Mode == l.leases.Known(held).Mode && w.request.Reenters == engine.OwnerOf(held.Token)
+	kind := w.request.Kind()
+	together := kind != lease.Exclusive && kind == l.leases.Known(held).Kind && lease.LevelOwner(w.request.Mode) == engine.OwnerOf(held.Token)
 	return held.Token != w.request.Token && !together
 }

@@ -100,7 +100,7 @@ const edgeKind = "w:"
 // locks, but it may lose some, or turn out to be a pool's.
 func (e *waiterEdges) search() {
 	r := e.request
-	own := edge{id: e.id, key: e.engine.MasterKey(r.Key), writes: r.Mode != lease.Shared}
+	own := edge{id: e.id, key: e.engine.MasterKey(r.Key), writes: r.Kind() != lease.Shared}
 	c := &cycleSearch{edges: e, began: e.engine.Clock.Now(), found: []edge{own}}
 	holds := e.holds()
 	e.mu.Lock()

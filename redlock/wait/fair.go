@@ -75,7 +75,7 @@ func (p *proposal) Props() pool.Props {
 // that have received one another's.
 func (p *proposal) Command(m *pool.SendContext, c *pool.Command) bool {
 	p.list.writeEnlist(m, c, p.keys, strconv.Itoa(p.most), p.life)
-	c.Args = append(c.Args, p.request.Ticket.ID, strconv.FormatInt(p.ballot.Proposal, 10), engine.Flag(p.request.Writes()))
+	c.Args = append(c.Args, p.request.Ticket().ID, strconv.FormatInt(p.ballot.Proposal, 10), engine.Flag(p.request.Writes()))
 	return true
 }
 
@@ -126,14 +126,14 @@ func (p *proposal) err() error {
 // that does not receive it, the waiter's ticket expires in time.
 func (w *waiter) leaveQueue() {
 	r := w.request
-	if r.Ticket = w.ticket; r.Ticket != nil {
+	if r.Mode = lease.Enqueued(r.Mode, w.ticket); w.ticket != nil {
 		w.list.dequeue(&r)
 	}
 }
 
 // dequeue takes the ticket of a request out of its queues.
 func (l *waitList) dequeue(r *lease.LockRequest) {
-	keys, id := l.leases.QueueKeys(r), r.Ticket.ID
+	keys, id := l.leases.QueueKeys(r), r.Ticket().ID
 	l.engine.Submit(nil, l.engine.Pool.Group(r.DB), &engine.Message{
 		Plan: pool.Props{Key: keys[0], Rest: keys[1:]},
 		Write: func(_ *pool.SendContext, c *pool.Command) bool {
@@ -150,7 +150,7 @@ const windowID = "window"
 // closeWindow takes the window before a request out of the queues, so that no master is behind the others with
 // its end: a lock of a bare quorum lasts less well.
 func (l *waitList) closeWindow(r lease.LockRequest) {
-	r.Ticket = &lease.Ticket{ID: windowID}
+	r.Mode = lease.Enqueued(r.Mode, &lease.Ticket{ID: windowID})
 	l.dequeue(&r)
 }
 

@@ -117,7 +117,7 @@ func TestFair_NoEstablishedWaiterIsOvertakenInAStorm(t *testing.T) {
 				if holders++; holders > 1 {
 					t.Error("two hold it")
 				}
-				served = append(served, turn{came, start.Add(w.request.Ticket.Since)})
+				served = append(served, turn{came, start.Add(w.request.Ticket().Since)})
 				mu.Unlock()
 				time.Sleep(rand.N(time.Millisecond)) // another holder comes in between
 				mu.Lock()

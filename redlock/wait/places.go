@@ -63,13 +63,14 @@ type placeID struct {
 // place is that of one poller for one key.
 type place struct {
 	id       placeID
-	request  lease.LockRequest // with its ticket, nil = none is requested
-	last     time.Duration     // its latest try
-	interval time.Duration     // between its tries; 0 = only one was made
-	looked   time.Duration     // when the holder was looked at; 0 = never
-	holder   lease.View        // at that time
-	due      bool              // its ticket is about to be requested
-	kept     time.Duration     // when its ticket was made to last
+	request  lease.LockRequest
+	ticket   *lease.Ticket // nil = none is requested
+	last     time.Duration // its latest try
+	interval time.Duration // between its tries; 0 = only one was made
+	looked   time.Duration // when the holder was looked at; 0 = never
+	holder   lease.View    // at that time
+	due      bool          // its ticket is about to be requested
+	kept     time.Duration // when its ticket was made to last
 	over     bool
 	end      pool.Timer // it ends without a try
 }
@@ -100,7 +101,7 @@ func (s *places) Begins(r *lease.LockRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.all[placeOf(r)]; p != nil && p.established() {
-		r.Ticket = &lease.Ticket{ID: p.request.Ticket.ID, Number: p.request.Ticket.Number, Since: p.request.Ticket.Since}
+		r.Mode = lease.Enqueued(r.Mode, p.ticket)
 	}
 }
 
@@ -115,7 +116,7 @@ func (s *places) Ended(r *lease.LockRequest, err error) {
 	}
 }
 
-func (p *place) established() bool { return p.request.Ticket != nil && p.request.Ticket.Number != 0 }
+func (p *place) established() bool { return p.ticket != nil && p.ticket.Number != 0 }
 
 // life is how long the place stays without a try.
 func (p *place) life() time.Duration {
@@ -140,7 +141,7 @@ func (s *places) refused(r *lease.LockRequest) {
 	if refreshes {
 		p.kept = now
 	}
-	looks := p.request.Ticket == nil && !p.due && (p.looked == 0 || now-p.looked >= max(minTries*p.interval, minPolled))
+	looks := p.ticket == nil && !p.due && (p.looked == 0 || now-p.looked >= max(minTries*p.interval, minPolled))
 	if looks {
 		p.looked = now
 	}
@@ -157,7 +158,7 @@ func (s *places) addLocked(id placeID, r *lease.LockRequest, now time.Duration) 
 	if s.closed || len(s.all) >= maxPlaces || s.ofKey[id.dbKey] >= maxPlacesOfKey || s.ofPoller[id.poller] >= maxPlacesOfPoller {
 		return
 	}
-	p := &place{id: id, last: now, request: lease.LockRequest{DB: r.DB, Key: r.Key, Mode: r.Mode, Reenters: r.Reenters}}
+	p := &place{id: id, last: now, request: lease.LockRequest{DB: r.DB, Key: r.Key, Mode: lease.Enqueued(r.Mode, nil)}}
 	p.end = s.list.engine.Clock.AfterFunc(p.life(), func() { s.onTimer(p) })
 	s.all[id] = p
 	s.ofKey[id.dbKey]++
@@ -191,17 +192,18 @@ func (s *places) enlist(p *place) {
 	}
 	s.tickets++
 	request, life := p.request, p.life()
-	request.Ticket = &lease.Ticket{ID: s.list.name + "-" + strconv.FormatInt(s.tickets, 36)}
-	p.due, p.request.Ticket = false, request.Ticket
+	ticket := &lease.Ticket{ID: s.list.name + "-" + strconv.FormatInt(s.tickets, 36)}
+	request.Mode = lease.Enqueued(request.Mode, ticket)
+	p.due, p.ticket = false, ticket
 	s.mu.Unlock()
 	s.list.propose(nil, &request, s.list.maxPerKey, life, func(t *proposal, r quorum.Result) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		switch {
 		case r == quorum.Granted && !p.over:
-			p.request.Ticket = &lease.Ticket{ID: request.Ticket.ID, Number: t.ballot.Proposal, Since: s.list.engine.Clock.Now()}
+			p.ticket = &lease.Ticket{ID: ticket.ID, Number: t.ballot.Proposal, Since: s.list.engine.Clock.Now()}
 		default: // the next try requests another
-			p.request.Ticket, p.looked = nil, 0
+			p.ticket, p.looked = nil, 0
 			s.list.dequeue(&request)
 		}
 	})
@@ -215,7 +217,7 @@ func (s *places) refresh(p *place) {
 		Plan: pool.Props{Key: keys[0], Rest: keys[1:]},
 		Write: func(m *pool.SendContext, c *pool.Command) bool {
 			s.mu.Lock()
-			over, t, life, writes := p.over, p.request.Ticket, p.life(), p.request.Writes()
+			over, t, life, writes := p.over, p.ticket, p.life(), p.request.Writes()
 			s.mu.Unlock()
 			if over || t == nil {
 				return false // its dequeuing is behind, or has been sent
@@ -235,7 +237,7 @@ func (s *places) granted(r *lease.LockRequest) {
 	p := s.all[id]
 	if p == nil && s.ofKey[id.dbKey] > 0 {
 		for _, other := range s.all {
-			if other.id.dbKey == id.dbKey && other.established() && (p == nil || other.request.Ticket.Number < p.request.Ticket.Number) {
+			if other.id.dbKey == id.dbKey && other.established() && (p == nil || other.ticket.Number < p.ticket.Number) {
 				p = other
 			}
 		}
@@ -264,8 +266,10 @@ func (s *places) endLocked(p *place) {
 		delete(s.ofPoller, p.id.poller)
 	}
 	s.count.Add(-1)
-	if p.request.Ticket != nil {
-		s.list.dequeue(&p.request)
+	if p.ticket != nil {
+		request := p.request
+		request.Mode = lease.Enqueued(request.Mode, p.ticket)
+		s.list.dequeue(&request)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // refuse tries a lock that is held.
 func (d *daemon) refuse(key string, who *lease.Requester) {
 	d.T.Helper()
-	if _, err := d.Acquire(lease.LockRequest{Key: engine.Key(key), TTL: long, Token: "a value", Valued: true, Requester: who}); err == nil {
+	if _, err := d.Acquire(lease.LockRequest{Key: engine.Key(key), TTL: long, Token: "a value", Mode: lease.Valued, Requester: who}); err == nil {
 		d.T.Fatal("granted")
 	}
 }
@@ -90,7 +90,7 @@ func TestPlaces_HaveNoTicketWhileTheHolderStays(t *testing.T) {
 				n++
 				p.looked = 0 // the next try looks again
 			}
-			if p.due || p.request.Ticket != nil {
+			if p.due || p.ticket != nil {
 				t.Fatal("a ticket, though the holder has not changed")
 			}
 		}
@@ -103,11 +103,11 @@ func TestPlaces_HaveNoTicketWhileTheHolderStays(t *testing.T) {
 		d.Queues.places.mu.Lock()
 		defer d.Queues.places.mu.Unlock()
 		for _, p = range d.Queues.places.all {
-			if p.holder.Kind != "" && p.request.Ticket == nil && !p.due {
+			if p.holder.Kind != "" && p.ticket == nil && !p.due {
 				p.looked = 0
 			}
 		}
-		return p.due || p.request.Ticket != nil
+		return p.due || p.ticket != nil
 	})
 	redlocktest.Eventually(t, "the place ends without a try", func() bool { return d.Queues.places.count.Load() == 0 })
 }

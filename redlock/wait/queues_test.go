@@ -156,7 +156,7 @@ func TestWait_AHandOverLetsTheQueueOfFairGoFirst(t *testing.T) {
 func TestWait_RemembersThatADowngradeHasBegun(t *testing.T) {
 	t.Parallel()
 	d := newEmbedded(t)
-	w := &waiter{list: &d.waitList, request: lease.LockRequest{Key: "k", Mode: lease.Shared}, end: forever}
+	w := &waiter{list: &d.waitList, request: lease.LockRequest{Key: "k", Mode: lease.Readers}, end: forever}
 	w.queue = &waitQueue{list: &d.waitList}
 	begun := &engine.NoQuorum{Downgrading: true}
 	for _, c := range []struct{ said, want error }{

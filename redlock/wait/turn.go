@@ -32,7 +32,7 @@ func (ln *waitQueue) enlistsLocked(w *waiter, err error) *lease.LockRequest {
 	l.heads++
 	w.ticket = &lease.Ticket{ID: l.name + "+" + strconv.FormatInt(l.heads, 36)}
 	r := w.request
-	r.Ticket = w.ticket
+	r.Mode = lease.Enqueued(r.Mode, w.ticket)
 	return &r
 }
 

@@ -51,7 +51,7 @@ func (s *Queues) Wait(b *engine.Batch, r lease.LockRequest, done lease.LockDone)
 	if r.Fair {
 		enter = s.enqueue
 	}
-	if r.Token == "" && r.Reenters == "" {
+	if r.Token == "" && lease.LevelOwner(r.Mode) == "" {
 		enter(b, w)
 		return w.leave
 	}
@@ -228,7 +228,7 @@ func (s *Queues) proposeLocked(b *engine.Batch, w *waiter) {
 		return
 	}
 	r := w.request
-	r.Ticket = w.ticket
+	r.Mode = lease.Enqueued(r.Mode, w.ticket)
 	s.mu.Unlock()
 	s.propose(b, &r, s.maxPerKey, ticketTimeout, func(p *proposal, r quorum.Result) {
 		if pause := s.proposed(w, p, r); pause > 0 {

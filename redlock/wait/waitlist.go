@@ -192,7 +192,7 @@ func (l *waitList) forgetLocked(ln *waitQueue) {
 // Waiting is one request that waits.
 type Waiting struct {
 	Keys      []engine.Key // the keys that it waits for
-	Mode      lease.Mode
+	Mode      lease.Kind
 	Reenters  bool
 	Fair      bool
 	Requester lease.Requester
@@ -228,7 +228,7 @@ func (l *waitList) Waiting(db int, wanted func(engine.Key) bool, limit int) (lis
 // Describe is a request that waits until end.
 func Describe(r *lease.LockRequest, keys []engine.Key, place int, end, now time.Duration) Waiting {
 	one := Waiting{
-		Keys: keys, Mode: r.Mode, Reenters: r.Reenters != "", Fair: r.Fair, Place: place,
+		Keys: keys, Mode: r.Kind(), Reenters: lease.LevelOwner(r.Mode) != "", Fair: r.Fair, Place: place,
 		Since: max(0, now-(end-r.Wait)), Left: max(0, end-now),
 	}
 	if r.Requester != nil {

@@ -43,9 +43,10 @@ const (
 // setContenderLocked notes that the waiter's request is about to leave. The first one for a key is a plain
 // SET NX. Whoever comes for a key that others want, too, does not pass the queue of FAIR.
 func (ln *waitQueue) setContenderLocked(w *waiter) {
-	ln.contender, ln.hinted, w.request.Reads = w, false, ln.reads || ln.contested
+	ln.contender, ln.hinted = w, false
+	w.request.Mode = lease.LookingIf(w.request.Mode, ln.reads || ln.contested)
 	if w.ticket != nil && w.ticket.Number != 0 {
-		w.request.Ticket = w.ticket
+		w.request.Mode = lease.Enqueued(w.request.Mode, w.ticket)
 	}
 	if ln.watch.confirmed = ln.unchangedLocked(); !ln.watch.confirmed {
 		ln.unwatchLocked()
@@ -262,7 +263,7 @@ func (ln *waitQueue) nextLocked(g lease.Grant, err error) *waiter {
 		ln.failures++
 		ln.setTimerLocked(ln.list.engine.Spread(retryDelay(ln.failures)))
 		return nil
-	case err == nil && g.Mode() == lease.Exclusive && !ln.hinted:
+	case err == nil && g.Kind() == lease.Exclusive && !ln.hinted:
 		// Held by a client that this daemon has just served; if it has left, its release
 		// follows.
 		if ln.fair { // the next one may be in another daemon's queue
@@ -278,7 +279,7 @@ func (ln *waitQueue) nextLocked(g lease.Grant, err error) *waiter {
 		}
 		ln.watchLocked(0)
 		ln.watch.behind = errors.Is(err, lease.ErrBehind)
-		ln.watch.unseen = ln.watch.behind && head.request.Mode != lease.Exclusive
+		ln.watch.unseen = ln.watch.behind && head.request.Kind() != lease.Exclusive
 		return nil
 	}
 	ln.setContenderLocked(head)

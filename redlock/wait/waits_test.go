@@ -133,8 +133,8 @@ func TestUpgrade_OfOneReaderWaitsForTheOthers(t *testing.T) {
 	c := redlocktest.NewCluster(t, 3, long)
 	one, two := newDaemon(c), newDaemon(c)
 	const tokenA, tokenB = engine.Token("token-of-a"), engine.Token("token-of-b")
-	one.Get(lease.LockRequest{Key: "k", Mode: lease.Shared, Token: tokenA})
-	two.Get(lease.LockRequest{Key: "k", Mode: lease.Shared, Token: tokenB})
+	one.Get(lease.LockRequest{Key: "k", Mode: lease.Readers, Token: tokenA})
+	two.Get(lease.LockRequest{Key: "k", Mode: lease.Readers, Token: tokenB})
 	answer := make(chan error, 1)
 	r := lease.LockRequest{Key: "k", Token: tokenA, TTL: long, Wait: redlocktest.Patience, Owner: connectionOf{Key: "k", Token: tokenA}}
 	one.Wait(nil, r, func(_ lease.Grant, err error) { answer <- err })
@@ -157,8 +157,8 @@ func TestWait_EndsInTimeWhateverItsRequestDoes(t *testing.T) {
 	// Held, the breaker does not answer for the masters.
 	d := newDaemon(c, redlocktest.Relayed, func(d *redlocktest.Daemon, _ *pool.Options) { d.Clock.Hold(redlocktest.MasterTimeout) })
 	for what, request := range map[string]lease.LockRequest{
-		"plain": {}, "token": {Token: "a-token-of-mine"}, "reader": {Mode: lease.Shared}, "reader's token": {Mode: lease.Shared, Token: "another-of-mine"},
-		"level": {Mode: lease.Shared, Reenters: "an-owner"}, "several keys": {More: []engine.Key{"more"}}, "fair": {Fair: true}, "fair token": {Fair: true, Token: "a-third-of-mine"},
+		"plain": {}, "token": {Token: "a-token-of-mine"}, "reader": {Mode: lease.Readers}, "reader's token": {Mode: lease.Readers, Token: "another-of-mine"},
+		"level": {Mode: lease.LevelsOf("an-owner")}, "several keys": {More: []engine.Key{"more"}}, "fair": {Fair: true}, "fair token": {Fair: true, Token: "a-third-of-mine"},
 	} {
 		for _, r := range d.Relays {
 			r.Pause(faulty.ToClient)
