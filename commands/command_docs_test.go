@@ -27,7 +27,7 @@ func TestCOMMAND_AllCountAndListAgree(t *testing.T) {
 	if got := c.say("COMMAND COUNT"); got != ":"+strconv.Itoa(n) {
 		t.Error(got)
 	}
-	if got := c.say("COMMAND LIST"); !strings.HasPrefix(got, `["dlock" "dunlock" "dextend" "dmlock" "dmunlock" "dmextend" "dnextid"`) {
+	if got := c.say("COMMAND LIST"); !strings.HasPrefix(got, `["dlock" "dunlock" "dunlockall" "dextend" "dmlock" "dmunlock" "dmextend" "dnextid"`) {
 		t.Error(got)
 	}
 }

@@ -124,6 +124,21 @@ func (l *LastAcquired) Token(db int, key redlock.Key) (redlock.Token, bool) {
 	return lock.token, ok && !lock.handedOn
 }
 
+// All are the remembered locks that Token finds, the latest first.
+func (l *LastAcquired) All() (held []redlock.Lease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	latestFirst := slices.SortedFunc(maps.Keys(l.locks), func(a, b access.HeldKey) int {
+		return -cmp.Compare(l.locks[a].number, l.locks[b].number)
+	})
+	for _, at := range latestFirst {
+		if lock := l.locks[at]; !lock.handedOn {
+			held = append(held, redlock.Lease{DB: at.DB, Key: at.Key, Token: lock.token})
+		}
+	}
+	return held
+}
+
 // SawToken notes that a client has sent the token of a lock over this connection.
 func (l *LastAcquired) SawToken(db int, key redlock.Key, token redlock.Token) {
 	l.mu.Lock()

@@ -83,8 +83,8 @@ func tripsRows() []tripsRow {
 	return []tripsRow{
 		taking("`DLOCK`, `SET NX PX`", plain),
 		taking("`DLOCK … TOKEN`", func(r *redlock.LockRequest) { r.Token = tripsToken }),
-		taking("`DLOCK … SHARED`", func(r *redlock.LockRequest) { r.Mode = redlock.Shared }),
-		taking("`DLOCK … LIMIT 4`", func(r *redlock.LockRequest) { r.Mode, r.Limit = redlock.Permits, 4 }),
+		taking("`DLOCK … SHARED`", func(r *redlock.LockRequest) { r.Mode = redlock.Readers }),
+		taking("`DLOCK … LIMIT 4`", func(r *redlock.LockRequest) { r.Mode = redlock.PermitsOf(4) }),
 		taking("`DLOCK … FAIR`", func(r *redlock.LockRequest) { r.Fair = true }),
 		taking("`DLOCK … HOLD`", func(r *redlock.LockRequest) {
 			r.Hold = &redlock.HoldTerms{OnEnd: func(redlock.Grant, error, time.Duration) {}}
