@@ -121,13 +121,13 @@ return 1`},
 	"discard 0 () 0|1!|1!|1!": {
 		`local n = 0 for _, k in ipairs(redis.call('keys', 'lock:*')) do n = n + redis.call('del', k) end return n`,
 	},
-	"reacquire 1 (token ms) OK!|OK!|-ERROR|OK!": {
+	"reacquire 1 (token ms) OK!|OK!|-ERR ERROR|OK!": {
 		`local v = redis.call('get', KEYS[1]) if v and v ~= ARGV[1] then return redis.error_reply('ERROR') end return redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])`,
 	},
-	"release 1 (token) OK|1!|-ERROR|1!": {
-		`local v = redis.call('get', KEYS[1]) if not v then return redis.status_reply('OK') end if v ~= ARGV[1] then return {err = 'ERROR'} end return redis.call('del', KEYS[1])`,
+	"release 1 (token) OK|1!|-ERR ERROR|1!": {
+		`local v = redis.call('get', KEYS[1]) if not v then return redis.status_reply('OK') end if v ~= ARGV[1] then return redis.error_reply('ERROR') end return redis.call('del', KEYS[1])`,
 	},
-	"read 1 (token) -ERROR|ttl|-ERROR|-1": {
+	"read 1 (token) -ERR ERROR|ttl|-ERR ERROR|-1": {
 		`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('ttl', KEYS[1]) end return redis.error_reply('ERROR')`,
 	},
 	"reacquire 1 (token ms =yes) OK!|OK!|nil|OK!": {

@@ -211,6 +211,7 @@ func (e *evaluation) function(callee ast.Expr, args []luaValue) luaValue {
 		return e.toReply(valueStatus, args[0])
 	case "error_reply":
 		v := e.toReply(valueFailure, args[0])
+		v.text = strings.TrimPrefix(v.text, "-")
 		if !strings.Contains(v.text, " ") {
 			v.text = "ERR " + v.text // as Redis 7 does without a code
 		}
@@ -266,9 +267,6 @@ func looksNumeric(word string) bool {
 func (e *evaluation) toReply(kind valueKind, v luaValue) luaValue {
 	if v.kind != valueText {
 		panic(e.refusal("it answers a status or an error that is not written in the script"))
-	}
-	if kind == valueFailure {
-		v.text = strings.TrimPrefix(v.text, "-")
 	}
 	return luaValue{kind: kind, text: v.text}
 }

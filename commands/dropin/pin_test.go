@@ -27,7 +27,7 @@ func TestParsePin_ReadsTheOptionThatTheErrorNames(t *testing.T) {
 func TestParsePin_AnswersWithTheFirstWords(t *testing.T) {
 	for spec, want := range map[string]string{
 		"extend,yes=1|2,no=0|-1": "{3 0  []} {3 1  []}", "extend,yes=[1;pttl],no=[0;pttl]": "{5 0  [{3 0  []} {3 -2  []}]} {5 0  [{3 1  []} {3 500  []}]}",
-		"acquire,yes=OK,no=nil": "{4 0 OK []} {0 0  []}",
+		"acquire,yes=OK,no=nil": "{1 0 OK []} {0 0  []}",
 	} {
 		_, class, err := parsePin(anySHA + "=" + spec)
 		if err != nil {

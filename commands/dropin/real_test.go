@@ -178,14 +178,8 @@ func decoded(v []any) ScriptReply {
 
 // like reports whether two answers are the same but for a few ms of a time.
 func like(got, want ScriptReply) bool {
-	kind := func(r ScriptReply) ReplyKind {
-		if r.Kind == KindStatus {
-			return KindBulk
-		}
-		return r.Kind
-	}
 	near := got.Int == want.Int || want.Int > 1000 && got.Int-want.Int < 1000 && want.Int-got.Int < 1000
-	if kind(got) != kind(want) || strings.TrimPrefix(got.Text, "ERR ") != strings.TrimPrefix(want.Text, "ERR ") || !near || len(got.Items) != len(want.Items) {
+	if got.Kind != want.Kind || got.Text != want.Text || !near || len(got.Items) != len(want.Items) {
 		return false
 	}
 	for i := range got.Items {

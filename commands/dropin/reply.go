@@ -98,7 +98,8 @@ func (v luaValue) reply(call ScriptCall, views []KeyView) ScriptReply {
 	return ScriptReply{Kind: KindBulk, Text: v.textOf(call)}
 }
 
-// overlaps reports whether one answer can be both values.
+// overlaps reports whether one answer can be both values. A status is the same as its text: clients and
+// libraries treat them alike.
 func (v luaValue) overlaps(w luaValue) bool {
 	remains := func(v luaValue) bool { return v.is(valueRemainingMS, valueRemainingS) }
 	atLeastZero := func(v luaValue) bool { return remains(v) || v.kind == valueNumber && v.n >= 0 }
@@ -110,14 +111,14 @@ func (v luaValue) overlaps(w luaValue) bool {
 	case v.kind == valueTable && w.kind == valueTable:
 		return slices.EqualFunc(v.items, w.items, luaValue.overlaps)
 	case text(v) && text(w):
-		return !constant(v) || !constant(w)
+		return !constant(v) || !constant(w) || v.text == w.text
 	}
 	return remains(v) && atLeastZero(w) || remains(w) && atLeastZero(v)
 }
 
 var (
 	answerWords = map[string]luaValue{
-		"nil": {}, "pttl": {kind: valueRemainingMS}, "ttl": {kind: valueRemainingS}, "value": {kind: valueHeld},
+		"nil": {}, "OK": {kind: valueStatus, text: "OK"}, "pttl": {kind: valueRemainingMS}, "ttl": {kind: valueRemainingS}, "value": {kind: valueHeld},
 	}
 	placeholder = regexp.MustCompile(`^\{(arg|key)([0-9]+)\}(.*)$`)
 )

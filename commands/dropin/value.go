@@ -84,17 +84,9 @@ func (v luaValue) size() int {
 	return n
 }
 
-// same reports whether two values are equal. A status is the same as its text: clients and
-// libraries treat them alike.
+// same reports whether two values are equal.
 func (v luaValue) same(w luaValue) bool {
-	kind := func(v luaValue) valueKind {
-		if v.kind == valueStatus {
-			return valueText
-		}
-		return v.kind
-	}
-	return kind(v) == kind(w) && v.n == w.n && v.text == w.text && v.key == w.key && v.arg == w.arg &&
-		slices.EqualFunc(v.items, w.items, luaValue.same)
+	return v.kind == w.kind && v.n == w.n && v.text == w.text && v.key == w.key && v.arg == w.arg && slices.EqualFunc(v.items, w.items, luaValue.same)
 }
 
 // write appends a text that is different for every value.

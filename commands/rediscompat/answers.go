@@ -14,11 +14,11 @@ func ofDropin(r dropin.ScriptReply) commands.Reply {
 	case dropin.KindStatus:
 		return commands.Simple(r.Text)
 	case dropin.KindError:
-		return scriptError(r.Text)
+		return commands.Reply{Kind: commands.KindError, Text: r.Text}
 	case dropin.KindInt:
 		return commands.Int(r.Int)
 	case dropin.KindBulk:
-		return textOrStatus(r.Text)
+		return commands.Bulk(r.Text)
 	case dropin.KindArray:
 		items := make([]commands.Reply, len(r.Items))
 		for i := range r.Items {
@@ -36,6 +36,8 @@ func ofMaster(r pool.Reply) dropin.ScriptReply {
 		return dropin.ScriptReply{Kind: dropin.KindError, Text: r.Err.Error()}
 	case r.Kind == pool.ReplyInt:
 		return dropin.ScriptReply{Kind: dropin.KindInt, Int: r.Int}
+	case r.Kind == pool.ReplyString && r.Str == "OK": // the masters' connection does not show a status
+		return dropin.ScriptReply{Kind: dropin.KindStatus, Text: r.Str}
 	case r.Kind == pool.ReplyString:
 		return dropin.ScriptReply{Kind: dropin.KindBulk, Text: r.Str}
 	case r.Kind == pool.ReplyArray:
@@ -46,26 +48,4 @@ func ofMaster(r pool.Reply) dropin.ScriptReply {
 		return list
 	}
 	return dropin.ScriptReply{}
-}
-
-// textOrStatus is a text that may have been a status: the masters' connection does
-// not show which. OK is a status wherever it comes from SET.
-func textOrStatus(s string) commands.Reply {
-	if s == "OK" {
-		return commands.OK
-	}
-	return commands.Bulk(s)
-}
-
-// scriptError has a code in front, as all errors do.
-func scriptError(s string) commands.Reply {
-	for i := range len(s) {
-		if s[i] == ' ' && i > 0 {
-			break
-		}
-		if s[i] < 'A' || s[i] > 'Z' {
-			return commands.Error("ERR", s)
-		}
-	}
-	return commands.Reply{Kind: commands.KindError, Text: s}
 }

@@ -123,7 +123,7 @@ func (w *Writer) expression() string {
 	case 12:
 		return w.pick("tostring", "tonumber") + "(" + w.expression() + ")"
 	case 13:
-		return w.pick("redis.status_reply('FINE')", "redis.error_reply('NOT FINE')", "redis.error_reply('-BAD luck')", "{err = 'NO way'}", "#KEYS", "#ARGV", "ARGV[7]")
+		return w.pick("redis.status_reply('FINE')", "redis.error_reply('NOT FINE')", "redis.error_reply('-BAD luck')", "{err = 'NO way'}", "{err = 'no way'}", "{err = '-no way'}", "{ok = 'OK'}", "redis.error_reply('bad')", "#KEYS", "#ARGV", "ARGV[7]")
 	}
 	return w.condition()
 }
