@@ -37,9 +37,17 @@ func TestErrors_SayWhatToDoInstead(t *testing.T) {
 		"SUBSCRIBE __keyspace@0__:k":     "no keyspace events",
 		"PSUBSCRIBE __key*__:*":          "no keyspace events",
 		"PSUBSCRIBE __keyevent@0__:del":  "SUBSCRIBE",
+		"PSUBSCRIBE __*":                 "no keyspace events",
+		"PSUBSCRIBE _?keyspace@*":        "no keyspace events",
+		"PSUBSCRIBE *keyspace@0__:k":     "no keyspace events",
 	} {
 		if got := c.say(words); !strings.HasPrefix(got, "-ERR ") || !strings.Contains(got, want) && want != "SUBSCRIBE" {
 			t.Errorf("%s: %s, want %s", words, got, want)
+		}
+	}
+	for _, words := range []string{"SUBSCRIBE dlock:__keyspace@0__:k", "PSUBSCRIBE *", "PSUBSCRIBE dlock:*", "PSUBSCRIBE *:expired", "PSUBSCRIBE _registry-channel:*"} {
+		if got := c.say(words); strings.HasPrefix(got, "-") {
+			t.Errorf("%s: %s", words, got)
 		}
 	}
 	if got := c.say("HGETALL h"); !strings.HasPrefix(got, "-ERR unknown command 'HGETALL', with args beginning with: 'h' ") {

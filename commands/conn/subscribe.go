@@ -98,7 +98,7 @@ func (h *handlers) boundSubscriptions(c *commands.Call, list *commands.Subscript
 		if len(name) > maxChannelBytes {
 			return fmt.Errorf("channel of %d bytes, allowed are 0 to %d", len(name), maxChannelBytes)
 		}
-		if strings.HasPrefix(name, "__key") { // __keyspace@0__:k, __keyevent@*__:expired, __key*__:*
+		if ofKeyspace(name, list == &c.Client.Patterns) {
 			return errNoKeyspaceEvents
 		}
 		if !list.Has(name) {
@@ -113,6 +113,19 @@ func (h *handlers) boundSubscriptions(c *commands.Call, list *commands.Subscript
 		return fmt.Errorf("names of %d bytes in the subscriptions of one connection, allowed are %d (%d for each of --max-subscriptions)", bytes, allowed, bytesPerSubscription)
 	}
 	return nil
+}
+
+// ofKeyspace reports whether a name is that of keyspace events, __keyspace@0__:k or __keyevent@0__:expired, or a pattern
+// for them alone: __key*__:*, __*, *keyevent@0__:*.
+func ofKeyspace(name string, isPattern bool) bool {
+	const events = "__key"
+	if strings.HasPrefix(name, events) || !isPattern {
+		return strings.HasPrefix(name, events)
+	}
+	if fixed := strings.IndexAny(name, "*?[\\"); fixed > 0 {
+		return strings.HasPrefix(events, name[:fixed])
+	}
+	return strings.Contains(name, "keyspace@") || strings.Contains(name, "keyevent@")
 }
 
 // subscribeTo notes the names; it returns the connection's own copies of them and

@@ -13,6 +13,9 @@ import (
 // and a fleet has a few dozen scripts.
 const maxRemembered = 1024
 
+// maxRememberedBytes bounds the texts of the classes among them: a parsed text takes up to some 30 times its bytes.
+const maxRememberedBytes = 1 << 20
+
 // Recogniser classifies scripts. It is safe for concurrent use. Only one caller
 // evaluates at a time, so unknown scripts take at most one processor from the daemon.
 type Recogniser struct {
@@ -24,6 +27,7 @@ type Recogniser struct {
 	mu    sync.Mutex
 	bySHA map[sum][]*remembered
 	order []*remembered // the oldest first
+	bytes int           // of them all
 }
 
 // remembered is the outcome of one evaluation, for all calls that agree in what it looked at. A
@@ -33,6 +37,7 @@ type remembered struct {
 	user       string
 	keys, args int
 	given      []Given
+	bytes      int    // of the text, 0 if it is refused
 	class      *Class // nil: refused
 	reason     string
 }
@@ -85,7 +90,7 @@ func (r *Recogniser) Recognise(user, text string, call ScriptCall) (*Class, erro
 	if m.class = class; err != nil {
 		m.reason = err.Error() + Instead(text)
 	} else {
-		class.Given = m.given
+		class.Given, m.bytes = m.given, len(text)
 		if library := known()[id]; library != nil {
 			class.By, class.Library = BySHA, library.Library
 		}
@@ -144,19 +149,25 @@ func (r *Recogniser) refusal(id sum, call ScriptCall, reason string) error {
 func (r *Recogniser) keep(m *remembered) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.order) >= r.maxRemembered {
-		count, most := make(map[string]int), ""
-		for _, one := range r.order {
-			if count[one.user]++; count[one.user] > count[most] {
-				most = one.user
-			}
-		}
-		i := slices.IndexFunc(r.order, func(one *remembered) bool { return one.user == most })
-		old := r.order[i]
-		r.order = slices.Delete(r.order, i, i+1)
-		if r.bySHA[old.id] = slices.DeleteFunc(r.bySHA[old.id], func(one *remembered) bool { return one == old }); len(r.bySHA[old.id]) == 0 {
-			delete(r.bySHA, old.id)
+	for len(r.order) >= r.maxRemembered || r.bytes+m.bytes > maxRememberedBytes {
+		r.dropOldestLocked()
+	}
+	r.bytes += m.bytes
+	r.bySHA[m.id], r.order = append(r.bySHA[m.id], m), append(r.order, m)
+}
+
+func (r *Recogniser) dropOldestLocked() {
+	used, most := make(map[string]int), ""
+	for _, one := range r.order {
+		if used[one.user] += maxRememberedBytes/maxRemembered + one.bytes; used[one.user] > used[most] {
+			most = one.user
 		}
 	}
-	r.bySHA[m.id], r.order = append(r.bySHA[m.id], m), append(r.order, m)
+	i := slices.IndexFunc(r.order, func(one *remembered) bool { return one.user == most })
+	old := r.order[i]
+	r.bytes -= old.bytes
+	r.order = slices.Delete(r.order, i, i+1)
+	if r.bySHA[old.id] = slices.DeleteFunc(r.bySHA[old.id], func(one *remembered) bool { return one == old }); len(r.bySHA[old.id]) == 0 {
+		delete(r.bySHA, old.id)
+	}
 }

@@ -199,3 +199,27 @@ func TestEvaluator_RefusesTheFirstFreeOneOfSeveralKeys(t *testing.T) {
 		t.Errorf("it is %v, %v", class, err)
 	}
 }
+
+// Long texts of one user push out no class of another, and are bounded in bytes.
+func TestRecognise_BoundsTheBytesOfTexts(t *testing.T) {
+	r, _ := New(nil)
+	const small = "return redis.call('get', KEYS[1])"
+	call := ScriptCall{Keys: []string{"k"}}
+	for i := range 200 {
+		text := fmt.Sprintf("%s --%*d", small, maxScript/2, i)
+		if _, err := r.Recognise("greedy", text, call); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			if _, err := r.Recognise("modest", small, call); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if r.bytes > maxRememberedBytes || r.bytes < maxRememberedBytes/2 {
+		t.Errorf("%d bytes are kept, allowed are %d", r.bytes, maxRememberedBytes)
+	}
+	if class, err := r.Find("modest", shaOf(small).String(), call); class == nil || err != nil {
+		t.Errorf("the class of another user is lost: %v", err)
+	}
+}

@@ -30,7 +30,7 @@ type redissonScript struct {
 }
 
 // redissonScripts are those of Redisson 3.52 and 4.7 by their SHA1.
-var redissonScripts = map[string]*redissonScript{
+var redissonScripts = withAdvice(map[string]*redissonScript{
 	"149c5a8bf18676fd99e9e6e24923bd64d9b62f94": {does: "acquire", keys: 1, args: 2, serve: (*evaluation).enterRedisson},
 	"dad0f8d619e548e04f21fb48d50be5034df3adae": {does: "acquire", keys: 1, args: 2, serve: (*evaluation).enterRedisson},
 	"46b5551ba403d6152a7a6eca122e08728d6c8c66": {does: "acquire", keys: 2, args: 2, serve: (*evaluation).enterRedisson},
@@ -40,13 +40,76 @@ var redissonScripts = map[string]*redissonScript{
 	"6a3d31570dc6f4b0bd32bcdc8e75667747c6f635": {does: "extend", several: true, serve: (*evaluation).renewRedisson},
 	"3fd750e0b43af99dbd223e5523718f18cded3664": {does: "extend", keys: 1, args: 2, serve: (*evaluation).expireRedisson},
 	"605e338249a7a1d40df83b04f7658354f883b41b": {does: "discard", keys: 2, args: 2, serve: (*evaluation).forceRedisson},
+	"3daa7be6cf69d9309ad990442e83bf25094f9b22": {does: "acquire", keys: 1, args: 3, serve: (*evaluation).enterOnce},
+	"51b433c3cc9a6ca991b3aefec63d23490c246318": {does: "discard", keys: 1, serve: (*evaluation).forceRedisson},
+})
 
-	"8f6ed299ffd259f0539c20f89253998c0777ea75": {advice: "RFairLock keeps a queue in a list: use DLOCK key ttl FAIR WAIT ms"},
-	"95553a6ff11176c18e71344e89d116b06fd6f753": {advice: "RReadWriteLock counts readers in a hash: use DLOCK key ttl SHARED"},
-	"6306ba3bf1f563b284bed52d305fce615c6664d9": {advice: "RReadWriteLock counts readers in a hash: use DLOCK key ttl, and SHARED for readers"},
-	"c7dc9d189c1715465a31a06ddbc008585e0c20be": {advice: "RSemaphore counts without leases: use DLOCK key ttl LIMIT n"},
-	"241ce4e87e652b4f9b39d33cbcd7df9ee8ed906c": {advice: "semaphores are counters: use DLOCK key ttl LIMIT n"},
-	"992c96b09a3d8ea0b37f5dc12e5347a44d93909d": {advice: "RPermitExpirableSemaphore is a counter and a sorted set: use DLOCK key ttl LIMIT n"},
+// redissonAdvice has the scripts of Redisson's other kinds of locks, which are not served, by what to use instead. All
+// of a kind are here: one that is served alone would leave its lock behind.
+var redissonAdvice = map[string][]string{
+	"RFairLock keeps a queue in a list: use DLOCK key ttl FAIR WAIT ms": {
+		"46724422f148047badd768b1b1a3d750d86bded2",
+		"5bea9498faee85066db11f2f8bf80fccbf222eaf",
+		"71ed11d4e4818119ac560b3d670a7f08256afc46",
+		"8f6ed299ffd259f0539c20f89253998c0777ea75",
+		"d1ddef65ad80886b5d36e023c99930044ddd653a",
+		"d20501c26a30adf6fb0fe9883bbbcc497e6157e2",
+		"dc8c2a61263a478742a45ae53bd41ba1e901d83f",
+	},
+	"RFasterMultiLock keeps its locks in fields of one hash: use DMLOCK, or DLOCK for each": {
+		"25ede9b3422ba7c8d75cc43d73a4d90331598aa0",
+		"5088a04fb08aa002f465f0f90b35ed8da9b27a3c",
+		"6f6c8d62862d8d76ea41fc769938285c3aca3005",
+		"9257cb738f97e7d30f8316fb6c7a25920264005a",
+		"b9e070cb84c0ed3944b58dcb4ddf45af7adeb9c8",
+		"eba4f75b2998ef1ead8e55019d89d93d85dadf60",
+	},
+	"RReadWriteLock counts readers in a hash: use DLOCK key ttl SHARED": {
+		"0e0d43be494b850ddca0571693de237177df9aa0",
+		"1cef67258f4b6d836929761da483dcf865308dde",
+		"8c9c73e16f4152c743fe51cc7bead4d1c806fc25",
+		"95553a6ff11176c18e71344e89d116b06fd6f753",
+	},
+	"RReadWriteLock counts readers in a hash: use DLOCK key ttl, and SHARED for readers": {
+		"21f5fb0f8ddfa9be5c3e0c9757c128796add75c6",
+		"6306ba3bf1f563b284bed52d305fce615c6664d9",
+		"9a8b4ade7c1bf4b0179d55e27adb5e1544d5168b",
+	},
+	"semaphores are counters, some with a sorted set: use DLOCK key ttl LIMIT n": {
+		"2298b02cc67a89f2a638e47503db3675c73d77f5",
+		"241ce4e87e652b4f9b39d33cbcd7df9ee8ed906c",
+		"259ded7c2f0d0116ac025367cf13446a12f01254",
+		"26b3972b2c9e617556282f404cb79709d746a713",
+		"38bf99884eb94708a40a9aabacb15b4c5f16e804",
+		"494d8561fee0cdb033f6c28d74c052c52189a578",
+		"4ce079451bee2993ce00c8a4e205b536c6ccad67",
+		"6f0b0be79a0c146c778cb14f40c10eb5b706e574",
+		"7e067fc4780eaf458446fdc8fa2ad7811ca949f1",
+		"8be95cb5221cc7ee883cacb8859a8b32ef501a0e",
+		"98c4139e03084f303a3ecca4f0ab4954391fa5e5",
+		"992c96b09a3d8ea0b37f5dc12e5347a44d93909d",
+		"c7dc9d189c1715465a31a06ddbc008585e0c20be",
+		"c87766d572855e9461c4ecd453db5d1cbab6119e",
+		"cf3ab77b1c0ae1226ae0e06e5cb18ee75f56c96b",
+		"d404aba30301167784efa4539108cd4cc9b948c4",
+		"e242db5c1c68811b0d26a41937dcf22415b6d872",
+		"ec6fb1cd5f66817424e8fe70fee7929391b7c6f0",
+	},
+	"RCountDownLatch is a counter, not a lock: keep it on a Redis, or let each part hold DLOCK key ttl SHARED and the waiter take DLOCK key ttl WAIT ms": {
+		"2a52d54a6f35bc8af5e84a2930b2ca1aa2a15892",
+		"38060fab26b0e7c5982a5cfd7ad542e44d3da19b",
+		"47aed1b8133417c9bc009ffc08602e37ed4a1bb3",
+	},
+}
+
+// withAdvice adds the scripts that are not served.
+func withAdvice(scripts map[string]*redissonScript) map[string]*redissonScript {
+	for advice, all := range redissonAdvice {
+		for _, sha := range all {
+			scripts[sha] = &redissonScript{advice: advice}
+		}
+	}
+	return scripts
 }
 
 // serveRedisson starts the operation. Of the keys, only the locks are any user's business: the
@@ -125,6 +188,34 @@ func (e *evaluation) enter(yes func(redlock.Fence) commands.Reply, no func(ms in
 			a.no = func() commands.Reply { return no(redissonSleep(v)) }
 			a.decided(grant, cmp.Or(failed, err))
 		})
+	})
+	return nil
+}
+
+// enterOnce is the acquire of a lock that its owner may not take again: the error is then the argument that
+// the library gives for it. The owner is one thread, so nothing takes a level between the look and the acquire.
+func (e *evaluation) enterOnce() error {
+	at, err := e.owner(1)
+	if err != nil {
+		return err
+	}
+	if _, err := e.redissonLease(); err != nil {
+		return err
+	}
+	e.handlers.deps.Inspect.ReadLock(at.DB, at.Key, func(v redlock.LockView, err error) {
+		_, count, undecided := v.Levels(at.Token)
+		switch err = cmp.Or(err, undecided); {
+		case err != nil:
+			e.fail(err)
+		case count > 0:
+			e.watch.Stop(false, nil)
+			e.call.Reply(commands.Error("ERR", e.given.Args[2]))
+		default:
+			e.call.Batch = nil // it has been sent
+			if err := e.enterRedisson(); err != nil {
+				e.fail(err)
+			}
+		}
 	})
 	return nil
 }

@@ -1,5 +1,5 @@
 // scriptCache keeps the texts of scripts by their SHA1, for each user, as SCRIPT LOAD,
-// EXISTS, FLUSH and EVALSHA need them. A master always receives the whole text.
+// EXISTS, FLUSH and EVALSHA need them.
 
 package rediscompat
 
@@ -19,17 +19,19 @@ import (
 const (
 	// maxScriptBytes bounds one text; the longest of a known library has 3 kB.
 	maxScriptBytes = 16 << 10
-	// maxScripts are kept of all users together; a fleet has a few dozen.
-	maxScripts = 1024
+	// maxScripts and maxCachedBytes are kept of all users together; a fleet has a few dozen texts of some 300 bytes.
+	maxScripts     = 1024
+	maxCachedBytes = 4 << 20
 )
 
 // scriptCache keeps texts by user: no user can flush or push out those of another
-// one that keeps fewer. Without room the oldest text of the user with the most goes;
+// one that keeps less. Without room the oldest text of the user with the most bytes goes;
 // its next EVALSHA is answered NOSCRIPT, and clients send the text again.
 type scriptCache struct {
 	mu    sync.Mutex
 	texts map[cachedScript]string
 	order []cachedScript // the oldest first
+	bytes int            // of all texts
 	stats *dropin.Stats
 }
 
@@ -51,10 +53,11 @@ func (s *scriptCache) keep(user, sha, text string) {
 	if s.texts == nil {
 		s.texts = make(map[cachedScript]string)
 	}
-	if len(s.order) >= maxScripts {
+	for len(s.order) >= maxScripts || s.bytes+len(text) > maxCachedBytes {
 		s.dropOldestLocked()
 	}
 	s.texts[id] = strings.Clone(text) // the original points into the buffer of a whole command
+	s.bytes += len(text)
 	s.order = append(s.order, id)
 	s.stats.CachedScripts.Store(int64(len(s.order)))
 }
@@ -62,13 +65,18 @@ func (s *scriptCache) keep(user, sha, text string) {
 func (s *scriptCache) dropOldestLocked() {
 	kept, most := make(map[string]int), ""
 	for _, id := range s.order {
-		if kept[id.user]++; kept[id.user] > kept[most] {
+		if kept[id.user] += 1 + len(s.texts[id]); kept[id.user] > kept[most] {
 			most = id.user
 		}
 	}
 	oldest := slices.IndexFunc(s.order, func(id cachedScript) bool { return id.user == most })
-	delete(s.texts, s.order[oldest])
+	s.deleteLocked(s.order[oldest])
 	s.order = slices.Delete(s.order, oldest, oldest+1)
+}
+
+func (s *scriptCache) deleteLocked(id cachedScript) {
+	s.bytes -= len(s.texts[id])
+	delete(s.texts, id)
 }
 
 func (s *scriptCache) text(user, sha string) (text string, ok bool) {
@@ -83,7 +91,7 @@ func (s *scriptCache) forget(user string) {
 	defer s.mu.Unlock()
 	s.order = slices.DeleteFunc(s.order, func(id cachedScript) bool {
 		if id.user == user {
-			delete(s.texts, id)
+			s.deleteLocked(id)
 		}
 		return id.user == user
 	})

@@ -31,6 +31,17 @@ func TestSCRIPT_KeepsTextsByUser(t *testing.T) {
 		t.Errorf("%d texts are kept, want %d", n, maxScripts)
 	}
 	s.forget("b")
+	for i := range 2 * maxCachedBytes / maxScriptBytes {
+		text := fmt.Sprintf("return %*d", maxScriptBytes-7, i)
+		s.keep("b", shaOf(text), text)
+	}
+	if text, ok := s.text("a", shaOf("mine")); !ok || text != "mine" || s.bytes > maxCachedBytes || s.bytes < maxCachedBytes/2 {
+		t.Errorf("a's text is %q, %v after b loaded large ones, of which %d bytes are kept", text, ok, s.bytes)
+	}
+	s.forget("b")
+	if s.bytes != len("mine") {
+		t.Errorf("%d bytes are left after b's flush", s.bytes)
+	}
 	if n := s.stats.CachedScripts.Load(); n != 1 {
 		t.Errorf("%d texts are left after b's flush, want a's", n)
 	}

@@ -436,6 +436,23 @@ func TestDropIn_RedissonsLevelsAreTheSameThroughEveryDaemon(t *testing.T) {
 		"DUNLOCK k uuid-of-a:2 REENTRANT", ":0", "DUNLOCK k uuid-of-a:2 REENTRANT", "$-1")
 }
 
+// A lock of Redisson that its owner may not take again, by the SHA1 of its script: the library knows the case by the
+// text that it has given, which also stands in the arguments of every other error.
+func TestDropIn_RedissonsLockThatIsTakenOnce(t *testing.T) {
+	t.Parallel()
+	servers := faulty.StartGroup(t, 3)
+	bootstrapGroup(t, servers)
+	one, two := dial(t, serveHere(t, addresses(servers))), dial(t, serveHere(t, addresses(servers)))
+	one.ready(t)
+	two.ready(t)
+	const enter, leave = "EVALSHA 3daa7be6cf69d9309ad990442e83bf25094f9b22 1 k 60000 %s AGAIN", "EVALSHA 6866459238a13a701d42f4971f12d9f3a50e2442 3 k redisson_lock__channel:{k} latch 0 60000 %s PUBLISH 1"
+	for range 2 {
+		one.types(t, fmt.Sprintf(enter, "uuid-of-a:1"), "$-1", fmt.Sprintf(enter, "uuid-of-a:1"), "-ERR AGAIN")
+		two.types(t, fmt.Sprintf(enter, "uuid-of-a:1"), "-ERR AGAIN", fmt.Sprintf(enter, "uuid-of-a:2"), ":2000", "HGET k uuid-of-a:1", "$1|1")
+		two.types(t, fmt.Sprintf(leave, "uuid-of-a:2"), "$-1", fmt.Sprintf(leave, "uuid-of-a:1"), ":1", "EXISTS k", ":0")
+	}
+}
+
 // A command or a script that compares no token ends a lock for the daemon that granted it, too: its
 // client is in no cycle of waits over it, it is counted no more, and its end is published in time.
 func TestDropIn_ALockThatIsEndedWithoutItsTokenIsOver(t *testing.T) {

@@ -331,3 +331,48 @@ func TestDropIn_OfManyClientsOneIsToldThatItHasTheLock(t *testing.T) {
 		}
 	}
 }
+
+// Redisson with one slot for all its channels: the subscription changes its channel while locks are taken and
+// released, through this daemon and another one, and no release is missed.
+func TestDropIn_ASubscriptionThatChangesItsChannelMissesNoRelease(t *testing.T) {
+	t.Parallel()
+	servers := faulty.StartGroup(t, 3)
+	bootstrapGroup(t, servers)
+	one, two := serveHere(t, addresses(servers)), serveHere(t, addresses(servers))
+	waiter, sub := dial(t, one), dial(t, one)
+	holders := []*client{dial(t, one), dial(t, two)}
+	for _, holder := range holders {
+		holder.ready(t)
+	}
+	const taken, waits = "nil", ":"
+	say := func(c *client, want, format string, args ...any) {
+		t.Helper()
+		if got := c.reply(t, fmt.Sprintf(format, args...)); !strings.HasPrefix(got, want) {
+			t.Fatalf("%s: %s, want %s", fmt.Sprintf(format, args...), got, want)
+		}
+	}
+	take := "EVALSHA 149c5a8bf18676fd99e9e6e24923bd64d9b62f94 1 %s 30000 owner-%d:1"
+	leave := "EVALSHA 6866459238a13a701d42f4971f12d9f3a50e2442 3 %s redisson_lock__channel:{%[1]s} latch 0 30000 owner-%[2]d:1 publish 3000"
+	warm := dial(t, one) // events of another daemon come from about a second after the first subscription
+	warm.reply(t, "SUBSCRIBE dlock:warm")
+	eventually(t, "events of the other daemon arrive", func() bool {
+		holders[1].types(t, "DUNLOCK warm "+holders[1].lock(t, "warm"), ":1")
+		return warm.hasReply(t)
+	}, func() string { return "" })
+	warm.reply(t, "UNSUBSCRIBE dlock:warm") // nobody subscribes to anything from here on, but for sub
+	warm.Close()
+	for i := range 12 {
+		key, holder := fmt.Sprint("lock-", i%3), holders[i%2]
+		say(holder, taken, take, key, 1)
+		say(waiter, waits, take, key, 2)
+		say(sub, "", "SUBSCRIBE redisson_lock__channel:{%s}", key)
+		say(waiter, waits, take, key, 2)
+		say(holder, ":1", leave, key, 1)
+		if got, want := sub.rest(t, sub.line(t)), fmt.Sprintf(`["message" "redisson_lock__channel:{%s}" "0"]`, key); got != want {
+			t.Fatalf("round %d: received %s, want %s", i, got, want)
+		}
+		say(waiter, taken, take, key, 2)
+		say(sub, "[\"unsubscribe\"", "UNSUBSCRIBE redisson_lock__channel:{%s}", key)
+		say(waiter, ":1", leave, key, 2)
+	}
+}
