@@ -204,17 +204,17 @@ func (e *evaluation) enterOnce() error {
 	}
 	e.handlers.deps.Inspect.ReadLock(at.DB, at.Key, func(v redlock.LockView, err error) {
 		_, count, undecided := v.Levels(at.Token)
-		switch err = cmp.Or(err, undecided); {
-		case err != nil:
-			e.fail(err)
-		case count > 0:
-			e.watch.Stop(false, nil)
-			e.call.Reply(commands.Error("ERR", e.given.Args[2]))
-		default:
+		if err = cmp.Or(err, undecided); err == nil && count == 0 {
 			e.call.Batch = nil // it has been sent
-			if err := e.enterRedisson(); err != nil {
-				e.fail(err)
+			if err = e.enterRedisson(); err == nil {
+				return
 			}
+		}
+		e.watch.Stop(false, err)
+		if err != nil {
+			e.call.Reply(commands.Failure(err))
+		} else {
+			e.call.Reply(commands.Error("ERR", e.given.Args[2]))
 		}
 	})
 	return nil
