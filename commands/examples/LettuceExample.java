@@ -47,6 +47,7 @@ final class LettuceExample {
                 System.out.printf("update %s with fence %d%n", UPDATE, fence);
             } finally {
                 Long released = Lock.DUNLOCK.send(locks, new IntegerOutput<>(StringCodec.UTF8), "invoice:7", token);
+                if (released != 1) throw new IllegalStateException("the lock was over before its release");
                 System.out.println("released " + released);
             }
         } finally {

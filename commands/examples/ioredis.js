@@ -23,7 +23,9 @@ async function sendInvoice() {
     // With pg: const { rowCount } = await db.query(update, [fence]); 0 rows: a later holder has already written.
     console.log(`update ${update} with fence ${fence}`);
   } finally {
-    console.log('released', await locks.call('DUNLOCK', 'invoice:7', token));
+    const released = await locks.call('DUNLOCK', 'invoice:7', token);
+    if (released !== 1) throw new Error('the lock was over before its release');
+    console.log('released 1');
   }
 }
 

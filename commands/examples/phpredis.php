@@ -26,6 +26,9 @@ try {
     // With PDO: $update->execute([$fence, $fence]); rowCount() is 0: a later holder has already written.
     echo 'update ', UPDATE, " with fence $fence\n";
 } finally {
-    echo 'released ', $locks->rawCommand('DUNLOCK', 'invoice:7', $token), "\n";
+    if ($locks->rawCommand('DUNLOCK', 'invoice:7', $token) !== 1) {
+        throw new RuntimeException($locks->getLastError() ?? 'the lock was over before its release');
+    }
+    echo "released 1\n";
     $locks->close();
 }

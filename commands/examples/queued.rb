@@ -15,7 +15,10 @@ def queued(key, ttl:, timeout:, meta:)
   raise "#{key}: the lock was lost" if validity.nil?
   yield fence, sent + validity, locks # longer work sends DEXTEND again before this time
 ensure
-  puts "released #{locks.call('DUNLOCK', key, token)}" if token
+  if token
+    abort 'the lock was over before its release' if locks.call('DUNLOCK', key, token) != 1
+    puts 'released 1'
+  end
   locks&.close
 end
 

@@ -32,4 +32,6 @@ with redis.Redis(host, int(port), socket_timeout=70, single_connection_client=Tr
             raise SystemExit("a later holder has already written")
         print(f"update {changed.rowcount} row with fence {fence}")
     finally:
-        print("released", locks.execute_command("DUNLOCK", "invoice:7", token))
+        if locks.execute_command("DUNLOCK", "invoice:7", token) != 1:
+            raise SystemExit("the lock was over before its release")
+        print("released 1")

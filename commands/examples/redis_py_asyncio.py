@@ -33,6 +33,8 @@ async def main(host, port):
                 raise SystemExit("a later holder has already written")
             print(f"update {changed} row with fence {fence}")
         finally:
-            print("released", await locks.execute_command("DUNLOCK", "invoice:7", token))
+            if await locks.execute_command("DUNLOCK", "invoice:7", token) != 1:
+                raise SystemExit("the lock was over before its release")
+            print("released 1")
 
 asyncio.run(main(*(sys.argv[1] if len(sys.argv) > 1 else "127.0.0.1:7379").rsplit(":", 1)))

@@ -21,6 +21,9 @@ begin
   # With pg: db.exec_params(UPDATE, [fence]).cmd_tuples; 0: a later holder has already written.
   puts "update #{UPDATE} with fence #{fence}"
 ensure
-  puts "released #{locks.call('DUNLOCK', 'invoice:7', token)}" if token
+  if token
+    abort 'the lock was over before its release' if locks.call('DUNLOCK', 'invoice:7', token) != 1
+    puts 'released 1'
+  end
   locks.close
 end

@@ -16,8 +16,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("granted fence {fence}, validity {validity} ms");
     let done = send_invoice(&mut locks, &token, fence);
     let released: i64 = cmd("DUNLOCK").arg(&["invoice:7", &token]).query(&mut locks)?; // also after an error
+    done?;
+    if released != 1 {
+        return Err("the lock was over before its release".into());
+    }
     println!("released {released}");
-    done
+    Ok(())
 }
 
 fn send_invoice(locks: &mut Connection, token: &str, fence: i64) -> Result<(), Box<dyn Error>> {

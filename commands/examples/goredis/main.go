@@ -35,7 +35,13 @@ func sendInvoice(ctx context.Context, address string) error {
 		return fmt.Errorf("DLOCK: %w", err)
 	}
 	token, validity, fence := granted[0].(string), granted[1].(int64), granted[2].(int64)
-	defer func() { fmt.Println("released", locks.Do(ctx, "DUNLOCK", "invoice:7", token).Val()) }()
+	defer func() {
+		if released, err := locks.Do(ctx, "DUNLOCK", "invoice:7", token).Int64(); released != 1 {
+			log.Print("the lock was over before its release: ", err)
+		} else {
+			fmt.Println("released", released)
+		}
+	}()
 	fmt.Printf("granted fence %d, validity %d ms\n", fence, validity)
 
 	sent := time.Now()

@@ -43,8 +43,12 @@ func sendInvoice(ctx context.Context, address string) error {
 	granted := reply.([]any)
 	token, validity, fence := granted[0].(string), granted[1].(int64), granted[2].(int64)
 	defer func() {
-		released, _ := locks.Do(ctx, locks.B().Arbitrary("DUNLOCK", "invoice:7", token).Build()).ToInt64()
-		fmt.Println("released", released)
+		released, err := locks.Do(ctx, locks.B().Arbitrary("DUNLOCK", "invoice:7", token).Build()).ToInt64()
+		if released != 1 {
+			log.Print("the lock was over before its release: ", err)
+		} else {
+			fmt.Println("released", released)
+		}
 	}()
 	fmt.Printf("granted fence %d, validity %d ms\n", fence, validity)
 

@@ -211,7 +211,7 @@ func TestExamples_AreOnThePageOfClients(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if max := regexp.MustCompile(`HOLD["'], *(["']?[1-9][0-9_]+|.*(?i:longest|ms\[2\]))`); !max.Match(program) {
+		if limit := regexp.MustCompile(`HOLD["'], *(["']?[1-9][0-9_]+|.*(?i:longest|ms\[2\]))`); !limit.Match(program) {
 			t.Errorf("%s holds its lock without max-ms", file)
 		}
 		row := regexp.MustCompile(`(?m)^\| ` + r.library + `\b.*\(` + regexp.QuoteMeta(file) + `\) \| (\S+) \|$`).FindStringSubmatch(string(page))
@@ -220,8 +220,19 @@ func TestExamples_AreOnThePageOfClients(t *testing.T) {
 		} else if tested := "| " + r.library + " | " + row[1] + " |"; !strings.Contains(string(results), tested) {
 			t.Errorf("commands/CLIENTS.md has %s %s, which RESULTS.md has not", r.library, row[1])
 		}
-		if rows := regexp.MustCompile(`(?m)^\| `+r.library+`\b.*\|$`).FindAllString(string(page), -1); len(rows) < 3 {
-			t.Errorf("commands/CLIENTS.md has no row for %s in each of its tables: %q", r.library, rows)
+		if r.as != "example" {
+			continue
+		}
+		_, section, found := strings.Cut(string(page), ": "+r.library+"\n")
+		section, _, _ = strings.Cut(section, "\n## ")
+		if !found || !strings.Contains(section, "- **Timeout**: ") || !strings.Contains(section, "- **HOLD**: ") {
+			t.Errorf("commands/CLIENTS.md has no section for %s with its timeout and HOLD", r.library)
+		}
+		blocks := strings.Split(section, "```")
+		for line := range strings.Lines(blocks[max(0, len(blocks)-2)]) {
+			if words := strings.TrimSpace(line); strings.Contains(words, " ") && !strings.Contains(string(program), words+"\n") {
+				t.Errorf("commands/CLIENTS.md shows a line that %s has not: %s", file, words)
+			}
 		}
 	}
 }
