@@ -4,7 +4,9 @@
 package pool
 
 import (
+	"fmt"
 	"math/bits"
+	"strings"
 	"time"
 )
 
@@ -43,6 +45,17 @@ func bucket(d time.Duration) int {
 func Bound(i int) time.Duration {
 	octave := firstOctave + i/4
 	return time.Duration(4+i%4+1) << (octave - 2) * time.Microsecond
+}
+
+// String is how many round trips each bucket has that has any, by its end in µs: "20:3 25:1".
+func (h *Histogram) String() string {
+	var parts []string
+	for i, n := range h.Counts {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d:%d", Bound(i).Microseconds(), n))
+		}
+	}
+	return strings.Join(parts, " ")
 }
 
 // Count is the number of round trips.

@@ -29,7 +29,8 @@ const (
 type monitor struct {
 	daemons *daemons
 	record  diagnosis.Record
-	before  fields   // INFO, nil before the first refresh
+	before  fields // INFO, nil before the first refresh
+	trips   map[string]tripCounts
 	cursor  string   // of the walk over the locks, "" before the first step
 	walked  bool     // a walk came to its end
 	leaders []string // keys of the locks that are held longest
@@ -163,11 +164,16 @@ func (m *monitor) mastersPanel(reply any, info fields, at time.Time) (verdict di
 		}
 	}
 	verdict = m.record.Poll(reports, info.sum("locks_no_quorum", "locks_expired"), at)
+	before := m.trips
+	m.trips = map[string]tripCounts{}
 	for i, one := range list {
 		f := newFields(one)
+		trips, which := newTripCounts(f.text("rtt_counts")), reports[i].Group+" "+reports[i].Name
+		m.trips[which] = trips
+		trips = trips.since(before[which])
 		since, detail := m.record.State(&reports[i], at)
 		p.rows = append(p.rows, []string{
-			strings.TrimSpace(reports[i].Group + " " + reports[i].Name), reports[i].State, age(since), f.micros("rtt_p50_us"), f.micros("rtt_p99_us"), f.micros("clock_us"),
+			strings.TrimSpace(reports[i].Group + " " + reports[i].Name), reports[i].State, age(since), trips.quantile(0.5), trips.quantile(0.99), f.micros("clock_us"),
 			f.text("uncounted"), f.text("granted"), f.text("refused"), f.text("queued"), f.text("pending_releases"), cmp.Or(detail, f.text("address")),
 		})
 	}

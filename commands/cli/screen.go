@@ -23,6 +23,7 @@ type snapshot struct {
 	figures []string
 	panels  []panel // masters, waits, locks
 	colours bool    // they repeat what the words mean
+	keys    bool    // the last line has the keys
 }
 
 // panel is a table with a note below it. Its columns are in the order of their importance.
@@ -56,12 +57,31 @@ type screen struct {
 	lines   []string
 	width   int
 	colours bool
+	dense   bool // without empty lines, and with one line of figures
+}
+
+const (
+	minAiry  = 24 // lines of a screen with empty lines
+	minRows  = 3  // that a panel has, whatever stands above it
+	minPanel = 5  // lines of a screen for each panel, so that one is left for the keys
+)
+
+// overhead is how many lines a panel takes beside its rows.
+func (c *screen) overhead() int {
+	if c.dense {
+		return 1
+	}
+	return 2
 }
 
 // render draws a snapshot in at most height lines; 0 is no limit.
-func render(s snapshot, width, height int) string {
+func render(s snapshot, width, height int) (text string) {
 	height = cmp.Or(height, math.MaxInt)
-	c := &screen{width: cmp.Or(width, math.MaxInt), colours: s.colours}
+	c := &screen{width: cmp.Or(width, math.MaxInt), colours: s.colours, dense: height < minAiry}
+	if s.keys && height > len(s.panels)*minPanel {
+		height -= 1 // for the last line
+		defer func() { text += shorten("q ends it; redlockd top --help has the columns", c.width) + "\n" }()
+	}
 	c.add("1", s.title)
 	if s.lost != "" {
 		c.sentence("31", "NOT CONNECTED: "+s.lost)
@@ -73,13 +93,20 @@ func render(s snapshot, width, height int) string {
 		}
 		c.sentence(summary[1], line)
 	}
+	head := len(c.lines)
 	c.flow("", "   ", s.figures)
+	if figures := len(c.lines); c.dense && figures > head+1 {
+		c.lines = c.lines[:head+1]
+	}
 	for i := range s.panels {
-		space := height - len(c.lines) - 2 // an empty line and heads
-		if i == 1 {
-			space = min(space-3, height/3) // the locks have space, too
+		space := height - len(c.lines)
+		for j := i + 1; j < len(s.panels); j++ { // the others have space, too
+			space -= c.overhead() + min(len(s.panels[j].rows), minRows)
 		}
-		c.panel(&s.panels[i], space)
+		if i == 1 {
+			space = min(space, height/3+c.overhead())
+		}
+		c.panel(&s.panels[i], space-c.overhead())
 	}
 	return strings.Join(c.lines[:min(len(c.lines), height)], "\n") + "\n"
 }
@@ -99,7 +126,9 @@ func (c *screen) panel(p *panel, space int) {
 		rows = rows[:max(0, space-1)]
 		more = fmt.Sprintf("… and %d more", len(p.rows)-len(rows))
 	}
-	c.add("", "")
+	if !c.dense {
+		c.add("", "")
+	}
 	widths := p.widths(rows, c.width)
 	c.row("1", p.columns, widths, heads)
 	c.lines = append(c.lines, note.lines...)

@@ -209,7 +209,7 @@ func draw(ctx context.Context, out *os.File, refreshes <-chan refreshed, keys <-
 		if before == [2]int{width, height} {
 			continue
 		}
-		shown.colours = colours
+		shown.colours, shown.keys = colours, true
 		text := strings.TrimRight(render(shown, width, height), "\n")
 		// Everything is erased first: an erasure behind a full line would take its last character.
 		if _, err := io.WriteString(out, "\x1b[H\x1b[J"+strings.ReplaceAll(text, "\n", "\r\n")); err != nil {

@@ -22,7 +22,7 @@ var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 func reply(items ...any) []any { return items }
 
 func masterReply(name, state, detail string, since, left int64) any {
-	return reply("name", name, "address", "10.0.0.1:6379", "state", state, "detail", detail, "since_ms", since, "left_ms", left, "rtt_p50_us", int64(180), "rtt_p99_us", int64(2345),
+	return reply("name", name, "address", "10.0.0.1:6379", "state", state, "detail", detail, "since_ms", since, "left_ms", left, "rtt_p50_us", int64(180), "rtt_p99_us", int64(2345), "rtt_counts", "180:98 2345:2",
 		"clock_us", int64(-1234), "queued", int64(0), "pending_releases", int64(3), "granted", int64(123456), "refused", int64(78), "uncounted", int64(9))
 }
 
@@ -74,9 +74,11 @@ func scene(locks int) snapshot {
 
 func TestRender_DrawsTheScreensOfTheGoldenFile(t *testing.T) {
 	var got strings.Builder
-	for _, size := range [][2]int{{80, 24}, {40, 20}, {160, 50}} {
+	for _, size := range [][2]int{{80, 24}, {60, 20}, {40, 20}, {160, 50}} {
 		for _, locks := range []int{0, 10, 5000} {
-			fmt.Fprintf(&got, "=== %d x %d, %d locks\n%s", size[0], size[1], locks, render(scene(locks), size[0], size[1]))
+			s := scene(locks)
+			s.keys = true
+			fmt.Fprintf(&got, "=== %d x %d, %d locks\n%s", size[0], size[1], locks, render(s, size[0], size[1]))
 		}
 	}
 	const file = "testdata/top.golden"
@@ -96,6 +98,7 @@ func TestRender_DrawsTheScreensOfTheGoldenFile(t *testing.T) {
 
 func TestRender_FitsEveryTerminal(t *testing.T) {
 	scenes := []snapshot{{}, scene(0), scene(10), scene(60)}
+	scenes[2].keys, scenes[3].keys = true, true
 	scenes[1].lost = "dial tcp 127.0.0.1:7379: connect: connection refused; trying again since 11:59:00"
 	scenes[2].panels[0].note = "NOPERM User 'web' has no permissions to run the 'dmasters' command"
 	for i, s := range scenes {
@@ -111,6 +114,36 @@ func TestRender_FitsEveryTerminal(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// A small terminal has a row of each panel, too: whatever is wrong with the masters, somebody looks for a lock.
+func TestRender_ShowsLocksOnASmallTerminal(t *testing.T) {
+	for _, size := range [][2]int{{60, 20}, {80, 24}} {
+		s := scene(10)
+		s.keys = true
+		text := render(s, size[0], size[1])
+		for _, says := range []string{"\nMASTER ", "\nWAITED-FOR ", "\nLOCK ", "\norders:", "\nq ends it"} {
+			if !strings.Contains(text, says) {
+				t.Errorf("%v lacks %q:\n%s", size, says, text)
+			}
+		}
+	}
+}
+
+// The round trips are those since the last refresh.
+func TestMonitor_ShowsRoundTripsOfTheLastInterval(t *testing.T) {
+	m := &monitor{before: fields{}}
+	row := func(counts string) []string {
+		_, p := m.mastersPanel(reply(reply("name", "a", "state", "voting", "rtt_counts", counts)), fields{}, noon)
+		return p.rows[0][3:5]
+	}
+	for _, c := range []struct{ counts, p50, p99 string }{
+		{"100:99 5000:1", "100µs", "100µs"}, {"100:99 200:3 5000:3", "200µs", "5ms"}, {"100:99 200:3 5000:3", "–", "–"}, {"100:1", "–", "–"}, {"100:5", "100µs", "100µs"},
+	} {
+		if got := row(c.counts); got[0] != c.p50 || got[1] != c.p99 {
+			t.Errorf("%s: %q, want %s and %s", c.counts, got, c.p50, c.p99)
 		}
 	}
 }
@@ -184,8 +217,9 @@ func answering(t *testing.T, infos ...string) *script {
 	if len(infos) == 0 {
 		infos = []string{infoReply("a", at, 5), infoReply("a", at+2_000_000, 105)}
 	}
+	master := wire(reply(masterReply("m1", "voting", "", 3_600_000, 0)))
 	return startScript(t, map[string][]string{
-		"INFO": infos, "DMASTERS": {wire(reply(masterReply("m1", "voting", "", 3_600_000, 0)))}, "DWAITERS": {wire(reply())},
+		"INFO": infos, "DMASTERS": {wire(reply(reply("name", "m1", "state", "voting"))), master}, "DWAITERS": {wire(reply())},
 		"DLOCKS": {wire(reply("0", reply("invoices", "exclusive", int64(1), int64(1000))))}, "DINFO": {wire(lockReply(time.Minute, 1000, nil))},
 	})
 }

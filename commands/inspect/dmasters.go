@@ -39,6 +39,7 @@ func masterReply(m *redlock.MasterReport) commands.Reply {
 		commands.Bulk("durable"), commands.Bool(m.Durable),
 		commands.Bulk("rtt_p50_us"), commands.Int(m.RTT.Quantile(0.5).Microseconds()),
 		commands.Bulk("rtt_p99_us"), commands.Int(m.RTT.Quantile(0.99).Microseconds()),
+		commands.Bulk("rtt_counts"), commands.Bulk(m.RTT.String()),
 		commands.Bulk("clock_us"), commands.Int(m.Clock.Microseconds()),
 		commands.Bulk("in_flight"), commands.Int(int64(m.InFlight)),
 		commands.Bulk("queued"), commands.Int(int64(m.Queued)),

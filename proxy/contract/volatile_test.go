@@ -40,7 +40,7 @@ var (
 // settle replaces what differs between runs; key is that of the value in its map.
 func (r reply) settle(key string) reply {
 	switch {
-	case volatileKeys[key] && r.kind == ':', (key == "run_id" || key == "daemon") && r.kind == '$':
+	case volatileKeys[key] && r.kind == ':', (key == "run_id" || key == "daemon" || key == "rtt_counts") && r.kind == '$':
 		return reply{kind: '+', text: "<" + key + ">"}
 	case r.kind == ':':
 		if n, _ := strconv.ParseInt(r.text, 10, 64); n > largest {
