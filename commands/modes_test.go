@@ -205,7 +205,7 @@ func TestDMUNLOCK_NamesTheKeysThatAreUndecided(t *testing.T) {
 		}
 		return false, &redlock.NoQuorum{Answered: 1, Needed: 2, Total: 3, Missing: []string{"x down", "y down"}}
 	}
-	want := "-NOQUORUM of 3 keys 1 were released and 2 are undecided: 'b' 'c'; 1 of 3 masters answered, 2 needed: x down, y down"
+	want := "-NOQUORUM of 3 keys 1 were released and 2 are undecided: 'b' 'c'; 1 of 3 masters answered, 2 needed: x, y down"
 	if got := c.say("DMUNLOCK 12345678 3 a b c"); got != want {
 		t.Errorf(" got %s\nwant %s", got, want)
 	}

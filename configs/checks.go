@@ -127,7 +127,7 @@ func checkKeyPrefix(c *Config) error {
 	if err := checkPrefix(c.KeyPrefix); err != nil || listed {
 		return err
 	}
-	return refuse(true, "is none of key-prefixes", fmt.Sprintf("the nearest one is %q", nearest(c.KeyPrefix, c.KeyPrefixes)))
+	return refuse(true, "is none of key-prefixes", fmt.Sprintf("the nearest one is %q", Nearest(c.KeyPrefix, c.KeyPrefixes)))
 }
 
 // ownKeys begins the names of the keys that a group without a key prefix has, and of the one that

@@ -95,8 +95,8 @@ const wordAllowed = "1 to 64 of A-Z a-z 0-9 _ . -"
 // maxCompared bounds the work for an arbitrary name.
 const maxCompared = 64
 
-// nearest returns the known name with the fewest edits, the first one of equals.
-func nearest(name string, known []string) string {
+// Nearest returns the known name with the fewest edits from a misspelt one, the first one of equals.
+func Nearest(name string, known []string) string {
 	name = name[:min(len(name), maxCompared)]
 	return slices.MinFunc(known, func(a, b string) int { return distance(name, a) - distance(name, b) })
 }

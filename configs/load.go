@@ -96,7 +96,7 @@ func (l *loader) readFlags(args []string) error {
 			flags.Func(o.name, "", add)
 		}
 	}
-	version := flags.Bool("version", false, "")
+	version := flags.BoolP("version", "v", false, "")
 	err := flags.Parse(args)
 	switch {
 	case err != nil:
@@ -129,7 +129,7 @@ func (l *loader) flagError(err error) error {
 		}
 		name, _, _ := strings.Cut(word, "=")
 		e.Field, e.Problem = shownName(dashes+name), "is no option"
-		e.Advice = "the nearest one is --" + nearest(name, append(l.names, "help", "version")) + ", see --help"
+		e.Advice = "the nearest one is --" + Nearest(name, append(l.names, "help", "version")) + ", see --help"
 	}
 	return e
 }
@@ -160,7 +160,7 @@ func (l *loader) readEnviron(environ []string) {
 		case slices.Contains(l.names, name) && key == variable(name):
 			l.add(name, given{text, strconv.Quote(text), nil, key, 0})
 		default:
-			l.refuse(FieldError{Field: key, Problem: "is no option", Advice: "the nearest one is " + variable(nearest(name, l.names)) + ", see --help"})
+			l.refuse(FieldError{Field: key, Problem: "is no option", Advice: "the nearest one is " + variable(Nearest(name, l.names)) + ", see --help"})
 		}
 	}
 }
@@ -186,8 +186,12 @@ func (l *loader) readFile() {
 		case key == "config":
 			l.refuse(FieldError{Field: key, Source: path, Line: lines[key], Problem: "cannot be set in a file", Advice: "one file is read; leave it out"})
 		case i < 0:
-			l.refuse(FieldError{Field: shownName(key), Source: path, Line: lines[key], Problem: "is no option",
-				Advice: "the nearest one is " + nearest(key, l.names) + ", see --help"})
+			e := FieldError{Field: shownName(key), Source: path, Line: lines[key], Problem: "is no option",
+				Advice: "the nearest one is " + Nearest(key, l.names) + ", see --help"}
+			if _, table := values[key].(map[string]any); table {
+				e.Problem, e.Advice = "is a table", "options stand at the top of the file, outside of tables; only [[group]] is one"
+			}
+			l.refuse(e)
 		default:
 			text, err := l.options[i].fromTOML(values[key])
 			shown := fmt.Sprint(values[key])
@@ -230,7 +234,7 @@ func (l *loader) readGroups(path string, lines map[string]int, tables []map[stri
 			case slices.Contains(l.names, key):
 				about(key, FieldError{Problem: "is no setting of a group", Advice: "write it before the first [[group]]: what follows that line belongs to the group"})
 			default:
-				about(shownName(key), FieldError{Problem: "is no setting of a group", Advice: "the nearest one is " + nearest(key, groupKeys)})
+				about(shownName(key), FieldError{Problem: "is no setting of a group", Advice: "the nearest one is " + Nearest(key, groupKeys)})
 			}
 		}
 		var err error

@@ -129,7 +129,7 @@ func readUser(name string, native map[string]any, from given, lines map[string]i
 		empty := text == "" && (array == nil || len(array) > 0) // an empty array is a list without entries
 		if o.set == nil {
 			o.secret = true // it may be a misspelt password
-			err = refuse(true, "is no setting of a user", "the nearest one is "+nearest(key, slices.Sorted(maps.Keys(settings))))
+			err = refuse(true, "is no setting of a user", "the nearest one is "+Nearest(key, slices.Sorted(maps.Keys(settings))))
 		} else if err == nil {
 			err = cmp.Or(refuse(empty, "is empty", "give a value or leave it out"), o.set(text), o.check(nil))
 		}

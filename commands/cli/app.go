@@ -116,6 +116,7 @@ type CommandLine struct {
 	Rates       []SlotRate // slots: what the daemons report
 	Aged        string     // bootstrap --aged MASTER
 	Performance bool       // check --performance
+	About       string     // help SUBCOMMAND, "" = all
 	Args        []string   // the options, for configs.Load or of the subcommand
 }
 

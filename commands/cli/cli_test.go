@@ -54,7 +54,7 @@ func TestParse_TakesTheCommandLineApart(t *testing.T) {
 		"help lock":                         {Word: "lock", Args: []string{"--help"}},
 		"help top":                          {Word: "top", Args: []string{"--help"}},
 		"help hash-password":                {Word: "hash-password", Args: []string{"--help"}},
-		"help check":                        {Word: "help"},
+		"help check":                        {Word: "help", About: "check"},
 	} {
 		got, err := Parse(strings.Fields(line))
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -79,11 +79,11 @@ func TestParse_RefusesWhatDoesNotGoWithAged(t *testing.T) {
 
 func TestParse_RefusesAChangeOfMastersThatIsNone(t *testing.T) {
 	for line, part := range map[string]string{
-		"masters add":                           "masters needs its change before its options: redlockd masters add NAME=ADDRESS",
-		"masters d=e:1 --masters a":             "masters needs its change",
-		"masters remove --masters a,b,c":        "masters needs its change",
-		"masters replace c --masters a,b,c":     "masters needs its change",
-		"masters replace c d=e:1 f=e:2":         "masters needs its change",
+		"masters add":                           "masters takes no words, or its change before its options: redlockd masters add NAME=ADDRESS",
+		"masters d=e:1 --masters a":             "masters takes no words, or its change",
+		"masters remove --masters a,b,c":        "masters takes no words, or its change",
+		"masters replace c --masters a,b,c":     "masters takes no words, or its change",
+		"masters replace c d=e:1 f=e:2":         "masters takes no words, or its change",
 		"masters add d=e:x --masters a":         "has a port that is not a number",
 		"masters add d=u:S3CR3T@e:1":            "has a login without a scheme before it",
 		"masters add d=redis://u:S3CR3T@e:none": "masters = entry 1",
@@ -97,8 +97,8 @@ func TestParse_RefusesAChangeOfMastersThatIsNone(t *testing.T) {
 
 func TestParse_RefusesUnknownWords(t *testing.T) {
 	for line, part := range map[string]string{
-		"serve":                "serve is no command; allowed: bootstrap, check, reconfigure, masters, slots, quarantine, lock, top, hash-password, version, help",
-		"redis://u:S3CR3T@h:1": "the first word is no command",
+		"locks":                "locks is no command, the nearest one is lock; allowed: bootstrap, check, reconfigure, masters, slots, quarantine, lock, top, hash-password, version, help",
+		"redis://u:S3CR3T@h:1": "the first word is no command, the nearest one is",
 		"version --masters a":  "version takes no further words",
 		"slots 0-9 --to g2":    "slots takes no words, or move RANGES --to GROUP, before its options",
 		"slots move --to g2":   "slots takes no words, or move RANGES --to GROUP",
@@ -107,7 +107,9 @@ func TestParse_RefusesUnknownWords(t *testing.T) {
 		"slots --to g2":        "slots takes no words, or move RANGES --to GROUP",
 		"slots moves 0 --to g": "slots takes no words, or move RANGES --to GROUP",
 		"man lock":             "man takes no further words",
-		"help me":              "me is no command; allowed: bootstrap, check",
+		"help me":              "me is no command, the nearest one is ",
+		"help dlock":           "dlock is a command of clients, not of this program; a daemon describes it: redis-cli -p 7379 COMMAND DOCS DLOCK",
+		"DINFO":                "DINFO is a command of clients",
 		"help lock check":      "help takes one command at most",
 	} {
 		_, err := Parse(strings.Fields(line))
@@ -160,15 +162,18 @@ func TestRun_RunsTheNamedJob(t *testing.T) {
 		"reconfigure --force --masters=a,b,c": {"reconfigure by force", ""},
 		"quarantine b --masters=a,b,c":        {"quarantine b", ""},
 		"masters remove b --masters=a,b,c":    {"masters  b", ""},
-		"masters --help":                      {"", configs.Help()},
-		"quarantine --help":                   {"", configs.Help()},
+		"masters --help":                      {"", help("masters")},
+		"quarantine --help":                   {"", help("quarantine")},
 		"lock --help":                         {"", lockHelp()},
 		"top --help":                          {"", topHelp()},
 		"slots --help":                        {"", slotsHelp()},
 		"help slots":                          {"", slotsHelp()},
-		"help":                                {"", configs.Help()},
-		"--help":                              {"", configs.Help()},
-		"bootstrap -h":                        {"", configs.Help()},
+		"help":                                {"", help("help")},
+		"help masters":                        {"", help("masters")},
+		"-v":                                  {"", "redlockd v9\n"},
+		"masters --masters a,b,c":             {"masters", ""},
+		"--help":                              {"", help("")},
+		"bootstrap -h":                        {"", help("bootstrap")},
 		"version":                             {"", "redlockd v9\n"},
 		"man":                                 {"", manual("redlockd v9")},
 		"--version":                           {"", "redlockd v9\n"},
@@ -203,7 +208,7 @@ func TestRun_RefusesToPrepareEmbeddedMasters(t *testing.T) {
 }
 
 func TestRun_QuarantineAndMastersNeedAMaster(t *testing.T) {
-	for _, args := range [][]string{{"masters", "--masters", "a,b,c"}, {"masters", "remove", "b"}, {"quarantine", "--masters", "a,b,c"}, {"quarantine", "--masters", "a,b,c", "b"}, {"quarantine", "", "--masters", "a,b,c"}, {"quarantine", "b"}} {
+	for _, args := range [][]string{{"masters"}, {"masters", "remove", "b"}, {"quarantine", "--masters", "a,b,c"}, {"quarantine", "--masters", "a,b,c", "b"}, {"quarantine", "", "--masters", "a,b,c"}, {"quarantine", "b"}} {
 		r := record()
 		if err := r.Run(t.Context(), args); Report(io.Discard, err) != ExitUsage || r.did != "" {
 			t.Errorf("%q: did %q, %v", args, r.did, err)

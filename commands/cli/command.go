@@ -57,7 +57,7 @@ var subcommands = []subcommand{
 		{"absent", "", "masters join that do not answer yet"},
 		{"wait", "", "end when all masters vote, and show how long that takes"},
 	}, "embedded masters take their settings from every start"},
-	{wordMasters, "add|remove|replace", "add NAME=ADDRESS, remove NAME or replace OLD NEW=ADDRESS while the daemons serve, by reconfigure", []flagRow{
+	{wordMasters, "add|remove|replace", "show the masters and their daemons; add NAME=ADDRESS, remove NAME or replace OLD NEW=ADDRESS while the daemons serve", []flagRow{
 		{"force", "", "as that of reconfigure"},
 		{"absent", "", "likewise"},
 		{"wait", "", "likewise"},
@@ -72,7 +72,7 @@ var subcommands = []subcommand{
 		{"sha256", "", "a fast digest, for long random passwords alone"},
 	}, ""},
 	{wordVersion, "", "print the version", nil, ""},
-	{wordHelp, "[SUBCOMMAND]", "print one screen of help", nil, ""},
+	{wordHelp, "[SUBCOMMAND]", "print the help, or that of a subcommand", nil, ""},
 	{wordCompletion, shells, "print the completion script of a shell", nil, ""},
 	{wordMan, "", "print this manual page", nil, ""},
 }
@@ -119,8 +119,16 @@ func Parse(args []string) (CommandLine, error) {
 }
 
 func noCommand(word string) error {
-	return fmt.Errorf("%s is no command; allowed: %s, or options alone to serve; see redlockd help%w", shown(word), strings.Join(words(), ", "), usage{})
+	word = shown(word)
+	if clientCommand.MatchString(word) {
+		return fmt.Errorf("%s is a command of clients, not of this program; a daemon describes it: redis-cli -p 7379 COMMAND DOCS %s%w", word, strings.ToUpper(word), usage{})
+	}
+	return fmt.Errorf("%s is no command, the nearest one is %s; allowed: %s, or options alone to serve; see redlockd help%w",
+		word, configs.Nearest(word, words()), strings.Join(words(), ", "), usage{})
 }
+
+// clientCommand matches what clients send.
+var clientCommand = regexp.MustCompile(`(?i)^d(m?(un)?lock|m?extend|info|nextid|id|work|force|revoke|meta|masters)[a-z]*$`)
 
 func words() (all []string) {
 	for _, s := range subcommands {
@@ -129,8 +137,7 @@ func words() (all []string) {
 	return all
 }
 
-// parseHelp takes the words after help: none, or one command. Those without a page of their
-// own are on the first one.
+// parseHelp takes the words after help: none, or one command.
 func parseHelp(after []string) (CommandLine, error) {
 	if len(after) == 0 {
 		return CommandLine{Word: wordHelp, Args: after}, nil
@@ -141,7 +148,7 @@ func parseHelp(after []string) (CommandLine, error) {
 	case word == wordLock || word == wordTop || word == wordSlots || word == wordHashPassword:
 		return CommandLine{Word: word, Args: []string{"--help"}}, nil
 	case slices.Contains(words(), word):
-		return CommandLine{Word: wordHelp}, nil
+		return CommandLine{Word: wordHelp, About: word}, nil
 	default:
 		return CommandLine{}, noCommand(word)
 	}
@@ -192,7 +199,7 @@ func (c *CommandLine) takeWords() (words []string) {
 	return words
 }
 
-// takeChange removes the words of masters before its options. Without words --help may follow.
+// takeChange removes the words of masters before its options. Without words they are shown.
 func (c *CommandLine) takeChange() (err error) {
 	var join []string
 	switch words := c.takeWords(); {
@@ -213,7 +220,7 @@ func (c *CommandLine) takeChange() (err error) {
 	return err
 }
 
-var errMastersUsage = fmt.Errorf("masters needs its change before its options: redlockd masters add NAME=ADDRESS, remove NAME, or replace OLD NEW=ADDRESS; then --masters LIST and the other settings of the daemons%w", usage{})
+var errMastersUsage = fmt.Errorf("masters takes no words, or its change before its options: redlockd masters add NAME=ADDRESS, remove NAME, or replace OLD NEW=ADDRESS; then --masters LIST and the other settings of the daemons%w", usage{})
 
 // takeMove removes the words of slots, which may also follow its options.
 func (c *CommandLine) takeMove() error {

@@ -110,7 +110,7 @@ func TestManual_HasEverySubcommandAndOption(t *testing.T) {
 		for _, o := range s.options {
 			has("--"+o.Name, o.Argument)
 		}
-		if !strings.Contains(configs.Help(), s.word) {
+		if !strings.Contains(help(""), "\n  "+s.word+" ") {
 			t.Errorf("--help does not name %s", s.word)
 		}
 	}

@@ -20,7 +20,7 @@ func (a *App) Run(ctx context.Context, args []string) error {
 	}
 	switch command.Word {
 	case wordHelp:
-		return a.print(configs.Help())
+		return a.print(help(command.About))
 	case wordVersion:
 		return a.print(a.Build + "\n")
 	case wordLock:
@@ -39,7 +39,7 @@ func (a *App) Run(ctx context.Context, args []string) error {
 	case errors.Is(err, configs.ErrHelp) && command.Word == wordSlots:
 		return a.print(slotsHelp())
 	case errors.Is(err, configs.ErrHelp):
-		return a.print(configs.Help())
+		return a.print(help(command.Word))
 	case errors.Is(err, configs.ErrVersion):
 		return a.print(a.Build + "\n")
 	case err != nil:
@@ -54,9 +54,6 @@ func (a *App) Run(ctx context.Context, args []string) error {
 func (a *App) job(ctx context.Context, config configs.Config, command CommandLine) error {
 	if command.Word == wordQuarantine && command.Master == "" {
 		return fmt.Errorf("quarantine needs a master, by its name or address, as its first word: redlockd quarantine MASTER --masters LIST%w", usage{})
-	}
-	if command.Word == wordMasters && len(command.Join)+len(command.Leave) == 0 {
-		return errMastersUsage
 	}
 	if len(config.Masters)+len(config.Groups) == 0 {
 		row := subcommands[slices.Index(words(), command.Word)]

@@ -82,6 +82,9 @@ func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stde
 			return awaited(ctx, setup.Reconfigure(ctx, o, changeTerms(c), out), o, c, out)
 		})),
 		"masters": changing(onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
+			if len(c.Join)+len(c.Leave) == 0 {
+				return setup.Check(ctx, o, false, out)
+			}
 			join, err := poolOptions(configs.Config{Masters: c.Join}, nil) // reads their certificates
 			if err != nil {
 				return err

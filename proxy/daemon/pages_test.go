@@ -15,7 +15,6 @@ import (
 	"unicode"
 
 	"redlockd/commands/cli"
-	"redlockd/configs"
 )
 
 // history names what no longer exists, too.
@@ -229,7 +228,11 @@ func newShell(t *testing.T) shell {
 		}
 		*options = shownOption.FindAllString(help.String(), -1)
 	}
-	s.options = append(shownOption.FindAllString(configs.Help(), -1), "--sha256") // of hash-password
+	var manual strings.Builder
+	if err := (&cli.App{Out: &manual}).Run(t.Context(), []string{"man"}); err != nil {
+		t.Fatal(err)
+	}
+	s.options = shownOption.FindAllString(strings.ReplaceAll(manual.String(), `\-`, "-"), -1)
 	s.slotsOptions = append(s.slotsOptions, s.options...)
 	return s
 }
