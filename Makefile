@@ -60,7 +60,7 @@ evidence-others:
 # The tests that `make test` leaves out.
 test-long: needs
 	$(PROGRESS) $(GO) test -race -timeout $(TIMEOUT) -run '^Test(Controls|Mutants|Waits|Worlds|RoundTrips|Simulation|SlotMoves|Masters|Linear|Check_Rejects|MutationE2E_AMutant|Storm|Work_Soak|Chaos_|Exclusion|Hold_EndsWithItsLease|Upgrade_)' $(GOTEST) ./redlock ./redlock/sim ./redlock/chaos ./redlock/checker
-	$(PROGRESS) $(GO) test -timeout $(TIMEOUT) -run '^TestRelease_' $(GOTEST) ./proxy/daemon
+	$(PROGRESS) $(GO) test -timeout $(TIMEOUT) -run '^Test(Release|Coverage)_' $(GOTEST) ./proxy/daemon
 	cd bench && $(PROGRESS) $(GO) test -timeout $(TIMEOUT) -run '^TestMixedFleet_' $(GOTEST) .
 
 # Peers and examples live in modules of their own, so that what they need never

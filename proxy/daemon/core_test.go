@@ -50,7 +50,7 @@ var coreGaps = map[string]string{
 	"redlock/engine/names.go":     "level owner",
 	"redlock/engine/trace.go":     "trace",
 	"redlock/lease/acquire.go":    "delay hold holds note part trace",
-	"redlock/lease/extend.go":     "delay permit permits shared trace",
+	"redlock/lease/extend.go":     "delay trace",
 	"redlock/lease/fail.go":       "delay note",
 	"redlock/lease/grant.go":      "delay hold part",
 	"redlock/lease/late.go":       "hold note",

@@ -37,15 +37,6 @@ type extension struct {
 	agreed   heldCopy                    // the copy that a quorum agrees on, once won
 }
 
-// heldCopy is how a master reports that the token holds the key. Copies of two kinds do not add
-// up: a master on which the token is still the reader admits other readers, whatever the token
-// is on the others.
-type heldCopy struct {
-	held        bool
-	kind        Kind
-	slot, limit int64 // of Permits
-}
-
 var _ engine.Question = (*extension)(nil)
 
 const unchangedLease = "the lease is unchanged, its old validity stands"
@@ -137,7 +128,7 @@ func (e *extension) expiry(m *pool.SendContext) (end string, usable bool) {
 // Read: a master that holds the key in another way than most has answered and proves nothing,
 // see Decide.
 func (e *extension) Read(answer pool.Answer) engine.Reading {
-	how, lacks, counts := readHeldCopy(answer.Reply), lacksCopy(answer.Reply), engine.CountsAsVote(answer)
+	how, lacks, counts := e.leases.kinds.readCopy(answer.Reply), lacksCopy(answer.Reply), engine.CountsAsVote(answer)
 	e.lost[answer.Lane] = lacks
 	switch {
 	case how.held && counts:
@@ -190,19 +181,6 @@ func (e *extension) Late(answer pool.Answer, _ quorum.Result) {
 }
 
 func lacksCopy(r pool.Reply) bool { return r.Kind == pool.ReplyInt && r.Int == 0 }
-
-func readHeldCopy(r pool.Reply) heldCopy {
-	if r.Kind == pool.ReplyInt {
-		return heldCopy{held: r.Int == 1}
-	}
-	switch n := engine.Numbers(r); {
-	case len(n) == 0 || n[0] != 1:
-		return heldCopy{}
-	case len(n) == 3:
-		return heldCopy{held: true, kind: Permits, slot: n[1], limit: n[2]}
-	}
-	return heldCopy{held: true, kind: Shared}
-}
 
 func (e *extension) finish(g Grant, err error) {
 	if err != nil {
@@ -280,18 +258,8 @@ func (e *extension) writeCopy(m *pool.SendContext, c *pool.Command) bool {
 		return false
 	}
 	end := m.Decimal(quorum.RepairedExpiry(m.Time, until+e.delay-m.Now, e.leases.engine.Late))
-	s, key, token := e.leases.engine.Scripts, e.keys[0], string(e.request.Token)
-	switch {
-	case len(e.keys) > 1:
-		c.Set("EVALSHA", s.Multi, strconv.Itoa(len(e.keys)))
-		c.Args = append(append(c.Args, e.keys...), token, end, engine.Flag(e.agreed.kind == Shared))
-	case e.agreed.kind == Shared:
-		c.Set("EVALSHA", s.Share, "1", key, token, end, "")
-	case e.agreed.kind == Permits:
-		c.Set("EVALSHA", s.Permit, "1", key, token, end,
-			strconv.FormatInt(e.agreed.limit, 10), strconv.FormatInt(e.agreed.slot, 10), engine.Flag(true))
-	default:
-		c.Set("SET", key, token, "NX", "PXAT", end)
+	if !e.leases.kinds.writeCopy(e.agreed, c, e.keys, string(e.request.Token), end) {
+		c.Set("SET", e.keys[0], string(e.request.Token), "NX", "PXAT", end)
 	}
 	return true
 }

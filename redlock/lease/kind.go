@@ -1,5 +1,7 @@
 package lease
 
+import "redlockd/pool"
+
 // Kind is how many clients may hold a key at a time, and which of them together.
 type Kind uint8
 
@@ -20,4 +22,21 @@ func (k Kind) Word(reentrant bool) string {
 		return "permits"
 	}
 	return "exclusive"
+}
+
+// heldCopy is how a master reports that the token holds the key. Copies of two kinds do not add
+// up: a master on which the token is still the reader admits other readers, whatever the token
+// is on the others.
+type heldCopy struct {
+	held   bool
+	kind   Kind
+	detail [2]int64 // that the kind has beside
+}
+
+// heldKinds are the ways in which masters hold keys.
+type heldKinds interface {
+	// readCopy reads how a master reports that the token holds the key.
+	readCopy(r pool.Reply) heldCopy
+	// writeCopy writes the command that makes such a copy again, unless that is a plain SET.
+	writeCopy(agreed heldCopy, c *pool.Command, keys []string, token, end string) bool
 }

@@ -23,6 +23,7 @@ type Leases struct {
 	ofOptions any  // what options keep of this daemon, see modes.go
 
 	observers []observer
+	kinds     heldKinds
 
 	freed   func(b *engine.Batch, db int, key engine.Key)
 	changes Changes

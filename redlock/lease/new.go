@@ -14,6 +14,6 @@ func New(e *engine.Engine, v *events.Events, tokens func() engine.Token, lockInf
 	return &Leases{
 		engine: e, tokens: tokens, records: records, hot: &hotKeys{seed: seed, lists: map[uint32][]*acquireCall{}},
 		refusals: &refusals{engine: e, seed: seed}, exclusive: exclusive, ofOptions: options,
-		observers: []observer{listeners{v}, &options.notes},
+		observers: []observer{listeners{v}, &options.notes}, kinds: copyKinds{e.Scripts},
 	}
 }
