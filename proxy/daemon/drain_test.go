@@ -45,7 +45,7 @@ func (c *client) pairs(t *testing.T, key string) {
 	}
 }
 
-// The procedure of configs/RUNBOOK.md: after both daemons received the drain, the master may go.
+// The procedure of configs/MEMBERSHIP.md: after both daemons received the drain, the master may go.
 func TestDrain_AMasterGoesAndComesBackUnnoticed(t *testing.T) {
 	t.Parallel()
 	servers := faulty.StartGroup(t, 3)

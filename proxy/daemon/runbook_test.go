@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,17 +21,33 @@ import (
 	"redlockd/pool/faulty"
 )
 
+// runbookPages begin with the one for incidents, and its first screen with the symptoms.
+var runbookPages = []string{"RUNBOOK.md", "LOGS.md", "MEMBERSHIP.md"}
+
+// maxRunbook are the bytes of the page for incidents.
+const maxRunbook = 22 << 10
+
+// runbookText has all pages of the runbook.
+func runbookText(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	for _, page := range runbookPages {
+		all.WriteString(file(t, page) + "\n")
+	}
+	return all.String()
+}
+
 var metricName = regexp.MustCompile(`\bredlockd_[a-z_]+\b`)
 
 func TestMetrics_ThatAlertsDashboardAndRunbookNameAreServed(t *testing.T) {
 	served := servedMetrics(t)
-	for _, name := range []string{"alerts.yaml", "dashboard.json", "RUNBOOK.md"} {
+	for _, name := range append([]string{"alerts.yaml", "dashboard.json"}, runbookPages...) {
 		found := metricName.FindAllString(file(t, name), -1)
 		if len(found) == 0 {
 			t.Errorf("%s names no metric", name)
 		}
 		for _, metric := range found {
-			isHistogram := name == "RUNBOOK.md" && served[metric+"_bucket"] != nil
+			isHistogram := strings.HasSuffix(name, ".md") && served[metric+"_bucket"] != nil
 			if served[metric] == nil && !isHistogram {
 				t.Errorf("%s names %s, which is not served", name, metric)
 			}
@@ -87,7 +104,7 @@ var (
 )
 
 func TestAlerts_AreCompleteAndInTheRunbook(t *testing.T) {
-	text, runbook, served := file(t, "alerts.yaml"), file(t, "RUNBOOK.md"), servedMetrics(t)
+	text, runbook, served := file(t, "alerts.yaml"), runbookText(t), servedMetrics(t)
 	var all rules
 	if err := yaml.UnmarshalStrict([]byte(text), &all); err != nil {
 		t.Fatal(err)
@@ -97,8 +114,9 @@ func TestAlerts_AreCompleteAndInTheRunbook(t *testing.T) {
 	}
 	for _, group := range all.Groups {
 		for _, rule := range group.Rules {
-			if _, anchor, found := strings.Cut(rule.Annotations["runbook_url"], "RUNBOOK.md#"); !found || !slices.Contains(anchors(runbook), anchor) {
-				t.Errorf("%s leads to %q, which is no heading of the runbook", rule.Alert, anchor)
+			address, anchor, _ := strings.Cut(rule.Annotations["runbook_url"], "#")
+			if page := path.Base(address); !slices.Contains(runbookPages, page) || !slices.Contains(anchors(file(t, page)), anchor) {
+				t.Errorf("%s leads to %q, which is no heading of the runbook", rule.Alert, rule.Annotations["runbook_url"])
 			}
 			if !strings.Contains(runbook, "| `"+rule.Alert+"` |") {
 				t.Errorf("the runbook does not know %s", rule.Alert)
@@ -158,7 +176,7 @@ func sources(t *testing.T, packages ...string) string {
 }
 
 func TestRunbook_ContainsEveryErrorCode(t *testing.T) {
-	runbook, codes := file(t, "RUNBOOK.md"), map[string]bool{}
+	runbook, codes := runbookText(t), map[string]bool{}
 	for _, match := range regexp.MustCompile(`(?:Error\(|return |")(?:"|-)([A-Z]{3,})[" ]`).FindAllStringSubmatch(sources(t, "commands", "proxy"), -1) {
 		codes[match[1]] = true
 	}
@@ -178,7 +196,7 @@ func TestRunbook_ContainsEveryLineOfTheLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runbook, lines := file(t, "RUNBOOK.md"), 0
+	runbook, lines := runbookText(t), 0
 	for _, match := range regexp.MustCompile(`(?m)^(?:WARN|ERROR) +"([^;"…]+)`).FindAllStringSubmatch(string(golden), -1) {
 		if lines++; !strings.Contains(runbook, "`"+shorten(match[1])) {
 			t.Errorf("the runbook does not explain %q", match[1])
@@ -193,7 +211,7 @@ func TestRunbook_ContainsEveryLineOfTheLog(t *testing.T) {
 var notCodes = []string{"GET", "POST", "MAX", "WAIT"}
 
 func TestRunbook_ContainsEveryReasonToRefuseAMaster(t *testing.T) {
-	runbook, reasons := file(t, "RUNBOOK.md"), 0
+	runbook, reasons := runbookText(t), 0
 	for _, match := range regexp.MustCompile(`[uU]nfitf\("([^"]+)"`).FindAllStringSubmatch(sources(t, "pool", "pool/admission"), -1) {
 		constant, _, _ := strings.Cut(match[1], "%")
 		constant = strings.TrimRight(constant, " (")
@@ -221,11 +239,14 @@ func shorten(text string) string {
 func TestRunbook_IsShortAndBeginsWithAnIndex(t *testing.T) {
 	runbook := file(t, "RUNBOOK.md")
 	index, _, _ := strings.Cut(runbook, "\n## ")
-	if lines, links := strings.Count(index, "\n"), strings.Count(index, "](#"); lines > 40 || links < 20 {
+	if lines, links := strings.Count(index, "\n"), strings.Count(index, "]("); lines > 40 || links < 20 {
 		t.Errorf("the index has %d lines and %d links, allowed are 40 lines, and 20 links or more", lines, links)
 	}
-	if words := len(strings.Fields(runbook)); words > 8000 {
-		t.Errorf("the runbook has %d words, allowed are 8000: move what no incident needs to the page of a package", words)
+	if len(runbook) > maxRunbook {
+		t.Errorf("the page for incidents has %d bytes, allowed are %d: move what no incident needs to another page", len(runbook), maxRunbook)
+	}
+	if words := len(strings.Fields(runbookText(t))); words > 8000 {
+		t.Errorf("the runbook has %d words, allowed are 8000: move what no operator needs to the page of a package", words)
 	}
 }
 
@@ -233,7 +254,7 @@ func TestRunbook_NamesOptionsThatThereAre(t *testing.T) {
 	s := newShell(t)
 	// --no-raw is redis-cli's.
 	help := strings.Join(append(s.slotsOptions, s.topOptions...), " ") + " --no-raw"
-	for _, option := range regexp.MustCompile("--[a-z][a-z-]+").FindAllString(file(t, "RUNBOOK.md"), -1) {
+	for _, option := range regexp.MustCompile("--[a-z][a-z-]+").FindAllString(runbookText(t), -1) {
 		if !strings.Contains(help, option) {
 			t.Errorf("the runbook names %s", option)
 		}
@@ -274,8 +295,8 @@ type runbookCall struct {
 // runbookCalls are the commands of a chapter, in order.
 func runbookCalls(t *testing.T, heading string) (calls []runbookCall) {
 	t.Helper()
-	_, chapter, found := strings.Cut(file(t, "RUNBOOK.md"), "\n### "+heading+"\n")
-	chapter, _, _ = strings.Cut(chapter, "\n### ")
+	_, chapter, found := strings.Cut(runbookText(t), "# "+heading+"\n")
+	chapter, _, _ = strings.Cut(chapter, "\n##")
 	for i, block := range strings.Split(chapter, "```") {
 		if i%2 == 0 {
 			continue

@@ -2,7 +2,7 @@ package chaos
 
 // upgrade_test.go: an upgrade, and the way back. The daemons of another commit and of this
 // tree serve one group of masters side by side while clients work. Daemons change their
-// version one at a time, in the steps of configs/RUNBOOK.md, in both directions.
+// version one at a time, in the steps of configs/MEMBERSHIP.md, in both directions.
 //
 // Nothing that is promised may break. A client whose daemon was not restarted receives no
 // error; each connection of a restarted daemon loses few commands. The master timeout is
@@ -454,12 +454,12 @@ func TestUpgrade_FailuresNeedARestartOfTheirOwnDaemon(t *testing.T) {
 
 // The steps that the run executes are those of the runbook.
 func TestUpgrade_ExecutesTheStepsOfTheRunbook(t *testing.T) {
-	text, err := os.ReadFile(root + "/configs/RUNBOOK.md")
+	text, err := os.ReadFile(root + "/configs/MEMBERSHIP.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, chapter, _ := strings.Cut(string(text), "### Restarting and upgrading daemons\n")
-	chapter, _, _ = strings.Cut(chapter, "\n### ")
+	_, chapter, _ := strings.Cut(string(text), "## Restarting and upgrading daemons\n")
+	chapter, _, _ = strings.Cut(chapter, "\n## ")
 	at := 0
 	for _, step := range []string{"`redlockd " + checkWord, noDifference, "SIGTERM", votesField} {
 		n := strings.Index(chapter[at:], step)
