@@ -166,14 +166,14 @@ func (c *locking) acquire(d *daemon, token redlock.Token) {
 	if !c.named && w.chance(w.Scenario.Delays) {
 		c.delay = w.between(0, w.Scenario.MaxTTL-c.ttl).Truncate(time.Millisecond)
 	}
-	request.Delay = c.delay
+	request.Linger = c.delay
 	owner := redlock.Token("")
 	if n := w.Scenario.Owners; n > 0 && c.mode == redlock.Shared && token == "" && !w.chance(5) {
 		owner = redlock.Token(fmt.Sprint("owner-", w.random.IntN(n)))
 	}
 	request.Mode = modeOf(c.mode, permits, owner)
 	before := w.checker().beforeAcquire(c.key, c.mode, owner)
-	w.trace.note(c.key, "client %d sends daemon %d an acquire of %q with %q, ttl %v, delay %v", c.index, d.index, c.key, token, request.TTL, request.Delay)
+	w.trace.note(c.key, "client %d sends daemon %d an acquire of %q with %q, ttl %v, delay %v", c.index, d.index, c.key, token, request.TTL, request.Linger)
 	if c.named {
 		c.token = token
 		t := w.checker().token(c.key, string(token))
@@ -355,7 +355,7 @@ func (c *locking) unlock(d *daemon) {
 	release := w.checker().releasing(key, string(token))
 	release.keep, release.at = keep, w.now
 	send(&c.baseClient, d, func(done func(bool, error)) {
-		d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token, Keep: keep}, done)
+		d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token, Linger: keep}, done)
 	}, func(released bool, err error) {
 		w.served("a release failed", key, err)
 		w.checker().released(release, released, err)
