@@ -14,7 +14,7 @@ ATONCE      ?= 4
 # Prints a line every ten seconds while the command behind it runs.
 PROGRESS     = "$(CURDIR)"/.ci/progress
 
-.PHONY: run test test-go test-bench test-long test-under-load evidence evidence-own evidence-others release profile lint fmt bench bench-quick counters golden fuzz interop other-masters crowd chaos soak sim spec mutants mutation-e2e sim-vs-redis page upgrade needs
+.PHONY: run test test-go test-bench test-long test-under-load evidence evidence-own evidence-others release profile lint fmt bench bench-quick counters golden fuzz interop other-masters crowd chaos soak sim spec mutants mutation-e2e sim-vs-redis page upgrade needs dependencies
 
 run:
 	$(GO) run .
@@ -44,6 +44,8 @@ evidence: needs
 
 evidence-own:
 	$(MAKE) spec
+	.ci/dependencies verify
+	.ci/dependencies vulnerabilities
 	$(MAKE) test-long
 	$(MAKE) test-bench
 	$(MAKE) counters
@@ -60,7 +62,8 @@ evidence-others:
 # The tests that `make test` leaves out.
 test-long: needs
 	$(PROGRESS) $(GO) test -race -timeout $(TIMEOUT) -run '^Test(Controls|Mutants|Waits|Worlds|RoundTrips|Simulation|SlotMoves|Masters|Linear|Check_Rejects|MutationE2E_AMutant|Storm|Work_Soak|Chaos_|Exclusion|Hold_EndsWithItsLease|Upgrade_)' $(GOTEST) ./redlock ./redlock/sim ./redlock/chaos ./redlock/checker
-	$(PROGRESS) $(GO) test -timeout $(TIMEOUT) -run '^Test(Release|Coverage)_' $(GOTEST) ./proxy/daemon
+	$(PROGRESS) $(GO) test -timeout $(TIMEOUT) -run '^TestCoverage_' $(GOTEST) ./proxy/daemon
+	cd .ci/release && $(GO) vet . && $(PROGRESS) $(GO) test -timeout $(TIMEOUT) $(GOTEST) .
 	cd bench && $(PROGRESS) $(GO) test -timeout $(TIMEOUT) -run '^TestMixedFleet_' $(GOTEST) .
 
 # Peers and examples live in modules of their own, so that what they need never
@@ -76,14 +79,20 @@ RUNS ?= 1
 test-under-load: needs
 	@for run in $$(seq $(RUNS)); do .ci/under-load $(LOAD) 7200 $(MAKE) test GOTEST=-count=1 || exit 1; done
 
-# Static binaries of VERSION for Linux and macOS, and their checksums, in dist/. profile
-# renews the profile by which they are optimized, after changes of the hot path.
-VERSION ?= $(shell git describe --tags --always --dirty)
+# In dist/: static binaries for Linux and macOS, deb and rpm, an image, the packages of clients,
+# a list of what is in them (SBOM), licences, checksums and, with KEY (a file of minisign), their
+# signature. VERSION is the one of CHANGELOG.md, with -dev and the commit unless that has its
+# tag. profile renews the profile by which binaries are optimized, after changes of the hot path.
 release:
-	$(PROGRESS) .ci/release $(VERSION)
+	$(PROGRESS) $(GO) -C .ci/release run . -version "$(VERSION)" -key "$(KEY)"
 
 profile: needs
 	cd bench && $(PROGRESS) $(GO) run . -profile ../configs/profile.pgo -seconds 3
+
+# What the product and its tests are made of: as go.sum names it, known vulnerabilities (skipped
+# with a message without their database), and what has a later version.
+dependencies:
+	$(PROGRESS) .ci/dependencies
 
 lint:
 	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
@@ -148,11 +157,12 @@ chaos: needs
 
 # The daemons of another commit and of this one, side by side on one group of masters,
 # while clients work: an upgrade, daemon by daemon, and the way back. UPGRADE_FROM is the
-# other commit; without it the last tag or, without tags, the commit before. UPGRADE_MUTANT
+# other commit; without it the last two tags or, without tags, the commit before. UPGRADE_MUTANT
 # names a seeded bug of the new daemons, which the run must notice.
 upgrade: needs
-	CHAOS_UPGRADE_FROM="$(or $(UPGRADE_FROM),last)" CHAOS_UPGRADE_MUTANT="$(UPGRADE_MUTANT)" CHAOS_SEED=$(SEED) \
-		$(PROGRESS) $(GO) test -run 'TestUpgrade$$' -count=1 -v -timeout 15m ./redlock/chaos
+	@for from in $(or $(UPGRADE_FROM),$(shell git tag --list 'v*' --sort=-v:refname --merged HEAD~1 2>/dev/null | head -n 2),last); do \
+		CHAOS_UPGRADE_FROM="$$from" CHAOS_UPGRADE_MUTANT="$(UPGRADE_MUTANT)" CHAOS_SEED=$(SEED) \
+			$(PROGRESS) $(GO) test -run 'TestUpgrade$$' -count=1 -v -timeout 15m ./redlock/chaos || exit 1; done
 
 # The same load again and again for MINUTES: nothing may grow.
 soak: needs

@@ -102,6 +102,7 @@ type flagRow struct{ Name, Argument, Help string }
 type CommandLine struct {
 	Word   string // "" or the word of a subcommand
 	Force  bool   // bootstrap --force, reconfigure --force, masters --force, quarantine --force
+	Once   bool   // bootstrap --once
 	Absent bool   // reconfigure --absent, masters --absent
 	Wait   bool   // reconfigure --wait, masters --wait
 	Master string // quarantine MASTER

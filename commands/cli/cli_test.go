@@ -25,6 +25,7 @@ func TestParse_TakesTheCommandLineApart(t *testing.T) {
 		"check --masters a,b,c":              {Word: "check", Args: []string{"--masters", "a,b,c"}},
 		"check --performance --masters a":    {Word: "check", Performance: true, Args: []string{"--masters", "a"}},
 		"check --masters a -- --performance": {Word: "check", Args: []string{"--masters", "a", "--", "--performance"}},
+		"bootstrap --once --masters a":       {Word: "bootstrap", Once: true, Args: []string{"--masters", "a"}},
 		"bootstrap --aged b --masters a":     {Word: "bootstrap", Aged: "b", Args: []string{"--masters", "a"}},
 		"bootstrap --masters a --aged=b":     {Word: "bootstrap", Aged: "b", Args: []string{"--masters", "a"}},
 		"bootstrap --masters a -- --aged b":  {Word: "bootstrap", Args: []string{"--masters", "a", "--", "--aged", "b"}},
@@ -68,6 +69,9 @@ func TestParse_RefusesWhatDoesNotGoWithAged(t *testing.T) {
 		"bootstrap --aged":                               "--aged needs a master",
 		"bootstrap --aged= --masters a":                  "--aged needs a master",
 		"bootstrap --aged --masters a":                   "--aged needs a master",
+		"bootstrap --once --force --masters a":           "takes none of --force, --fence-above and --aged",
+		"bootstrap --once --aged b --masters a":          "takes none of --force, --fence-above and --aged",
+		"bootstrap --once --fence-above 7 --masters a":   "takes none of --force, --fence-above and --aged",
 		"bootstrap --aged b --force --masters a":         "takes neither --force nor --fence-above",
 		"bootstrap --aged b --fence-above 7 --masters a": "takes neither --force nor --fence-above",
 	} {

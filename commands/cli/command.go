@@ -46,6 +46,7 @@ const shells = "bash|zsh|fish"
 var subcommands = []subcommand{
 	{wordBootstrap, "", "prepare blank masters, once: no earlier memory of theirs matters", []flagRow{
 		{"force", "", "also masters that carry identities already"},
+		{"once", "", "succeed and change nothing if the masters carry identities, for a job that may run again"},
 		{"aged", "MASTER", "begin with one blank master where no daemon does; it votes when it has its age"},
 		{"fence-above", "N", "every fence is higher than the highest one that the protected resources have seen"},
 	}, "embedded masters are new at every start"},
@@ -88,7 +89,7 @@ func Parse(args []string) (CommandLine, error) {
 	case wordServe, wordLock, wordTop, wordHashPassword, wordCompletion:
 	case wordBootstrap:
 		command.Force = command.takeSwitch("--force")
-		err = errors.Join(command.takeFenceAbove(), command.takeAged())
+		err = errors.Join(command.takeFenceAbove(), command.takeAged(), command.takeOnce())
 	case wordReconfigure:
 		command.takeTerms()
 	case wordMasters:
@@ -266,6 +267,15 @@ func (c *CommandLine) takeAged() error {
 		return fmt.Errorf("--aged begins with one blank master and takes neither --force nor --fence-above; leave one of them out%w", usage{})
 	}
 	c.Aged = value
+	return nil
+}
+
+// takeOnce removes --once. What would change masters that carry identities contradicts it.
+func (c *CommandLine) takeOnce() error {
+	c.Once = c.takeSwitch("--once")
+	if c.Once && (c.Force || c.FenceAbove > 0 || c.Aged != "") {
+		return fmt.Errorf("--once changes nothing where masters carry identities and takes none of --force, --fence-above and --aged; leave it or them out%w", usage{})
+	}
 	return nil
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // release and revision are the version and the commit that the linker sets in released
-// binaries (.ci/release).
+// binaries (.ci/build).
 var release, revision string
 
 // Version is that of the release; of other builds, the module's version, or "(devel)"

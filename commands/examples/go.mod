@@ -11,4 +11,7 @@ require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
+	redlockd/client v0.0.0
 )
+
+replace redlockd/client => ../clients/go

@@ -43,6 +43,8 @@ type BootstrapTerms struct {
 	// Force also replaces the identities that masters have already, and their memories
 	// no longer count.
 	Force bool
+	// Once succeeds if masters have identities of these settings, and reports that nothing was changed.
+	Once bool
 	// FenceAbove: the registers of all databases start above it. 0 to MaxFenceAbove;
 	// 0 = the clocks alone decide.
 	FenceAbove int64
@@ -63,15 +65,24 @@ func Bootstrap(ctx context.Context, o pool.Options, terms BootstrapTerms, out io
 	used := slices.ContainsFunc(all, g.hasMemory)
 	switch {
 	case err != nil && used:
-		return inUse{err}
+		err = inUse{error: err}
 	case err == nil && (used || terms.Force || len(all)%2 == 1):
-		return g.bootstrap(all, terms, out)
+		err = g.bootstrap(all, terms, out)
+	default:
+		err = cmp.Or(err, evenNumber(len(all)))
 	}
-	return cmp.Or(err, evenNumber(len(all)))
+	if serving := new(inUse); terms.Once && errors.As(err, serving) && !serving.foreign {
+		fmt.Fprintf(out, "nothing to do: %v\n", err)
+		return nil
+	}
+	return err
 }
 
 // inUse is the error of a bootstrap of masters that serve, or have served.
-type inUse struct{ error }
+type inUse struct {
+	error
+	foreign bool // with other settings than those given
+}
 
 func (e inUse) Unwrap() error { return e.error }
 
@@ -230,13 +241,13 @@ func (b *bootstrapping) mayBegin(db int) (ready bool, err error) {
 	s := b.standing(db)
 	switch {
 	case s.foreign != nil:
-		return false, inUse{s.foreign}
+		return false, inUse{s.foreign, true}
 	case s.ready == len(b.all):
 		return true, nil
 	case s.holder == nil, s.prepared > 0 && s.voting == 0:
 		return false, nil
 	}
-	return false, inUse{fmt.Errorf("bootstrap: master %s has an identity already in database %d, so locks may exist or have existed there; %d of %d masters may vote there already; nothing was changed. A group that serves needs no bootstrap; before --force, see Losing a quorum and All masters lost in the runbook", s.holder.master.Name, db, s.voting, len(b.all))}
+	return false, inUse{error: fmt.Errorf("bootstrap: master %s has an identity already in database %d, so locks may exist or have existed there; %d of %d masters may vote there already; nothing was changed. A group that serves needs no bootstrap; before --force, see Losing a quorum and All masters lost in the runbook", s.holder.master.Name, db, s.voting, len(b.all))}
 }
 
 // begin begins the incarnations of one master.

@@ -18,7 +18,7 @@ import (
 const root = "../.."
 
 // notShipped are directories of tests and of their support.
-var notShipped = []string{"redlock/sim", "redlock/chaos", "redlock/checker", "redlock/mutants", "redlock/redlocktest", "redlock/examples", "commands/examples",
+var notShipped = []string{"redlock/sim", "redlock/chaos", "redlock/checker", "redlock/mutants", "redlock/redlocktest", "redlock/examples", "commands/examples", "commands/clients",
 	"pool/faulty", "commands/dropin/textgen", "proxy/interop", "proxy/contract", "proxy/admin/browser", "bench"}
 
 // shipped parses the Go files of the product.

@@ -73,7 +73,7 @@ func run(ctx context.Context, args, environ []string, in io.Reader, stdout, stde
 			if c.Aged != "" {
 				return setup.BootstrapAged(ctx, o, c.Aged, out)
 			}
-			return setup.Bootstrap(ctx, o, setup.BootstrapTerms{Force: c.Force, FenceAbove: c.FenceAbove}, out)
+			return setup.Bootstrap(ctx, o, setup.BootstrapTerms{Force: c.Force, Once: c.Once, FenceAbove: c.FenceAbove}, out)
 		}))),
 		"check": onMasters(stderr, func(ctx context.Context, o pool.Options, c cli.CommandLine, out io.Writer) error {
 			return setup.Check(ctx, o, c.Performance, out)

@@ -125,6 +125,16 @@ type (
 		MinReadySeconds     int           `yaml:"minReadySeconds"`
 		Claims              []volumeClaim `yaml:"volumeClaimTemplates"`
 	}
+	jobSpec struct {
+		workload `yaml:",inline"`
+		Backoff  int `yaml:"backoffLimit"`
+	}
+	kubeSecret struct {
+		APIVersion kubeText `yaml:"apiVersion"`
+		Kind       kubeText
+		Metadata   kubeMeta
+		StringData map[string]kubeText `yaml:"stringData"`
+	}
 	workload struct {
 		Replicas int
 		Selector kubeSelector
@@ -134,8 +144,9 @@ type (
 		}
 	}
 	podSpec struct {
-		Token    *bool `yaml:"automountServiceAccountToken"`
-		Grace    int   `yaml:"terminationGracePeriodSeconds"`
+		Token    *bool    `yaml:"automountServiceAccountToken"`
+		Grace    int      `yaml:"terminationGracePeriodSeconds"`
+		Restart  kubeText `yaml:"restartPolicy"`
 		Affinity struct {
 			Apart struct {
 				Required  []affinityTerm `yaml:"requiredDuringSchedulingIgnoredDuringExecution"`
@@ -249,6 +260,8 @@ type (
 // cluster has the objects of some files, by name.
 type cluster struct {
 	configs     map[string]configMap
+	secrets     map[string]kubeSecret
+	jobs        map[string]kubeObject[jobSpec]
 	services    map[string]kubeObject[serviceSpec]
 	deployments map[string]kubeObject[deploymentSpec]
 	sets        map[string]kubeObject[statefulSetSpec]
@@ -260,7 +273,7 @@ type cluster struct {
 // decodeObjects reads files of Kubernetes objects.
 func decodeObjects(files ...string) (*cluster, error) {
 	c := &cluster{
-		map[string]configMap{}, map[string]kubeObject[serviceSpec]{}, map[string]kubeObject[deploymentSpec]{}, map[string]kubeObject[statefulSetSpec]{},
+		map[string]configMap{}, map[string]kubeSecret{}, map[string]kubeObject[jobSpec]{}, map[string]kubeObject[serviceSpec]{}, map[string]kubeObject[deploymentSpec]{}, map[string]kubeObject[statefulSetSpec]{},
 		map[string]kubeObject[budgetSpec]{}, map[string]kubeObject[policySpec]{}, map[string]kubeObject[monitorSpec]{},
 	}
 	for _, text := range files {
@@ -294,6 +307,10 @@ func (c *cluster) add(object []byte) (err error) {
 	switch head.APIVersion + " " + head.Kind {
 	case "v1 ConfigMap":
 		err = addObject(object, name, c.configs)
+	case "v1 Secret":
+		err = addObject(object, name, c.secrets)
+	case "batch/v1 Job":
+		err = addObject(object, name, c.jobs)
 	case "v1 Service":
 		err = addObject(object, name, c.services)
 	case "apps/v1 Deployment":
@@ -334,6 +351,9 @@ func (c *cluster) workloads() map[string]workload {
 	all := map[string]workload{}
 	for name, d := range c.deployments {
 		all["Deployment/"+name] = d.Spec.workload
+	}
+	for name, j := range c.jobs {
+		all["Job/"+name] = j.Spec.workload
 	}
 	for name, s := range c.sets {
 		all["StatefulSet/"+name] = s.Spec.workload

@@ -115,7 +115,10 @@ func (c *cluster) claims(workload string) []volumeClaim {
 // wrongPods looks at selectors, rights, probes and resources.
 func (c *cluster) wrongPods(w *workload, note func(string, ...any)) {
 	labels, pod := w.Template.Metadata.Labels, &w.Template.Spec
-	selectors := []kubeLabels{w.Selector.MatchLabels}
+	var selectors []kubeLabels
+	if pod.Restart == "" { // the pods of a Job are not selected
+		selectors = append(selectors, w.Selector.MatchLabels)
+	}
 	for _, term := range pod.Affinity.Apart.Required {
 		selectors = append(selectors, term.Selector.MatchLabels)
 	}
@@ -301,7 +304,9 @@ func TestWrongObjects_AreFound(t *testing.T) {
 		{"defaultMode: 0440", "defaultMode: 0400"},
 		{"serviceName: redlockd-master", "serviceName: redlockd-masters"},
 		{"ports: [{port: 7379}]", "ports: [{port: 7380}]"},
-		{"from: [{podSelector: {matchLabels: {app: redlockd}}}]", "from: [{podSelector: {matchLabels: {app: redlock}}}]"},
+		{"from: [{podSelector: {matchLabels: {app: redlockd}}}", "from: [{podSelector: {matchLabels: {app: redlock}}}"},
+		{"app: redlockd-bootstrap}}}]", "app: redlockd-bootstraps}}}]"},
+		{"restartPolicy: OnFailure", "restartpolicy: OnFailure"},
 		{"minAvailable: 1", "minAvailable: 2"},
 		{"limits: {memory: 512Mi}", "limits: {memory: 256Mi}"},
 		{"readOnlyRootFilesystem: true", "readOnlyRootFilesystem: false"},
@@ -385,8 +390,8 @@ func TestKubernetes_GivesMastersTheMemoryThatTheyMayUse(t *testing.T) {
 const kubectl = `set -e
 kubectl() {
 	case "$*" in
-	"create namespace locks"|"-n locks exec deploy/redlockd -- /redlockd check"|"-n locks exec deploy/redlockd -- /redlockd bootstrap") return ;;
-	"-n locks apply -f "*) test -f "$5"; return ;;
+	"create namespace locks"|"-n locks exec deploy/redlockd -- /redlockd check") return ;;
+	"-n locks apply -k "*) test -f "$5/kustomization.yaml"; return ;;
 	"-n locks create secret "*) ;;
 	*) echo "kubectl $*: unknown" >&2; return 1 ;;
 	esac
@@ -440,20 +445,21 @@ func prepared(t *testing.T) (secrets string) {
 type pods struct {
 	*cluster
 	secrets string // directory
+	keys    map[string][]string
 	master  *container
 	daemon  *container
 }
 
 func newPods(t *testing.T, c *cluster) *pods {
 	t.Helper()
-	return &pods{c, prepared(t), &c.sets["redlockd-master"].Spec.Template.Spec.Containers[0], &c.deployments["redlockd"].Spec.Template.Spec.Containers[0]}
+	return &pods{c, prepared(t), kubeSecrets(t), &c.sets["redlockd-master"].Spec.Template.Spec.Containers[0], &c.deployments["redlockd"].Spec.Template.Spec.Containers[0]}
 }
 
 // local returns the file of this machine that a pod has at a path.
 func (p *pods) local(t *testing.T, workload, file string) string {
 	t.Helper()
 	w := p.workloads()[workload]
-	name, key, ok := p.mounted(&w.Template.Spec, &w.Template.Spec.Containers[0], p.claims(workload), kubeSecrets(t), file)
+	name, key, ok := p.mounted(&w.Template.Spec, &w.Template.Spec.Containers[0], p.claims(workload), p.keys, file)
 	if !ok {
 		t.Fatalf("%s has no %s", workload, file)
 	}
@@ -482,9 +488,9 @@ func (p *pods) startMasters(t *testing.T) {
 	t.Helper()
 	const at = "StatefulSet/redlockd-master"
 	list := p.secret(t, "redlockd-masters", "masters")
-	password := regexp.MustCompile(`redlockd:([0-9a-f]{64})@`).FindStringSubmatch(list)
+	password := regexp.MustCompile(`redlockd:([0-9a-f]{64}|trial)@`).FindStringSubmatch(list)
 	if password == nil {
-		t.Fatalf("no password of 64 digits in %s", list)
+		t.Fatalf("neither a password of 64 digits nor that of the trial in %s", list)
 	}
 	set := p.sets["redlockd-master"].Spec
 	for i := range set.Replicas {
@@ -589,9 +595,7 @@ func TestKubernetes_RunsAsShipped(t *testing.T) {
 	if code, output := typed(t, nil, "check"); code != 0 {
 		t.Errorf("check in the daemon's container: code %d:\n%s", code, output)
 	}
-	if code, output := typed(t, nil, "bootstrap"); code != 0 {
-		t.Errorf("bootstrap in the daemon's container: code %d:\n%s", code, output)
-	}
+	p.wantBootstrapped(t)
 	p.wantProbed(t, o, p.daemon.Ready)
 	client := dial(t, o.port)
 	if got := client.ask(t, "DLOCK invoices 30000"); !strings.HasPrefix(got, "-NOAUTH") {
@@ -606,6 +610,20 @@ func TestKubernetes_RunsAsShipped(t *testing.T) {
 	o.stop(t)
 }
 
+// wantBootstrapped runs the Job twice.
+func (p *pods) wantBootstrapped(t *testing.T) {
+	t.Helper()
+	job := p.jobs["redlockd-bootstrap"].Spec.Template.Spec.Containers[0]
+	if job.Image != p.daemon.Image || len(job.Env) != 1 || job.Env[0] != p.daemon.Env[0] {
+		t.Errorf("the Job runs %s with %v, the daemons %s with %v", job.Image, job.Env, p.daemon.Image, p.daemon.Env)
+	}
+	for _, want := range []string{"may vote", "nothing to do"} {
+		if code, output := typed(t, nil, words(job.Args)...); code != 0 || !strings.Contains(output, want) {
+			t.Errorf("%q: code %d, want 0 and %q:\n%s", job.Args, code, want, output)
+		}
+	}
+}
+
 // wantProbed waits until a probe of the container succeeds. The kubelet sends it as this does,
 // and accepts any certificate.
 func (p *pods) wantProbed(t *testing.T, o *operated, probe *probe) {
@@ -613,8 +631,7 @@ func (p *pods) wantProbed(t *testing.T, o *operated, probe *probe) {
 	if want := strings.ToLower(string(probe.Get.Scheme)) + "://"; !strings.HasPrefix(o.url, want) {
 		t.Fatalf("probes use %s, the daemon serves %s", want, o.url)
 	}
-	client := p.admin(t, "")
-	client.Transport.(*http.Transport).TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, Timeout: testTimeout}
 	last := ""
 	eventually(t, string(probe.Get.Path)+" succeeds", func() bool {
 		response, err := client.Get(o.url + string(probe.Get.Path))

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v2"
 )
@@ -332,6 +333,51 @@ func TestKustomize_TheExampleKeepsWhatTheBasePromises(t *testing.T) {
 	if base := kubernetes(t).deployments["redlockd"].Spec.Template.Spec.Containers[0]; pods.daemon.Image == base.Image || pods.master.Image == "redis:7.2" {
 		t.Errorf("the example leaves the images %s and %s", pods.daemon.Image, pods.master.Image)
 	}
+}
+
+// The trial needs no commands: its Secrets are files. All of it runs on ports of this machine.
+func TestKustomize_TheTrialRunsByItself(t *testing.T) {
+	if version, _ := exec.Command("redis-server", "--version").Output(); strings.Contains(string(version), "v=6.") {
+		t.Skip("kubernetes.yaml runs Redis 7.2: its users have PEXPIRETIME, which this redis-server lacks")
+	}
+	c := production(t, "configs/kubernetes/trial")
+	p := &pods{cluster: c, secrets: t.TempDir(), keys: map[string][]string{}, master: &c.sets["redlockd-master"].Spec.Template.Spec.Containers[0], daemon: &c.deployments["redlockd"].Spec.Template.Spec.Containers[0]}
+	for name, secret := range c.secrets {
+		for key, text := range secret.StringData {
+			p.keys[name] = append(p.keys[name], key)
+			if err := os.MkdirAll(filepath.Join(p.secrets, name), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(p.secrets, name, key), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, wrong := range wrongObjects(c, p.keys) {
+		t.Error(wrong)
+	}
+	if acl := strings.Replace(file(t, "master-acl.txt"), ">change-me ", ">trial ", 1); p.secret(t, "redlockd-master-users", "users.acl") != "user default off\n"+acl {
+		t.Error("users.acl is not master-acl.txt with the trial's password")
+	}
+	if strings.HasSuffix(string(p.daemon.Image), ":latest") {
+		t.Errorf("the image %s is pulled, also where it was loaded", p.daemon.Image)
+	}
+	p.startMasters(t)
+	p.environment(t)
+	args := p.arguments(t)
+	config := wantServes(t, args, os.Environ(), "7379", "9379")
+	if grace := time.Duration(c.deployments["redlockd"].Spec.Template.Spec.Grace) * time.Second; grace <= config.DrainGrace+config.DrainTimeout {
+		t.Errorf("%s to end, %s of grace and %s to drain", grace, config.DrainGrace, config.DrainTimeout)
+	}
+	o := operateAs(t, onLoopback(args))
+	p.wantBootstrapped(t)
+	p.wantProbed(t, o, p.daemon.Ready)
+	client := dial(t, o.port)
+	if got := client.ask(t, "AUTH trial"); got != "+OK" {
+		t.Fatalf("AUTH: %s", got)
+	}
+	client.lock(t, "invoices")
+	o.stop(t)
 }
 
 func TestWrongKustomizations_AreFound(t *testing.T) {

@@ -1,20 +1,15 @@
 package daemon
 
-// Tests of the release: .ci/release builds, from what the image's build receives, static and
-// stripped binaries with their checksums, which print where they come from.
+// Tests of the build of binaries: .ci/build calls go with the version and the commit, and the image's
+// build has what it needs. The tests in .ci/release take whole releases apart.
 
 import (
-	"crypto/sha256"
-	"debug/elf"
-	"debug/macho"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -37,9 +32,9 @@ func ignoredBy(rules, path string) (ignored bool) {
 }
 
 func TestIgnoredBy_FollowsDocker(t *testing.T) {
-	rules := "# a comment\n.git\n.ci/*\n!.ci/release\n**/*_test.go\nbench\n"
+	rules := "# a comment\n.git\n.ci/*\n!.ci/build\n**/*_test.go\nbench\n"
 	for path, want := range map[string]bool{
-		".git": true, ".git/config": true, ".gitignore": false, ".ci/run": true, ".ci/release": false, ".ci": false, "main_test.go": true,
+		".git": true, ".git/config": true, ".gitignore": false, ".ci/run": true, ".ci/build": false, ".ci": false, "main_test.go": true,
 		"proxy/daemon/main_test.go": true, "bench/a/b.go": true, "proxy/bench": false, "main.go": false,
 	} {
 		if got := ignoredBy(rules, path); got != want {
@@ -83,10 +78,10 @@ func buildContext(t *testing.T) (dir string) {
 	return dir
 }
 
-// release runs .ci/release in a directory and returns what it prints.
+// release runs .ci/build in a directory and returns what it prints.
 func release(t *testing.T, dir string, environ []string, args ...string) string {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), filepath.Join(dir, ".ci", "release"), args...)
+	command := exec.CommandContext(t.Context(), filepath.Join(dir, ".ci", "build"), args...)
 	command.Env = append(os.Environ(), environ...)
 	output, err := command.CombinedOutput()
 	if err != nil {
@@ -95,96 +90,26 @@ func release(t *testing.T, dir string, environ []string, args ...string) string 
 	return string(output)
 }
 
-// It builds for both systems and both processors, which takes minutes where nothing is cached:
-// with its profile, each target compiles even the standard library. No file of the product is
-// for one processor: the other targets differ only in what Go itself makes of them.
-func TestRelease_BuildsStaticStrippedBinariesWithChecksums(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a release is evidence: make test-long")
-	}
-	here := runtime.GOOS + "/" + runtime.GOARCH
-	targets := []string{"linux/amd64", "darwin/arm64"}
+// go list reads every file that the build needs, also those that are embedded.
+func TestDockerfile_GetsWhatItBuildsFrom(t *testing.T) {
 	dir := buildContext(t)
-	release(t, dir, []string{"COMMIT=0123abc"}, append([]string{"v9.8.7-test"}, targets...)...)
-	dist := filepath.Join(dir, "dist")
-	entries, err := os.ReadDir(dist)
-	if err != nil || len(entries) != len(targets)+1 {
-		t.Fatalf("%d files for %q: %v", len(entries), targets, err)
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", ".")
+	list.Dir = dir
+	if output, err := list.CombinedOutput(); err != nil || !strings.Contains(string(output), "\nredlockd/proxy/daemon\n") {
+		t.Errorf("%v\n%s", err, output)
 	}
-	sums, err := os.ReadFile(filepath.Join(dist, "SHA256SUMS"))
-	if err != nil || strings.Count(string(sums), "\n") != len(targets) {
-		t.Errorf("%v: %s", err, sums)
-	}
-	for _, target := range targets {
-		name := "redlockd-v9.8.7-test-" + strings.ReplaceAll(target, "/", "-")
-		binary, err := os.ReadFile(filepath.Join(dist, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if line := fmt.Sprintf("%x  %s\n", sha256.Sum256(binary), name); !strings.Contains(string(sums), line) {
-			t.Errorf("no checksum %s in\n%s", line, sums)
-		}
-		if system, machine, _ := strings.Cut(target, "/"); system == "linux" {
-			wantStaticELF(t, filepath.Join(dist, name), machine)
-		} else {
-			wantStrippedMachO(t, filepath.Join(dist, name), machine)
+	for _, name := range []string{".ci/build", "configs/profile.pgo", "go.sum"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
 		}
 	}
-	if !slices.Contains(targets, here) {
-		t.Skipf("the binaries do not run on %s", here)
-	}
-	output, err := exec.Command(filepath.Join(dist, "redlockd-v9.8.7-test-"+runtime.GOOS+"-"+runtime.GOARCH), "version").CombinedOutput()
-	if want := fmt.Sprintf("redlockd v9.8.7-test, commit 0123abc, %s %s\n", runtime.Version(), here); err != nil || string(output) != want {
-		t.Errorf("version prints %q, want %q: %v", output, want, err)
-	}
-}
-
-func wantStaticELF(t *testing.T, path, machine string) {
-	t.Helper()
-	f, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if want := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[machine]; f.Machine != want {
-		t.Errorf("%s is for %s, want %s", path, f.Machine, want)
-	}
-	for _, p := range f.Progs {
-		if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {
-			t.Errorf("%s is not static: it has a %s", path, p.Type)
-		}
-	}
-	for _, s := range f.Sections {
-		if s.Name == ".symtab" || strings.Contains(s.Name, "debug") {
-			t.Errorf("%s is not stripped: it has %s", path, s.Name)
-		}
-	}
-}
-
-// Programs of macOS always use its own libraries.
-func wantStrippedMachO(t *testing.T, path, machine string) {
-	t.Helper()
-	f, err := macho.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if want := map[string]macho.Cpu{"amd64": macho.CpuAmd64, "arm64": macho.CpuArm64}[machine]; f.Cpu != want {
-		t.Errorf("%s is for %s, want %s", path, f.Cpu, want)
-	}
-	libraries, err := f.ImportedLibraries()
-	for _, library := range libraries {
-		if err != nil || !strings.HasPrefix(library, "/usr/lib/") && !strings.HasPrefix(library, "/System/") {
-			t.Errorf("%s needs %s: %v", path, library, err)
-		}
-	}
-	if f.Segment("__DWARF") != nil {
-		t.Errorf("%s is not stripped: it has __DWARF", path)
+	if _, err := os.Stat(filepath.Join(dir, "bench")); err == nil {
+		t.Error("the benchmarks are sent to the image's build")
 	}
 }
 
 // A program in place of go shows what it is called with.
-func TestRelease_NamesTheCommitAndTheMachine(t *testing.T) {
+func TestBuild_NamesTheCommitAndTheMachine(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, ".ci"), os.DirFS(".ci")); err != nil {
 		t.Fatal(err)
@@ -249,7 +174,7 @@ func TestRelease_NamesTheCommitAndTheMachine(t *testing.T) {
 // The image's build calls it with words that it has.
 func TestDockerfile_BuildsARelease(t *testing.T) {
 	text := file(t, "Dockerfile")
-	for _, line := range []string{"ARG VERSION=devel\n", "ARG COMMIT=unknown\n", `RUN .ci/release "$VERSION" "linux/$(go env GOARCH)" && mv dist/redlockd-* /redlockd` + "\n"} {
+	for _, line := range []string{"ARG VERSION=devel\n", "ARG COMMIT=unknown\n", `RUN .ci/build "$VERSION" "linux/$(go env GOARCH)" && mv dist/redlockd-* /redlockd` + "\n"} {
 		if !strings.Contains(text, line) {
 			t.Errorf("no line %s", line)
 		}

@@ -88,7 +88,7 @@ func TestWrongUnits_AreFound(t *testing.T) {
 // start is the unit's command with the shipped file of options.
 func (u unit) start(t *testing.T) (args []string) {
 	t.Helper()
-	line, ok := strings.CutPrefix(u["ExecStart"][0], "/usr/local/bin/redlockd ")
+	line, ok := strings.CutPrefix(u["ExecStart"][0], "/usr/bin/redlockd ")
 	if !ok {
 		t.Fatalf("it starts %s", u["ExecStart"][0])
 	}
@@ -146,7 +146,7 @@ func verified(t *testing.T) (verify, path string) {
 		t.Skip("no systemd-analyze on this machine: systemd itself does not check the unit")
 	}
 	path = filepath.Join(t.TempDir(), "redlockd.service") // the program is not installed where the test runs
-	text := strings.ReplaceAll(file(t, "redlockd.service"), "/usr/local/bin/redlockd", os.Args[0])
+	text := strings.ReplaceAll(file(t, "redlockd.service"), "/usr/bin/redlockd", os.Args[0])
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -202,16 +202,24 @@ func TestExamples_AreOnThePageOfClients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	packages := map[string]string{
+		"redis-py": "clients/python/redlockd_client/__init__.py", "node-redis": "clients/node/index.js", "go-redis": "clients/go/lock.go",
+		"Jedis": "clients/java/src/main/java/redlockd/client/JedisLock.java",
+	}
 	for _, r := range exampleRuns() {
-		if r.as != "example" && r.as != "example, asyncio" && r.as != "lock helper" {
+		if r.as != "example" && r.as != "example, asyncio" && r.as != "package" {
 			continue // stands on the page of its subject
 		}
 		_, file, _ := strings.Cut(strings.TrimSuffix(r.remark, ")"), "(../../commands/")
-		program, err := os.ReadFile("../../../commands/" + file)
+		source := file
+		if r.as == "package" {
+			source = packages[r.library]
+		}
+		program, err := os.ReadFile("../../../commands/" + source)
 		if err != nil {
 			t.Error(err)
 		}
-		if limit := regexp.MustCompile(`HOLD["'], *(["']?[1-9][0-9_]+|.*(?i:longest|ms\[2\]))`); !limit.Match(program) {
+		if limit := regexp.MustCompile(`HOLD["'], *(["']?[1-9][0-9_]+|hold\b|.*(?i:longest|ms\[2\]))`); !limit.Match(program) {
 			t.Errorf("%s holds its lock without max-ms", file)
 		}
 		row := regexp.MustCompile(`(?m)^\| ` + r.library + `\b.*\(` + regexp.QuoteMeta(file) + `\) \| (\S+) \|$`).FindStringSubmatch(string(page))

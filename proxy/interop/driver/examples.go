@@ -1,6 +1,6 @@
-// The examples and lock helpers of commands/examples. Another client holds the lock until
+// The examples of commands/examples, those of the packages in commands/clients, and their tests. Another client holds the lock until
 // the program waits for it. The driver compares every line that the program prints, and
-// then takes the lock. It also takes the lock away from a helper, and stops its daemon.
+// then takes the lock. It also takes the lock away from a package, and stops its daemon.
 
 package main
 
@@ -9,9 +9,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -41,7 +43,10 @@ var (
 	helperLost    = regexp.MustCompile(`^lost$`)
 )
 
-// helperLines are what every helper prints. Its second and third piece of work last an hour,
+// testLines are what the tests of a package print.
+var testLines = []exampleLine{{"tests", regexp.MustCompile(`^(passed|PASS)$`), nil}}
+
+// helperLines are what the example of every package prints. Its second and third piece of work last an hour,
 // and its read timeout is longer than the limit of a run: only the helper itself can end them.
 var helperLines = []exampleLine{
 	{"granted", helperGranted, nil},
@@ -214,14 +219,25 @@ func exampleRuns() []run {
 		{library: "phpredis", remark: "phpredis.php", command: []string{"php", "{examples}/phpredis.php"}},
 		{library: "redis-rs", remark: "redis_rs.rs", command: []string{"{built}/rust-redis/debug/example"}},
 	}
-	helpers := []run{
-		{library: "redis-py", remark: "redis_py_lock.py", command: append(slices.Clone(python), "{examples}/redis_py_lock.py")},
-		{library: "node-redis", remark: "node_redis_lock.js", command: []string{"node", "{examples}/node_redis_lock.js"}, environ: []string{"NODE_PATH={built}/node-redis/node_modules"}},
+	modules, pythonPath := []string{"NODE_PATH={built}/node-redis/node_modules"}, []string{"PYTHONPATH={clients}/python"}
+	packages := []run{
+		{library: "redis-py", remark: "redis_py_lock.py", command: append(slices.Clone(python), "{examples}/redis_py_lock.py"), environ: pythonPath},
+		{library: "node-redis", remark: "node_redis_lock.js", command: []string{"node", "{examples}/node_redis_lock.js"}, environ: modules},
 		{library: "go-redis", remark: "goredis_lock/main.go", command: []string{"{built}/examples/goredis_lock"}},
-		{library: "Jedis", remark: "JedisLock.java", command: java("JedisLock", "jedis")},
+		{library: "Jedis", remark: "JedisLockExample.java", command: java("JedisLockExample", "jedis")},
 	}
-	for _, r := range helpers {
-		r.as, r.prints = "lock helper", helperLines
+	for _, r := range packages {
+		r.as, r.prints = "package", helperLines
+		all = append(all, r)
+	}
+	tests := []run{
+		{library: "redis-py", remark: "python", command: append(slices.Clone(python), "{clients}/python/tests/test_lock.py"), environ: pythonPath},
+		{library: "node-redis", remark: "node", command: []string{"node", "--test-reporter=tap", "--test-reporter-destination=stderr", "{clients}/node/test/lock.test.js"}, environ: modules},
+		{library: "go-redis", remark: "go", command: []string{"{built}/examples/client.test"}},
+		{library: "Jedis", remark: "java", command: java("redlockd.client.JedisLockTest", "jedis")},
+	}
+	for _, r := range tests {
+		r.as, r.prints, r.alone, r.remark = "package tests", testLines, true, "../clients/"+r.remark
 		all = append(all, r)
 	}
 	all = append(all,
@@ -235,7 +251,7 @@ func exampleRuns() []run {
 			all[i].prints = exampleLines
 		}
 		all[i].example = true
-		all[i].remark = fmt.Sprintf("[%s](../../commands/examples/%s)", r.remark, r.remark)
+		all[i].remark = fmt.Sprintf("[%s](%s)", strings.TrimPrefix(r.remark, "../"), path.Join("../../commands/examples", r.remark))
 	}
 	return all
 }

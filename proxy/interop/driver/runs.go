@@ -13,7 +13,7 @@ type run struct {
 	library  string
 	as       string   // what distinguishes it from the library's other runs
 	protocol string   // that the connection must end up with: 2 or 3
-	command  []string // {programs} is proxy/interop, {built} where .ci/interop built, {examples} is commands/examples
+	command  []string // {programs} is proxy/interop, {built} where .ci/interop built, {examples} and {clients} are in commands
 	environ  []string
 	recorded string // a file in recorded/ instead of a command
 	remark   string // for the table
@@ -36,8 +36,8 @@ func (r run) name() string {
 }
 
 func placed(text string, o options) string {
-	examples := filepath.Join(o.programs, "..", "..", "commands", "examples")
-	return strings.NewReplacer("{programs}", o.programs, "{built}", o.built, "{examples}", examples).Replace(text)
+	commands := filepath.Join(o.programs, "..", "..", "commands")
+	return strings.NewReplacer("{programs}", o.programs, "{built}", o.built, "{examples}", filepath.Join(commands, "examples"), "{clients}", filepath.Join(commands, "clients")).Replace(text)
 }
 
 // runs in the order of the table.
