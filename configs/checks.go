@@ -85,6 +85,19 @@ func checkPrefixes(c *Config) error {
 	return errors.Join(problems...)
 }
 
+// checkFollowTo requires a port, and a name that is not all text: with "*" whoever writes on the masters gets their password.
+func checkFollowTo(c *Config) error {
+	var problems []error
+	for _, one := range c.FollowTo {
+		host, port, err := net.SplitHostPort(one)
+		problems = append(problems, about(strconv.Quote(one), cmp.Or(
+			refuse(err != nil || host == "" || port == "", "is no address with a port"),
+			refuse(strings.Trim(host, "*.") == "", "allows every host", "name the network or the domain of the masters: 10.0.0.*:6379, *.redis.internal:6379"),
+			refuse(strings.ContainsAny(one, `?\/`) || hasBlank(one), "holds a character that no address has"))))
+	}
+	return errors.Join(problems...)
+}
+
 // parseMode reads octal text: TOML would read 700 as a decimal number.
 func parseMode(text string) (fs.FileMode, error) {
 	mode, err := strconv.ParseUint(text, 8, 16)

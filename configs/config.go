@@ -50,6 +50,7 @@ type Config struct {
 	Embedded                 int      // 0 if and only if Masters are given
 	Group, KeyPrefix         string   // with Groups, Group is "", or the one that a subcommand is for
 	KeyPrefixes              []string // of all daemons of the group; none = those that it has
+	FollowTo                 []string // addresses at which a daemon may log in when a change of the group names them
 	Groups                   []Group  // of [[group]] tables, in place of Masters; none = one group with all slots
 	Slots                    string   // of a Config that Each returns; "" = all
 	Databases                int

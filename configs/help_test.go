@@ -69,7 +69,7 @@ func TestExampleFile_HasEveryOptionOnce(t *testing.T) {
 }
 
 // withoutDefault are settings whose example is not what holds without them.
-var withoutDefault = []string{"masters", "masters-file", "requirepass", "users", "tls-cert", "tls-key", "tls-ca", "admin-listen", "cluster-announce", "key-prefixes", "metrics-prefixes", "otlp-endpoint", "script-class", "fair-keys"}
+var withoutDefault = []string{"masters", "masters-file", "requirepass", "users", "tls-cert", "tls-key", "tls-ca", "admin-listen", "cluster-announce", "key-prefixes", "follow-to", "metrics-prefixes", "otlp-endpoint", "script-class", "fair-keys"}
 
 func TestExampleFile_HoldsTheDefaults(t *testing.T) {
 	var all []string

@@ -98,7 +98,7 @@ func TestLoad_ReadsEveryOptionAlikeFromAllThreeSources(t *testing.T) {
 		"unix-mode": "0770", "max-clients-per-address": "10", "max-connects": "9", "unauthenticated-memory": "300000", "max-memory-clients": "1048577", "client-output-limit": "300001", "max-subscriptions": "22", "requirepass": "secret", "users": users, "protected-mode": "off",
 		"tls-cert": "/c", "tls-key": "/k", "tls-ca": "/a", "tls-client-auth": "required",
 		"listen": "tls:127.0.0.1:1,unix:/run/r.sock", "max-clients": "11", "cluster-announce": "10.0.0.1:3", "max-operations": "12", "drain-grace": "14s", "drain-timeout": "13s",
-		"masters": "a:1,n=b:2,redis://u:p@c:3", "group": "g", "databases": "14", "key-prefix": "p:", "key-prefixes": "p:,q:",
+		"masters": "a:1,n=b:2,redis://u:p@c:3", "group": "g", "databases": "14", "key-prefix": "p:", "key-prefixes": "p:,q:", "follow-to": "10.0.0.*:1,b:2",
 		"master-timeout": "15ms", "restart-guard": "off", "bootstrap": "true",
 		"max-ttl": "16s", "max-keep": "17s", "max-wait": "18s", "max-waiters": "19", "max-waiters-per-key": "20", "client-timeout": "21s", "ids-durability": "off", "assume-durable": "true", "log-level": "debug", "log-format": "json",
 		"admin-listen": "127.0.0.1:2", "metrics-prefixes": "orders:,jobs:", "pprof": "true", "lock-info": "true", "fair-keys": "queue:*", "otlp-endpoint": "http://c:4318", "otlp-sample": "0.5", "compat-test": "true", "long-ttl": "clamp", "no-ttl": "lease", "script-class": strings.Repeat("a", 40) + "=release",

@@ -249,3 +249,20 @@ func TestRedactArgs_HidesEveryValueThatMayHoldAPassword(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+func TestLoad_FollowToNamesANetworkOrADomain(t *testing.T) {
+	for value, says := range map[string]string{
+		"*:6379":            "allows every host",
+		"*.*:6379":          "allows every host",
+		"10.0.0.1":          "is no address with a port",
+		"10.0.0.?:6379":     "holds a character that no address has",
+		"10.0.0.1:6379,b:*": "",
+		"*.example.net:*":   "",
+	} {
+		if args := []string{"--masters", "a:1,b:2,c:3", "--follow-to", value}; says != "" {
+			wantRefused(t, args, nil, says)
+		} else if got := mustLoad(t, args, nil).FollowTo; strings.Join(got, ",") != value {
+			t.Errorf("%s is read as %q", value, got)
+		}
+	}
+}

@@ -64,6 +64,8 @@ func groups(c *Config) []group {
 			{"databases", "16", "logical databases", "match what the masters have (CONFIG GET databases)", integer(&c.Databases, 1, 256)},
 			{"master-timeout", "100ms", "an answer later than this does not count",
 				"choose several times the round trip to the slowest master", duration(&c.MasterTimeout, 10*ms, 5*time.Second)},
+			{"follow-to", "", "further addresses that get the login", "write addresses of present and coming masters, * stands for any text: redis-*.example.net:6379,10.0.0.*:6379",
+				list(&c.FollowTo, "LIST", ",", "host:port, with * for any part of it, separated by commas", splitCommas).checked(checkFollowTo)},
 			{"restart-guard", "strict", "a master without its memory waits for max-ttl", "keep strict wherever two holders at once do harm", choice(&c.RestartGuard, "strict", GuardOff)},
 			{"assume-durable", "", "your word that masters keep what they acknowledge", "write --assume-durable or --assume-durable=false", truth(&c.AssumeDurable)},
 			{"bootstrap", "", "may begin a new group; better run redlockd bootstrap once", "write --bootstrap or --bootstrap=false", truth(&c.Bootstrap)},

@@ -18,6 +18,15 @@ func mapHint(o Options, next *admission.Configuration) string {
 	return "slots have moved to another group: start this daemon again with the [[group]] tables of all groups in its file"
 }
 
+// followHint names what keeps a daemon from following, "" if it is something else.
+func followHint(o *Options, next *admission.Configuration) string {
+	hint := mapHint(*o, next)
+	if address := o.unnamed(next); hint == "" && address != "" {
+		hint = "the masters' password is sent to no address that only a record on the masters names: allow " + address + " by --follow-to, or start this daemon again with the new list"
+	}
+	return hint
+}
+
 // isMistaken reports whether the group has the masters of these options and other limits, and the
 // daemon never had a configuration: rather its options are wrong than that it missed a change.
 func (o *Options) isMistaken(mark string, next *admission.Configuration) bool {
@@ -34,7 +43,7 @@ func (o *Options) reportNext(db int, mark string, next *admission.Configuration)
 	}
 	o.Logger.Warn("this daemon was left behind by a change of the group", "db", db,
 		"epoch", admission.EpochOf(mark), "now", next.Epoch, "masters", o.Names(next), "slots", next.MapText(),
-		"hint", cmp.Or(mapHint(*o, next), "it follows if only the masters or the slots differ; otherwise start it again with the settings of the others"))
+		"hint", cmp.Or(followHint(o, next), "it follows if only the masters or the slots differ; otherwise start it again with the settings of the others"))
 }
 
 // nextText names the configuration that replaced the daemon's, for people.
@@ -43,7 +52,7 @@ func (o *Options) nextText(mark string, next *admission.Configuration) string {
 		return "" // the difference is all
 	}
 	text := fmt.Sprintf("; left behind: the masters have epoch %d: --masters %s", next.Epoch, o.Names(next))
-	if hint := mapHint(*o, next); hint != "" {
+	if hint := followHint(o, next); hint != "" {
 		text += "; " + hint
 	}
 	return text

@@ -3,6 +3,7 @@
 package pool
 
 import (
+	"path"
 	"slices"
 
 	"redlockd/pool/admission"
@@ -21,6 +22,19 @@ func (o *Options) mastersOf(next *admission.Configuration) (list []Master) {
 		list = append(list, m)
 	}
 	return list
+}
+
+// unnamed is the address of a master that would get the login of this daemon though no operator has named it: neither
+// the list nor FollowTo. A record on the masters is no operator, whoever can write one on a quorum would get the password. "" = none.
+func (o *Options) unnamed(next *admission.Configuration) string {
+	for _, m := range o.mastersOf(next) {
+		inList := func(own Master) bool { return own.Network == m.Network && own.Address == m.Address }
+		allowed := func(pattern string) bool { ok, err := path.Match(pattern, m.Address); return ok && err == nil }
+		if m.Password != "" && !slices.ContainsFunc(o.Masters, inList) && !slices.ContainsFunc(o.FollowTo, allowed) {
+			return m.Address
+		}
+	}
+	return ""
 }
 
 // ownList is the list in the daemon's settings, if it has followed a change to another one.

@@ -41,10 +41,11 @@ type Options struct {
 	// embedded masters allow another one, and their MasterTimeout is raised without it.
 	Late time.Duration
 
-	AwaitBootstrap  bool // a new group begins by redlockd bootstrap only; see evidence.blank
-	RestartGuardOff bool // a master that forgot votes at once: unsafe, for tests
-	FollowOff       bool // the list of masters stays as it is when the group changes: for tests
-	AssumeDurable   bool // masters whose CONFIG may not be read count as durable: the operator assures it
+	AwaitBootstrap  bool     // a new group begins by redlockd bootstrap only; see evidence.blank
+	RestartGuardOff bool     // a master that forgot votes at once: unsafe, for tests
+	FollowTo        []string // addresses that an operator allows beside those of Masters, * is any text; see unnamed
+	FollowOff       bool     // the list of masters stays as it is when the group changes: for tests
+	AssumeDurable   bool     // masters whose CONFIG may not be read count as durable: the operator assures it
 
 	Databases int // logical databases, each with lanes of its own; 16
 	// MaxQueue bounds the operations waiting on one master; 100 000. At the

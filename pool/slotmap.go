@@ -35,9 +35,9 @@ func (m *slotMap) set(o *Options) {
 }
 
 // follows reports whether this daemon may follow a configuration. Only the lists and the slots may
-// differ: limits are its own. Slots change for a daemon that serves all groups, by moves alone.
+// differ: limits are its own, and so is the choice of addresses that get the login. Slots change for a daemon that serves all groups, by moves alone.
 func (o *Options) follows(next *admission.Configuration) bool {
 	own := o.Configuration(next.Epoch)
 	sameMap := own.SameSlots(next) || o.OnConfiguration != nil && next.MapVersion > own.MapVersion
-	return !o.FollowOff && own.SameSettings(next) && sameMap
+	return !o.FollowOff && own.SameSettings(next) && sameMap && o.unnamed(next) == ""
 }

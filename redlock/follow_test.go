@@ -344,3 +344,26 @@ func TestEpoch_ADaemonBeginsAgainWithinTheLongestLeaseOfItsProof(t *testing.T) {
 		})
 	}
 }
+
+// A record on the masters names an address to which no operator has sent this daemon: whoever can write one on a quorum
+// does not get the masters' password. A daemon that may follow there logs in.
+func TestFollow_ThePasswordIsSentToNoAddressThatOnlyARecordNames(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 4, long)
+	c.bootstrapOf(0, 1, 2)
+	c.aclUser()
+	c.do(3, "ACL", "DELUSER", "redlockd") // so that its log has each login
+	stays := c.startDaemon(restricted, listing(0, 1, 2))
+	stays.await(2, "voting")
+	c.reconfigure(0, 1, 3)
+	eventually(t, "the daemon names the option", func() bool {
+		return strings.Contains(stays.Masters(0)[0].Detail, "allow "+c.servers[3].Addr()+" by --follow-to")
+	})
+	if log := c.denied(3); log != "" {
+		t.Fatalf("it has logged in: %s", log)
+	}
+	host, _, _ := strings.Cut(c.servers[3].Addr(), ":")
+	follows := c.startDaemon(restricted, listing(0, 1, 2), func(_ *daemon, o *pool.Options) { o.FollowTo = []string{host + ".*:1", host + ":*"} })
+	follows.lists(0, 1, 3)
+	eventually(t, "it logs in", func() bool { return strings.Contains(c.denied(3), "redlockd") })
+}

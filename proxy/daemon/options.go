@@ -34,7 +34,7 @@ import (
 // *configs.FieldError for the first master whose files cannot be used.
 func poolOptions(config configs.Config, logger *slog.Logger) (pool.Options, error) {
 	options := pool.Options{
-		Embedded: config.Embedded, Group: config.Group, KeyPrefix: config.KeyPrefix, Prefixes: config.KeyPrefixes, Slots: config.Slots,
+		Embedded: config.Embedded, Group: config.Group, KeyPrefix: config.KeyPrefix, Prefixes: config.KeyPrefixes, Slots: config.Slots, FollowTo: config.FollowTo,
 		MaxTTL: config.MaxTTL, MaxKeep: config.MaxKeep, MasterTimeout: config.MasterTimeout,
 		RestartGuardOff: config.RestartGuard == configs.GuardOff, AssumeDurable: config.AssumeDurable,
 		Databases: config.Databases, Logger: logger, AwaitBootstrap: true,
