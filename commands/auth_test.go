@@ -170,7 +170,7 @@ func TestPermissions_AreRefusedInTheWordsOfRedis(t *testing.T) {
 		"DWORK a:1 1000 MAX 3":       strings.ReplaceAll(command, "%", "dwork"),
 		"DWORKINFO a:1":              strings.ReplaceAll(command, "%", "dworkinfo"),
 		"CLIENT KILL ID 1":           strings.ReplaceAll(command, "%", "client|kill"),
-		"DLOCK b":                    "-ERR wrong number of arguments for 'dlock' command; syntax: " + "DLOCK key ttl [SHARED | LIMIT n | REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]",
+		"DLOCK b":                    "-ERR wrong number of arguments for 'dlock' command; syntax: " + "DLOCK key ttl [SHARED | LIMIT n | REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]] [MAXHOLD ms]",
 		"NOSUCH b":                   "-ERR unknown command 'NOSUCH', with args beginning with: 'b' ",
 	} {
 		if got := c.say(line); got != want {

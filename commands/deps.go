@@ -153,6 +153,7 @@ type Deps struct {
 	MaxTTL    time.Duration // longest lease, --max-ttl; 0 means 60 s
 	MaxKeep   time.Duration // longest memory of finished work, --max-keep; 0 means 10 min
 	MaxWait   time.Duration // longest wait, --max-wait; 0 means 10 min
+	MaxHold   time.Duration // longest hold, --max-hold; 0: as long as it is extended
 	// MasterTimeout is how much longer copies last than their leases; 0 means 100 ms.
 	MasterTimeout time.Duration
 	// MaxSubscriptions is how many channels and patterns a connection may subscribe

@@ -26,17 +26,17 @@ func TestDispatch_ProposesTheCommandForNamesThatAreTried(t *testing.T) {
 	c := newConversation(t)
 	c.transcript(`
 		> LOCK invoices 30000
-		< -ERR unknown command 'LOCK', with args beginning with: 'invoices' '30000' (did you mean DLOCK key ttl [SHARED | LIMIT n | REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]?)
+		< -ERR unknown command 'LOCK', with args beginning with: 'invoices' '30000' (did you mean DLOCK key ttl [SHARED | LIMIT n | REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]] [MAXHOLD ms]?)
 		> drelease invoices
 		< -ERR unknown command 'drelease', with args beginning with: 'invoices' (did you mean DUNLOCK key [token [KEEP ms | REENTRANT]]?)
 		> KEYS *
 		< -ERR unknown command 'KEYS', with args beginning with: '*' (did you mean DLOCKS cursor [MATCH pattern] [COUNT n]?)
 		> DLOCK invoices 30s
-		< -ERR ttl '30s' is not an integer or out of range, allowed are 10 to 60000 ms; times are milliseconds: 30000, not '30s'; syntax: DLOCK key ttl [SHARED | LIMIT n | REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]
+		< -ERR ttl '30s' is not an integer or out of range, allowed are 10 to 60000 ms; times are milliseconds: 30000, not '30s'; syntax: DLOCK key ttl [SHARED | LIMIT n | REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]] [MAXHOLD ms]
 		> DLOCK 30000 invoices
-		< -ERR ttl 'invoices' is not an integer or out of range, allowed are 10 to 60000 ms; the key stands before the ttl; syntax: DLOCK key ttl [SHARED | LIMIT n | REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]
+		< -ERR ttl 'invoices' is not an integer or out of range, allowed are 10 to 60000 ms; the key stands before the ttl; syntax: DLOCK key ttl [SHARED | LIMIT n | REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]] [MAXHOLD ms]
 		> DLOCK invoices PX 30000
-		< -ERR ttl 'PX' is not an integer or out of range, allowed are 10 to 60000 ms; the time stands without PX, in milliseconds; syntax: DLOCK key ttl [SHARED | LIMIT n | REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]
+		< -ERR ttl 'PX' is not an integer or out of range, allowed are 10 to 60000 ms; the time stands without PX, in milliseconds; syntax: DLOCK key ttl [SHARED | LIMIT n | REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]] [MAXHOLD ms]
 	`)
 }
 
@@ -113,7 +113,7 @@ func TestDispatch_ChecksTheNumberOfWords(t *testing.T) {
 		> CLUSTER
 		< -ERR wrong number of arguments for 'cluster' command
 		> DLOCK
-		< -ERR wrong number of arguments for 'dlock' command; syntax: DLOCK key ttl [SHARED | LIMIT n | REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]
+		< -ERR wrong number of arguments for 'dlock' command; syntax: DLOCK key ttl [SHARED | LIMIT n | REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]] [MAXHOLD ms]
 	`)
 }
 

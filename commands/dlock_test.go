@@ -11,7 +11,7 @@ import (
 	"redlockd/redlock"
 )
 
-const lockSyntax = "; syntax: DLOCK key ttl [SHARED | LIMIT n | REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]]"
+const lockSyntax = "; syntax: DLOCK key ttl [SHARED | LIMIT n | REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]] [MAXHOLD ms]"
 
 // grants answers every lock with token "generated-token", fence 41 and the
 // validity, unless the request has a token of its own.
@@ -54,7 +54,7 @@ func TestDLOCK_SendsWhatWasRequested(t *testing.T) {
 	want := []redlock.LockRequest{
 		{DB: 3, Key: "a\r\n\x00b", TTL: 10 * time.Millisecond, Token: "12345678", Requester: &redlock.Requester{Meta: "build 7"}},
 		{DB: 3, Key: "x", TTL: time.Minute},
-		{DB: 3, Key: "x", TTL: 50 * time.Second, Linger: 10 * time.Second},
+		{DB: 3, Key: "x", TTL: 50 * time.Second, Delay: 10 * time.Second},
 	}
 	if !reflect.DeepEqual(c.locks.locked, want) {
 		t.Errorf("got %+v\nwant %+v", c.locks.locked, want)

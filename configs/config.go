@@ -59,6 +59,7 @@ type Config struct {
 	AssumeDurable, Bootstrap bool
 
 	MaxTTL, MaxKeep, MaxWait                    time.Duration
+	MaxHold                                     time.Duration // 0 = none
 	MaxOperations, MaxWaiters, MaxWaitersPerKey int
 	LongTTL, NoTTL                              string
 	ScriptClasses                               []string // "<sha1>=<class>…" each
@@ -125,6 +126,7 @@ type User struct {
 	Argon2id                          []string            // further ones, in the text form of Argon2
 	Keys, Commands, Denied            []string
 	Held, Rate, Counters, Connections int
+	MaxHold                           time.Duration
 	Disabled                          bool
 }
 

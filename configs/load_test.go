@@ -100,7 +100,7 @@ func TestLoad_ReadsEveryOptionAlikeFromAllThreeSources(t *testing.T) {
 		"listen": "tls:127.0.0.1:1,unix:/run/r.sock", "max-clients": "11", "cluster-announce": "10.0.0.1:3", "max-operations": "12", "drain-grace": "14s", "drain-timeout": "13s",
 		"masters": "a:1,n=b:2,redis://u:p@c:3", "group": "g", "databases": "14", "key-prefix": "p:", "key-prefixes": "p:,q:", "follow-to": "10.0.0.*:1,b:2",
 		"master-timeout": "15ms", "restart-guard": "off", "bootstrap": "true",
-		"max-ttl": "16s", "max-keep": "17s", "max-wait": "18s", "max-waiters": "19", "max-waiters-per-key": "20", "client-timeout": "21s", "ids-durability": "off", "assume-durable": "true", "log-level": "debug", "log-format": "json",
+		"max-ttl": "16s", "max-keep": "17s", "max-wait": "18s", "max-hold": "22s", "max-waiters": "19", "max-waiters-per-key": "20", "client-timeout": "21s", "ids-durability": "off", "assume-durable": "true", "log-level": "debug", "log-format": "json",
 		"admin-listen": "127.0.0.1:2", "metrics-prefixes": "orders:,jobs:", "pprof": "true", "lock-info": "true", "fair-keys": "queue:*", "otlp-endpoint": "http://c:4318", "otlp-sample": "0.5", "compat-test": "true", "long-ttl": "clamp", "no-ttl": "lease", "script-class": strings.Repeat("a", 40) + "=release",
 	}
 	var args, environ, lines []string
@@ -283,7 +283,7 @@ func TestLoad_AcceptsBothEndsOfEveryRangeAndNothingBeyond(t *testing.T) {
 			}
 		}
 	}
-	if ranges != 19 {
+	if ranges != 20 {
 		t.Errorf("%d options have a range", ranges)
 	}
 }

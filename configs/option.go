@@ -124,6 +124,15 @@ func duration(field *time.Duration, min, max time.Duration) value {
 	})
 }
 
+// holdTime is how long one holder keeps a lock at most; 0 = as long as it extends it.
+func holdTime(field *time.Duration) value {
+	v := duration(field, 0, 365*24*time.Hour)
+	bounds := v.check
+	return v.checked(func(c *Config) error {
+		return cmp.Or(refuse(*field > 0 && *field < 10*time.Millisecond, "is too short: 10ms, or 0s for no limit"), bounds(c))
+	})
+}
+
 // parseDuration reads Go's notation ("100ms", "1m30s"). It refuses a number without a unit,
 // which is seconds in some commands of Redis and milliseconds in others.
 func parseDuration(text string) (time.Duration, error) {

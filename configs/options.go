@@ -74,6 +74,7 @@ func groups(c *Config) []group {
 			{"max-ttl", "1m", "longest lease", "choose the longest lease that is really needed, the same in all daemons", duration(&c.MaxTTL, 10*ms, day)},
 			{"max-keep", "10m", "longest time that ended work is remembered", "choose the longest time that ended work is remembered that is really needed, the same in all daemons", duration(&c.MaxKeep, 10*ms, day)},
 			{"max-wait", "10m", "longest WAIT", "choose the longest wait that a client may hold a connection for", duration(&c.MaxWait, 10*ms, day)},
+			{"max-hold", "0s", "longest hold, over all extensions", "choose the longest time that one holder may keep a lock, the same in all daemons", holdTime(&c.MaxHold)},
 			{"max-operations", "100000", "operations in flight", "raise it if clients are answered TRYLATER and memory allows", integer(&c.MaxOperations, 1, 10_000_000)},
 			{"max-waiters", "100000", "requests that wait", waiters, integer(&c.MaxWaiters, 1, 10_000_000)},
 			{"max-waiters-per-key", "10000", "of one key", waiters, integer(&c.MaxWaitersPerKey, 1, 10_000_000)},

@@ -34,6 +34,7 @@ func userSettings(u *User) map[string]value {
 		"rate":              quota(&u.Rate, maxQuota),
 		"counters":          quota(&u.Counters, maxCounters),
 		"connections":       quota(&u.Connections, maxQuota),
+		"max-hold":          holdTime(&u.MaxHold),
 		"enabled":           disabled(&u.Disabled),
 	}
 }

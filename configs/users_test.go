@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestReadUsers_ReadsTheExample(t *testing.T) {
@@ -16,7 +17,7 @@ func TestReadUsers_ReadsTheExample(t *testing.T) {
 	}
 	digests := [][sha256.Size]byte{sha256.Sum256([]byte("change-me"))}
 	want := []User{
-		{Name: "billing", Passwords: digests, Keys: []string{"invoices:*", "billing"}, Commands: []string{"lock", "read"}, Denied: []string{}, Held: 1000, Rate: 500, Counters: 20, Connections: 64},
+		{Name: "billing", Passwords: digests, Keys: []string{"invoices:*", "billing"}, Commands: []string{"lock", "read"}, Denied: []string{}, Held: 1000, Rate: 500, Counters: 20, Connections: 64, MaxHold: time.Hour},
 		{Name: "operator", Passwords: digests, Keys: []string{"*"}, Commands: []string{"lock", "read", "id", "work", "admin", "force"}, Disabled: true},
 	}
 	if !reflect.DeepEqual(users, want) {

@@ -80,9 +80,21 @@ var (
 func PermitsOf(limit int) Mode       { return lease.PermitsOf(limit) }
 func LevelsOf(owner Token) Mode      { return lease.LevelsOf(owner) }
 func PartOf(before Token) Mode       { return lease.PartOf(before) }
+func SwapOf(mode Mode) *Swap         { return lease.SwapOf(mode) }
 func LimitOf(mode Mode) int          { return lease.LimitOf(mode) }
 func HasClientValues(mode Mode) bool { return lease.HasClientValues(mode) }
 func LevelOwner(mode Mode) Token     { return lease.LevelOwner(mode) }
+
+// HeldFor is the mode of a request whose hold lasts so long at most; 0 = without an end.
+func HeldFor(mode Mode, longest time.Duration) Mode {
+	if longest == 0 {
+		return mode
+	}
+	return lease.Limited(mode, lease.HoldLimit{Longest: longest})
+}
+
+// Longest is how long the hold of a request with this mode lasts at most.
+func Longest(mode Mode) time.Duration { return lease.LimitOfHold(mode).Longest }
 
 // Words of locks, see package lease.
 const (
@@ -182,6 +194,7 @@ const (
 	EventLost     = events.Lost
 	EventForced   = events.Forced
 	EventWanted   = events.Wanted
+	EventOverdue  = events.Overdue
 )
 
 // Words of a Vote.

@@ -1,6 +1,6 @@
 package redlock
 
-// delay_test.go: locks whose key stays taken for a while after the validity, LockRequest.Linger.
+// delay_test.go: locks whose key stays taken for a while after the validity, LockRequest.Delay.
 
 import (
 	"errors"
@@ -40,7 +40,7 @@ func TestDelay_TheKeyStaysTakenForItAfterTheValidityInEveryMode(t *testing.T) {
 		c := newStillClock()
 		d := newPunctualDaemonWith(t, c)
 		j := listen(t, d.Locker)
-		r.Key, r.TTL, r.Linger, r.Requester = "k", delayTTL, delay, &Requester{Meta: "who"}
+		r.Key, r.TTL, r.Delay, r.Requester = "k", delayTTL, delay, &Requester{Meta: "who"}
 		began := c.Now()
 		g := d.take(r)
 		if g.Validity() > delayTTL {
@@ -72,7 +72,7 @@ func TestDelay_AnExtensionKeepsItOrNamesIt(t *testing.T) {
 	} {
 		c := newStillClock()
 		d := newPunctualDaemonWith(t, c)
-		g := d.take(LockRequest{Key: "k", TTL: delayTTL, Linger: test.granted})
+		g := d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: test.granted})
 		d.quiet()
 		c.move(delayTTL / 2)
 		d.quiet()
@@ -80,7 +80,7 @@ func TestDelay_AnExtensionKeepsItOrNamesIt(t *testing.T) {
 		if test.granted+ttl > 40*time.Second {
 			ttl = 2 * ttl
 		}
-		if _, err := d.extend(ExtendRequest{Key: "k", Token: g.Token, TTL: ttl, Linger: test.named}); err != nil {
+		if _, err := d.extend(ExtendRequest{Key: "k", Token: g.Token, TTL: ttl, Delay: test.named}); err != nil {
 			t.Fatal(err)
 		}
 		d.lastsUntil(c, name, began+ttl+test.lasts)
@@ -91,7 +91,7 @@ func TestDelay_ACopyThatIsRepairedHasItToo(t *testing.T) {
 	t.Parallel()
 	c := newStillClock()
 	d := newPunctualDaemonWith(t, c)
-	g := d.take(LockRequest{Key: "k", TTL: delayTTL, Linger: delay})
+	g := d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: delay})
 	d.quiet()
 	d.engine.Pool.Embedded().At(0).Server().Del("k")
 	if _, err := d.extend(ExtendRequest{Key: "k", Token: g.Token, TTL: delayTTL}); err != nil {
@@ -108,12 +108,12 @@ func TestDelay_AReleaseDeletesAtOnce(t *testing.T) {
 	c := newStillClock()
 	d := newPunctualDaemonWith(t, c)
 	for _, hold := range []*HoldTerms{nil, {OnEnd: func(Grant, error, time.Duration) {}}} {
-		g := d.take(LockRequest{Key: "k", TTL: delayTTL, Linger: delay, Hold: hold})
+		g := d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: delay, Hold: hold})
 		d.quiet()
 		if was, err := d.unlock(UnlockRequest{Key: "k", Token: g.Token}); !was || err != nil {
 			t.Fatal(was, err)
 		}
-		g = d.take(LockRequest{Key: "k", TTL: delayTTL, Linger: delay})
+		g = d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: delay})
 		d.quiet()
 		d.GiveBack(g) // its client has not read that it holds the lock
 		d.quiet()
@@ -141,7 +141,7 @@ func TestDelay_TheEndOfAHoldLeavesTheDelay(t *testing.T) {
 		d := newPunctualDaemonWith(t, c)
 		over := make(chan error, 1)
 		terms := &HoldTerms{MaxTime: delayTTL / 4, OnEnd: func(_ Grant, reason error, _ time.Duration) { over <- reason }}
-		g := d.take(LockRequest{Key: "k", TTL: delayTTL, Linger: delay, Hold: terms})
+		g := d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: delay, Hold: terms})
 		d.quiet()
 		c.move(time.Second)
 		from := end(d, c, g)
@@ -156,7 +156,7 @@ func TestDelay_ALostHoldSparesCopiesOfALaterExtension(t *testing.T) {
 	c := newStillClock()
 	d := newPunctualDaemonWith(t, c)
 	over := make(chan error, 1)
-	d.take(LockRequest{Key: "k", TTL: delayTTL, Linger: delay, Hold: &HoldTerms{
+	d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: delay, Hold: &HoldTerms{
 		MaxTime: delayTTL / 4, OnEnd: func(_ Grant, reason error, _ time.Duration) { over <- reason },
 	}})
 	d.quiet()
@@ -175,7 +175,7 @@ func TestDelay_ARenewedHoldKeepsIt(t *testing.T) {
 	t.Parallel()
 	c := newStillClock()
 	d := newPunctualDaemonWith(t, c)
-	g := d.take(LockRequest{Key: "k", TTL: delayTTL, Linger: delay, Hold: &HoldTerms{OnEnd: func(Grant, error, time.Duration) {}}})
+	g := d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: delay, Hold: &HoldTerms{OnEnd: func(Grant, error, time.Duration) {}}})
 	d.quiet()
 	began := d.Counters().Extended
 	c.move(delayTTL / 2)

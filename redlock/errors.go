@@ -44,6 +44,7 @@ var (
 	ErrLostHeld    = renew.ErrLostHeld
 	ErrLostExpired = renew.ErrLostExpired
 	ErrLostMax     = renew.ErrLostMax
+	ErrLostOverdue = renew.ErrLostOverdue
 	ErrLostForced  = renew.ErrLostForced
 )
 

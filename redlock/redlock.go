@@ -14,6 +14,7 @@ import (
 	"redlockd/redlock/ids"
 	"redlockd/redlock/inspect"
 	"redlockd/redlock/lease"
+	"redlockd/redlock/maxhold"
 	"redlockd/redlock/renew"
 	"redlockd/redlock/track"
 	"redlockd/redlock/wait"
@@ -50,8 +51,9 @@ type Locker struct {
 	*work.Works
 	*wait.Queues
 	*track.Tracks
-	engine *engine.Engine
-	holds  *renew.Holds
+	engine  *engine.Engine
+	holds   *renew.Holds
+	maxHold *maxhold.MaxHold
 }
 
 // New starts the pool's lanes and returns a Locker on them.
@@ -89,10 +91,20 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 	l.Tracks = track.New(e, l.Leases)
 	l.holds = renew.New(e, l.Events, l.Leases, o.Logger)
 	l.Inspector = inspect.New(e, l.Leases, o.Logger, inspect.Local{Waiters: l.CountAt, Wanted: l.holds.WantedText, Renews: l.holds.Renews})
+	l.maxHold = maxhold.New(e, l.Leases, l.Inspector, l.Events, l.Queues.Wait)
 	l.Connect(l.Freed, l.holds)
 	p.Start(texts...)
 	return l, nil
 }
+
+// Lock, Wait, Unlock, Extend and Write are those of the leases and their waits, within the longest time of each hold.
+func (l *Locker) Lock(b *Batch, r LockRequest, done LockDone) { l.maxHold.Lock(b, r, done) }
+func (l *Locker) Wait(b *Batch, r LockRequest, done LockDone) (leave func()) {
+	return l.maxHold.Wait(b, r, done)
+}
+func (l *Locker) Unlock(b *Batch, r UnlockRequest, done UnlockDone) { l.maxHold.Unlock(b, r, done) }
+func (l *Locker) Extend(b *Batch, r ExtendRequest, done ExtendDone) { l.maxHold.Extend(b, r, done) }
+func (l *Locker) Write(b *Batch, r WriteRequest, done WriteDone)    { l.maxHold.Write(b, r, done) }
 
 // Masters shows every master as database db's lanes see it.
 func (l *Locker) Masters(db int) []MasterStatus { return l.engine.Pool.Group(db).Statuses() }

@@ -74,6 +74,7 @@ type User struct {
 	Rate        int                 // commands per second, all but those of the login
 	Counters    int                 // names of counters used through this daemon
 	Connections int                 // connections at once
+	MaxHold     time.Duration       // how long one holder keeps a lock
 	Disabled    bool
 }
 

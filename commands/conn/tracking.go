@@ -202,7 +202,7 @@ func (h *handlers) broadcast(client *commands.Client, t *commands.Tracking) (end
 		}
 		key := string(e.Key)
 		starts := func(prefix string) bool { return strings.HasPrefix(key, prefix) }
-		if e.Kind == redlock.EventWanted || !slices.ContainsFunc(t.Prefixes, starts) {
+		if e.Kind == redlock.EventWanted || e.Kind == redlock.EventOverdue || !slices.ContainsFunc(t.Prefixes, starts) {
 			return
 		}
 		if who := h.deps.Users.Find(user); who.May(access.CategoryEvents) && who.MayUse(key) {

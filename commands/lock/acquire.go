@@ -19,6 +19,7 @@ func (h *handlers) acquire(c *commands.Call, request redlock.LockRequest) {
 	if fair := h.deps.FairKeys; fair != nil {
 		request.Fair = request.Fair || fair(request.Key) || slices.ContainsFunc(request.More, fair)
 	}
+	request.Mode = redlock.HeldFor(request.Mode, h.deps.Longest(c, redlock.Longest(request.Mode)))
 	answer := &lockAnswer{client: c.Client, endless: request.Hold != nil && request.Hold.MaxTime == 0}
 	answer.Locks, answer.Answer = h.deps.Locks, answer
 	if answer.Reserve(c, &request) {
@@ -65,7 +66,7 @@ func (a *lockAnswer) decided(grant redlock.Grant, err error) {
 		a.Fail(err)
 		return
 	}
-	a.Grant(grant, a.lasting(&grant)+grant.Linger())
+	a.Grant(grant, a.lasting(&grant)+grant.Delay())
 }
 
 // ReplyTo remembers the locks for DUNLOCK without a token.

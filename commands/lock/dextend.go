@@ -53,15 +53,16 @@ func (h *handlers) dmextend(c *commands.Call) error {
 func (h *handlers) delayOption(words *arg.Words, request *redlock.ExtendRequest) {
 	for words.More() {
 		words.Option()
-		request.Linger = words.Delay(request.TTL, h.deps.MaxTTL)
+		request.Delay = words.Delay(request.TTL, h.deps.MaxTTL)
 	}
 }
 
 func (h *handlers) extend(c *commands.Call, request redlock.ExtendRequest, fate string) {
+	request.Longest = h.deps.Longest(c, 0)
 	h.deps.Locks.Extend(c.Batch, request, commands.AnswerValidity(c, fate, func(grant *redlock.Grant, validity time.Duration) {
 		for _, key := range append([]redlock.Key{request.Key}, request.More...) {
 			c.Client.LastAcquired.Prolong(request.DB, key, request.Token, validity)
-			h.deps.Users.ProlongedKey(request.DB, key, request.Token, validity+grant.Linger())
+			h.deps.Users.ProlongedKey(request.DB, key, request.Token, validity+grant.Delay())
 		}
 	}))
 }

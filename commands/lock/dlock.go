@@ -1,5 +1,5 @@
 // DLOCK key ttl [SHARED | LIMIT n | REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text]
-// [HOLD [max-ms]] takes a lock; DMLOCK ttl numkeys key [key …] with the same options but
+// [HOLD [max-ms]] [MAXHOLD ms] takes a lock; DMLOCK ttl numkeys key [key …] with the same options but
 // LIMIT and REENTRANT takes several keys, all or none.
 
 package lock
@@ -17,7 +17,7 @@ import (
 const (
 	// maxPermits is the largest number of holders of one key.
 	maxPermits = 1024
-	// maxHold bounds max-ms: for more, leave it out.
+	// maxHold bounds max-ms and MAXHOLD: for more, leave it out.
 	maxHold = 365 * 24 * time.Hour
 	// maxOwnerBytes leaves room for what follows the owner in the tokens of levels.
 	maxOwnerBytes = arg.MaxTokenBytes - 28
@@ -71,7 +71,7 @@ func (h *handlers) dmlock(c *commands.Call) error {
 }
 
 func (h *handlers) lockOptions(words *arg.Words, request *redlock.LockRequest) {
-	reentrant := false
+	reentrant, longest := false, time.Duration(0)
 	for words.More() {
 		switch name := words.Option(); name {
 		case "SHARED":
@@ -89,9 +89,11 @@ func (h *handlers) lockOptions(words *arg.Words, request *redlock.LockRequest) {
 		case "FAIR":
 			request.Fair = true
 		case "DELAY":
-			request.Linger = words.Delay(request.TTL, h.deps.MaxTTL)
+			request.Delay = words.Delay(request.TTL, h.deps.MaxTTL)
 		case "WAIT":
 			request.Wait = words.Wait(h.deps.MaxWait)
+		case "MAXHOLD":
+			longest = words.Time(name, arg.Milliseconds(arg.MinTTL, maxHold, ""))
 		case "HOLD":
 			request.Hold = &redlock.HoldTerms{} // for ever, unless a number follows
 			if words.IntegerFollows() {
@@ -101,6 +103,7 @@ func (h *handlers) lockOptions(words *arg.Words, request *redlock.LockRequest) {
 	}
 	if words.Err() == nil {
 		words.Fail(levelTokens(request, reentrant))
+		request.Mode = redlock.HeldFor(request.Mode, longest)
 	}
 }
 

@@ -23,7 +23,7 @@ func TestDLOCK_ServesEveryOptionOfItsRow(t *testing.T) {
 		}
 		for _, option := range options {
 			given := []string{"DLOCK", option.Word}
-			if value := map[string]string{"LIMIT": "3", "TOKEN": "12345678", "WAIT": "0", "HOLD": "1000", "META": "note", "DELAY": "10"}[option.Word]; value != "" {
+			if value := map[string]string{"LIMIT": "3", "TOKEN": "12345678", "WAIT": "0", "HOLD": "1000", "MAXHOLD": "1000", "META": "note", "DELAY": "10"}[option.Word]; value != "" {
 				given = append(given, value)
 			}
 			if option.Word == "REENTRANT" {

@@ -18,6 +18,7 @@ func Rows(deps commands.Deps) []*commands.Command {
 	options := []arg.Spec{
 		arg.Optional(arg.Word("FAIR")), delay, arg.Optional(arg.Option("WAIT", arg.Integer("ms"))), arg.Optional(arg.Option("TOKEN", token)),
 		arg.Optional(arg.Option("META", arg.Text("text"))), arg.Optional(arg.Block("hold", arg.Word("HOLD"), arg.Optional(arg.Integer("max-ms")))),
+		arg.Optional(arg.Option("MAXHOLD", arg.Integer("ms"))),
 	}
 	return []*commands.Command{
 		{Name: "dlock", Arity: commands.AtLeast(3), Category: access.CategoryLock, Flags: []string{"write", "fast"},

@@ -201,7 +201,7 @@ func execIfEqual(h *handlers, c *commands.Call, words []string, watched []comman
 }
 
 func execExtend(h *handlers, c *commands.Call, r redlock.LockRequest, done func(bool, error)) {
-	request := redlock.ExtendRequest{DB: r.DB, Key: r.Key, Token: r.Token, TTL: r.TTL, Exact: true, EndlessToo: h.endlessToo()}
+	request := redlock.ExtendRequest{DB: r.DB, Key: r.Key, Token: r.Token, TTL: r.TTL, Exact: true, EndlessToo: h.endlessToo(), Longest: h.deps.Longest(c, 0), Whole: true}
 	h.deps.Locks.Extend(c.Batch, request, h.prolonged(request, done))
 }
 

@@ -43,7 +43,7 @@ func (h *handlers) expireIn(c *commands.Call, unit int64) error {
 	if err != nil || !mayForce(c) {
 		return err
 	}
-	request := redlock.WriteRequest{DB: c.Client.DB, Key: key, Effect: redlock.WriteExpires, TTL: ttl, EndlessToo: h.endlessToo()}
+	request := redlock.WriteRequest{DB: c.Client.DB, Key: key, Effect: redlock.WriteExpires, TTL: ttl, EndlessToo: h.endlessToo(), Longest: h.deps.Longest(c, 0)}
 	if ttl == 0 {
 		request.Effect = redlock.WriteDeletes
 	}

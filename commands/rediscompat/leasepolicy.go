@@ -78,6 +78,20 @@ func (p leasePolicy) withoutExpiry() (time.Duration, error) {
 	return 0, fmt.Errorf("a lock without an expiry is refused: its holder may die; give a lease, or see --no-ttl (lease: it lasts %d ms)", p.deps.MaxTTL.Milliseconds())
 }
 
+// withinHold shortens the lease of a request to the longest time of a hold where longer leases are shortened, or
+// returns an error that explains the refusal: its client learns of no other time than that it has requested.
+func (p leasePolicy) withinHold(r *redlock.LockRequest, longest time.Duration) error {
+	if longest == 0 || r.TTL <= longest {
+		return nil
+	}
+	if p.deps.LongTTL != commands.PolicyClamp {
+		return fmt.Errorf("a lease of %d ms is longer than a lock may be held, allowed are %d ms (--max-hold, or max-hold in the users file; or --long-ttl=clamp to be given the longest)",
+			r.TTL.Milliseconds(), longest.Milliseconds())
+	}
+	r.TTL = longest
+	return nil
+}
+
 // endlessToo reports whether keys without an expiry are locks: where such locks are allowed.
 func (p leasePolicy) endlessToo() bool { return p.deps.NoTTL == commands.PolicyAllow }
 

@@ -27,6 +27,17 @@ func replyNil() commands.Reply  { return commands.Nil }
 func replyOne() commands.Reply  { return commands.Int(1) }
 func replyZero() commands.Reply { return commands.Int(0) }
 
+// reserve is Reserve for a lease that the client may hold so long; it replies why not.
+func (a *pendingAcquire) reserve(h *handlers, c *commands.Call, request *redlock.LockRequest) bool {
+	longest := h.deps.Longest(c, 0)
+	if err := h.withinHold(request, longest); err != nil {
+		c.Reply(commands.Error("ERR", err.Error()))
+		return false
+	}
+	request.Mode = redlock.HeldFor(request.Mode, longest)
+	return a.Reserve(c, request)
+}
+
 func (a *pendingAcquire) decided(grant redlock.Grant, err error) {
 	if errors.Is(err, redlock.ErrHeld) {
 		a.watch.Stop(false, nil)

@@ -176,7 +176,7 @@ func (e *evaluation) enter(yes func(redlock.Fence) commands.Reply, no func(ms in
 	request := redlock.LockRequest{DB: at.DB, Key: at.Key, TTL: ttl, Mode: redlock.LevelsOf(at.Token), Requester: c.Client.Identity()}
 	a := h.pending(e.watch)
 	a.yes = func() commands.Reply { return yes(a.Granted.Fence) }
-	if !a.Reserve(c, &request) {
+	if !a.reserve(h, c, &request) {
 		return nil
 	}
 	h.deps.Locks.Lock(c.Batch, request, func(grant redlock.Grant, err error) {
@@ -266,14 +266,14 @@ func (e *evaluation) renewRedisson() error {
 			each(i)(false, nil)
 			continue
 		}
-		e.handlers.extendLevels(redlock.Lease{DB: e.db, Key: key, Token: redlock.Token(e.given.Args[1+i])}, ttl, each(i))
+		e.handlers.extendLevels(e.call, redlock.Lease{DB: e.db, Key: key, Token: redlock.Token(e.given.Args[1+i])}, ttl, each(i))
 	}
 	return nil
 }
 
 // extendLevels prolongs all levels of an owner, "" for whichever it is; held is false if there are
 // none.
-func (h *handlers) extendLevels(at redlock.Lease, ttl time.Duration, done func(held bool, err error)) {
+func (h *handlers) extendLevels(c *commands.Call, at redlock.Lease, ttl time.Duration, done func(held bool, err error)) {
 	h.deps.Inspect.ReadLock(at.DB, at.Key, func(v redlock.LockView, err error) {
 		owner := at.Token
 		if owner == "" && len(v.Holders) > 0 {
@@ -287,7 +287,8 @@ func (h *handlers) extendLevels(at redlock.Lease, ttl time.Duration, done func(h
 		each := commands.Gather(len(levels), func(held []bool, errs []error) { done(slices.Contains(held, true), cmp.Or(errs...)) })
 		for i := range levels {
 			token, answer := levels[i].Token, each(i)
-			h.deps.Locks.Extend(nil, redlock.ExtendRequest{DB: at.DB, Key: at.Key, Token: token, TTL: ttl}, func(g redlock.Grant, err error) {
+			request := redlock.ExtendRequest{DB: at.DB, Key: at.Key, Token: token, TTL: ttl, Longest: h.deps.Longest(c, 0), Whole: true}
+			h.deps.Locks.Extend(nil, request, func(g redlock.Grant, err error) {
 				switch {
 				case err == nil:
 					h.deps.Users.ProlongedKey(at.DB, at.Key, token, g.Validity())
@@ -312,7 +313,7 @@ func (e *evaluation) expireRedisson() error {
 		return err
 	}
 	reply := commands.Answer(e.call, commands.Bool)
-	e.handlers.extendLevels(redlock.Lease{DB: e.db, Key: e.keys[0]}, ttl, func(held bool, err error) {
+	e.handlers.extendLevels(e.call, redlock.Lease{DB: e.db, Key: e.keys[0]}, ttl, func(held bool, err error) {
 		e.watch.Stop(held, err)
 		reply(held, err)
 	})

@@ -142,6 +142,11 @@ func (h *handlers) setnx(c *commands.Call) error {
 
 // replace gives a lock that is there another value and another expiry.
 func (h *handlers) replace(c *commands.Call, r redlock.LockRequest, equal redlock.Token, reply redlock.WriteDone) {
+	longest := h.deps.Longest(c, 0)
+	if err := h.withinHold(&r, longest); err != nil {
+		c.Reply(commands.Error("ERR", err.Error()))
+		return
+	}
 	at := access.HeldKey{DB: r.DB, Key: r.Key}
 	slot, err := h.deps.Users.Reserve(c.Rights(), at)
 	if err != nil {
@@ -149,7 +154,7 @@ func (h *handlers) replace(c *commands.Call, r redlock.LockRequest, equal redloc
 		return
 	}
 	h.deps.RedisCompat.Write(c.Batch, redlock.WriteRequest{
-		DB: r.DB, Key: r.Key, Effect: redlock.WriteReplaces, Value: r.Token, Equal: equal, TTL: r.TTL, EndlessToo: h.endlessToo(),
+		DB: r.DB, Key: r.Key, Effect: redlock.WriteReplaces, Value: r.Token, Equal: equal, TTL: r.TTL, EndlessToo: h.endlessToo(), Longest: longest,
 	}, func(done bool, err error) {
 		if err == nil && done {
 			if equal == "" {
@@ -167,7 +172,7 @@ func (h *handlers) replace(c *commands.Call, r redlock.LockRequest, equal redloc
 
 // prolong gives a lock whose value is known another lease, longer or shorter.
 func (h *handlers) prolong(c *commands.Call, r redlock.LockRequest, watch dropin.Stopwatch) {
-	request := redlock.ExtendRequest{DB: r.DB, Key: r.Key, Token: r.Token, TTL: r.TTL, Exact: true, EndlessToo: h.endlessToo()}
+	request := redlock.ExtendRequest{DB: r.DB, Key: r.Key, Token: r.Token, TTL: r.TTL, Exact: true, EndlessToo: h.endlessToo(), Longest: h.deps.Longest(c, 0), Whole: true}
 	h.deps.Locks.Extend(c.Batch, request, h.prolonged(request, comparison{h.deps.RedisCompat, c, r.Key, watch, commands.OK, commands.Nil}.done))
 }
 
@@ -192,7 +197,7 @@ func (h *handlers) prolonged(r redlock.ExtendRequest, done func(held bool, err e
 func (h *handlers) startAcquire(c *commands.Call, request redlock.LockRequest, watch dropin.Stopwatch, yes, no func() commands.Reply) {
 	a := h.pending(watch)
 	a.yes, a.no, a.Valued = yes, no, true
-	if a.Reserve(c, &request) {
+	if a.reserve(h, c, &request) {
 		request.Requester = c.Client.Identity()
 		h.deps.Locks.Lock(c.Batch, request, a.decided)
 	}

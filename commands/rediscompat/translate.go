@@ -293,7 +293,7 @@ func (e *evaluation) take(locks []redlock.Key, retakes bool) {
 		}
 		return e.done(dropin.HeldBySelf)
 	}
-	if !a.Reserve(e.call, &r) {
+	if !a.reserve(e.handlers, e.call, &r) {
 		return
 	}
 	r.Requester = e.call.Client.Identity()
@@ -376,6 +376,7 @@ func (e *evaluation) extend(locks []redlock.Key, r redlock.ExtendRequest) {
 		e.fail(e.refuse("it takes the expiry away"))
 		return
 	}
+	r.Longest, r.Whole = e.handlers.deps.Longest(e.call, 0), true
 	e.handlers.deps.Locks.Extend(e.call.Batch, r, func(grant redlock.Grant, err error) {
 		e.call.Batch = nil
 		switch {

@@ -185,7 +185,7 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 	deps := commands.Deps{
 		Locks: operations.Locks, FairKeys: fair, IDs: operations.IDs, Works: operations.Works, Inspect: locker, Masters: locker, Databases: config.Databases,
 		RedisCompat: operations.RedisCompat, Scripts: scripts, DropinStats: stats, CompatTest: config.CompatTest, MasterTimeout: config.MasterTimeout, LongTTL: config.LongTTL, NoTTL: config.NoTTL,
-		MaxTTL: config.MaxTTL, KeyPrefix: config.KeyPrefix, MaxKeep: config.MaxKeep, MaxWait: config.MaxWait, MaxSubscriptions: config.MaxSubscriptions, VolatileIDs: volatileIDs(config),
+		MaxTTL: config.MaxTTL, KeyPrefix: config.KeyPrefix, MaxKeep: config.MaxKeep, MaxWait: config.MaxWait, MaxHold: config.MaxHold, MaxSubscriptions: config.MaxSubscriptions, VolatileIDs: volatileIDs(config),
 		Version: cli.Version(), Start: began, Port: port(config), Warning: config.BootstrapWarning, Config: config.Settings, Logger: logger,
 		Requests: new(commands.Requests), Clients: server.Stats, Users: users, Connections: server, LostMessages: lostMessages,
 	}

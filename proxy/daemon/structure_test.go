@@ -27,7 +27,7 @@ import (
 const (
 	mostKnotLines = 2000 // of the files of one knot
 	mostMethods   = 45   // of one type
-	mostWalkFiles = 16   // of the walk of CONTRIBUTING.md
+	mostWalkFiles = 18   // of the walk of CONTRIBUTING.md; what bounds a hold stands before the leases
 )
 
 // knotLimits and methodLimits are limits of their own, which packages and types have. They

@@ -26,6 +26,7 @@ type Counts[N any] struct {
 	WorkStarted N // attempts granted
 	WorkDone    N // pieces of work marked done
 	HoldsLost   N // leases that could not be renewed, or were lost to others
+	Overdue     N // leases that were held for their longest time
 }
 
 // fields are those of a struct of counts.

@@ -20,9 +20,10 @@ const (
 	Extended                  // for expiry watches only: it lasts longer
 	Shortened                 // for expiry watches only: its holder lets it end earlier
 	Wanted                    // a client requests that its holders let go
+	Overdue                   // its longest time is over, so it is not extended any more
 )
 
-var names = [...]string{"", "acquired", "released", "expired", "lost", "forced", "extended", "shortened", "wanted"}
+var names = [...]string{"", "acquired", "released", "expired", "lost", "forced", "extended", "shortened", "wanted", "overdue"}
 
 // Event is one thing that happened to one lock.
 type Event struct {

@@ -60,7 +60,7 @@ type openLeases struct {
 // filter notes an event and returns the events to deliver: usually the event itself, or one for
 // each holder if the event forces an unnamed holder.
 func (e *openLeases) filter(ev Event, daemon string, now time.Duration) []Event {
-	if ev.Kind == Wanted {
+	if ev.Kind == Wanted || ev.Kind == Overdue {
 		return []Event{ev}
 	}
 	if ev.Kind == Forced && ev.TokenHash == "" {

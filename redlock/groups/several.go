@@ -50,7 +50,7 @@ type several struct {
 // lockSeveral requests all parts. done is called exactly once.
 func lockSeveral(d *directory, q redlock.LockRequest, done redlock.LockDone) (leave func()) {
 	var err error
-	switch _, swaps := q.Mode.(*redlock.Swap); {
+	switch swaps := redlock.SwapOf(q.Mode) != nil; {
 	case swaps:
 		err = ErrSeveral
 	case q.Kind() != redlock.Exclusive || q.Fair:

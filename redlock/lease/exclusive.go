@@ -17,9 +17,6 @@ var (
 	Looking   Mode = &exclusiveMode{looks: true}
 )
 
-// plainSET is in the ballots of all of them: it knows nothing of one.
-var plainSET = &plainMode{looks: Looking}
-
 func (*exclusiveMode) Kind() Kind { return Exclusive }
 
 func (f *exclusiveMode) bounded(r *LockRequest) bool { return f.isPlain(r) && !r.Fair }
@@ -31,7 +28,7 @@ func (f *exclusiveMode) isPlain(r *LockRequest) bool {
 func (f *exclusiveMode) ballot(a *lockBallot) ballotMode {
 	switch r := &a.call.request; {
 	case f.isPlain(r) && !r.Fair:
-		return plainSET
+		return plainMode{looks: Looking}
 	case r.Token == "" && ticketOf(r.Mode) == nil:
 		return &freshMode{}
 	case len(r.More) > 0:

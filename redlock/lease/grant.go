@@ -24,10 +24,10 @@ type Grant struct {
 	ballot grantor
 
 	engine.Term
-	db     int
-	kind   Kind
-	part   bool // of a lock over several groups, which is not announced yet
-	linger time.Duration
+	db    int
+	kind  Kind
+	part  bool // of a lock over several groups, which is not announced yet
+	delay time.Duration
 
 	chosen bool // the token, by the caller
 }
@@ -53,8 +53,8 @@ func (g *Grant) TokenOf(i int) engine.Token {
 // Kind is how the key is held.
 func (g *Grant) Kind() Kind { return g.kind }
 
-// Linger is how much longer than the validity the key stays taken, unless the lock is released.
-func (g *Grant) Linger() time.Duration { return g.linger }
+// Delay is how much longer than the validity the key stays taken, unless the lock is released.
+func (g *Grant) Delay() time.Duration { return g.delay }
 
 // Chosen reports whether the caller chose the token, and may be using it through another daemon.
 func (g *Grant) Chosen() bool { return g.chosen }
@@ -71,6 +71,8 @@ func (g *Grant) Leases() (all []engine.LeaseID) {
 // HoldTerms are how long a lease is renewed, and the function that reports its end.
 type HoldTerms struct {
 	MaxTime time.Duration // since the granted ballot began; 0 = without an end
+	Longest time.Duration // likewise, and no renewal lasts beyond it
+	EndsBy  time.Duration // no renewal lasts beyond it, on the pool's clock; 0 = without an end
 	// OnEnd is called once, from any goroutine: with nil when the lease was released, else with
 	// the reason for its loss. What was left of the lease is being given back. The keys stay taken
 	// for goesOn after that, unless a release that is under way is acknowledged before; 0 = they
@@ -87,7 +89,7 @@ type HoldTerms struct {
 
 // Hold is the renewal of a lease.
 type Hold interface {
-	// End ends the renewal and releases the lease, as when its connection has ended; with a linger,
+	// End ends the renewal and releases the lease, as when its connection has ended; with a delay,
 	// the lease ends so much later. A daemon that drains only ends the renewal.
 	End()
 	// Abandon ends the renewal without a release, as when the daemon ends the connection of

@@ -16,6 +16,9 @@ func (l *Leases) ofDaemon() *ofDaemon { return l.ofOptions.(*ofDaemon) }
 // LookingIf is the mode of a request of which it is known now whether the masters are to look at the
 // key. All but the exclusive one and callers' values do so anyway.
 func LookingIf(m Mode, looks bool) Mode {
+	if l, ok := withoutPlace(m).(*limited); ok {
+		return &limited{LookingIf(l.Mode, looks), l.limit}
+	}
 	switch m = withoutPlace(m); {
 	case m != exclusive && m != Looking:
 	case looks:
@@ -28,7 +31,7 @@ func LookingIf(m Mode, looks bool) Mode {
 
 // LevelOwner is the owner of a reentrant lock; "" = the mode is another one.
 func LevelOwner(m Mode) engine.Token {
-	if f, ok := withoutPlace(m).(*readerMode); ok {
+	if f, ok := bare(m).(*readerMode); ok {
 		return f.owner
 	}
 	return ""
@@ -36,15 +39,29 @@ func LevelOwner(m Mode) engine.Token {
 
 // LimitOf is the number of permits; 0 = the mode is another one.
 func LimitOf(m Mode) int {
-	if f, ok := withoutPlace(m).(*permitsMode); ok {
+	if f, ok := bare(m).(*permitsMode); ok {
 		return f.limit
 	}
 	return 0
 }
 
+// SwapOf is the Swap that a mode is; nil = it is another one.
+func SwapOf(m Mode) *Swap {
+	s, _ := bare(m).(*Swap)
+	return s
+}
+
+// BeforePart is the token of the parts before a part of a lock; "" = there is none.
+func BeforePart(m Mode) engine.Token {
+	if f, ok := bare(m).(*partMode); ok {
+		return f.of
+	}
+	return ""
+}
+
 // HasClientValues reports whether it is a lock of a client that treats the quorum as one Redis.
 func HasClientValues(m Mode) bool {
-	switch withoutPlace(m).(type) {
+	switch bare(m).(type) {
 	case valuedMode, *Swap:
 		return true
 	}

@@ -43,6 +43,8 @@ type WriteRequest struct {
 	Equal  engine.Token  // only while the copy has this value; "" = any value
 	TTL    time.Duration // not for WriteDeletes; Endless = no expiry
 	Only   WriteCondition
+	// Longest is for package maxhold, as of ExtendRequest.
+	Longest time.Duration
 	// EndlessToo: a copy without an expiry is a lock, not foreign data.
 	EndlessToo bool
 	Trace      *engine.Trace // receives the votes; may be nil

@@ -50,6 +50,18 @@ func brokenTurns() []Mutant {
 	}
 }
 
+// brokenMaxHolds: rows of the longest time of a hold.
+func brokenMaxHolds() []Mutant {
+	return []Mutant{
+		patched("longest-extends", "a lock is extended past its longest time",
+			Change{"redlock/maxhold/maxhold.go", "\tif left < minLeft || r.TTL > left && (r.Whole || r.Exact) {", "\tif pool.Broken(\"longest-extends\") {\n\t\tleft = r.TTL\n\t}\n\tif left < minLeft || r.TTL > left && (r.Whole || r.Exact) {"}).in("longest-3"),
+		patched("longest-chosen", "the deadline of a token that the client chose is not looked for",
+			Change{"redlock/maxhold/maxhold.go", "\t\tat := earliest(deadlines)\n", "\t\tat := earliest(deadlines)\n\t\tif pool.Broken(\"longest-chosen\") {\n\t\t\tat = 0\n\t\t}\n"}).in("longest-3"),
+		patched("longest-again", "a lock that is requested once more begins anew",
+			Change{"redlock/maxhold/held.go", "\t\t\tm.stillHeld(r.DB, keys, held, deadlines, 0, done)\n", "\t\t\tif pool.Broken(\"longest-again\") {\n\t\t\t\tdeadlines = nil\n\t\t\t}\n\t\t\tm.stillHeld(r.DB, keys, held, deadlines, 0, done)\n"}).in("longest-3"),
+	}
+}
+
 // brokenHolds: rows of leases that are renewed.
 func brokenHolds() []Mutant {
 	return []Mutant{

@@ -29,6 +29,8 @@ var (
 	ErrLostHeld    = errors.New("a quorum of masters no longer holds it")
 	ErrLostExpired = errors.New("it could not be renewed in time")
 	ErrLostMax     = errors.New("its max-ms is over")
+	// ErrLostOverdue: the holder had it as long as it may have it, see package maxhold.
+	ErrLostOverdue = errors.New("its longest time is over")
 	// ErrLostForced: a client released or overwrote the lock without being its holder.
 	ErrLostForced = errors.New("it was released by force")
 )
@@ -42,6 +44,7 @@ type hold struct {
 	grant lease.Grant
 	terms *lease.HoldTerms
 	stop  time.Duration // no renewal from here on; forever = without an end
+	last  time.Duration // no renewal lasts longer; forever = without an end
 
 	// Guarded by holds.mu.
 	until        time.Duration // end of the validity
@@ -100,13 +103,22 @@ func (s *Holds) Drain() { s.draining.Store(true) }
 // Granted renews a grant until it is released, or ended with End, or lost. made is what the ballot knows of
 // the copies.
 func (s *Holds) Granted(g lease.Grant, made lease.Copies, terms *lease.HoldTerms) lease.Hold {
-	h := &hold{holds: s, grant: g, terms: terms, stop: forever, until: g.Until()}
+	h := &hold{holds: s, grant: g, terms: terms, stop: forever, last: forever, until: g.Until()}
 	first := g.Began() + g.TTL()/3
 	if soon := s.engine.Clock.Now() + afterBallot; soon < first {
 		first, h.ballot = soon, made
 	}
 	if terms.MaxTime > 0 {
 		h.stop = g.Began() + terms.MaxTime
+	}
+	if terms.Longest > 0 {
+		h.last = g.Began() + terms.Longest
+	}
+	if terms.EndsBy > 0 {
+		h.last = min(h.last, terms.EndsBy)
+	}
+	if h.last != forever {
+		h.stop = min(h.stop, h.last-minRenewal)
 	}
 	s.mu.Lock()
 	if s.byID == nil {
@@ -146,7 +158,7 @@ func (h *hold) End() {
 	if !s.draining.Load() {
 		s.leases.GiveUp(&h.grant)
 		if !h.grant.Chosen() {
-			goesOn = h.grant.Linger()
+			goesOn = h.grant.Delay()
 		}
 	}
 	h.terms.OnEnd(h.grant, nil, goesOn)
@@ -162,7 +174,7 @@ func (h *hold) Abandon(reason error) {
 func (h *hold) left() time.Duration {
 	h.holds.mu.Lock()
 	defer h.holds.mu.Unlock()
-	return max(h.until-h.holds.engine.Recent(), 0) + h.grant.Linger()
+	return max(h.until-h.holds.engine.Recent(), 0) + h.grant.Delay()
 }
 
 // Released ends the renewal of a lease that is being released. A renewal that is under way
@@ -335,7 +347,10 @@ func (h *hold) coveredBy(ids []engine.LeaseID) bool {
 
 // reason is why a hold ended whose validity is over.
 func (h *hold) reason(now time.Duration) error {
-	if now >= h.stop {
+	switch {
+	case h.last != forever && h.last-h.until <= minRenewal+(h.last-h.grant.Began())/64: // what is left of it and the drift
+		return ErrLostOverdue
+	case now >= h.stop:
 		return ErrLostMax
 	}
 	return ErrLostExpired
@@ -346,9 +361,13 @@ func (h *hold) onLost(reason error) {
 	s := h.holds
 	s.engine.Counts.HoldsLost.Add(1)
 	for _, id := range h.grant.Leases() {
+		if reason == ErrLostOverdue {
+			s.engine.Counts.Overdue.Add(1)
+			s.events.Emit(events.Overdue, id, h.grant.Fence, 0)
+		}
 		s.events.Emit(events.Lost, id, h.grant.Fence, 0)
 		s.log.note(id, reason)
 	}
 	s.leases.GiveUpLost(&h.grant, h.terms, h.until)
-	h.terms.OnEnd(h.grant, reason, h.grant.Linger())
+	h.terms.OnEnd(h.grant, reason, h.grant.Delay())
 }

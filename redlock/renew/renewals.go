@@ -19,6 +19,8 @@ import (
 const (
 	// renewalWindow is how far apart renewals may be due and still leave together.
 	renewalWindow = 4 * time.Millisecond
+	// minRenewal is the shortest renewal: what is less is left to run out.
+	minRenewal = 10 * time.Millisecond
 	// maxRenewals is how many renewals are queued at once.
 	maxRenewals = 1024
 	// afterRefusal is the earliest time after a master's refusal at which the daemon
@@ -80,6 +82,8 @@ func (s *Holds) onTimer() {
 		case now >= h.until: // this process was paused, or no renewal was decided for too long
 			s.endLocked(h)
 			lost = append(lost, h)
+		case h.last-now < minRenewal: // the timer was late
+			s.queueLocked(h, h.until)
 		case h.due >= h.until: // not yet over: its last milliseconds
 			s.queueLocked(h, h.until)
 			n = maxRenewals
@@ -101,7 +105,7 @@ func (s *Holds) onTimer() {
 	s.mu.Unlock()
 	var batch engine.Batch
 	for _, h := range renewing {
-		s.leases.Renew(&batch, &h.grant, h.terms, h.onRenewed)
+		s.leases.Renew(&batch, &h.grant, min(h.grant.TTL(), h.last-now), h.terms, h.onRenewed)
 	}
 	batch.Send()
 	for _, h := range lost {
@@ -129,7 +133,7 @@ func (h *hold) onRenewed(g lease.Grant, err error) {
 	switch {
 	case err == nil:
 		h.until = max(h.until, g.Until())
-		s.scheduleLocked(h, h.nextDue(g.Began()+g.TTL()/3))
+		s.scheduleLocked(h, h.nextDue(g.Began()+h.grant.TTL()/3))
 		s.watchLocked(h)
 	case errors.Is(err, engine.ErrNotHeld):
 		s.endLocked(h)

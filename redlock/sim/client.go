@@ -70,6 +70,7 @@ type locking struct {
 	delay time.Duration // DELAY
 	again int           // tries with a token whose outcome is unknown
 	left  int           // things to do with the lock before it is released
+	clings
 }
 
 func newLocking() client { return &locking{} }
@@ -166,14 +167,14 @@ func (c *locking) acquire(d *daemon, token redlock.Token) {
 	if !c.named && w.chance(w.Scenario.Delays) {
 		c.delay = w.between(0, w.Scenario.MaxTTL-c.ttl).Truncate(time.Millisecond)
 	}
-	request.Linger = c.delay
+	request.Delay = c.delay
 	owner := redlock.Token("")
 	if n := w.Scenario.Owners; n > 0 && c.mode == redlock.Shared && token == "" && !w.chance(5) {
 		owner = redlock.Token(fmt.Sprint("owner-", w.random.IntN(n)))
 	}
-	request.Mode = modeOf(c.mode, permits, owner)
+	request.Mode = redlock.HeldFor(modeOf(c.mode, permits, owner), w.Scenario.MaxHold)
 	before := w.checker().beforeAcquire(c.key, c.mode, owner)
-	w.trace.note(c.key, "client %d sends daemon %d an acquire of %q with %q, ttl %v, delay %v", c.index, d.index, c.key, token, request.TTL, request.Linger)
+	w.trace.note(c.key, "client %d sends daemon %d an acquire of %q with %q, ttl %v, delay %v", c.index, d.index, c.key, token, request.TTL, request.Delay)
 	if c.named {
 		c.token = token
 		t := w.checker().token(c.key, string(token))
@@ -277,7 +278,10 @@ func (c *locking) onAnswer(d *daemon, g redlock.Grant, err error, before int64) 
 	t.mode, t.limit = c.mode, permits
 	w.checker().granted(d, c.key, string(g.Token), int64(g.Fence), before, until)
 	t.delayed(until, c.delay)
-	c.left = w.random.IntN(3)
+	if c.left = w.random.IntN(3); w.Scenario.MaxHold > 0 {
+		c.left = 40
+	}
+	c.clings.note(&c.baseClient, c.key, g.Token, until)
 	c.hold(until)
 }
 
@@ -335,6 +339,7 @@ func (c *locking) use(d *daemon) {
 		}
 		until := d.clock.world(g.Until())
 		w.checker().extended(d, key, string(token), until)
+		c.clings.note(&c.baseClient, key, token, until)
 		if d == c.owner { // another daemon does not know of the delay
 			w.checker().token(key, string(token)).delayed(until, min(c.delay, w.Scenario.MaxTTL-ttl))
 		}
@@ -355,7 +360,7 @@ func (c *locking) unlock(d *daemon) {
 	release := w.checker().releasing(key, string(token))
 	release.keep, release.at = keep, w.now
 	send(&c.baseClient, d, func(done func(bool, error)) {
-		d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token, Linger: keep}, done)
+		d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token, Keep: keep}, done)
 	}, func(released bool, err error) {
 		w.served("a release failed", key, err)
 		w.checker().released(release, released, err)

@@ -34,6 +34,7 @@ type Scenario struct {
 	Undelivered int             // one grant in so many finds its client gone
 	Delays      int             // one acquire in so many has a DELAY
 	Keeps       int             // one release in so many has a KEEP
+	MaxHold     time.Duration   // clients hold their locks on and on, and for so long at most; 0 = without an end
 	Regrets     bool            // a client that gave up releases, as often as it repeats the acquire
 	Askew       time.Duration   // the first daemon gets every answer so much later: it estimates all clocks to be behind
 	RatePPM     int             // clocks run this much too fast or too slow, at most

@@ -10,7 +10,7 @@ import (
 // changes the masters.
 func Scenarios() []*Scenario {
 	var out []*Scenario
-	for _, some := range []func() []*Scenario{quietScenarios, linkScenarios, windowScenarios, memoryScenarios, clockScenarios, modeScenarios, kindScenarios, tokenScenarios, waitScenarios, cycleScenarios, permitWaitScenarios, forgetfulWaitScenarios, clockWaitScenarios, turnScenarios, dropInScenarios, groupScenarios, slotScenarios} {
+	for _, some := range []func() []*Scenario{quietScenarios, linkScenarios, windowScenarios, memoryScenarios, clockScenarios, modeScenarios, kindScenarios, tokenScenarios, waitScenarios, cycleScenarios, permitWaitScenarios, forgetfulWaitScenarios, clockWaitScenarios, turnScenarios, clingScenarios, dropInScenarios, groupScenarios, slotScenarios} {
 		for _, s := range some() {
 			five := *s
 			five.Name, five.Masters = s.Name+"-5", 5

@@ -1,0 +1,19 @@
+package commands
+
+import "time"
+
+// Longest is how long a lock of the call's client is held at most: by the daemon, by its user, or by the
+// client's own word; 0 = as long as it is extended.
+func (e *Deps) Longest(c *Call, own time.Duration) time.Duration {
+	limits := [...]time.Duration{e.MaxHold, own, 0}
+	if who := c.Rights(); who != nil {
+		limits[2] = who.MaxHold
+	}
+	least := time.Duration(0)
+	for _, one := range limits {
+		if one > 0 && (least == 0 || one < least) {
+			least = one
+		}
+	}
+	return least
+}
