@@ -247,7 +247,8 @@ func wantPackage(t *testing.T, where string, files map[string][]byte, program []
 	wantRuns(t, where, files["usr/bin/redlockd"], strings.Fields(where)[1])
 	for shipped, at := range map[string]string{
 		"configs/redlockd.service": "usr/lib/systemd/system/redlockd.service", "configs/redlockd.toml": "etc/redlockd/redlockd.toml",
-		"configs/RUNBOOK.md": "usr/share/doc/redlockd/RUNBOOK.md", "LICENSE": "usr/share/doc/redlockd/copyright",
+		"configs/RUNBOOK.md": "usr/share/doc/redlockd/RUNBOOK.md", "configs/LOGS.md": "usr/share/doc/redlockd/LOGS.md",
+		"configs/MEMBERSHIP.md": "usr/share/doc/redlockd/MEMBERSHIP.md", "LICENSE": "usr/share/doc/redlockd/copyright",
 	} {
 		text, err := os.ReadFile(filepath.Join("../..", shipped))
 		if err != nil || !bytes.Equal(files[at], text) {
