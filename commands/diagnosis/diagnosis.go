@@ -24,6 +24,8 @@ const (
 
 const (
 	stateVoting = "voting"
+	// startCard is about the one warning there is, --bootstrap that stays in force.
+	startCard = "Starting a new group"
 	// flapSpan is how far back lost votes count: two of them are flapping.
 	flapSpan = 5 * time.Minute
 	// settled is how long a master votes until its last outage needs no attention.
@@ -38,13 +40,30 @@ const (
 type Headline struct {
 	Level string   `json:"level"`
 	Lines []string `json:"lines"`
+	Cards []string `json:"cards"` // of each line: the heading in the runbook, "" for none
 }
 
-// warn adds a line that needs attention.
-func (h *Headline) warn(format string, values ...any) {
-	if h.Lines = append(h.Lines, fmt.Sprintf(format, values...)); h.Level == LevelGood {
+// warn adds a line that needs attention, and the card of the runbook that helps.
+func (h *Headline) warn(card, format string, values ...any) {
+	h.Lines, h.Cards = append(h.Lines, fmt.Sprintf(format, values...)), append(h.Cards, card)
+	if h.Level == LevelGood {
 		h.Level = LevelWarn
 	}
+}
+
+// CardOf is the card of the runbook about a master in a state, "" for one that votes.
+func CardOf(state string) string {
+	switch state {
+	case stateVoting, "dialing":
+		return ""
+	case "down":
+		return "A master that is down"
+	case "refused":
+		return "Why a master is refused"
+	case "draining", "drained":
+		return "Taking a master out for maintenance"
+	}
+	return "A master's state"
 }
 
 // history is what the polls saw of one master.
@@ -98,8 +117,8 @@ func diagnoseGroups(reports []redlock.MasterReport, masters histories, undecided
 		if one.Level == LevelBad {
 			bad++
 		}
-		for _, line := range one.Lines {
-			h.warn("Group %s: %s", group[0].Group, line)
+		for i, line := range one.Lines {
+			h.warn(one.Cards[i], "Group %s: %s", group[0].Group, line)
 		}
 	}
 	h.warnUndecided(undecided)
@@ -194,22 +213,23 @@ func diagnose(reports []redlock.MasterReport, masters histories, quorum int, und
 	h := Headline{Level: LevelGood}
 	switch {
 	case voting < quorum:
-		h = Headline{LevelBad, []string{fmt.Sprintf("No lock can be granted: %d of %d masters can vote, %d are needed: %s.", voting, n, quorum, list)}}
+		h.Level = LevelBad
+		h.warn("Losing a quorum", "No lock can be granted: %d of %d masters can vote, %d are needed: %s.", voting, n, quorum, list)
 	case len(missing) > 0:
-		h.warn("%d of %d masters cannot vote: %s.", len(missing), n, list)
-		h.warn("Locks are granted: %d vote and %d are needed. %d more may fail.", voting, quorum, voting-quorum)
+		h.warn("A master's state", "%d of %d masters cannot vote: %s.", len(missing), n, list)
+		h.warn("", "Locks are granted: %d vote and %d are needed. %d more may fail.", voting, quorum, voting-quorum)
 	}
 	if voting >= quorum {
 		h.warnForgotten(reports, quorum)
 	}
 	if own := pool.OwnList(reports); own != "" {
-		h.warn("The masters in use are not those of this daemon's settings, which have %s: write the list that redlockd check prints into them.", Printable(own))
+		h.warn("Changing the masters", "The masters in use are not those of this daemon's settings, which have %s: write the list that redlockd check prints into them.", Printable(own))
 	}
 	if len(flapping) > 0 {
-		h.warn("Flapping in the last %d minutes: %s.", flapSpan/time.Minute, strings.Join(flapping, ", "))
+		h.warn("A master's state", "Flapping in the last %d minutes: %s.", flapSpan/time.Minute, strings.Join(flapping, ", "))
 	}
 	if len(again) > 0 {
-		h.warn("Voting again: %s so far.", strings.Join(again, ", "))
+		h.warn("", "Voting again: %s so far.", strings.Join(again, ", "))
 	}
 	h.warnUndecided(undecided)
 	return h
@@ -219,51 +239,51 @@ func diagnose(reports []redlock.MasterReport, masters histories, quorum int, und
 // they may have forgotten.
 func (h *Headline) warnForgotten(reports []redlock.MasterReport, quorum int) {
 	if work, in := pool.WorkVoters(reports); work < quorum && in > 0 {
-		h.warn("New work (DWORK) is refused for another %s: %d of %d masters may vote on it, %d are needed; the others lost their memory.", seconds(in), work, len(reports), quorum)
+		h.warn("Ids or work that stopped", "New work (DWORK) is refused for another %s: %d of %d masters may vote on it, %d are needed; the others lost their memory.", seconds(in), work, len(reports), quorum)
 	}
 	if ids, possible := pool.CounterVoters(reports); possible && ids < quorum {
-		h.warn("Counters (DNEXTID) that are new, or were idle, get LOSTSTATE: %d of %d masters remember all counters, %d are needed.", ids, len(reports), quorum)
+		h.warn("Ids or work that stopped", "Counters (DNEXTID) that are new, or were idle, get LOSTSTATE: %d of %d masters remember all counters, %d are needed.", ids, len(reports), quorum)
 	}
 }
 
 // WarnUnread reports that the daemon refused to show something: its absence here says nothing.
 func (h *Headline) WarnUnread(what, why string) {
 	if why != "" {
-		h.warn("Unknown: %s (%s).", what, why)
+		h.warn("", "Unknown: %s (%s).", what, why)
 	}
 }
 
 // WarnSlots reports slots that have left a group of masters in a move that was not finished.
 func (h *Headline) WarnSlots(unfinished int64) {
 	if unfinished > 0 {
-		h.warn("Nothing is granted in %d slots: a move of slots was not finished (redlockd slots prints the command).", unfinished)
+		h.warn("Several groups", "Nothing is granted in %d slots: a move of slots was not finished (redlockd slots prints the command).", unfinished)
 	}
 }
 
 // WarnDaemons reports daemons that the masters list with a former configuration, or with none.
 func (h *Headline) WarnDaemons(stale int64) {
 	if stale > 0 {
-		h.warn("Daemons that grant nothing, because their configuration is not that of the masters: %d (INFO masters names them).", stale)
+		h.warn("A daemon with other settings", "Daemons that grant nothing, because their configuration is not that of the masters: %d (INFO masters names them).", stale)
 	}
 }
 
 func (h *Headline) warnUndecided(n int64) {
 	if n > 0 {
-		h.warn("Undecided lock requests in the last minute (NOQUORUM or EXPIRED): %d.", n)
+		h.warn("What a client reads", "Undecided lock requests in the last minute (NOQUORUM or EXPIRED): %d.", n)
 	}
 }
 
 // Finish adds what is good, and a warning, which comes first unless there is something worse.
 func (h *Headline) Finish(masters int, warning string) {
 	if h.Level == LevelGood {
-		h.Lines = []string{fmt.Sprintf("All %d masters vote.", masters)}
+		h.Lines, h.Cards = []string{fmt.Sprintf("All %d masters vote.", masters)}, []string{""}
 	}
 	switch {
 	case warning == "":
 	case h.Level == LevelGood:
-		h.Level, h.Lines = LevelWarn, append([]string{warning}, h.Lines...)
+		h.Level, h.Lines, h.Cards = LevelWarn, append([]string{warning}, h.Lines...), append([]string{startCard}, h.Cards...)
 	default:
-		h.Lines = append(h.Lines, warning)
+		h.warn(startCard, "%s", warning)
 	}
 }
 
@@ -318,7 +338,7 @@ func (h *Headline) WarnStuck(locks []Lock, requests map[redlock.Key]int, longest
 		at = max(0, slices.IndexFunc(locks, func(l Lock) bool { return l.State != redlock.LockFree }))
 	}
 	l := &locks[at]
-	h.warn("Key %s %s with %d waiting, the first for %s.", Printable(string(l.Key)), l.holds(now), requests[l.Key], seconds(longest))
+	h.warn("A lock that is not released", "Key %s %s with %d waiting, the first for %s.", Printable(string(l.Key)), l.holds(now), requests[l.Key], seconds(longest))
 }
 
 func seconds(d time.Duration) time.Duration { return max(d, 0).Round(time.Second) }

@@ -1,6 +1,9 @@
 package diagnosis
 
 import (
+	"errors"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -169,7 +172,7 @@ func TestRecord_ReportsUndecidedRequestsOfTheLastMinute(t *testing.T) {
 }
 
 func TestDiagnosis_PutsAWarningFirstUnlessSomethingIsWorse(t *testing.T) {
-	good, bad := Headline{Level: LevelGood}, Headline{LevelBad, []string{"worse"}}
+	good, bad := Headline{Level: LevelGood}, Headline{LevelBad, []string{"worse"}, []string{""}}
 	good.Finish(3, "bootstrap is set")
 	bad.Finish(3, "bootstrap is set")
 	if got := strings.Join(append(good.Lines, bad.Lines...), "; "); got != "bootstrap is set; All 3 masters vote.; worse; bootstrap is set" || good.Level != LevelWarn || bad.Level != LevelBad {
@@ -259,6 +262,29 @@ func TestDiagnosis_NamesTheGroupThatCannotGrant(t *testing.T) {
 		h := r.Poll(append(group("g1", c.one), group("g2", c.two)...), 0, noon)
 		if h.Level != c.level || !strings.Contains(strings.Join(h.Lines, "\n"), c.says) {
 			t.Errorf("%s and %s: %s, %q", c.one, c.two, h.Level, h.Lines)
+		}
+	}
+}
+
+// Each line leads to a card that there is.
+func TestHeadline_NamesCardsOfTheRunbook(t *testing.T) {
+	source, err := os.ReadFile("diagnosis.go")
+	runbook, err2 := os.ReadFile("../../configs/RUNBOOK.md")
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	cards := 0
+	for _, match := range regexp.MustCompile(`(?:warn\(|return |startCard = )"([A-Z][^"]+)"`).FindAllStringSubmatch(string(source), -1) {
+		if cards++; !strings.Contains(string(runbook), "# "+match[1]+"\n") {
+			t.Errorf("the runbook has no card %q", match[1])
+		}
+	}
+	if cards < 12 {
+		t.Errorf("only %d cards were found", cards)
+	}
+	for _, state := range []string{"quarantined", "suspect", "failing", "down", "refused", "draining", "drained"} {
+		if CardOf(state) == "" {
+			t.Errorf("a master that is %s has no card", state)
 		}
 	}
 }

@@ -31,7 +31,7 @@ const (
 // about serves what the page needs once.
 func (s *Server) about(w http.ResponseWriter, _ *http.Request, visitor access.HTTPUser) {
 	writeJSON(w, map[string]any{
-		"version": s.options.Sources.Version, "user": visitor.Name(), "force": visitor.May(access.CategoryForce), "databases": s.databases(), "groups": s.groups(),
+		"version": s.options.Sources.Version, "daemon": pool.DaemonName(), "user": visitor.Name(), "force": visitor.May(access.CategoryForce), "databases": s.databases(), "groups": s.groups(),
 	})
 }
 
@@ -118,7 +118,7 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request, visitor access.HT
 		"granted": figures.Locks.Acquired, "refused": figures.Requests.Refused, "undecided": undecided, "times": countsByBound(&locks),
 		"events": eventRows(events, keyFilter), "last_event": last, "dropped_events": dropped,
 		"daemons": len(pool.Daemons(reports)), "stale_daemons": daemonNames(pool.StaleDaemons(reports)),
-		"in_flight": figures.InFlight, "clients": figures.Clients.Connected, "draining": s.draining.Load(),
+		"held": figures.Locks.Held, "in_flight": figures.InFlight, "clients": figures.Clients.Connected, "draining": s.draining.Load(),
 	})
 }
 

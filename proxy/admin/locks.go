@@ -6,6 +6,7 @@ package admin
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -51,8 +52,18 @@ func (s *Server) locks(w http.ResponseWriter, r *http.Request, visitor access.HT
 	if plain != "" && len(plain) <= maxKey && !strings.HasPrefix(plain, "redlockd:") && cursor == "0" && chosen.keys(whole) {
 		keys = append(keys, whole) // a lock with this name is found at once
 	}
+	if pattern == "*" && cursor == "0" { // what requests wait for matters most
+		waiting, _ := s.options.Sources.Locks.Waiting(chosen.db, chosen.keys, maxWaiterRows)
+		for i := range waiting {
+			for _, key := range waiting[i].Keys {
+				if chosen.keys(key) && !slices.Contains(keys, key) {
+					keys = append(keys, key)
+				}
+			}
+		}
+	}
 	for i, found := 0, reply.Items[1].Items; i < len(found); i += 4 { // key, mode, holders, ttl
-		if strings.Contains(found[i].Text, plain) {
+		if strings.Contains(found[i].Text, plain) && !slices.Contains(keys, redlock.Key(found[i].Text)) {
 			keys = append(keys, redlock.Key(found[i].Text))
 		}
 	}

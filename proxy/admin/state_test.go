@@ -418,7 +418,7 @@ func TestPage_ShowsTheGroupThatWasChosen(t *testing.T) {
 			keys                []string
 			waiting             int
 		}{
-			{"", "", "", []string{"a:1"}, 2},
+			{"", "", "", []string{"a:1", "b:1"}, 2}, // b:1 is waited for
 			{"g1", "", "0", []string{"a:1"}, 1},
 			{"g2", "", "0", []string{"b:1", "b:2"}, 1},
 			{"g2", "0", "0", []string{"b:1", "b:2"}, 1},

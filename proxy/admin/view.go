@@ -21,7 +21,7 @@ import (
 func masterRow(m *redlock.MasterReport, record *diagnosis.Record, now time.Time) map[string]any {
 	since, detail := record.State(m, now)
 	return map[string]any{
-		"name": m.Name, "group": m.Group, "address": m.Address, "state": m.State, "detail": detail, "since": since.Milliseconds(), "left": m.Left.Milliseconds(),
+		"name": m.Name, "group": m.Group, "address": m.Address, "state": m.State, "detail": detail, "card": diagnosis.CardOf(m.State), "since": since.Milliseconds(), "left": m.Left.Milliseconds(),
 		"epoch": m.Epoch, "configuration": m.Configuration, "version": m.Version, "durable": m.Durable, "queued": m.Queued, "in_flight": m.InFlight, "pending_releases": m.PendingReleases,
 		"yes": m.Votes.Yes, "no": m.Votes.No, "uncounted": m.Votes.Uncounted, "trips": countsByBound(&m.RTT),
 	}

@@ -4,6 +4,7 @@ package admin
 // Everything is in the binary; the page requests nothing from other servers.
 
 import (
+	"bytes"
 	"cmp"
 	"embed"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"strings"
 
 	"redlockd/commands/access"
+	"redlockd/commands/diagnosis"
 )
 
 //go:embed web
@@ -27,10 +29,16 @@ var contentTypes = map[string]string{
 	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
 
+// iconColours are those of the lock in icon.svg, by the level of the verdict; the file has that of bad.
+var iconColours = map[string]string{diagnosis.LevelGood: "#1e8449", diagnosis.LevelWarn: "#b9770e", diagnosis.LevelBad: "#c0392b"}
+
 // file serves a file of the page, index.html at "/".
 func file(w http.ResponseWriter, r *http.Request, _ access.HTTPUser) {
 	name := cmp.Or(strings.TrimPrefix(r.URL.Path, "/"), "index.html")
 	text, _ := web.ReadFile("web/" + name) // only its files are routed here
+	if colour := iconColours[r.URL.Query().Get("level")]; colour != "" {
+		text = bytes.ReplaceAll(text, []byte(iconColours[diagnosis.LevelBad]), []byte(colour))
+	}
 	w.Header().Set("Content-Type", contentTypes[path.Ext(name)])
 	w.Header().Set("Cache-Control", "no-cache") // another version may be started at any time
 	_, _ = w.Write(text)                        // a client that has gone needs no reply

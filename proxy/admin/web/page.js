@@ -3,7 +3,7 @@ import { byId, setText, make, rows, middle, time, micros, number, clock } from "
 import { chart, spark, quantile, extend } from "./draw.js";
 
 const [interval, pageSize] = [1000, 50]; // ms between two polls of the state; locks on a page
-let about = { version: "", user: "", force: false, databases: [0], groups: [] };
+let about = { version: "", daemon: "", user: "", force: false, databases: [0], groups: [] };
 const choice = { db: "0", group: "" }; // what is shown; "" = all groups
 
 // get fetches JSON, also when the page was opened with a name and password in its address,
@@ -54,9 +54,16 @@ function showState(s) {
   setText(byId("epoch"), shown ? shown + " · daemons " + number(s.daemons) + stale : "");
   chart(byId("rate"), line, ["granted", "refused", "undecided"], (n) => (n ? number(n) + "/s" : "0"), "No figures yet: they begin when the page opens.", 5);
   chart(byId("time"), times, ["p50", "p99"], micros, "No request was decided in this time.", 100);
+  const places = new Map(); // of keys: those that wait for the same stand together
+  for (const w of s.waiters) {
+    w.first = !places.has(w.keys.join());
+    if (w.first) places.set(w.keys.join(), places.size);
+  }
+  s.waiters.sort((a, b) => places.get(a.keys.join()) - places.get(b.keys.join()));
   rows(byId("waiters"), s.waiters, (w) => w.id, ["key cut wide", "cut wide", "number", "number", "number"], fillWaiter);
   setText(byId("waiting-count"), s.waiting ? number(s.waiting) : "");
   byId("no-waiters").hidden = s.waiting > 0;
+  setText(byId("total"), s.held ? number(s.held) + " granted by this daemon" : "");
   setText(byId("facts"), [about.version, about.user ? "user " + about.user : "no login", "clients " + number(s.clients), "in flight " + number(s.in_flight)].join(" · "));
   showEvents(s);
   before = s;
@@ -77,15 +84,23 @@ const summaries = { good: "All well", warn: "Needs attention", bad: "Not serving
 let spoken = "";
 
 function showHeadline(h, draining) {
-  const lines = draining ? ["This daemon is stopping.", ...h.lines] : h.lines;
+  const [lines, cards] = draining ? [["This daemon is stopping.", ...h.lines], ["", ...h.cards]] : [h.lines, h.cards];
   byId("headline").dataset.level = h.level;
   setText(byId("summary"), summaries[h.level]);
   if (byId("lines").childElementCount !== lines.length) byId("lines").replaceChildren(...lines.map(() => make("li")));
   lines.forEach((text, i) => setText(byId("lines").children[i], text));
-  document.title = (h.level === "good" ? "" : "! ") + "redlockd: " + (h.level === "good" ? "all well" : lines[0]);
+  lines.forEach((_, i) => setCard(byId("lines").children[i], cards[i]));
+  document.title = (h.level === "good" ? "" : "! ") + about.daemon + ": " + (h.level === "good" ? "all well" : lines[0]);
+  if (byId("icon").dataset.level !== h.level) Object.assign(byId("icon"), { href: "icon.svg?level=" + h.level }).dataset.level = h.level;
   const changed = lines.join(" ").replace(/[0-9]+/g, "#"); // passing seconds are no change
   if (changed !== spoken) setText(byId("spoken"), summaries[h.level] + ": " + lines.join(" "));
   spoken = changed;
+}
+
+// setCard names the card of the runbook that helps.
+function setCard(element, card) {
+  if (card) element.dataset.card = card;
+  else delete element.dataset.card;
 }
 
 function fillMaster([name, state, since, note, trip, votes, queue], m) {
@@ -98,14 +113,16 @@ function fillMaster([name, state, since, note, trip, votes, queue], m) {
   const voting = m.state === "voting";
   setText(note, voting ? m.address + (m.durable ? ", durable" : "") : (m.left > 0 ? "votes in " + time(m.left) + ": " : "") + m.detail);
   note.classList.toggle("quiet", voting);
+  setCard(note, m.card);
   spark(trip, trips[m.name] || [], micros);
   setText(votes, [m.yes, m.no, m.uncounted].map(number).join(" / "));
   setText(queue, [m.queued, m.pending_releases].map(number).join(" / "));
 }
 
 function fillWaiter([key, client, place, since, left], w) {
-  [w.keys.join(", "), w.client, number(w.place), time(w.since), time(w.left)].forEach((text, i) => setText([key, client, place, since, left][i], text));
-  key.title = key.textContent;
+  [w.client, number(w.place), time(w.since), time(w.left)].forEach((text, i) => setText([client, place, since, left][i], text));
+  key.replaceChildren(...(w.first ? [make("span", "middle")] : [])); // the others stand with the first one
+  if (w.first) middle(key.firstElementChild, w.keys.join(", "));
   client.title = `${w.client}, ${w.mode}${w.fair ? ", FAIR" : ""}`;
 }
 
@@ -119,7 +136,9 @@ function showEvents(s) {
   for (const e of s.events) {
     const texts = [["", clock(e.at)], ["word-" + e.word, e.word], ["key cut", e.key], ["key token", e.token_hash]];
     body.prepend(make("tr", "", ...texts.map(([className, text]) => make("td", className, text))));
-    body.firstElementChild.children[2].title = e.key;
+    const key = body.firstElementChild.children[2];
+    key.replaceChildren(make("span", "middle"));
+    middle(key.firstElementChild, e.key);
   }
   while (body.childElementCount > 100) body.lastElementChild.remove();
   setText(byId("missed"), s.dropped_events ? `${number(s.dropped_events)} more went by` : "");
@@ -162,9 +181,14 @@ async function pollLocks() {
   listTimer = setTimeout(pollLocks, Math.max(2 * interval, 5 * (Date.now() - began)));
 }
 
+// bySymptom puts first what requests wait for, then what is held longest: a fence is the time of the grant.
+function bySymptom(a, b) {
+  return (b.waiting > 0) - (a.waiting > 0) || (a.fence.length || 99) - (b.fence.length || 99) || (a.fence < b.fence ? -1 : a.fence > b.fence ? 1 : a.key < b.key ? -1 : 1);
+}
+
 function showLocks(list, next) {
   for (const [id, page] of seen) if (page === at) seen.delete(id); // it may be on a later page by now
-  for (const row of list.sort((a, b) => (a.key < b.key ? -1 : 1))) seen.set(row.id, at);
+  for (const row of list.sort(bySymptom)) seen.set(row.id, at);
   [shown, cursors[at + 1]] = [match, next];
   rows(byId("locks"), list, (k) => k.id, ["key wide", "cut wide", "mode", "number", "number", "number", "number fence key"], fillLock, byId("search"));
   byId("earlier").disabled = at === 0;
@@ -278,6 +302,7 @@ function listen() {
 
 listen();
 about = await get("about", {}).catch(() => about); // the state shows the error
+setText(byId("daemon"), about.daemon);
 for (const [id, all] of [["db", about.databases], ["group", about.groups]]) {
   byId(id).replaceChildren(...all.map((n) => new Option(n)));
   byId(id).parentElement.hidden = all.length < 2;
