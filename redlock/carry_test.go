@@ -24,6 +24,26 @@ func carrying(t *testing.T, n int, masters ...int) *cluster {
 	return c
 }
 
+// carried is such a group, and a daemon for which all of it votes.
+func carried(t *testing.T, n int, masters ...int) (*cluster, *daemon) {
+	t.Helper()
+	c := carrying(t, n, masters...)
+	d := c.startDaemon(listing(masters...))
+	d.awaitList(masters...)
+	return c, d
+}
+
+// missedByTwo is a group of five masters, and a daemon that does not reach the last two.
+func missedByTwo(t *testing.T) (*cluster, *daemon) {
+	t.Helper()
+	c := carrying(t, 5, 0, 1, 2, 3, 4)
+	d := c.startDaemon(relayed)
+	d.awaitList(0, 1, 2, 3, 4)
+	d.cutOff(3)
+	d.cutOff(4)
+	return c, d
+}
+
 const carryTTL = 200 * time.Millisecond
 
 // awaitList waits until the masters of a list vote for the daemon, which has noticed what they know.
@@ -66,9 +86,7 @@ func TestCarry_IDsGoOnAfterChanges(t *testing.T) {
 	for title, lists := range changeLists {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			c := carrying(t, 6, lists[0]...)
-			d := c.startDaemon(listing(lists[0]...))
-			d.awaitList(lists[0]...)
+			c, d := carried(t, 6, lists[0]...)
 			if last := d.draw("idle", 41) + 40; last != 41 {
 				t.Fatalf("the last id is %d, want 41", last)
 			}
@@ -94,9 +112,7 @@ func TestCarry_WorkIsKnownAfterChanges(t *testing.T) {
 	for title, lists := range changeLists {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			c := carrying(t, 6, lists[0]...)
-			d := c.startDaemon(listing(lists[0]...))
-			d.awaitList(lists[0]...)
+			c, d := carried(t, 6, lists[0]...)
 			d.finishWith(d.find(request("done"), WorkAcquired, 1), "result")
 			d.find(request("died"), WorkAcquired, 1)
 			d.giveUp(d.find(request("failed"), WorkAcquired, 1), true)
@@ -115,11 +131,7 @@ func TestCarry_WorkIsKnownAfterChanges(t *testing.T) {
 // Rule: carry. A minority that missed what a quorum of five acknowledged is a quorum of three later on.
 func TestCarry_AMinorityThatMissedItIsAQuorumLater(t *testing.T) {
 	t.Parallel()
-	c := carrying(t, 5, 0, 1, 2, 3, 4)
-	one := c.startDaemon(relayed)
-	one.awaitList(0, 1, 2, 3, 4)
-	one.cutOff(3)
-	one.cutOff(4)
+	c, one := missedByTwo(t)
 	last := one.draw("n", 100) + 99
 	request := WorkRequest{Key: "done", Timeout: carryTTL, Max: 3, Keep: time.Minute}
 	one.finish(one.find(request, WorkAcquired, 1), true)
@@ -140,11 +152,7 @@ func TestCarry_AMinorityThatMissedItIsAQuorumLater(t *testing.T) {
 // The same, if the changes are also of a limit.
 func TestCarry_AMinorityThatMissedItIsAQuorumOfOtherLimits(t *testing.T) {
 	t.Parallel()
-	c := carrying(t, 5, 0, 1, 2, 3, 4)
-	one := c.startDaemon(relayed)
-	one.awaitList(0, 1, 2, 3, 4)
-	one.cutOff(3)
-	one.cutOff(4)
+	c, one := missedByTwo(t)
 	last := one.draw("n", 100) + 99
 	if err := one.Close(patience); err != nil {
 		t.Fatal(err)
@@ -193,9 +201,7 @@ func TestCarry_NobodyVouchesForIDsThatNoQuorumRemembers(t *testing.T) {
 // Rule: carry-lowers. Ids are drawn between what a change reads of the counter and what it writes.
 func TestCarry_IDsThatAreDrawnMeanwhileAreNotRepeated(t *testing.T) {
 	t.Parallel()
-	c := carrying(t, 4, 0, 1, 2)
-	d := c.startDaemon(listing(0, 1, 2))
-	d.awaitList(0, 1, 2)
+	c, d := carried(t, 4, 0, 1, 2)
 	last := d.draw("n", 1)
 	o := c.optionsFor(3, 1, 2)
 	var first sync.Once
@@ -221,9 +227,7 @@ func TestCarry_IDsThatAreDrawnMeanwhileAreNotRepeated(t *testing.T) {
 // A command is killed after each of its writes, and run again.
 func TestCarry_ACommandThatIsKilledIsRunAgain(t *testing.T) {
 	t.Parallel()
-	c := carrying(t, 5, 0, 1, 2)
-	d := c.startDaemon(listing(0, 1, 2))
-	d.awaitList(0, 1, 2)
+	c, d := carried(t, 5, 0, 1, 2)
 	d.draw("idle", 41)
 	for i, list := range [][]int{{3, 1, 2}, {3, 4, 2}} {
 		for kill := 1; ; kill++ {
@@ -255,9 +259,7 @@ func TestCarry_ACommandThatIsKilledIsRunAgain(t *testing.T) {
 // A counter that masters which are away may remember is not given up.
 func TestCarry_AChangeThatWouldForgetIDsIsRefused(t *testing.T) {
 	t.Parallel()
-	c := carrying(t, 4, 0, 1, 2)
-	d := c.startDaemon(listing(0, 1, 2))
-	d.awaitList(0, 1, 2)
+	c, d := carried(t, 4, 0, 1, 2)
 	d.draw("n", 100)
 	d.settled(0, 1, 2)
 	c.do(1, "FLUSHDB")
@@ -279,9 +281,7 @@ func TestCarry_AChangeThatWouldForgetIDsIsRefused(t *testing.T) {
 // What was lost is shown until a quorum remembers it again.
 func TestCarry_WhatIsLostIsShown(t *testing.T) {
 	t.Parallel()
-	c := carrying(t, 4, 0, 1, 2)
-	d := c.startDaemon(listing(0, 1, 2))
-	d.awaitList(0, 1, 2)
+	c, d := carried(t, 4, 0, 1, 2)
 	shows := func(work, counters int) {
 		t.Helper()
 		reports := d.Reports(0)

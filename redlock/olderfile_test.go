@@ -14,9 +14,9 @@ import (
 	"redlockd/pool/setup"
 )
 
-// backUp copies what a master has on disk, and returns what kills the master and puts it back in the
-// place of the later files.
-func (c *cluster) backUp(i int) (restore func()) {
+// backUp copies what a master has on disk, and returns what kills the master, or another one, and puts it
+// in the place of its files.
+func (c *cluster) backUp(i int) (restore func(into ...int)) {
 	c.t.Helper()
 	if saved := c.do(i, "CONFIG", "GET", "appendonly").([]any)[1]; saved == "no" {
 		c.do(i, "SAVE")
@@ -26,8 +26,12 @@ func (c *cluster) backUp(i int) (restore func()) {
 	if err := os.CopyFS(backup, os.DirFS(data)); err != nil {
 		c.t.Fatal(err)
 	}
-	return func() {
+	return func(into ...int) {
 		c.t.Helper()
+		i, data := i, data
+		if len(into) > 0 {
+			i, data = into[0], c.do(into[0], "CONFIG", "GET", "dir").([]any)[1].(string)
+		}
 		c.servers[i].Kill()
 		if err := os.RemoveAll(data); err != nil {
 			c.t.Fatal(err)
@@ -36,6 +40,27 @@ func (c *cluster) backUp(i int) (restore func()) {
 			c.t.Fatal(err)
 		}
 	}
+}
+
+// cIsReplaced has a daemon follow when c, which is cut off, is replaced by d. The daemon does not reach a
+// afterwards, whose files have been copied before.
+func (p *operator) cIsReplaced() (now *daemon, restore func(into ...int)) {
+	c := p.cluster
+	c.t.Helper()
+	p.bootstrap(0, 1, 2)
+	now = c.startDaemon(relayed, listing(0, 1, 2))
+	for i := range 3 {
+		now.await(i, "voting")
+	}
+	restore = c.backUp(0)
+	p.relays["c"].Refuse()
+	p.relays["c"].Cut()
+	now.leave(2)
+	p.reconfigure(0, 1, 3)
+	now.lists(0, 1, 3)
+	now.await(2, "voting")
+	now.leave(0)
+	return now, restore
 }
 
 // voteOrNot waits until some masters vote for a daemon, or it has a reason not to count them.
@@ -59,21 +84,9 @@ func alsoNow(former, now *daemon) {
 func TestEpoch_AMasterWithAnOlderFileGivesTheFormerListNoQuorum(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 4, time.Second)
-	p := c.operator(2)
-	p.bootstrap(0, 1, 2)
-	former, now := c.startDaemon(pinned, relayed, listing(0, 1, 2)), c.startDaemon(relayed, listing(0, 1, 2))
-	for i := range 3 {
-		former.await(i, "voting")
-		now.await(i, "voting")
-	}
-	restore := c.backUp(0)
-	p.cutOff()
-	now.leave(2)
+	now, restore := c.operator(2).cIsReplaced()
+	former := c.startDaemon(pinned, relayed, listing(0, 1, 2))
 	former.leave(1)
-	p.reconfigure(0, 1, 3)
-	now.lists(0, 1, 3)
-	now.await(2, "voting")
-	now.leave(0)
 	restore()
 	former.await(0, "down")
 	c.servers[0].Restart()
@@ -88,17 +101,7 @@ func TestEpoch_ADurableMasterFromABackupGivesTheFormerListNoQuorum(t *testing.T)
 	for what, order := range map[string]bool{"it was there before": false, "it comes later": true} {
 		t.Run(what, func(t *testing.T) {
 			c := newCluster(t, 4, time.Second, durably...)
-			p := c.operator(2)
-			p.bootstrap(0, 1, 2)
-			now := c.startDaemon(relayed, listing(0, 1, 2))
-			now.await(2, "voting")
-			restore := c.backUp(0)
-			p.cutOff()
-			now.leave(2)
-			p.reconfigure(0, 1, 3)
-			now.lists(0, 1, 3)
-			now.await(2, "voting")
-			now.leave(0)
+			now, restore := c.operator(2).cIsReplaced()
 			restore()
 			c.servers[0].Restart()
 			for _, i := range []int{0, 1} { // an idle group: no register tells that the file is older
@@ -121,13 +124,33 @@ func TestEpoch_ADurableMasterFromABackupGivesTheFormerListNoQuorum(t *testing.T)
 	}
 }
 
+// Rule: older-file, later-epoch. a's volume is started under another address, and a daemon with that
+// address and the former list. It reaches all masters of that list: nothing is cut off.
+func TestEpoch_AVolumeUnderAnotherAddressGivesTheFormerListNoQuorum(t *testing.T) {
+	t.Parallel()
+	for what, args := range map[string][]string{"in memory": nil, "durable": durably} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t, 5, time.Second, args...)
+			now, restore := c.operator(2).cIsReplaced()
+			c.servers[0].Kill()
+			restore(4)
+			c.servers[4].Restart()
+			former := c.startDaemon(pinned, listing(0, 1, 2), func(_ *daemon, o *pool.Options) { o.Masters[0].Address = c.servers[4].Addr() })
+			former.voteOrNot(0)
+			former.either(1, "other settings", "later configuration")
+			alsoNow(former, now)
+		})
+	}
+}
+
 // Rule: older-file. All masters of a list that the group has left long ago are started again with their
 // volumes, and a daemon with its file.
 func TestEpoch_AnOldListThatIsStartedAgainGetsNoQuorum(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 5, time.Second)
 	c.bootstrapOf(0, 1, 2)
-	var restores []func()
+	var restores []func(...int)
 	for i := range 3 {
 		restores = append(restores, c.backUp(i))
 	}
@@ -182,17 +205,7 @@ func TestEpoch_AChangeOfAnOlderFileDoesNotTakePlace(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 5, time.Second)
 	p := c.operator(1, 2)
-	p.bootstrap(0, 1, 2)
-	now := c.startDaemon(relayed, listing(0, 1, 2))
-	now.await(2, "voting")
-	restore := c.backUp(0)
-	p.relays["c"].Refuse()
-	p.relays["c"].Cut()
-	now.leave(2)
-	p.reconfigure(0, 1, 3)
-	now.lists(0, 1, 3)
-	now.await(2, "voting")
-	now.leave(0)
+	now, restore := p.cIsReplaced()
 	restore()
 	c.servers[0].Restart()
 	p.cutOff()
