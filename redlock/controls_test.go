@@ -77,6 +77,7 @@ func controls() []control {
 		{"older-file", "TestEpoch_AnOldListThatIsStartedAgainGetsNoQuorum", twoHolders},
 		{"older-file", "TestMoves_AnOlderFileGivesTheSourceNoSlotBack", twoHolders},
 		{"later-epoch", "TestEpoch_ADurableMasterFromABackupGivesTheFormerListNoQuorum", twoHolders},
+		{"later-epoch", "TestEpoch_AVolumeUnderAnotherAddressGivesTheFormerListNoQuorum", twoHolders},
 		{"later-epoch", "TestEpoch_OfFiveMastersAMajorityOfOldOnesIsNone", twoHolders},
 		{"older-change", "TestEpoch_AChangeOfAnOlderFileDoesNotTakePlace", twoHolders},
 		{"claims", "TestAdmission_ADaemonThatMissedAChangeGetsNoQuorum", twoHolders},

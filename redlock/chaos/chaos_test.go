@@ -69,6 +69,10 @@ func mixes() []mix {
 		{"groups", plan{masters: 3, groups: 2, daemons: 3}, append(trades(), waitingTrade(), holdingTrade(), fairTrade(), severalTrade()), func(plan) []fault {
 			return slices.Concat(networkFaults(), daemonFaults(), masterFaults(), memoryFaults())
 		}},
+		// All masters are replaced several times; each daemon follows, though its own list has none of them left.
+		{"masters replaced", plan{masters: 3, daemons: 2, durable: true, changed: true}, append(trades(), operatorTrade()), func(plan) []fault {
+			return []fault{{"a cut link", 5, onLink, span{}, cut, nil}, {"a stopped daemon", 1, onDaemon, span{time.Millisecond, maxTTL}, stopDaemon, continueDaemon}}
+		}},
 		{"everything", plan{masters: 5, daemons: 3, durable: true, clocks: true}, trades(), allFaults},
 	}
 }

@@ -75,6 +75,11 @@ func (r *run) chaos(span time.Duration) {
 	r.probe()
 	r.stand.awaitEmpty()
 	r.stand.awaitIdle()
+	if r.mix.plan.changed { // the daemons and the links are of the first list
+		r.verdict()
+		r.figures.take(r, span)
+		return
+	}
 	r.recover()
 	r.stand.awaitEmpty()
 	r.verdict()

@@ -40,6 +40,7 @@ type plan struct {
 	durable bool // masters that forget nothing over a crash
 	clocks  bool // masters whose clocks can be stepped
 	spared  bool // a majority of masters, with the links to them
+	changed bool // an operator replaces the masters
 
 	maxLease  time.Duration // lease; 0: maxTTL
 	keep      time.Duration // memory of finished work; 0: maxKeep

@@ -280,6 +280,11 @@ func TestPage_NamesTheCauseInOneLook(t *testing.T) {
 	if level := eval[string](v, `document.getElementById("headline").dataset.level`); level != "warn" {
 		t.Errorf("the level is %q", level)
 	}
+	v.until("the daemon is named", `/^[^ ]+\/[0-9]+$/.test(document.getElementById("daemon").textContent) && document.title.includes(document.getElementById("daemon").textContent)`)
+	v.until("the icon has the verdict's colour", `document.getElementById("icon").href.endsWith("icon.svg?level=warn")`)
+	v.until("the runbook's cards are named", `["A master's state", "A lock that is not released"].every(card => [...document.querySelectorAll("#lines li")].some(li => li.dataset.card === card)) && document.querySelector('#masters td[data-card="A master that is down"]') !== null`)
+	v.until("what requests wait for comes first", `document.querySelector("#locks button").textContent === "invoices"`)
+	v.until("who waits for one key stands together", `document.querySelectorAll("#waiters tr").length === 3 && [...document.querySelectorAll("#waiters tr")].map(r => r.children[0].textContent).join() === "invoices,,"`)
 	v.until("META comes first", `[...document.querySelectorAll("#locks tr")].some(r => r.children[0].textContent === "invoices" && r.children[1].textContent.startsWith("nightly run"))`)
 	points := 5
 	if os.Getenv("PAGE_SHOTS") != "" {
@@ -291,6 +296,9 @@ func TestPage_NamesTheCauseInOneLook(t *testing.T) {
 		v.shoot(scheme, 1280, 1100)
 		v.wellLaidOut(scheme)
 		v.shoot(scheme+"-390", 390, 2400)
+		if high := eval[float64](v, `Math.max(...[...document.querySelectorAll("#locks tr")].map(r => r.getBoundingClientRect().height))`); high > 84 {
+			t.Errorf("a lock is %.0f px high on a phone, more than two lines", high)
+		}
 		v.wellLaidOut(scheme + " on a phone")
 	}
 	v.scheme("light")

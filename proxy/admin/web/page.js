@@ -90,7 +90,7 @@ function showHeadline(h, draining) {
   if (byId("lines").childElementCount !== lines.length) byId("lines").replaceChildren(...lines.map(() => make("li")));
   lines.forEach((text, i) => setText(byId("lines").children[i], text));
   lines.forEach((_, i) => setCard(byId("lines").children[i], cards[i]));
-  document.title = (h.level === "good" ? "" : "! ") + about.daemon + ": " + (h.level === "good" ? "all well" : lines[0]);
+  document.title = (h.level === "good" ? "" : "! ") + "redlockd " + about.daemon + ": " + (h.level === "good" ? "all well" : lines[0]);
   if (byId("icon").dataset.level !== h.level) Object.assign(byId("icon"), { href: "icon.svg?level=" + h.level }).dataset.level = h.level;
   const changed = lines.join(" ").replace(/[0-9]+/g, "#"); // passing seconds are no change
   if (changed !== spoken) setText(byId("spoken"), summaries[h.level] + ": " + lines.join(" "));
