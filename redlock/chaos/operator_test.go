@@ -27,6 +27,8 @@ type operator struct {
 const (
 	idleName = "idle"
 	idleIDs  = 41
+	// maxChangeTries is how often a command may end half-way.
+	maxChangeTries = 5
 )
 
 func operatorTrade() trade { return trade{"masters replaced", 1, newOperator} }
@@ -71,11 +73,16 @@ func (o *operator) replace(c *caller) error {
 	for i, m := range s.masters {
 		list[i] = o.names[i] + "=" + m.Addr()
 	}
-	command := exec.Command(s.binary, "masters", "replace", o.names[place], joins+"="+server.Addr(), "--wait", "--master-timeout", "5s",
-		"--masters", strings.Join(list, ","), "--max-ttl", s.maxLease().String(), "--max-keep", s.keep().String())
-	command.Env = environment()
-	if output, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("change %d: %w\n%s", o.changes, err, output)
+	words := []string{"masters", "replace", o.names[place], joins + "=" + server.Addr(), "--wait", "--master-timeout", "5s",
+		"--masters", strings.Join(list, ","), "--max-ttl", s.maxLease().String(), "--max-keep", s.keep().String()}
+	for tries := 1; ; tries++ { // as the runbook has it: the same command again
+		command := exec.Command(s.binary, words...)
+		command.Env = environment()
+		if output, err := command.CombinedOutput(); err == nil {
+			break
+		} else if tries == maxChangeTries {
+			return fmt.Errorf("change %d, %d times: %w\n%s", o.changes, tries, err, output)
+		}
 	}
 	s.masters[place].Kill()
 	s.masters[place], o.names[place] = server, joins
