@@ -45,7 +45,6 @@ evidence: needs
 evidence-own:
 	$(MAKE) spec
 	.ci/dependencies verify
-	.ci/dependencies vulnerabilities
 	$(MAKE) test-long
 	$(MAKE) test-bench
 	$(MAKE) counters
@@ -84,7 +83,7 @@ test-under-load: needs
 # signature. VERSION is the one of CHANGELOG.md, with -dev and the commit unless that has its
 # tag. profile renews the profile by which binaries are optimized, after changes of the hot path.
 release:
-	$(PROGRESS) $(GO) -C .ci/release run . -version "$(VERSION)" -key "$(KEY)"
+	$(PROGRESS) $(GO) -C .ci/release run . -version "$(VERSION)" -key "$(if $(KEY),$(abspath $(KEY)))"
 
 profile: needs
 	cd bench && $(PROGRESS) $(GO) run . -profile ../configs/profile.pgo -seconds 3
