@@ -25,7 +25,7 @@ import (
 var runbookPages = []string{"RUNBOOK.md", "LOGS.md", "MEMBERSHIP.md"}
 
 // maxRunbook are the bytes of the page for incidents.
-const maxRunbook = 22 << 10
+const maxRunbook = 24 << 10
 
 // runbookText has all pages of the runbook.
 func runbookText(t *testing.T) string {
