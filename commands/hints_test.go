@@ -97,6 +97,12 @@ func TestForced_LeavesOneBoundedLine(t *testing.T) {
 	if c.say("SET k w PX 5000 IFEQ v"); lines() != 7 {
 		t.Error("a change by the holder's value is logged")
 	}
+	if got := c.say("SET k w PX 5000 IFNE x"); lines() != 8 {
+		t.Errorf("SET IFNE: %s, and %d lines", got, lines())
+	}
+	if got := c.eval("EVAL", "return redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2])", "1", "k", "other", "5000"); lines() != 9 || !strings.Contains(log.String(), "command=EVAL") {
+		t.Errorf("a script that overwrites: %s, and %d lines", got, lines())
+	}
 	for range 500 {
 		c.say("DEL " + strings.Repeat("k", 512))
 	}

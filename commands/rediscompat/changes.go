@@ -22,6 +22,16 @@ func (h *handlers) noting(c *commands.Call, r redlock.WriteRequest, done redlock
 	}
 }
 
+// forcing logs a change of a lock whose value the client need not know.
+func (h *handlers) forcing(c *commands.Call, key redlock.Key, done func(did bool, err error)) func(bool, error) {
+	return func(did bool, err error) {
+		if did && err == nil {
+			h.deps.Audit.Forced(c, key)
+		}
+		done(did, err)
+	}
+}
+
 // release releases a lock and notes it in the quotas.
 func (h *handlers) release(c *commands.Call, r redlock.UnlockRequest, done redlock.UnlockDone) {
 	h.deps.Locks.Unlock(c.Batch, r, func(was bool, err error) {

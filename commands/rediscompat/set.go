@@ -51,10 +51,10 @@ func (h *handlers) set(c *commands.Call) error {
 		h.startAcquire(c, request, watch, replyOK, replyNil)
 	case dropin.IfPresent:
 		if mayForce(c) {
-			h.replace(c, request, "", timed(c, watch, commands.OK, commands.Nil))
+			h.replace(c, request, "", h.forcing(c, request.Key, timed(c, watch, commands.OK, commands.Nil)))
 		}
 	case dropin.IfEqual:
-		h.replaceValue(c, request, watch, r.Operand)
+		h.replaceValue(c, request, watch, r.Operand, false)
 	default:
 		h.setSeen(c, r, request, watch)
 	}
@@ -95,20 +95,26 @@ func (h *handlers) setSeen(c *commands.Call, r dropin.SetRequest, request redloc
 		if v.Kind == "none" {
 			h.startAcquire(c, request, watch, replyOK, replyNil)
 		} else {
-			h.replaceValue(c, request, watch, string(v.Value))
+			h.replaceValue(c, request, watch, string(v.Value), r.When.Negative())
 		}
 	})
 }
 
-// replaceValue gives a lock that is held with this value another value, or another lease.
-func (h *handlers) replaceValue(c *commands.Call, request redlock.LockRequest, watch dropin.Stopwatch, value string) {
+// replaceValue gives a lock that is held with this value another value, or another lease. forced: the client
+// need not know the value.
+func (h *handlers) replaceValue(c *commands.Call, request redlock.LockRequest, watch dropin.Stopwatch, value string, forced bool) {
+	x := comparison{h.deps.RedisCompat, c, request.Key, watch, commands.OK, commands.Nil}
+	prolonged, replaced := x.done, timed(c, watch, commands.OK, commands.Nil)
+	if forced {
+		prolonged, replaced = h.forcing(c, request.Key, prolonged), h.forcing(c, request.Key, replaced)
+	}
 	switch {
 	case value == string(request.Token) && request.TTL < redlock.Endless:
-		h.prolong(c, request, watch)
+		h.prolong(c, request, prolonged)
 	case len(value) < 1 || len(value) > maxValueBytes:
 		timed(c, watch, commands.OK, commands.Nil)(false, nil) // no lock has such a value
 	default:
-		h.replace(c, request, redlock.Token(value), timed(c, watch, commands.OK, commands.Nil))
+		h.replace(c, request, redlock.Token(value), replaced)
 	}
 }
 
@@ -157,9 +163,6 @@ func (h *handlers) replace(c *commands.Call, r redlock.LockRequest, equal redloc
 		DB: r.DB, Key: r.Key, Effect: redlock.WriteReplaces, Value: r.Token, Equal: equal, TTL: r.TTL, EndlessToo: h.endlessToo(), Longest: longest,
 	}, func(done bool, err error) {
 		if err == nil && done {
-			if equal == "" {
-				h.deps.Audit.Forced(c, r.Key)
-			}
 			h.deps.Users.Changed(at, 0) // for any holder
 			c.SawHeld(r.Key, r.Token, 0)
 			slot.Fill(at, r.Token, r.TTL)
@@ -171,9 +174,9 @@ func (h *handlers) replace(c *commands.Call, r redlock.LockRequest, equal redloc
 }
 
 // prolong gives a lock whose value is known another lease, longer or shorter.
-func (h *handlers) prolong(c *commands.Call, r redlock.LockRequest, watch dropin.Stopwatch) {
+func (h *handlers) prolong(c *commands.Call, r redlock.LockRequest, done func(held bool, err error)) {
 	request := redlock.ExtendRequest{DB: r.DB, Key: r.Key, Token: r.Token, TTL: r.TTL, Exact: true, EndlessToo: h.endlessToo(), Longest: h.deps.Longest(c, 0), Whole: true}
-	h.deps.Locks.Extend(c.Batch, request, h.prolonged(request, comparison{h.deps.RedisCompat, c, r.Key, watch, commands.OK, commands.Nil}.done))
+	h.deps.Locks.Extend(c.Batch, request, h.prolonged(request, done))
 }
 
 // prolonged notes an extension in the daemon's records.

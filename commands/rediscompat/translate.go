@@ -430,7 +430,7 @@ func (e *evaluation) overwrite(v redlock.View) {
 		e.fail(e.refuse("it overwrites several keys"))
 		return
 	}
-	e.handlers.replace(e.call, r, v.Value, func(done bool, err error) {
+	e.handlers.replace(e.call, r, v.Value, e.handlers.forcing(e.call, r.Key, func(done bool, err error) {
 		switch {
 		case err != nil:
 			e.fail(err)
@@ -439,5 +439,5 @@ func (e *evaluation) overwrite(v redlock.View) {
 		default:
 			e.answer(true, *e.fixed)
 		}
-	})
+	}))
 }
