@@ -63,7 +63,7 @@ function showState(s) {
   rows(byId("waiters"), s.waiters, (w) => w.id, ["key cut wide", "cut wide", "number", "number", "number"], fillWaiter);
   setText(byId("waiting-count"), s.waiting ? number(s.waiting) : "");
   byId("no-waiters").hidden = s.waiting > 0;
-  setText(byId("total"), s.held ? number(s.held) + " granted by this daemon" : "");
+  setText(byId("total"), s.held ? "· " + number(s.held) + " granted by this daemon" : "");
   setText(byId("facts"), [about.version, about.user ? "user " + about.user : "no login", "clients " + number(s.clients), "in flight " + number(s.in_flight)].join(" · "));
   showEvents(s);
   before = s;
