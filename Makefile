@@ -166,7 +166,7 @@ upgrade: needs
 # The same load again and again for MINUTES: nothing may grow.
 soak: needs
 	CHAOS_SOAK_MINUTES=$(or $(MINUTES),3) CHAOS_SEED=$(SEED) \
-		$(PROGRESS) $(GO) test -run TestSoak -count=1 -v -timeout $$(($(or $(MINUTES),3) + 15))m ./redlock/chaos
+		$(PROGRESS) $(GO) test -run TestSoak -count=1 -v -timeout $$(($(or $(MINUTES),3) * 2 + 15))m ./redlock/chaos
 
 # The product against simulated faults, 10^8 executions or half an hour, whichever
 # comes first; the table goes into redlock/sim/RESULTS.md. What it prints when a promise

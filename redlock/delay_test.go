@@ -4,10 +4,12 @@ package redlock
 
 import (
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
 	"redlockd/redlock/events"
+	"redlockd/redlock/redlocktest"
 )
 
 const delayTTL, delay = 20 * time.Second, 10 * time.Second
@@ -58,6 +60,39 @@ func TestDelay_TheKeyStaysTakenForItAfterTheValidityInEveryMode(t *testing.T) {
 		}
 		j.has(t, "k", tale(events.Acquired, g.Fence))
 		d.lastsUntil(c, name, began+delayTTL+delay)
+	}
+}
+
+// On real masters, whose clock bounds when a copy can have been written.
+func TestDelay_OnRealMastersTheCopiesEndAfterIt(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long)
+	one, two := c.daemon(), c.daemon()
+	now := func() int64 {
+		at := c.do(0, "TIME").([]any)
+		s, _ := strconv.ParseInt(at[0].(string), 10, 64)
+		us, _ := strconv.ParseInt(at[1].(string), 10, 64)
+		return s*1000 + us/1000
+	}
+	lasts := func(what, key string, d time.Duration, write func()) {
+		t.Helper()
+		before := now()
+		write()
+		one.idle()
+		two.idle()
+		if ends := c.ends(0, key); ends < before+d.Milliseconds() || ends > now()+(d+late+time.Second).Milliseconds() {
+			t.Errorf("%s: the copy ends %d ms after it began, want %v and what it may be late", what, ends-before, d)
+		}
+	}
+	for key, r := range map[string]LockRequest{"plain": {}, "reader": {Mode: Readers}, "permit": {Mode: PermitsOf(2)}, "several": {More: []Key{"other"}}} {
+		r.Key, r.TTL, r.Delay = Key(key), 5*time.Second, 10*time.Second
+		var g Grant
+		lasts(key, key, 15*time.Second, func() { g = one.get(r) })
+		lasts(key+", extended through another daemon", key, 25*time.Second, func() {
+			if _, err := redlocktest.Prolong(t, two.Leases, ExtendRequest{Key: r.Key, More: r.More, Token: g.Token, TTL: 5 * time.Second, Delay: 20 * time.Second}); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

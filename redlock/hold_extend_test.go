@@ -87,3 +87,31 @@ func TestHold_ThatIsLostSparesWhatAnotherDaemonHasExtended(t *testing.T) {
 		t.Errorf("released: %v, %v", was, err)
 	}
 }
+
+// The holder of several keys has all of them or none.
+func TestHold_OfSeveralKeysIsRenewedAndGivenBackWhole(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, long)
+	d := c.daemon()
+	lost := make(chan error, 1)
+	g := d.get(LockRequest{Key: "a", More: []Key{"b", "c"}, TTL: 3 * time.Second, Hold: &HoldTerms{OnEnd: func(_ Grant, reason error, _ time.Duration) { lost <- reason }}})
+	d.idle()
+	keys := []string{"a", "b", "c"}
+	before := map[string]int64{}
+	for _, key := range keys {
+		before[key] = c.ends(0, key)
+	}
+	eventually(t, "every key is renewed", func() bool {
+		for _, key := range keys {
+			if c.ends(0, key) <= before[key] {
+				return len(lost) > 0
+			}
+		}
+		return true
+	})
+	if len(lost) > 0 {
+		t.Fatalf("it is over: %v", <-lost)
+	}
+	g.Hold.End()
+	eventually(t, "no key is left", func() bool { return c.empty(0, 1, 2) })
+}

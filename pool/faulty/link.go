@@ -28,8 +28,10 @@ type relayLink struct {
 	client *net.TCPConn
 	cut    <-chan struct{} // closed by cancel
 	cancel context.CancelFunc
+	number int64 // of those that the relay has accepted
 
-	master *net.TCPConn // nil before it is dialled; guarded by relay.mu
+	master *net.TCPConn     // nil before it is dialled; guarded by relay.mu
+	muted  [directions]bool // see Mute; guarded by relay.mu
 }
 
 // chunk is what one read delivered.
@@ -129,6 +131,10 @@ func (l *relayLink) receive(from *net.TCPConn, chunks chan<- chunk) error {
 				return net.ErrClosed
 			}
 		}
+		if err == io.EOF && l.relay.isMuted(l) {
+			l.reset() // what is held will never leave
+			return net.ErrClosed
+		}
 		if err == io.EOF {
 			return nil
 		}
@@ -142,7 +148,7 @@ func (l *relayLink) receive(from *net.TCPConn, chunks chan<- chunk) error {
 // its receiver has disconnected.
 func (l *relayLink) deliver(d Direction, c chunk, to *net.TCPConn) bool {
 	for len(c.data) > 0 {
-		n, due, changed := l.relay.grant(d, c.arrived, len(c.data))
+		n, due, changed := l.relay.grant(l, d, c.arrived, len(c.data))
 		if n == 0 {
 			if !l.await(due, changed) {
 				return false

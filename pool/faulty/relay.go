@@ -3,9 +3,12 @@
 package faulty
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
@@ -137,6 +140,24 @@ func (r *Relay) Cut() {
 	}
 }
 
+// Mute picks one of the present connections, by its age; nothing more passes it in that
+// direction until it ends. The other direction and the other connections stay as they are.
+func (r *Relay) Mute(way Direction, pick func(n int) int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.links) == 0 {
+		return
+	}
+	byAge := slices.SortedFunc(maps.Keys(r.links), func(a, b *relayLink) int { return cmp.Compare(a.number, b.number) })
+	byAge[pick(len(byAge))].muted[way] = true
+}
+
+func (r *Relay) isMuted(l *relayLink) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return l.muted != [directions]bool{}
+}
+
 // Refuse makes the kernel refuse new connections, as on a machine whose server
 // has died. Present ones stay: see Cut.
 func (r *Relay) Refuse() {
@@ -213,7 +234,7 @@ func (r *Relay) handle(ln net.Listener, client *net.TCPConn) {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &relayLink{relay: r, client: client, cancel: cancel, cut: ctx.Done()}
+	l := &relayLink{relay: r, client: client, cancel: cancel, cut: ctx.Done(), number: r.counts.Accepted}
 	r.links[l] = struct{}{}
 	if r.mode == modeRelay {
 		r.wg.Go(func() { l.run(ctx) })
@@ -222,11 +243,11 @@ func (r *Relay) handle(ln net.Listener, client *net.TCPConn) {
 
 // grant returns how many of the size bytes that arrived at a time may leave now.
 // If none, it returns when to call again: at due, if not zero, or after a change.
-func (r *Relay) grant(d Direction, arrived time.Time, size int) (n int, due time.Time, changed <-chan struct{}) {
+func (r *Relay) grant(l *relayLink, d Direction, arrived time.Time, size int) (n int, due time.Time, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := &r.flows[d]
-	if f.quota == 0 {
+	if f.quota == 0 || l.muted[d] {
 		return 0, time.Time{}, r.changed
 	}
 	if due = arrived.Add(f.delay); time.Now().Before(due) {

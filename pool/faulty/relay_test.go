@@ -143,6 +143,26 @@ func TestRelay_StallsAfterAGivenNumberOfBytes(t *testing.T) {
 	expect(t, conn, "def")
 }
 
+func TestRelay_MutesOneDirectionOfOneConnection(t *testing.T) {
+	r := relayTo(t, echo(t))
+	first, second := dial(t, r), dial(t, r)
+	for _, conn := range []*net.TCPConn{first, second} {
+		send(t, conn, "before")
+		expect(t, conn, "before")
+	}
+	r.Mute(ToClient, func(int) int { return 0 }) // the first one
+	send(t, first, "lost")
+	awaitCounts(t, r, func(c Counts) bool { return c.Bytes[ToMaster] == 16 })
+	expectSilence(t, first)
+	send(t, second, "after")
+	expect(t, second, "after")
+	first.Close()
+	awaitCounts(t, r, func(c Counts) bool { return c.Open == 1 })
+	third := dial(t, r)
+	send(t, third, "new")
+	expect(t, third, "new")
+}
+
 func TestRelay_DelaysEveryDirectionByTheGivenTime(t *testing.T) {
 	const delay = 20 * time.Millisecond
 	r := relayTo(t, echo(t))

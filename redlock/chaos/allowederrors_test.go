@@ -73,7 +73,7 @@ func (n *nemesis) allowedError(daemon int, key string, from, to time.Duration, t
 			continue
 		}
 		switch v := one.victim; {
-		case v.scope == onDaemon && v.daemon == daemon:
+		case v.scope == onAll, v.scope == onDaemon && v.daemon == daemon:
 			return one.fault
 		case v.scope == onDaemon, v.scope == onLink && v.daemon != daemon, n.stand.groupOfMaster(v.master) != n.stand.groupOf(key):
 		case one.from >= from && one.from < from+terms.settles:

@@ -11,7 +11,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"redlockd/pool/faulty"
 )
@@ -27,9 +30,11 @@ type caller struct {
 	answers *answers
 	conn    *faulty.Conn // nil before it is dialled and after it broke
 	pinned  *daemon      // nil: any
-	daemon  int          // its index, since the last dial
+	db      int
+	daemon  int // its index, since the last dial
 	dialled time.Duration
-	unsure  bool // the last call was not decided
+	unsure  bool  // the last call was not decided
+	pace    *pace // of all clients together; nil: each rests for as long as it likes
 }
 
 // connect finds a daemon that accepts; false if the one it tried does not.
@@ -45,6 +50,10 @@ func (c *caller) connect() bool {
 	var err error
 	if c.conn, err = faulty.Dial(d.Addr(), callTimeout); err != nil {
 		c.answers.fail(c.command(c.dialled, "dial"), err)
+	} else if c.db != 0 {
+		if _, err = c.conn.Do("SELECT", c.db); err != nil {
+			c.leave()
+		}
 	}
 	return err == nil
 }
@@ -80,10 +89,28 @@ func (c *caller) ask(words ...any) (any, error) {
 
 // rest is the client's own pause. A client that was not served comes back later.
 func (c *caller) rest(ctx context.Context, most time.Duration) {
-	if c.unsure {
+	switch {
+	case c.unsure:
 		most *= 4
+	case c.pace != nil:
+		c.pace.wait(ctx)
+		return
 	}
 	pause(ctx, time.Duration(c.random.Int64N(int64(most)+1)))
+}
+
+// pace bounds how many pauses of clients end in a second, and with them the load.
+type pace struct {
+	limiter *rate.Limiter
+	ended   atomic.Int64
+}
+
+func newPace(limit rate.Limit) *pace { return &pace{limiter: rate.NewLimiter(limit, 1)} }
+
+func (p *pace) wait(ctx context.Context) {
+	if p.limiter.Wait(ctx) == nil { // it fails when the load ends
+		p.ended.Add(1)
+	}
 }
 
 // command is what a client sent, and where to. Times are those of the history.
@@ -106,6 +133,13 @@ type answers struct {
 
 func newAnswers(now func() time.Duration) *answers {
 	return &answers{now: now, codes: map[string]int{}}
+}
+
+// count is how many commands were sent.
+func (a *answers) count() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.asked
 }
 
 func (a *answers) fail(c command, err error) {

@@ -6,8 +6,8 @@ package chaos
 // one mix, or is all, or how many. CHAOS_SEED repeats the draws. CHAOS_PUBLISH=1 puts the
 // figures into RESULTS.md if nothing failed. CHAOS_SOAK_MINUTES is the time of the soak,
 // which does not run without it. E2E_MUTANTS names mutants to search for (mutants_test.go),
-// or is all; E2E_SECONDS ends the search for some of them sooner; E2E_PUBLISH=1 puts their
-// rows into redlock/mutants/RESULTS.md, as all does with all rows. CHAOS_RACE=1 builds the
+// or is all, which puts those that were not caught into redlock/mutants/RESULTS.md; E2E_SECONDS
+// ends the search for some of them sooner. CHAOS_RACE=1 builds the
 // daemon with the race detector. CHAOS_BINARY names a daemon that is there already.
 // CHAOS_UPGRADE_FROM and CHAOS_UPGRADE_MUTANT are of upgrade_test.go.
 //
@@ -72,6 +72,20 @@ func mixes() []mix {
 		// All masters are replaced several times; each daemon follows, though its own list has none of them left.
 		{"masters replaced", plan{masters: 3, daemons: 2, durable: true, changed: true}, append(trades(), operatorTrade()), func(plan) []fault {
 			return []fault{{"a cut link", 5, onLink, span{}, cut, nil}, {"a stopped daemon", 1, onDaemon, span{time.Millisecond, maxTTL}, stopDaemon, continueDaemon}}
+		}},
+		// A network that loses single directions of single connections.
+		{"one way", plan{masters: 3, daemons: 3}, append(trades(), delaysTrade(), levelsTrade()), func(plan) []fault { return oneWayFaults() }},
+		{"starts", plan{masters: 3, daemons: 2, durable: true}, append(trades(), delaysTrade(), levelsTrade()), func(plan) []fault { return startFaults() }},
+		{"databases", plan{masters: 3, daemons: 2, databases: 5}, append(inDatabases(5, trade{"locks", 4, newSoleLocks}, crowded(worksTrade(), 2), crowded(delaysTrade(), 3)), idsTrade()), func(plan) []fault {
+			return slices.Concat(networkFaults(), daemonFaults(), masterFaults(), memoryFaults())
+		}},
+		// The first daemon is that of an older commit.
+		{"an older daemon", plan{masters: 3, daemons: 3, former: true}, append(trades(), readersTrade(), severalTrade()), func(plan) []fault {
+			return slices.Concat(networkFaults(), daemonFaults(), masterFaults(), memoryFaults())
+		}},
+		// Several flushes of a connection are under way.
+		{"distance", plan{masters: 5, daemons: 2, far: 60 * time.Millisecond}, append(trades(), readersTrade(), permitsTrade(), delaysTrade(), levelsTrade()), func(plan) []fault {
+			return slices.Concat(networkFaults(), daemonFaults(), masterFaults(), memoryFaults())
 		}},
 		{"everything", plan{masters: 5, daemons: 3, durable: true, clocks: true}, trades(), allFaults},
 	}

@@ -37,6 +37,9 @@ const (
 	// no other fault stops this master, and it ends only when it was seen. A
 	// majority that steps alike would look like the daemon's own clock.
 	onIncarnation
+	// onAll ends every process, which no other fault may strike meanwhile. Assumed is that
+	// masters have on disk what they have answered.
+	onAll
 )
 
 // victim is what one fault was given.
@@ -62,6 +65,7 @@ type claims struct {
 	daemons  map[int]bool
 	masters  map[int]bool
 	memories map[int]bool
+	all      bool
 }
 
 func newClaims(s *stand) *claims {
@@ -81,7 +85,15 @@ func (c *claims) claim(s scope, random *rand.Rand) (*victim, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	link := [2]int{v.daemon, v.master}
+	if c.all {
+		return nil, false
+	}
 	switch s {
+	case onAll:
+		if len(c.links)+len(c.daemons)+len(c.masters)+len(c.memories) > 0 {
+			return nil, false
+		}
+		c.all = true
 	case onLink:
 		if c.links[link] {
 			return nil, false
@@ -121,6 +133,8 @@ func (c *claims) healed(v *victim) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch v.scope {
+	case onAll:
+		c.all = false
 	case onLink:
 		delete(c.links, [2]int{v.daemon, v.master})
 	case onDaemon:

@@ -19,6 +19,7 @@ type daemon struct {
 	stand *stand
 	links []*faulty.Relay // to each master
 	words []string        // of its command line
+	admin string          // address of its admin endpoint; "": it has none
 }
 
 func (s *stand) startDaemon() *daemon {
@@ -30,6 +31,7 @@ func (s *stand) startDaemon() *daemon {
 			m = s.masters[len(s.daemons)%2]
 		}
 		link := faulty.NewRelay(m.Addr())
+		link.Delay(s.distance(len(s.daemons), i))
 		s.t.Cleanup(link.Close)
 		d.links = append(d.links, link)
 		addresses[i] = link.Addr()
@@ -39,8 +41,16 @@ func (s *stand) startDaemon() *daemon {
 	if s.plan.timeout > 0 {
 		d.words = append(d.words, "--master-timeout", s.plan.timeout.String())
 	}
+	if s.plan.admin {
+		d.admin = faulty.FreeAddr(s.t)
+		d.words = append(d.words, "--admin-listen", d.admin)
+	}
 	// Little garbage, so that what is used is what is kept.
-	d.Program = faulty.StartProgram(s.t, listen, s.binary, environment("GOGC=25", "REDLOCKD_DRAIN_GRACE=0"), d.words...)
+	binary := s.binary
+	if s.former != "" && len(s.daemons) == 0 {
+		binary = s.former
+	}
+	d.Program = faulty.StartProgram(s.t, listen, binary, environment("GOGC=25", "REDLOCKD_DRAIN_GRACE=0"), d.words...)
 	return d
 }
 

@@ -52,8 +52,11 @@ func (d *dropIn) round(ctx context.Context, c *caller, record *checker.ClientRec
 	value := fmt.Sprintf("%s%d-of-%d", dropInPrefix, d.values.Add(1), c.number)
 	ttl := 100*time.Millisecond + time.Duration(c.random.Int64N(int64(maxTTL-100*time.Millisecond))).Truncate(time.Millisecond)
 	words := []any{"SET", key, value, "NX", "PX", ttl.Milliseconds()}
-	if c.random.IntN(2) == 0 {
+	switch c.random.IntN(4) {
+	case 0, 1:
 		words = []any{"EVAL", takeScript, 1, key, value, ttl.Milliseconds()}
+	case 2:
+		words = []any{"MSETEX", 1, key, value, "NX", "PX", ttl.Milliseconds()}
 	}
 	began := d.run.record.Now()
 	call := record.Begin(checker.Acquire, key, value)
@@ -87,6 +90,9 @@ func (d *dropIn) round(ctx context.Context, c *caller, record *checker.ClientRec
 		d.renew(c, record, key, value, ttl)
 		c.rest(ctx, 10*time.Millisecond)
 	}
+	if c.random.IntN(6) == 0 {
+		value = d.handOver(c, record, key, value, ttl)
+	}
 	if c.random.IntN(10) == 0 {
 		c.leave() // the rest through any daemon
 	}
@@ -109,10 +115,36 @@ func (d *dropIn) renew(c *caller, record *checker.ClientRecorder, key, value str
 	extended(call, reply, err, value, began+counted(ttl))
 }
 
+// handOver has another value take the place of the one that holds the lock, and returns it.
+func (d *dropIn) handOver(c *caller, record *checker.ClientRecorder, key, value string, ttl time.Duration) (next string) {
+	next = fmt.Sprintf("%s%d-of-%d", dropInPrefix, d.values.Add(1), c.number)
+	began := d.run.record.Now()
+	gives, takes := record.Begin(checker.Release, key, value), record.Begin(checker.Acquire, key, next)
+	reply, err := c.ask("SET", key, next, "IFEQ", value, "PX", ttl.Milliseconds())
+	switch {
+	case err != nil:
+		gives.Unknown()
+		takes.Unknown()
+	case reply != "OK":
+		gives.Released(false)
+		takes.Refused()
+	default:
+		gives.Released(true)
+		takes.GrantedUntil(next, began+counted(ttl), 0)
+	}
+	return next
+}
+
 func (d *dropIn) release(c *caller, record *checker.ClientRecorder, key, value string) {
 	words := []any{"EVAL", compareAndDelete, 1, key, value}
-	if c.random.IntN(2) == 0 {
+	switch c.random.IntN(5) {
+	case 0:
 		words = []any{"DELEX", key, "IFEQ", value}
+	case 1:
+		words = []any{"DELIFEQ", key, value}
+	case 2:
+		d.transact(c, record, key, value)
+		return
 	}
 	call := record.Begin(checker.Release, key, value)
 	reply, err := c.ask(words...)
@@ -121,6 +153,31 @@ func (d *dropIn) release(c *caller, record *checker.ClientRecorder, key, value s
 		return
 	}
 	call.Released(reply == int64(1))
+}
+
+// transact reads the lock and deletes it, unless it changes in between.
+func (d *dropIn) transact(c *caller, record *checker.ClientRecorder, key, value string) {
+	call := record.Begin(checker.Release, key, value)
+	for _, step := range [][]any{{"WATCH", key}, {"GET", key}, {"MULTI"}, {"DEL", key}} {
+		reply, err := c.ask(step...)
+		switch {
+		case err != nil:
+			c.leave()
+			call.Unknown()
+			return
+		case step[0] == "GET" && reply != value: // what is deleted would be another's
+			c.leave()
+			call.Released(false)
+			return
+		}
+	}
+	reply, err := c.ask("EXEC")
+	if err != nil {
+		call.Unknown()
+		return
+	}
+	done, _ := reply.([]any)
+	call.Released(len(done) == 1 && done[0] == int64(1))
 }
 
 // probe: every key can be had again.

@@ -38,16 +38,18 @@ func (v *election) String() string {
 // they came. Fences show the order of those that exclude one another.
 func overtakes(visits []election, concern func(first, later *election) bool) []error {
 	var found []error
-	for i := range visits {
-		first := &visits[i]
+	byTime := slices.Clone(visits)
+	slices.SortStableFunc(byTime, func(a, b election) int { return cmp.Compare(a.Invoke, b.Invoke) })
+	for i := range byTime {
+		first := &byTime[i]
 		if first.Stood == 0 || first.Outcome == checker.Unknown {
 			continue
 		}
-		for j := range visits {
-			later := &visits[j]
+		next, _ := slices.BinarySearchFunc(byTime, first.Stood+1, func(v election, at time.Duration) int { return cmp.Compare(v.Invoke, at) })
+		for j := next; j < len(byTime) && byTime[j].Invoke < first.Complete; j++ {
+			later := &byTime[j]
 			switch {
 			case later.Key != first.Key, later.Outcome != checker.OK, !later.Waits, later.Reads && first.Reads:
-			case later.Invoke <= first.Stood || later.Invoke >= first.Complete:
 			case first.Outcome == checker.OK && later.Fence > first.Fence:
 			case first.Outcome == checker.No && later.Complete >= first.End:
 			case !concern(first, later):

@@ -32,6 +32,22 @@ func networkFaults() []fault {
 	}
 }
 
+// oneWayFaults leave most connections alone.
+func oneWayFaults() []fault {
+	return []fault{
+		{"a connection that is cut in one direction", 20, onLink, span{time.Millisecond, 200 * time.Millisecond}, mute, nil},
+		{"a link that holds the answers", 2, onLink, span{time.Millisecond, longestPause}, holdAnswers, resume},
+		{"a link that holds the questions", 2, onLink, span{time.Millisecond, longestPause}, holdQuestions, resume},
+	}
+}
+
+// startFaults end processes, and start them in another order.
+func startFaults() []fault {
+	return slices.Concat(daemonFaults(), crashFaults(), []fault{
+		{"all processes ended, and started in another order", 3, onAll, span{time.Millisecond, 500 * time.Millisecond}, endAll, startAll},
+	})
+}
+
 // daemonFaults are of a redlockd process. A client that is served meanwhile uses
 // another one.
 func daemonFaults() []fault {

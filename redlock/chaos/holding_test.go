@@ -88,7 +88,14 @@ func (h *holding) stay(ctx context.Context, c *client, w wants) {
 		c.broke()
 		return
 	}
+	shown, _ := c.do(callTimeout, "DMETA", w.keys[0], l.token, "still here")
+	if c.often(4) {
+		_, _ = c.stand.daemons[c.daemon].ask("DREVOKE", w.keys[0], "let go") // which changes nothing
+	}
 	held, known := c.extend(l)
+	if known && held && shown == int64(0) {
+		h.claim(l, began, "the note of a hold was refused, which was extended after that: %s by %s", w.keys[0], l.token)
+	}
 	if known && lost != "" && held {
 		h.tally("extended although lost")
 	}

@@ -21,7 +21,7 @@ func slow(v *victim) {
 	}
 }
 
-func quick(v *victim) { v.link().Delay(0) }
+func quick(v *victim) { v.link().Delay(v.stand.distance(v.daemon, v.master)) }
 
 func dribble(v *victim) { v.link().ByteByByte(true) }
 func flow(v *victim)    { v.link().ByteByByte(false) }
@@ -38,6 +38,16 @@ func stall(v *victim) {
 		way = faulty.ToClient
 	}
 	v.link().StallAfter(v.random.Int64N(400), way)
+}
+
+// mute lets one connection of the link, in one direction, deliver nothing more: the sender does
+// not learn that it has been cut.
+func mute(v *victim) {
+	way := faulty.ToMaster
+	if v.random.IntN(2) == 0 {
+		way = faulty.ToClient
+	}
+	v.link().Mute(way, v.random.IntN)
 }
 
 func cut(v *victim) { v.link().Cut() }

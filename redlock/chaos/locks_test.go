@@ -19,11 +19,15 @@ import (
 const hotKeys = 5
 
 type locks struct {
-	run    *run
+	record *checker.Recorder
 	tokens atomic.Int64
 }
 
-func newLocks(r *run) workload { return &locks{run: r} }
+// newLocks shares its keys and their history with the drop-in clients and the foreign ones.
+func newLocks(r *run) workload { return &locks{record: r.record} }
+
+// newSoleLocks has a history of its own.
+func newSoleLocks(r *run) workload { return &locks{record: checker.NewRecorder(r.record.Now)} }
 
 // wish is what a client does with a key in one round.
 type wish struct {
@@ -57,7 +61,7 @@ func (l *locks) draw(c *caller) wish {
 }
 
 func (l *locks) work(ctx context.Context, c *caller) {
-	record := l.run.record.Client()
+	record := l.record.Client()
 	for ctx.Err() == nil {
 		if c.connect() {
 			l.round(ctx, c, record)
@@ -112,7 +116,7 @@ func (l *locks) lockOnce(c *caller, record *checker.ClientRecorder, w wish) (tok
 	if w.token != "" {
 		words = append(words, "TOKEN", w.token)
 	}
-	began := l.run.record.Now()
+	began := l.record.Now()
 	call := record.Begin(checker.Acquire, w.key, w.token)
 	reply, err := c.ask(words...)
 	if err != nil {
@@ -137,7 +141,7 @@ func deadline(began time.Duration, validity any) time.Duration {
 }
 
 func (l *locks) extend(c *caller, record *checker.ClientRecorder, w wish, token string) {
-	began := l.run.record.Now()
+	began := l.record.Now()
 	ttl := w.ttl
 	if c.random.IntN(3) == 0 {
 		ttl = ttl/4 + time.Millisecond // which shortens nothing
@@ -223,7 +227,7 @@ func givenBack(began time.Time, end func() (any, error)) error {
 }
 
 func (l *locks) verdict() (string, error) {
-	h := l.run.record.History()
+	h := l.record.History()
 	count := map[checker.OpKind]int{}
 	for i := range h {
 		if h[i].Outcome == checker.OK {
@@ -267,4 +271,4 @@ func parts(err error) []error {
 	return all
 }
 
-func (l *locks) dump(w io.Writer) error { return l.run.record.History().Dump(w) }
+func (l *locks) dump(w io.Writer) error { return l.record.History().Dump(w) }

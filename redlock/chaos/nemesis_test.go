@@ -157,6 +157,8 @@ func (n *nemesis) over(one *strike, at time.Duration) {
 func (n *nemesis) note(f fault, v *victim, what string) {
 	where := "master " + masterName(v.master)
 	switch v.scope {
+	case onAll:
+		where = "all"
 	case onLink:
 		where = fmt.Sprintf("daemon %d, master %s", v.daemon, masterName(v.master))
 	case onDaemon:

@@ -4,6 +4,8 @@ package chaos
 
 import (
 	"syscall"
+
+	"redlockd/pool/faulty"
 )
 
 func stopDaemon(v *victim)     { v.struck().Stop() }
@@ -14,6 +16,23 @@ func killDaemon(v *victim)     { v.struck().Kill() }
 // would send it one wait after another in vain.
 func endDaemon(v *victim)        { v.struck().End(syscall.SIGINT) }
 func startDaemonAgain(v *victim) { v.struck().Restart() }
+
+// endAll and startAll end every daemon and every master, and start them again, each time in an
+// order of its own.
+func endAll(v *victim) { v.inAnyOrder((*daemon).Kill, (*faulty.Server).Kill) }
+
+func startAll(v *victim) { v.inAnyOrder((*daemon).Restart, (*faulty.Server).Restart) }
+
+func (v *victim) inAnyOrder(daemons func(*daemon), masters func(*faulty.Server)) {
+	s := v.stand
+	for _, i := range v.random.Perm(len(s.daemons) + len(s.masters)) {
+		if i < len(s.daemons) {
+			daemons(s.daemons[i])
+		} else {
+			masters(s.masters[i-len(s.daemons)])
+		}
+	}
+}
 
 func stopMaster(v *victim)     { v.server().Stop() }
 func continueMaster(v *victim) { v.server().Cont() }

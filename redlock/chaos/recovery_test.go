@@ -150,6 +150,11 @@ func (r *run) compareWithNew() {
 	r.t.Helper()
 	fresh := r.stand.startDaemon()
 	fresh.awaitVotes()
+	for db := range r.stand.plan.databases { // it connects to each when it is used
+		if _, err := (&caller{stand: r.stand, answers: r.answers, pinned: fresh, db: db}).lockAndUnlock("new"); err != nil {
+			r.t.Error(err)
+		}
+	}
 	time.Sleep(rest)
 	descriptors := fresh.descriptors()
 	for i, d := range r.stand.daemons {

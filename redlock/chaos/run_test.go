@@ -35,6 +35,7 @@ type run struct {
 	record  *checker.Recorder // of all clients of the hot keys; its clock is that of all histories
 	answers *answers
 	works   []workload // in the order of the mix's trades
+	pace    *pace      // of the clients, see caller
 	long    bool       // enough is measured to hold it against a ceiling
 	figures figures
 }
@@ -59,7 +60,7 @@ func startRun(t *ledger, m mix, seed uint64) *run {
 }
 
 func (r *run) caller(number int) *caller {
-	return &caller{number: number, stand: r.stand, answers: r.answers, random: rand.New(rand.NewPCG(r.seed, uint64(number)))}
+	return &caller{number: number, stand: r.stand, pace: r.pace, answers: r.answers, random: rand.New(rand.NewPCG(r.seed, uint64(number)))}
 }
 
 // chaos is the whole run.

@@ -1,7 +1,7 @@
 package chaos
 
 // several_test.go: three of twelve keys, all or none, each time in another order,
-// beside clients of one of them.
+// beside clients of one of them. Some hold them as long as their connection.
 
 import (
 	"context"
@@ -29,15 +29,27 @@ func (s *several) round(ctx context.Context, c *client) {
 	if c.often(3) {
 		wants.wait = c.draw(20*time.Millisecond, maxTTL/2)
 	}
+	if c.often(4) {
+		wants.words, wants.holds = []any{"HOLD"}, true
+	}
 	l := c.take(wants)
 	if l == nil {
 		return
 	}
 	c.rest(ctx, 10*time.Millisecond)
 	switch {
+	case wants.holds && c.often(2): // beyond the lease, if it is renewed
+		if _, err := c.talk.awaitLoss(l.token, 2*l.ttl); err != nil {
+			c.broke()
+			return
+		}
+		c.extend(l)
+	case wants.holds && c.often(3): // all keys go with the connection
+		c.drop(l)
+		return
 	case c.often(4):
 		c.extend(l)
-	case c.often(20): // dies
+	case c.often(20) && !wants.holds: // dies
 		c.hangUp()
 		return
 	}

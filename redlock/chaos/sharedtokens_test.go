@@ -75,10 +75,22 @@ func (d *dropIn) cutShort(ctx context.Context, c *caller) {
 		return
 	}
 	until := began + counted(maxTTL)
+	if c.random.IntN(4) == 0 {
+		reply, err := c.ask("DEL", key) // no other client can have it
+		if err == nil && reply != int64(1) && d.run.record.Now() < until {
+			d.breaks("a lock was lost: DEL %s answers %v, although %s holds it until %v", key, reply, value, until)
+		}
+		return
+	}
 	for range 3 {
 		c.leave()
-		reply, err := c.ask("EVAL", renewScript, 1, key, value, brief.Milliseconds())
-		if refused := faulty.ReplyError(""); !errors.As(err, &refused) {
+		words := []any{"EVAL", renewScript, 1, key, value, brief.Milliseconds()}
+		plain := c.random.IntN(2) == 0
+		if plain {
+			words = []any{"PEXPIRE", key, brief.Milliseconds()}
+		}
+		reply, err := c.ask(words...)
+		if refused := faulty.ReplyError(""); plain || !errors.As(err, &refused) { // a PEXPIRE that is not decided may have shortened it
 			if err == nil && reply == int64(0) && d.run.record.Now() < until {
 				d.breaks("a lock was lost: %q is not held any more by %s, which is due it until %v", key, value, until)
 			}

@@ -5,6 +5,7 @@ package chaos
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -48,6 +49,10 @@ type plan struct {
 	lazy      bool          // masters that expire keys only when they are read
 	timeout   time.Duration // of a master; 0: the default of the daemons
 	binary    string        // of the daemons; "": that of this tree
+	former    bool          // the first daemon is that of an older commit
+	databases int           // that clients use; 0: one
+	far       time.Duration // round trip to the farthest master; 0: all are near
+	admin     bool          // daemons show their metrics
 	aliased   bool          // each daemon reaches one of two masters by the last one's name, too
 }
 
@@ -56,6 +61,7 @@ type stand struct {
 	t       testing.TB
 	plan    plan
 	binary  string
+	former  string // the binary of an older commit; "": there is none
 	masters []*faulty.Server
 	daemons []*daemon
 
@@ -72,6 +78,9 @@ func newStand(t testing.TB, p plan) *stand {
 		}
 	}
 	s := &stand{t: t, plan: p, binary: binary}
+	if p.former {
+		s.former = formerVersion(t, cmp.Or(os.Getenv("CHAOS_UPGRADE_FROM"), lastRelease)).binary
+	}
 	s.startMasters()
 	s.bootstrap()
 	for range p.daemons {
@@ -150,6 +159,17 @@ func (s *stand) settings(addresses []string) []string {
 		words = append(words, "--ids-durability", "off")
 	}
 	return words
+}
+
+// distance is by how much the link of a daemon and a master delays every byte. The first master of
+// the first daemon is near, its last one is the farthest, and another daemon has others nearby.
+func (s *stand) distance(daemon, master int) time.Duration {
+	const near = time.Millisecond
+	if s.plan.far == 0 {
+		return 0
+	}
+	at := (daemon + master) % len(s.masters)
+	return (near + (s.plan.far-near)*time.Duration(at*at)/time.Duration((len(s.masters)-1)*(len(s.masters)-1))) / 2 // each way
 }
 
 func masterName(i int) string { return string(rune('a' + i)) }

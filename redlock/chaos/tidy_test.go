@@ -47,14 +47,14 @@ func (s *tidy) round(ctx context.Context, c *client) {
 		c.rest(ctx, 5*time.Millisecond)
 	}
 	if leaves {
-		s.drop(c, l)
+		c.drop(l)
 		return
 	}
 	eventually(func() bool { _, known := c.giveBack(l); return known })
 }
 
 // drop hangs up: the daemon gives back what was held with HOLD.
-func (s *tidy) drop(c *client, l *lease) {
+func (c *client) drop(l *lease) {
 	calls := c.begin(checker.Release, &l.wants, l.token)
 	c.hangUp()
 	for _, call := range calls {

@@ -39,7 +39,7 @@ func thisVersion(t *testing.T) version {
 }
 
 // formerVersion is the daemon of another commit.
-func formerVersion(t *testing.T, commit string) version {
+func formerVersion(t testing.TB, commit string) version {
 	t.Helper()
 	tree := export(t, commitOf(t, commit))
 	binary := filepath.Join(tree, "redlockd-former")
@@ -53,7 +53,7 @@ func formerVersion(t *testing.T, commit string) version {
 
 // commitOf is the id of a commit. A clone without the last release is no failure; the test
 // is skipped, and the end of the output repeats that.
-func commitOf(t *testing.T, name string) string {
+func commitOf(t testing.TB, name string) string {
 	t.Helper()
 	if name == lastRelease {
 		name = lastCommit()
@@ -91,7 +91,7 @@ func git(words ...string) (string, error) {
 }
 
 // export copies the tree of a commit, for as long as the test takes.
-func export(t *testing.T, commit string) (tree string) {
+func export(t testing.TB, commit string) (tree string) {
 	t.Helper()
 	dir := t.TempDir()
 	archive := filepath.Join(dir, "tree.tar")

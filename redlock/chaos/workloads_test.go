@@ -42,7 +42,7 @@ func severalTrade() trade { return trade{"several", 4, newSeveral} }
 
 // crowds are those of waits, holds and modes.
 func crowds() []trade {
-	return []trade{waitingTrade(), holdingTrade(), fairTrade(), readersTrade(), permitsTrade(), severalTrade()}
+	return []trade{waitingTrade(), holdingTrade(), fairTrade(), readersTrade(), permitsTrade(), severalTrade(), delaysTrade(), levelsTrade()}
 }
 
 // trades are the workloads that every fault allows.

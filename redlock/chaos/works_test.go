@@ -29,6 +29,8 @@ type works struct {
 	at     [workPlaces]int // which piece of work is at a place
 	pieces int
 	calls  []checker.WorkCall
+
+	complaints
 }
 
 func newWorks(r *run) workload {
@@ -111,6 +113,9 @@ func (j *job) try() (ended bool) {
 		call.Unknown()
 		return false
 	}
+	if answer[0] == "done" && (len(answer) != 3 || answer[2] != resultOf(j.key, answer[1])) {
+		j.works.breaks("the result of %s is not what its last attempt left: %v", j.key, answer)
+	}
 	try := checker.WorkCall{Client: j.caller.number, Key: j.key, Op: checker.Try, State: answer[0].(string), Max: workMax, Invoke: began, Complete: now()}
 	if try.State != "acquired" {
 		call.Refused()
@@ -177,7 +182,11 @@ func (j *job) end(op checker.WorkOp) bool {
 	now := j.works.run.record.Now
 	said := checker.WorkCall{Client: j.caller.number, Key: j.key, Op: op, Attempt: j.attempt, Invoke: now()}
 	call := j.record.Begin(checker.Release, j.key, j.token)
-	reply, err := j.caller.ask(word, j.key, j.token)
+	words := []any{word, j.key, j.token}
+	if op == checker.Done {
+		words = append(words, "RESULT", resultOf(j.key, j.attempt))
+	}
+	reply, err := j.caller.ask(words...)
 	said.Complete = now()
 	said.Unknown = err != nil || said.Complete > j.began+j.caller.stand.keep()
 	said.Accepted = !said.Unknown && reply == int64(1)
@@ -189,6 +198,9 @@ func (j *job) end(op checker.WorkOp) bool {
 	call.Released(said.Accepted)
 	return true
 }
+
+// resultOf is what an attempt leaves: no other one's is to be shown for it.
+func resultOf(key string, attempt any) string { return fmt.Sprintf("%s by %v", key, attempt) }
 
 // probe: a piece of work that is new can be done.
 func (w *works) probe(c *caller) error {
@@ -224,7 +236,7 @@ func (w *works) verdict() (string, error) {
 		}
 	}
 	tally := fmt.Sprintf("%d attempts at %d pieces of work, %d done", given, w.pieces, done)
-	return checked(tally, errors.Join(checker.CheckWork(w.calls, w.run.stand.keep()), checker.Check(w.attempts.History())))
+	return checked(tally, errors.Join(w.complaints.all(), checker.CheckWork(w.calls, w.run.stand.keep()), checker.Check(w.attempts.History())))
 }
 
 func (w *works) dump(in io.Writer) error {

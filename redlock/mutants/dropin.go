@@ -27,6 +27,8 @@ func brokenDropIn() []Mutant {
 			Change{"redlock/lease/swap.go", "before[i] != '1' {", "before[i] != '1' || pool.Broken(\"retake-own\") {"}).in("libraries-3"),
 		patched("delete-all", "DEL deletes whatever stands at a key",
 			Change{"redlock/lease/write.go", "if r.Effect == WriteDeletes && r.Equal == \"\" {", "if r.Effect == WriteDeletes && r.Equal == \"\" && !pool.Broken(\"delete-all\") {"}).in("deleted-3"),
+		patched("replace-any", "SET with IFEQ replaces whatever value stands at a key",
+			Change{scripts + "write.lua", "if ARGV[4] ~= '' and holder ~= ARGV[4] then return 0 end\n", ""}).in("libraries-3"),
 		patched("short-repeat", "the undo of a shared value is repeated, and takes a later holder's copy",
 			Change{"redlock/lease/undo.go", "|| len(token) >= shortToken {", "|| len(token) >= shortToken || pool.Broken(\"short-repeat\") {"}).in("alike-3"),
 		patched("one-view", "the view of one master is shown",

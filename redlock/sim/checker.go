@@ -23,7 +23,8 @@ import (
 //	            released or never granted is left on any master
 //	ids         unique; answered before requested means smaller
 //	work        no attempt runs twice or while another is valid, never more than
-//	            MAX, none after DONE; a superseded attempt is never DONE
+//	            MAX, none after DONE; a superseded attempt is never DONE; what is done has the
+//	            result of the attempt that ended it
 //
 // In scenarios without faults every client must be served.
 type checker struct {
@@ -385,7 +386,7 @@ type workRecord struct {
 	highest int64
 	holder  string
 	until   time.Duration
-	done    bool
+	done    int64 // the attempt whose end was acknowledged; 0 = none
 	fence   int64
 }
 
@@ -437,7 +438,18 @@ func (j *checker) done(key string, attempt, newest int64, finished bool) {
 		j.world.violate("work", key, fmt.Sprintf("attempt %d was acknowledged as ended after attempt %d had started", attempt, newest))
 	}
 	if finished {
-		j.work(key).done = true
+		j.work(key).done = attempt
+	}
+}
+
+// isDone is called when a worker receives that the work is done, and by which attempt. acknowledged:
+// the end had been when the worker sent its request.
+func (r *workRecord) isDone(w *World, key string, attempt int64, acknowledged bool, result *string) {
+	switch {
+	case acknowledged && attempt != r.done:
+		w.violate("work", key, fmt.Sprintf("done by attempt %d, although the end of attempt %d was acknowledged", attempt, r.done))
+	case result == nil || *result != resultOf(attempt):
+		w.violate("work", key, fmt.Sprintf("done by attempt %d, with another one's result", attempt))
 	}
 }
 

@@ -324,9 +324,11 @@ func (c *locking) use(d *daemon) {
 	}
 	key, token, ttl := c.key, c.token, c.world.anyTTL()
 	w.checker().token(key, string(token)).shared = w.checker().token(key, string(token)).shared || d != c.owner
-	send(&c.baseClient, d, func(done func(redlock.Grant, error)) {
-		d.engine.Extend(nil, redlock.ExtendRequest{Key: redlock.Key(key), Token: token, TTL: ttl}, done)
-	}, func(g redlock.Grant, err error) {
+	request := redlock.ExtendRequest{Key: redlock.Key(key), Token: token, TTL: ttl}
+	if !c.named && w.chance(w.Scenario.Delays) {
+		request.Delay = w.between(0, w.Scenario.MaxTTL-ttl).Truncate(time.Millisecond)
+	}
+	send(&c.baseClient, d, func(done func(redlock.Grant, error)) { d.engine.Extend(nil, request, done) }, func(g redlock.Grant, err error) {
 		if err != nil {
 			w.served("an extension failed", key, err)
 			w.trace.note(key, "extension of %s: %v", abbreviate(string(token)), err)
@@ -340,9 +342,11 @@ func (c *locking) use(d *daemon) {
 		until := d.clock.world(g.Until())
 		w.checker().extended(d, key, string(token), until)
 		c.clings.note(&c.baseClient, key, token, until)
-		if d == c.owner { // another daemon does not know of the delay
-			w.checker().token(key, string(token)).delayed(until, min(c.delay, w.Scenario.MaxTTL-ttl))
+		delay := request.Delay
+		if d == c.owner { // another daemon does not know of the delay of the grant
+			delay = max(delay, min(c.delay, w.Scenario.MaxTTL-ttl))
 		}
+		w.checker().token(key, string(token)).delayed(until, delay)
 		c.hold(until)
 	})
 }

@@ -41,6 +41,7 @@ type waitRecord struct {
 	token      redlock.Token // that the client chose, or its owner; "" = none
 	owner      redlock.Token // of a reentrant lock; "" = of none
 	waits      bool
+	delay      time.Duration
 	began      time.Duration
 	grace      time.Duration
 	end, slept time.Duration // on its daemon's clock; how long its machine had been suspended then
@@ -75,7 +76,7 @@ func (j *checker) waitBegins(d *daemon, keys []string, r *redlock.LockRequest, w
 	owner := redlock.LevelOwner(r.Mode)
 	record := &waitRecord{
 		daemon: d, keys: keys, keySet: strings.Join(sorted, " "), mode: r.Kind(), fair: r.Fair, token: cmp.Or(r.Token, owner), owner: owner,
-		waits: waits, began: w.now, end: d.clock.Now() + r.Wait, slept: d.clock.suspended, accepted: map[*server]bool{},
+		waits: waits, delay: r.Delay, began: w.now, end: d.clock.Now() + r.Wait, slept: d.clock.suspended, accepted: map[*server]bool{},
 	}
 	if waits && r.Fair && record.token == "" {
 		s.queued[d]++

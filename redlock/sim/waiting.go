@@ -59,6 +59,8 @@ func (c *waiting) act() {
 		c.disconnect()
 	case t != nil && t.owner == d && t.fair && w.Scenario.Chosen && redlock.OwnerOf(t.token) == "" && w.chance(3):
 		c.again(d)
+	case t != nil && t.owner.serves() && t.hold == nil && w.chance(w.Scenario.Delays):
+		c.extend(t.owner)
 	case t != nil && t.owner.serves():
 		c.release(t.owner)
 	case t != nil && d != nil:
@@ -91,6 +93,9 @@ func (c *waiting) drawRequest() (r redlock.LockRequest, keys []string, waits boo
 		r.Mode = redlock.LevelsOf(owner)
 	}
 	_, r.More = locksOf(keys)
+	if w.chance(s.Delays) {
+		r.Delay = w.between(0, s.MaxTTL-r.TTL).Truncate(time.Millisecond)
+	}
 	if waits = !r.Fair || !w.chance(5); !waits {
 		return r, keys, false
 	}
@@ -100,7 +105,7 @@ func (c *waiting) drawRequest() (r redlock.LockRequest, keys []string, waits boo
 	if s.Chosen && r.Wait < drainGrace { // the checker must see its ticket in the queue, see queued
 		r.Wait += drainGrace
 	}
-	if owner == "" && (s.Chosen || !r.Fair && w.chance(s.Named)) {
+	if owner == "" && r.Delay == 0 && (s.Chosen || !r.Fair && w.chance(s.Named)) {
 		r.Token = redlock.Token(fmt.Sprint("waits-", w.checker().tick()))
 		for _, key := range keys {
 			w.checker().token(key, string(r.Token)).acquires = 2 // a wait tries again and again
@@ -174,6 +179,7 @@ func (c *waiting) onAnswer(record *waitRecord, held *holdRecord, before []int64,
 		t := w.checker().token(key, string(g.Token))
 		t.mode, t.limit = record.mode, permits
 		w.checker().granted(d, key, string(g.Token), int64(g.Fence), before[i], until)
+		t.delayed(until, record.delay)
 		if t.hold = held; held != nil {
 			held.granted(string(g.Token))
 		}
@@ -210,6 +216,24 @@ func (c *waiting) again(d *daemon) {
 			}
 		}
 		c.soon(0, max(0, t.until-w.now)/4)
+	})
+}
+
+// extend prolongs all keys of the lock, and names a delay.
+func (c *waiting) extend(d *daemon) {
+	w, t := c.world, c.tenure
+	r := redlock.ExtendRequest{Token: t.token, TTL: w.anyTTL()}
+	r.Key, r.More = locksOf(t.keys)
+	r.Delay = w.between(0, w.Scenario.MaxTTL-r.TTL).Truncate(time.Millisecond)
+	send(&c.baseClient, d, func(done func(redlock.Grant, error)) { d.engine.Extend(nil, r, done) }, func(g redlock.Grant, err error) {
+		if err == nil {
+			t.until = d.clock.world(g.Until())
+			for _, key := range t.keys {
+				w.checker().extended(d, key, string(t.token), t.until)
+				w.checker().token(key, string(t.token)).delayed(t.until, r.Delay)
+			}
+		}
+		c.soon(0, 2*max(0, t.until-w.now))
 	})
 }
 

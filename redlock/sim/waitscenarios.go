@@ -74,6 +74,11 @@ func waitScenarios() []*Scenario {
 			s.ClockSpread = 40 * time.Millisecond // so that daemons that reach different masters disagree about the time
 			s.Faults = []fault{{700 * time.Millisecond, cut}, {time.Second, stop}, {time.Second, sleep}, {2 * time.Second, partition}, {3 * time.Second, die}}
 		}),
+		waitBase("stays", func(s *Scenario) { // keys stay taken after the validity, also several together, and waiters come when that is over
+			s.Keys, s.Several, s.Fair, s.Delays, s.Owners, s.Modes, s.Announcements, s.Asleep = 3, 3, 4, 2, 2, append(shared, redlock.Permits), true, 6*time.Second
+			s.MinTTL, s.MaxTTL, s.Length, s.Named, s.Holding, s.Undelivered = 60*time.Millisecond, time.Second, 10*time.Second, 0, 0, 0
+			s.Faults = []fault{{800 * time.Millisecond, cut}, {2 * time.Second, partition}, {time.Second, stop}, {2 * time.Second, restart}}
+		}),
 		waitBase("throng", func(s *Scenario) { // so many requests, that several leave a daemon in one flush
 			s.Keys, s.Several, s.Fair, s.Prompt, s.Named, s.Daemons = 12, 2, 2, true, 0, 2
 			s.Clients, s.Length, s.Slow, s.Asleep = []ClientGroup{{32, newWaiting}}, 5*time.Second, 10, 6*time.Second

@@ -52,7 +52,7 @@ func (c *working) try(d *daemon) {
 	w := c.world
 	key := c.piece()
 	r := w.checker().work(key)
-	before, finished := r.fence, r.done
+	before, finished := r.fence, r.done != 0
 	request := redlock.WorkRequest{Key: redlock.Key(key), Timeout: w.anyTTL(), Max: attempts, Keep: w.Scenario.MaxKeep}
 	if w.chance(3) {
 		request.Wait = w.between(time.Millisecond, w.Scenario.MaxTTL)
@@ -64,6 +64,9 @@ func (c *working) try(d *daemon) {
 					d.engine.WorkGiveBack(a)
 				}
 				return
+			}
+			if err == nil && a.State == redlock.WorkDone {
+				r.isDone(w, key, a.Attempt, finished, a.Result)
 			}
 			if err != nil || a.State != redlock.WorkAcquired {
 				w.served("work was refused", key, err)
@@ -113,10 +116,11 @@ func (c *working) end(d *daemon, failed bool) {
 	key, a := c.key, c.attempt
 	newest := w.checker().work(key).highest
 	w.checker().ending(key, string(a.Token))
-	request := redlock.WorkEndRequest{Key: redlock.Key(key), Token: a.Token}
+	result := resultOf(a.Attempt)
+	request := redlock.WorkEndRequest{Key: redlock.Key(key), Token: a.Token, Result: &result}
 	end := d.engine.WorkDone
 	if failed {
-		end = d.engine.WorkFail
+		end, request.Result = d.engine.WorkFail, nil
 	}
 	send(&c.baseClient, d, func(done func(bool, error)) { end(nil, request, done) }, func(so bool, err error) {
 		w.trace.note(key, "client %d receives from daemon %d: end of %d, failed %v: %v %v", c.index, d.index, a.Attempt, failed, so, err)
@@ -127,3 +131,6 @@ func (c *working) end(d *daemon, failed bool) {
 		c.soon(0, w.Scenario.think())
 	})
 }
+
+// resultOf is what an attempt leaves when it is done.
+func resultOf(attempt int64) string { return fmt.Sprint("by attempt ", attempt) }
