@@ -213,6 +213,7 @@ func TestCompose_RunsAsShipped(t *testing.T) {
 			t.Fatalf("the health check is %q", check)
 		}
 		check[len(check)-2] = "true" // the program is not installed here
+		check[slices.Index(check, "--wait")+1] = testTimeout.String()
 		check = slices.Concat(check[2:3], []string{"--connect", daemons[i].port}, check[3:len(check)-1])
 		if code, output := typedInTime(t, check); code != 0 {
 			t.Errorf("the health check %q: code %d:\n%s", check, code, output)

@@ -176,7 +176,7 @@ func TestConformance_ADaemonPassesAndLiarsFail(t *testing.T) {
 		{"a lease ends", replacing("^DEXTEND", `^(\$-1|_)\r\n`, ":29000\r\n")},
 		{"TOKEN", replacing(`^DLOCK .* TOKEN conformance-\S*\d$`, `^(?s)\*3.*`, "$$-1\r\n")},
 		{"WAIT", replacing("^DLOCK .* WAIT 20$", `^\$-1`, "+OK")},
-		{"HOLD", replacing("^DLOCK .* WAIT 3000$", `^\$-1\r\n`, "*3\r\n$$1\r\na\r\n:29000\r\n:1795200558272421\r\n")},
+		{"HOLD", replacing("^DLOCK .* WAIT 4000$", `^\$-1\r\n`, "*3\r\n$$1\r\na\r\n:29000\r\n:1795200558272421\r\n")},
 		{"pushes", replacing("push", "dlock-lost", "dlock-last")},
 		{"pipelining", replacing("^ECHO 50$", "50", "51")},
 		{"several keys", replacing("^DMUNLOCK", "^:2", ":1")},

@@ -72,7 +72,7 @@ var steps = []step{
 	}},
 	{"a lease ends by itself; its token then neither extends nor releases", func(p *player) {
 		c, other := p.connect(), p.connect()
-		g := c.lock(p.key, 1000)
+		g := c.lock(p.key, 2000)
 		next := granted(other.ask("DLOCK", p.key, "30000", "WAIT", "60000"), long)
 		if next.fence <= g.fence {
 			fail("fence %d after %d", next.fence, g.fence)
@@ -108,8 +108,8 @@ var steps = []step{
 	}},
 	{"HOLD: renewed beyond its ttl, released with the connection", func(p *player) {
 		c, other := p.connect(), p.connect()
-		c.lock(p.key, 2000, "HOLD")
-		other.wants(null{}, "DLOCK", p.key, "30000", "WAIT", "3000")
+		c.lock(p.key, 3000, "HOLD")
+		other.wants(null{}, "DLOCK", p.key, "30000", "WAIT", "4000")
 		c.net.Close()
 		granted(other.ask("DLOCK", p.key, "30000", "WAIT", "60000"), long)
 	}},
