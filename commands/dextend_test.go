@@ -51,8 +51,8 @@ func TestDEXTEND_NamesADelay(t *testing.T) {
 		< -ERR option DELAY is given twice; syntax: DMEXTEND token ttl numkeys key [key ...] [DELAY ms]
 	`)
 	want := []redlock.ExtendRequest{
-		{Key: "a", Token: "12345678", TTL: 20 * time.Second, Delay: 40 * time.Second},
-		{Key: "a", Token: "12345678", TTL: 20 * time.Second, Delay: 5 * time.Millisecond, More: []redlock.Key{}},
+		{Key: "a", Token: "12345678", TTL: 20 * time.Second, Linger: 40 * time.Second},
+		{Key: "a", Token: "12345678", TTL: 20 * time.Second, Linger: 5 * time.Millisecond, More: []redlock.Key{}},
 	}
 	if !reflect.DeepEqual(c.locks.extended, want) {
 		t.Errorf("got %+v", c.locks.extended)

@@ -54,7 +54,7 @@ func TestDLOCK_SendsWhatWasRequested(t *testing.T) {
 	want := []redlock.LockRequest{
 		{DB: 3, Key: "a\r\n\x00b", TTL: 10 * time.Millisecond, Token: "12345678", Requester: &redlock.Requester{Meta: "build 7"}},
 		{DB: 3, Key: "x", TTL: time.Minute},
-		{DB: 3, Key: "x", TTL: 50 * time.Second, Delay: 10 * time.Second},
+		{DB: 3, Key: "x", TTL: 50 * time.Second, Linger: 10 * time.Second},
 	}
 	if !reflect.DeepEqual(c.locks.locked, want) {
 		t.Errorf("got %+v\nwant %+v", c.locks.locked, want)

@@ -151,7 +151,7 @@ func TestDUNLOCK_KeepsTheLockForATime(t *testing.T) {
 		> DUNLOCK a
 		< -ERR this connection holds nothing on 'a' in database 0, give the token; syntax: DUNLOCK key [token [KEEP ms | REENTRANT]]
 	`)
-	want := []redlock.UnlockRequest{{Key: "a", Token: "generated-token", Keep: 500 * time.Millisecond}}
+	want := []redlock.UnlockRequest{{Key: "a", Token: "generated-token", Linger: 500 * time.Millisecond}}
 	if !slices.Equal(c.locks.unlocked, want) {
 		t.Errorf("got %+v", c.locks.unlocked)
 	}

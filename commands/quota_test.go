@@ -156,7 +156,7 @@ func TestQuota_ADelayCountsAsTheLockDoes(t *testing.T) {
 	c := newConversation(t)
 	given := func(token redlock.Token) redlock.Grant {
 		g := grant(t, token, 41, time.Second, &stillClock{})
-		set(t, reflect.ValueOf(&g).Elem(), "delay", 10*time.Second)
+		set(t, reflect.ValueOf(&g).Elem(), "linger", 10*time.Second)
 		return g
 	}
 	c.locks.lock = func(r redlock.LockRequest) (redlock.Grant, error) { return given(r.Token), nil }

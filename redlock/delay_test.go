@@ -1,6 +1,6 @@
 package redlock
 
-// delay_test.go: locks whose key stays taken for a while after the validity, LockRequest.Delay.
+// delay_test.go: locks whose key stays taken for a while after the validity, LockRequest.Linger.
 
 import (
 	"errors"
@@ -42,7 +42,7 @@ func TestDelay_TheKeyStaysTakenForItAfterTheValidityInEveryMode(t *testing.T) {
 		c := newStillClock()
 		d := newPunctualDaemonWith(t, c)
 		j := listen(t, d.Locker)
-		r.Key, r.TTL, r.Delay, r.Requester = "k", delayTTL, delay, &Requester{Meta: "who"}
+		r.Key, r.TTL, r.Linger, r.Requester = "k", delayTTL, delay, &Requester{Meta: "who"}
 		began := c.Now()
 		g := d.take(r)
 		if g.Validity() > delayTTL {
@@ -85,11 +85,11 @@ func TestDelay_OnRealMastersTheCopiesEndAfterIt(t *testing.T) {
 		}
 	}
 	for key, r := range map[string]LockRequest{"plain": {}, "reader": {Mode: Readers}, "permit": {Mode: PermitsOf(2)}, "several": {More: []Key{"other"}}} {
-		r.Key, r.TTL, r.Delay = Key(key), 5*time.Second, 10*time.Second
+		r.Key, r.TTL, r.Linger = Key(key), 5*time.Second, 10*time.Second
 		var g Grant
 		lasts(key, key, 15*time.Second, func() { g = one.get(r) })
 		lasts(key+", extended through another daemon", key, 25*time.Second, func() {
-			if _, err := redlocktest.Prolong(t, two.Leases, ExtendRequest{Key: r.Key, More: r.More, Token: g.Token, TTL: 5 * time.Second, Delay: 20 * time.Second}); err != nil {
+			if _, err := redlocktest.Prolong(t, two.Leases, ExtendRequest{Key: r.Key, More: r.More, Token: g.Token, TTL: 5 * time.Second, Linger: 20 * time.Second}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -107,7 +107,7 @@ func TestDelay_AnExtensionKeepsItOrNamesIt(t *testing.T) {
 	} {
 		c := newStillClock()
 		d := newPunctualDaemonWith(t, c)
-		g := d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: test.granted})
+		g := d.take(LockRequest{Key: "k", TTL: delayTTL, Linger: test.granted})
 		d.quiet()
 		c.move(delayTTL / 2)
 		d.quiet()
@@ -115,7 +115,7 @@ func TestDelay_AnExtensionKeepsItOrNamesIt(t *testing.T) {
 		if test.granted+ttl > 40*time.Second {
 			ttl = 2 * ttl
 		}
-		if _, err := d.extend(ExtendRequest{Key: "k", Token: g.Token, TTL: ttl, Delay: test.named}); err != nil {
+		if _, err := d.extend(ExtendRequest{Key: "k", Token: g.Token, TTL: ttl, Linger: test.named}); err != nil {
 			t.Fatal(err)
 		}
 		d.lastsUntil(c, name, began+ttl+test.lasts)
@@ -126,7 +126,7 @@ func TestDelay_ACopyThatIsRepairedHasItToo(t *testing.T) {
 	t.Parallel()
 	c := newStillClock()
 	d := newPunctualDaemonWith(t, c)
-	g := d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: delay})
+	g := d.take(LockRequest{Key: "k", TTL: delayTTL, Linger: delay})
 	d.quiet()
 	d.engine.Pool.Embedded().At(0).Server().Del("k")
 	if _, err := d.extend(ExtendRequest{Key: "k", Token: g.Token, TTL: delayTTL}); err != nil {
@@ -143,12 +143,12 @@ func TestDelay_AReleaseDeletesAtOnce(t *testing.T) {
 	c := newStillClock()
 	d := newPunctualDaemonWith(t, c)
 	for _, hold := range []*HoldTerms{nil, {OnEnd: func(Grant, error, time.Duration) {}}} {
-		g := d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: delay, Hold: hold})
+		g := d.take(LockRequest{Key: "k", TTL: delayTTL, Linger: delay, Hold: hold})
 		d.quiet()
 		if was, err := d.unlock(UnlockRequest{Key: "k", Token: g.Token}); !was || err != nil {
 			t.Fatal(was, err)
 		}
-		g = d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: delay})
+		g = d.take(LockRequest{Key: "k", TTL: delayTTL, Linger: delay})
 		d.quiet()
 		d.GiveBack(g) // its client has not read that it holds the lock
 		d.quiet()
@@ -176,7 +176,7 @@ func TestDelay_TheEndOfAHoldLeavesTheDelay(t *testing.T) {
 		d := newPunctualDaemonWith(t, c)
 		over := make(chan error, 1)
 		terms := &HoldTerms{MaxTime: delayTTL / 4, OnEnd: func(_ Grant, reason error, _ time.Duration) { over <- reason }}
-		g := d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: delay, Hold: terms})
+		g := d.take(LockRequest{Key: "k", TTL: delayTTL, Linger: delay, Hold: terms})
 		d.quiet()
 		c.move(time.Second)
 		from := end(d, c, g)
@@ -191,7 +191,7 @@ func TestDelay_ALostHoldSparesCopiesOfALaterExtension(t *testing.T) {
 	c := newStillClock()
 	d := newPunctualDaemonWith(t, c)
 	over := make(chan error, 1)
-	d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: delay, Hold: &HoldTerms{
+	d.take(LockRequest{Key: "k", TTL: delayTTL, Linger: delay, Hold: &HoldTerms{
 		MaxTime: delayTTL / 4, OnEnd: func(_ Grant, reason error, _ time.Duration) { over <- reason },
 	}})
 	d.quiet()
@@ -210,7 +210,7 @@ func TestDelay_ARenewedHoldKeepsIt(t *testing.T) {
 	t.Parallel()
 	c := newStillClock()
 	d := newPunctualDaemonWith(t, c)
-	g := d.take(LockRequest{Key: "k", TTL: delayTTL, Delay: delay, Hold: &HoldTerms{OnEnd: func(Grant, error, time.Duration) {}}})
+	g := d.take(LockRequest{Key: "k", TTL: delayTTL, Linger: delay, Hold: &HoldTerms{OnEnd: func(Grant, error, time.Duration) {}}})
 	d.quiet()
 	began := d.Counters().Extended
 	c.move(delayTTL / 2)

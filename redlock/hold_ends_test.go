@@ -271,14 +271,14 @@ func TestHold_ReportsForHowLongTheKeysStayTaken(t *testing.T) {
 		atLeast time.Duration // 0: they are released
 	}{
 		"its connection ends":                     {LockRequest{}, func(_ *daemon, g Grant) { g.Hold.End() }, 0},
-		"its connection ends, with a delay":       {LockRequest{Delay: delay}, func(_ *daemon, g Grant) { g.Hold.End() }, delay},
+		"its connection ends, with a delay":       {LockRequest{Linger: delay}, func(_ *daemon, g Grant) { g.Hold.End() }, delay},
 		"its connection ends, with its own token": {LockRequest{Token: "a-token-of-its-own"}, func(_ *daemon, g Grant) { g.Hold.End() }, long / 2},
-		"its user is removed":                     {LockRequest{Delay: delay}, func(_ *daemon, g Grant) { g.Hold.Abandon(errors.New("removed")) }, long/2 + delay},
+		"its user is removed":                     {LockRequest{Linger: delay}, func(_ *daemon, g Grant) { g.Hold.Abandon(errors.New("removed")) }, long/2 + delay},
 		"it is released, not yet acknowledged":    {LockRequest{}, func(d *daemon, g Grant) { d.free("k", g.Token) }, long / 2},
 		"another connection holds it by its token": {LockRequest{Token: "a-token-of-its-own"}, func(d *daemon, g Grant) {
 			d.get(LockRequest{Key: "k", Token: g.Token, TTL: long, Hold: &HoldTerms{OnEnd: func(Grant, error, time.Duration) {}}})
 		}, long / 2},
-		"it is taken by force": {LockRequest{Delay: delay}, func(d *daemon, _ Grant) { d.Force(ForceRequest{Key: "k"}, func(bool, error) {}) }, 0},
+		"it is taken by force": {LockRequest{Linger: delay}, func(d *daemon, _ Grant) { d.Force(ForceRequest{Key: "k"}, func(bool, error) {}) }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newCluster(t, 3, long).daemon()

@@ -1,6 +1,6 @@
 package redlock
 
-// keep_test.go: releases after which the lock lasts a little longer, UnlockRequest.Keep.
+// keep_test.go: releases after which the lock lasts a little longer, UnlockRequest.Linger.
 
 import (
 	"errors"
@@ -68,7 +68,7 @@ func TestKeep_TheLockEndsAtItsTimeForWaitersHoldersAndListeners(t *testing.T) {
 		}
 		waits <- g
 	})
-	if was, err := d.unlock(UnlockRequest{Key: "k", Token: g.Token, Keep: keep}); !was || err != nil {
+	if was, err := d.unlock(UnlockRequest{Key: "k", Token: g.Token, Linger: keep}); !was || err != nil {
 		t.Fatalf("released %v, %v", was, err)
 	}
 	if reason := receive(t, over); reason != nil || d.Holds() != 0 {
@@ -106,7 +106,7 @@ func TestKeep_NeverLengthensAndTheTokenMayReleaseEarlier(t *testing.T) {
 	d := newPunctualDaemonWith(t, c)
 	g := d.take(LockRequest{Key: "k", TTL: ttl})
 	d.quiet()
-	if was, err := d.unlock(UnlockRequest{Key: "k", Token: g.Token, Keep: time.Minute}); !was || err != nil {
+	if was, err := d.unlock(UnlockRequest{Key: "k", Token: g.Token, Linger: time.Minute}); !was || err != nil {
 		t.Fatalf("released %v, %v", was, err)
 	}
 	d.quiet()
@@ -114,12 +114,12 @@ func TestKeep_NeverLengthensAndTheTokenMayReleaseEarlier(t *testing.T) {
 	g = d.take(LockRequest{Key: "k", TTL: ttl})
 	d.quiet()
 	for _, keep := range []time.Duration{10 * time.Second, 0} {
-		if was, err := d.unlock(UnlockRequest{Key: "k", Token: g.Token, Keep: keep}); !was || err != nil {
+		if was, err := d.unlock(UnlockRequest{Key: "k", Token: g.Token, Linger: keep}); !was || err != nil {
 			t.Fatalf("released with %v: %v, %v", keep, was, err)
 		}
 	}
 	d.take(LockRequest{Key: "k", TTL: ttl})
-	if was, err := d.unlock(UnlockRequest{Key: "k", Token: g.Token, Keep: time.Second}); was || err != nil {
+	if was, err := d.unlock(UnlockRequest{Key: "k", Token: g.Token, Linger: time.Second}); was || err != nil {
 		t.Errorf("another's lock: %v, %v, want false", was, err)
 	}
 }
@@ -138,7 +138,7 @@ func TestKeep_ReachesRealMastersAndWakesWaitersOfOtherDaemons(t *testing.T) {
 	one.relays[2].Cut()
 	const keep = 6 * time.Second
 	asked := time.Now()
-	was, err := redlocktest.Release(t, one.Leases, UnlockRequest{Key: "k", Token: g.Token, Keep: keep})
+	was, err := redlocktest.Release(t, one.Leases, UnlockRequest{Key: "k", Token: g.Token, Linger: keep})
 	if !was || err != nil {
 		t.Fatalf("released %v, %v", was, err)
 	}

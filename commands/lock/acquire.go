@@ -65,7 +65,7 @@ func (a *lockAnswer) decided(grant redlock.Grant, err error) {
 		a.Fail(err)
 		return
 	}
-	a.Grant(grant, a.lasting(&grant)+grant.Delay())
+	a.Grant(grant, a.lasting(&grant)+grant.Linger())
 }
 
 // ReplyTo remembers the locks for DUNLOCK without a token.

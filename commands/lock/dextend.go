@@ -53,7 +53,7 @@ func (h *handlers) dmextend(c *commands.Call) error {
 func (h *handlers) delayOption(words *arg.Words, request *redlock.ExtendRequest) {
 	for words.More() {
 		words.Option()
-		request.Delay = words.Delay(request.TTL, h.deps.MaxTTL)
+		request.Linger = words.Delay(request.TTL, h.deps.MaxTTL)
 	}
 }
 
@@ -62,7 +62,7 @@ func (h *handlers) extend(c *commands.Call, request redlock.ExtendRequest, fate 
 	h.deps.Locks.Extend(c.Batch, request, commands.AnswerValidity(c, fate, func(grant *redlock.Grant, validity time.Duration) {
 		for _, key := range append([]redlock.Key{request.Key}, request.More...) {
 			c.Client.LastAcquired.Prolong(request.DB, key, request.Token, validity)
-			h.deps.Users.ProlongedKey(request.DB, key, request.Token, validity+grant.Delay())
+			h.deps.Users.ProlongedKey(request.DB, key, request.Token, validity+grant.Linger())
 		}
 	}))
 }

@@ -89,7 +89,7 @@ func (h *handlers) lockOptions(words *arg.Words, request *redlock.LockRequest) {
 		case "FAIR":
 			request.Fair = true
 		case "DELAY":
-			request.Delay = words.Delay(request.TTL, h.deps.MaxTTL)
+			request.Linger = words.Delay(request.TTL, h.deps.MaxTTL)
 		case "WAIT":
 			request.Wait = words.Wait(h.deps.MaxWait)
 		case "MAXHOLD":

@@ -44,7 +44,7 @@ func (h *handlers) unlockRequest(c *commands.Call) (request redlock.UnlockReques
 		for words.More() {
 			switch name := words.Option(); name {
 			case "KEEP":
-				request.Keep = words.Time(name, arg.Milliseconds(time.Millisecond, h.deps.MaxTTL, "--max-ttl"))
+				request.Linger = words.Time(name, arg.Milliseconds(time.Millisecond, h.deps.MaxTTL, "--max-ttl"))
 			case "REENTRANT":
 				oneLevel = true
 			}
@@ -66,7 +66,7 @@ func (h *handlers) unlockRequest(c *commands.Call) (request redlock.UnlockReques
 // DUNLOCK can be repeated without a token.
 func (h *handlers) unlock(c *commands.Call, request redlock.UnlockRequest, done redlock.UnlockDone) {
 	goesOn := func(time.Duration) {}
-	if request.Keep > 0 {
+	if request.Linger > 0 {
 		goesOn = h.deps.Users.KeepKey(request.DB, request.Key, request.Token)
 	}
 	h.deps.Locks.Unlock(c.Batch, request, func(released bool, err error) {
@@ -74,8 +74,8 @@ func (h *handlers) unlock(c *commands.Call, request redlock.UnlockRequest, done 
 			c.Client.LastAcquired.Forget(request.DB, request.Key, request.Token)
 			h.deps.Users.ReleasedKey(request.DB, request.Key, request.Token)
 			switch {
-			case released && request.Keep > 0:
-				goesOn(request.Keep)
+			case released && request.Linger > 0:
+				goesOn(request.Linger)
 			case released:
 				c.Freed(request.Key)
 			}

@@ -37,7 +37,7 @@ var optionWords = strings.Fields(`shared reader readers permit permits fair hold
 
 // coreGaps are the words that files of the core still have. It only ever shrinks.
 var coreGaps = map[string]string{
-	"commands/lock/acquire.go":    "delay fair hold meta owner",
+	"commands/lock/acquire.go":    "fair hold meta owner",
 	"commands/lock/dextend.go":    "delay",
 	"commands/lock/dlock.go":      "delay fair hold level levels meta owner permits readers reentrant",
 	"commands/lock/dunlock.go":    "keep level owner",
@@ -49,20 +49,19 @@ var coreGaps = map[string]string{
 	"redlock/engine/missing.go":   "note",
 	"redlock/engine/names.go":     "level owner",
 	"redlock/engine/trace.go":     "trace",
-	"redlock/lease/acquire.go":    "delay hold holds note part trace",
-	"redlock/lease/extend.go":     "delay trace",
-	"redlock/lease/fail.go":       "delay note",
-	"redlock/lease/grant.go":      "delay hold part",
+	"redlock/lease/acquire.go":    "hold holds note part trace",
+	"redlock/lease/extend.go":     "trace",
+	"redlock/lease/fail.go":       "note",
+	"redlock/lease/grant.go":      "hold part",
 	"redlock/lease/late.go":       "hold note",
-	"redlock/lease/lease.go":      "delay event hold keep part",
+	"redlock/lease/lease.go":      "event hold part",
 	"redlock/lease/leases.go":     "hold",
 	"redlock/lease/mode.go":       "note",
 	"redlock/lease/plain.go":      "valued",
-	"redlock/lease/records.go":    "delay hold note",
-	"redlock/lease/release.go":    "event keep trace",
-	"redlock/lease/request.go":    "delay fair hold holds keep meta owner trace",
+	"redlock/lease/records.go":    "hold note",
+	"redlock/lease/release.go":    "event trace",
+	"redlock/lease/request.go":    "fair hold holds meta owner trace",
 	"redlock/lease/tokenqueue.go": "holds",
-	"redlock/lease/undo.go":       "delay",
 	"redlock/lease/vote.go":       "note",
 }
 

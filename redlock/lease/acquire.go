@@ -178,7 +178,7 @@ func (a *lockBallot) expiry(m *pool.SendContext) (end int64, usable bool) {
 	if m.Now >= quorum.Deadline(a.start, request.TTL) {
 		return 0, false
 	}
-	end = quorum.Expiry(m.Time, request.TTL+request.Delay, a.call.leases.engine.Late)
+	end = quorum.Expiry(m.Time, request.lasts(), a.call.leases.engine.Late)
 	a.ends[m.Lane] = end // read only after this lane has answered
 	if h := request.Hold; h != nil {
 		h.wrote[m.Lane] = max(h.wrote[m.Lane], end)
@@ -265,7 +265,7 @@ func (a *lockBallot) grant(fence int64) {
 	now := l.engine.Recent() // the reply reads the clock again before it promises anything
 	g := Grant{
 		Key: r.Key, More: r.More, Token: a.token, Fence: engine.Fence(fence), Fresh: a.fresh,
-		Term: l.engine.NewTerm(a.start, r.TTL), db: r.DB, kind: r.Kind(), delay: r.Delay,
+		Term: l.engine.NewTerm(a.start, r.TTL), db: r.DB, kind: r.Kind(), linger: r.Linger,
 	}
 	if g.Until() <= now {
 		a.takeBack()
@@ -276,8 +276,8 @@ func (a *lockBallot) grant(fence int64) {
 	if g.chosen, g.part = r.Token != "", !r.Mode.announced(); g.chosen || g.part {
 		g.ballot = a
 	}
-	known := leaseRecord{until: g.Until(), gone: l.goneAt(a.start, now, r.TTL+r.Delay), copies: a.lanesWithCopy() | a.call.copies,
-		kind: r.Kind(), delay: r.Delay, fence: g.Fence, granted: now, requester: r.Requester.untraced()}
+	known := leaseRecord{until: g.Until(), gone: l.goneAt(a.start, now, r.lasts()), copies: a.lanesWithCopy() | a.call.copies,
+		kind: r.Kind(), linger: r.Linger, fence: g.Fence, granted: now, requester: r.Requester.untraced()}
 	r.eachLease(a.token, func(id engine.LeaseID) {
 		l.records.note(id, known, now)
 		if !g.part {

@@ -17,6 +17,9 @@ var (
 	Looking   Mode = &exclusiveMode{looks: true}
 )
 
+// plainSET is in the ballots of all of them: it knows nothing of one.
+var plainSET = &plainMode{looks: Looking}
+
 func (*exclusiveMode) Kind() Kind { return Exclusive }
 
 func (f *exclusiveMode) bounded(r *LockRequest) bool { return f.isPlain(r) && !r.Fair }
@@ -28,7 +31,7 @@ func (f *exclusiveMode) isPlain(r *LockRequest) bool {
 func (f *exclusiveMode) ballot(a *lockBallot) ballotMode {
 	switch r := &a.call.request; {
 	case f.isPlain(r) && !r.Fair:
-		return plainMode{looks: Looking}
+		return plainSET
 	case r.Token == "" && ticketOf(r.Mode) == nil:
 		return &freshMode{}
 	case len(r.More) > 0:

@@ -23,7 +23,7 @@ type extension struct {
 	records []uint64         // numbers of the lease records that it prolongs
 	keys    []string         // on the masters
 	start   time.Duration
-	delay   time.Duration // the copies outlast the validity by it
+	linger  time.Duration // the copies outlast the validity by it
 	beyond  time.Duration // only copies that last longer count, see enter; 0 = all
 	done    ExtendDone
 
@@ -47,7 +47,7 @@ func (l *Leases) extend(b *engine.Batch, r ExtendRequest, done ExtendDone) {
 	e.enter(l, r)
 	var q engine.Question = e
 	if e.exact = r.Exact; e.exact {
-		e.delay = 0 // the client sets when the copies end
+		e.linger = 0 // the client sets when the copies end
 		q = &retiming{e}
 	}
 	e.ballot.Ask(l.engine, b, e.group, r.Trace, q)
@@ -59,18 +59,21 @@ func (l *Leases) extend(b *engine.Batch, r ExtendRequest, done ExtendDone) {
 func (e *extension) enter(l *Leases, r ExtendRequest) {
 	now := l.engine.Clock.Now()
 	r.TTL = endingBy(r.EndsBy, now, r.TTL)
-	e.leases, e.group, e.request, e.start, e.delay = l, l.engine.Pool.Group(r.DB), r, now, r.Delay
+	e.leases, e.group, e.request, e.start, e.linger = l, l.engine.Pool.Group(r.DB), r, now, r.Linger
 	for _, key := range append([]engine.Key{r.Key}, r.More...) {
 		id := engine.LeaseID{DB: r.DB, Key: key, Token: r.Token}
 		known := l.records.findOrAdd(id, now)
 		e.ids, e.records, e.keys = append(e.ids, id), append(e.records, known.number), append(e.keys, l.engine.MasterKey(key))
-		e.delay = max(e.delay, known.delay)
+		e.linger = max(e.linger, known.linger)
 		if known.until <= now && now < known.gone {
 			e.beyond = max(e.beyond, known.gone)
 		}
 	}
-	e.delay = max(min(e.delay, l.engine.MaxTTL-r.TTL), 0)
+	e.linger = max(min(e.linger, l.engine.MaxTTL-r.TTL), 0)
 }
+
+// lasts is for how long the copies are written.
+func (e *extension) lasts() time.Duration { return e.request.TTL + e.linger }
 
 // Props: an extension prolongs what excludes others, so it is sealed like an acquire.
 func (e *extension) Props() pool.Props {
@@ -120,7 +123,7 @@ func (e *extension) expiry(m *pool.SendContext) (end string, usable bool) {
 	if m.Now >= quorum.Deadline(e.start, r.TTL) {
 		return "", false
 	}
-	ends := quorum.Expiry(m.Time, r.TTL+e.delay, e.leases.engine.Late)
+	ends := quorum.Expiry(m.Time, e.lasts(), e.leases.engine.Late)
 	if r.wrote != nil {
 		r.wrote[m.Lane] = max(r.wrote[m.Lane], ends)
 	}
@@ -205,10 +208,10 @@ func (e *extension) grant(lost [quorum.MaxMasters]bool) {
 		e.finish(Grant{}, &engine.Expired{Elapsed: now - e.start, TTL: r.TTL, Extension: true})
 		return
 	}
-	longer := leaseRecord{until: until, gone: l.goneAt(e.start, now, r.TTL+e.delay), copies: allLanes, kind: e.agreed.kind, delay: e.delay}
+	longer := leaseRecord{until: until, gone: l.goneAt(e.start, now, e.lasts()), copies: allLanes, kind: e.agreed.kind, linger: e.linger}
 	for i, id := range e.ids {
 		before := l.records.prolong(id, longer, e.records[i], now)
-		before.delay = e.delay
+		before.linger = e.linger
 		l.changed(extended, id, before, until, longer.gone-now, nil)
 	}
 	if e.exact {
@@ -217,7 +220,7 @@ func (e *extension) grant(lost [quorum.MaxMasters]bool) {
 	l.changes.Extended(e.ids, until)
 	l.engine.Counts.Extended.Add(1)
 	e.finish(Grant{
-		Key: r.Key, More: r.More, Token: r.Token, Term: l.engine.NewTerm(e.start, r.TTL), db: r.DB, kind: e.agreed.kind, delay: e.delay,
+		Key: r.Key, More: r.More, Token: r.Token, Term: l.engine.NewTerm(e.start, r.TTL), db: r.DB, kind: e.agreed.kind, linger: e.linger,
 	}, nil)
 	for lane, isLost := range lost {
 		if isLost {
@@ -259,7 +262,7 @@ func (e *extension) writeCopy(m *pool.SendContext, c *pool.Command) bool {
 	if !ok || m.Now >= until {
 		return false
 	}
-	end := m.Decimal(quorum.RepairedExpiry(m.Time, until+e.delay-m.Now, e.leases.engine.Late))
+	end := m.Decimal(quorum.RepairedExpiry(m.Time, until+e.linger-m.Now, e.leases.engine.Late))
 	if !e.leases.kinds.writeCopy(e.agreed, c, e.keys, string(e.request.Token), end) {
 		c.Set("SET", e.keys[0], string(e.request.Token), "NX", "PXAT", end)
 	}

@@ -46,11 +46,11 @@ func (a *lockBallot) fail(v quorum.Result) {
 }
 
 // again starts another ballot after a split vote: contenders that each hold a minority must not
-// give up together. Delays are random and double; the time for all ballots of a try is
+// give up together. Pauses are random and double; the time for all ballots of a try is
 // one master timeout.
 func (c *acquireCall) again(a *lockBallot, next ballotMode) {
-	delay := c.leases.engine.SplitPause(c.tries)
-	if c.leases.engine.Clock.Now()+delay > c.began+c.leases.engine.MasterTimeout {
+	pause := c.leases.engine.SplitPause(c.tries)
+	if c.leases.engine.Clock.Now()+pause > c.began+c.leases.engine.MasterTimeout {
 		err := a.mode.refused(a, quorum.Split)
 		if errors.Is(err, engine.ErrHeld) {
 			c.leases.engine.Counts.Refused.Add(1)
@@ -58,5 +58,5 @@ func (c *acquireCall) again(a *lockBallot, next ballotMode) {
 		c.finish(Grant{}, err)
 		return
 	}
-	c.leases.engine.Clock.AfterFunc(delay, func() { c.startBallot(nil, next) })
+	c.leases.engine.Clock.AfterFunc(pause, func() { c.startBallot(nil, next) })
 }

@@ -24,10 +24,10 @@ type Grant struct {
 	ballot grantor
 
 	engine.Term
-	db    int
-	kind  Kind
-	part  bool // of a lock over several groups, which is not announced yet
-	delay time.Duration
+	db     int
+	kind   Kind
+	part   bool // of a lock over several groups, which is not announced yet
+	linger time.Duration
 
 	chosen bool // the token, by the caller
 }
@@ -53,8 +53,8 @@ func (g *Grant) TokenOf(i int) engine.Token {
 // Kind is how the key is held.
 func (g *Grant) Kind() Kind { return g.kind }
 
-// Delay is how much longer than the validity the key stays taken, unless the lock is released.
-func (g *Grant) Delay() time.Duration { return g.delay }
+// Linger is how much longer than the validity the key stays taken, unless the lock is released.
+func (g *Grant) Linger() time.Duration { return g.linger }
 
 // Chosen reports whether the caller chose the token, and may be using it through another daemon.
 func (g *Grant) Chosen() bool { return g.chosen }
@@ -89,7 +89,7 @@ type HoldTerms struct {
 
 // Hold is the renewal of a lease.
 type Hold interface {
-	// End ends the renewal and releases the lease, as when its connection has ended; with a delay,
+	// End ends the renewal and releases the lease, as when its connection has ended; with a linger,
 	// the lease ends so much later. A daemon that drains only ends the renewal.
 	End()
 	// Abandon ends the renewal without a release, as when the daemon ends the connection of

@@ -31,14 +31,14 @@ func (l *Leases) Lock(b *engine.Batch, r LockRequest, done LockDone) {
 	if call.request.tries() && l.tries != nil {
 		l.tries.Begins(&call.request)
 	}
-	if call.bounded = r.Wait == 0 && r.Mode.bounded(&r); call.bounded {
+	if call.bounded = r.Wait == 0 && r.Mode.bounded(&call.request); call.bounded {
 		l.hot.enter(b, call)
 		return
 	}
 	call.start(b)
 }
 
-// Unlock releases a lock, now or with Keep soon. The result is true if this token held it until
+// Unlock releases a lock, now or with Linger soon. The result is true if this token held it until
 // now.
 func (l *Leases) Unlock(b *engine.Batch, r UnlockRequest, done UnlockDone) {
 	if err := l.engine.Enter(); err != nil {
@@ -128,7 +128,7 @@ func (l *Leases) releaseAlways(event change, b *engine.Batch, id engine.LeaseID,
 	l.startRelease(b, &release{id: id, event: event, done: done}, nil)
 }
 
-// GiveUp releases what no client will release any more, with a delay only after that: the client may
+// GiveUp releases what no client will release any more, with Linger only after that: the client may
 // not know yet that its connection has ended. If the holder chose the token, it may by
 // now hold it through another daemon, after its connection to this one broke. That lease is not
 // this daemon's to end, and runs out by itself.
@@ -136,19 +136,19 @@ func (l *Leases) GiveUp(g *Grant) { l.giveUp(g, nil) }
 
 // GiveUpLost is GiveUp for copies that this daemon can have made: the holder of the token may have
 // extended it through another daemon, and relies on that. until is the end of the lost validity. With
-// a delay, nothing is released: the copies last for it and run out.
+// a linger, nothing is released: the copies last for it and run out.
 func (l *Leases) GiveUpLost(g *Grant, terms *HoldTerms, until time.Duration) {
 	ends := until + quorum.Drift(g.TTL())
 	l.giveUp(g, &releaseScope{upTo: ends - l.engine.Recent() + l.engine.MasterTimeout + 2*quorum.ExpiryGrain*time.Millisecond, wrote: &terms.wrote})
 }
 
 func (l *Leases) giveUp(g *Grant, only *releaseScope) {
-	if g.Chosen() || only != nil && g.delay > 0 {
+	if g.Chosen() || only != nil && g.linger > 0 {
 		return
 	}
 	for _, id := range g.Leases() {
 		l.engine.EnterAlways()
-		l.startRelease(nil, &release{id: id, event: released, scope: only, keep: g.delay, done: func(bool, error) {}}, nil)
+		l.startRelease(nil, &release{id: id, event: released, scope: only, linger: g.linger, done: func(bool, error) {}}, nil)
 	}
 }
 

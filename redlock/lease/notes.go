@@ -105,10 +105,10 @@ func (n *notes) changed(c change, id engine.LeaseID, known leaseRecord, until, _
 	case c == acquired:
 		if text := n.of(r, known.fence); text != "" {
 			n.records.update(id, func(known *leaseRecord) { known.about = text })
-			n.send(nil, id, text, until+known.delay, false)
+			n.send(nil, id, text, until+known.linger, false)
 		}
 	case c == extended && known.about != "" && known.until < until:
-		n.send(nil, id, known.about, until+known.delay, true)
+		n.send(nil, id, known.about, until+known.linger, true)
 	}
 }
 

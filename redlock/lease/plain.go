@@ -20,11 +20,11 @@ type plainMode struct {
 	valued bool // by a client of plain SET NX
 }
 
-var _ ballotMode = plainMode{}
+var _ ballotMode = (*plainMode)(nil)
 
 // after looks at a key that has refused for longer than any lease lasts, see refusals.go. A client
 // of plain SET NX gets nil from Redis, too, and a wait looks by itself.
-func (p plainMode) after(a *lockBallot, v quorum.Result) (ballotMode, error) {
+func (p *plainMode) after(a *lockBallot, v quorum.Result) (ballotMode, error) {
 	next, err := p.sameAgain.after(a, v)
 	if r, l := &a.call.request, a.call.leases; errors.Is(err, engine.ErrHeld) && !p.valued && r.Wait == 0 && l.refusals.lastLong(r.DB, r.Key) {
 		r.Mode = p.looks
@@ -35,14 +35,14 @@ func (p plainMode) after(a *lockBallot, v quorum.Result) (ballotMode, error) {
 
 // refused: to a client with a value of its own, a copy of an earlier ballot, which no quorum answered, would look
 // like the lock of another.
-func (p plainMode) refused(a *lockBallot, _ quorum.Result) error {
+func (p *plainMode) refused(a *lockBallot, _ quorum.Result) error {
 	if p.valued && a.call.unanswered != 0 {
 		return a.ballot.NoQuorum("the masters were too slow at first, and copies of that attempt may refuse this one until they end; try again")
 	}
 	return engine.ErrHeld
 }
 
-func (plainMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
+func (*plainMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, end int64) {
 	if a.call.request.TTL >= Endless {
 		c.Set("SET", a.key, string(a.token), "NX")
 		return
@@ -50,9 +50,9 @@ func (plainMode) command(a *lockBallot, m *pool.SendContext, c *pool.Command, en
 	c.Set("SET", a.key, string(a.token), "NX", "PXAT", m.Decimal(end))
 }
 
-func (plainMode) read(_ *lockBallot, answer pool.Answer) vote { return readVote(answer) }
+func (*plainMode) read(_ *lockBallot, answer pool.Answer) vote { return readVote(answer) }
 
-func (plainMode) takeBack(a *lockBallot, lane int, c copyState) {
+func (*plainMode) takeBack(a *lockBallot, lane int, c copyState) {
 	switch {
 	case a.call.request.TTL < Endless:
 		a.undo(lane, c, a.key)
@@ -68,9 +68,11 @@ type valuedMode struct{ oneToken }
 // Valued is that mode.
 var Valued Mode = valuedMode{}
 
+var valuedSET = &plainMode{valued: true}
+
 func (valuedMode) Kind() Kind                  { return Exclusive }
 func (valuedMode) bounded(r *LockRequest) bool { return len(r.More) == 0 }
 
 func (valuedMode) ballot(*lockBallot) ballotMode {
-	return plainMode{valued: true}
+	return valuedSET
 }

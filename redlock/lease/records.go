@@ -25,7 +25,7 @@ type leaseRecord struct {
 	// later if they do not answer.
 	copies  uint16
 	kind    Kind
-	delay   time.Duration // the copies outlast until by it
+	linger  time.Duration // the copies outlast until by it
 	fence   engine.Fence  // of the grant; 0 = another daemon's, not known
 	granted time.Duration // 0 = by another daemon, or not known
 	about   string        // what the masters keep of the holder for people; "" = nothing

@@ -1,7 +1,7 @@
 // This file releases a lock: how the masters' answers are counted, what the caller
 // receives, and how the release goes on after the answer until every copy is gone.
 //
-// A release with keep lets the copies end later instead of deleting them. It may shorten them
+// A release with Linger lets the copies end later instead of deleting them. It may shorten them
 // at once on each master, without the two rounds of shorten.go: its holder relies on the
 // lease no longer, whether or not a quorum agrees.
 
@@ -26,7 +26,7 @@ type release struct {
 	valid  bool          // this daemon's own record shows that the lease still runs
 	fence  engine.Fence  // of its grant; 0 = not known
 	event  change        // that is reported, 0 = none
-	keep   time.Duration // the copies end so much later, or when they were to; 0 = now
+	linger time.Duration // the copies end so much later, or when they were to; 0 = now
 	start  time.Duration
 	scope  *releaseScope // nil = every copy
 	done   UnlockDone
@@ -45,7 +45,7 @@ const unknownRelease = "whether the token held the lock is unknown; the release 
 
 // releaseFor releases what a client releases.
 func (l *Leases) releaseFor(b *engine.Batch, u UnlockRequest, done UnlockDone) {
-	l.startRelease(b, &release{id: engine.LeaseID{DB: u.DB, Key: u.Key, Token: u.Token}, event: released, keep: u.Keep, done: done}, u.Trace)
+	l.startRelease(b, &release{id: engine.LeaseID{DB: u.DB, Key: u.Key, Token: u.Token}, event: released, linger: u.Linger, done: done}, u.Trace)
 }
 
 func (l *Leases) startRelease(b *engine.Batch, r *release, t *engine.Trace) {
@@ -61,7 +61,7 @@ func (l *Leases) startRelease(b *engine.Batch, r *release, t *engine.Trace) {
 		b = &engine.Batch{}
 		defer b.Send()
 	}
-	if r.keep > 0 {
+	if r.linger > 0 {
 		r.event = shortened
 	} else {
 		l.ends(b, id, known)
@@ -75,7 +75,7 @@ func (l *Leases) startRelease(b *engine.Batch, r *release, t *engine.Trace) {
 // Props: "deleted" needs no seal, "not held" counts only under a good one.
 func (r *release) Props() pool.Props {
 	plan := pool.Props{Key: r.key, SharesKey: true, SealZero: true}
-	if r.scope == nil && r.keep == 0 {
+	if r.scope == nil && r.linger == 0 {
 		plan.Bulk = r.leases.engine.Scripts.Releases
 	}
 	return plan
@@ -93,8 +93,8 @@ func (r *release) AddToBulk(_ *pool.SendContext, c *pool.BulkCall) bool {
 // Command deletes whatever the token holds, usually without a guard: the command is sent
 // once and nothing overtakes it.
 func (r *release) Command(m *pool.SendContext, c *pool.Command) bool {
-	if r.keep > 0 {
-		c.Set(append(releaseWords(r.leases.engine, r.key, r.id.Token, anyExpiry), "", m.Decimal(r.keptExpiry(m.Time)))...)
+	if r.linger > 0 {
+		c.Set(append(releaseWords(r.leases.engine, r.key, r.id.Token, anyExpiry), "", m.Decimal(r.lingerExpiry(m.Time)))...)
 		return true
 	}
 	if r.scope != nil {
@@ -153,17 +153,17 @@ func (r *release) DecidedLocked(v quorum.Result) {
 
 // lasts is how long copies that are kept can last from now on.
 func (r *release) lasts() time.Duration {
-	if r.keep == 0 {
+	if r.linger == 0 {
 		return 0
 	}
 	now := r.leases.engine.Clock.Now()
-	return r.leases.goneAt(r.start, now, r.keep) - now
+	return r.leases.goneAt(r.start, now, r.linger) - now
 }
 
-// keptExpiry is where kept copies end on a master whose clock shows now µs: a value that no
+// lingerExpiry is where copies that stay end on a master whose clock shows now µs: a value that no
 // undo matches.
-func (r *release) keptExpiry(now int64) int64 {
-	return quorum.RepairedExpiry(now, r.keep, r.leases.engine.Late)
+func (r *release) lingerExpiry(now int64) int64 {
+	return quorum.RepairedExpiry(now, r.linger, r.leases.engine.Late)
 }
 
 func (r *release) Decided(v quorum.Result) {
@@ -181,11 +181,11 @@ func (r *release) Decided(v quorum.Result) {
 func (r *release) pendingRelease(lane int) pool.PendingRelease {
 	e := r.leases.engine
 	switch {
-	case r.keep > 0:
+	case r.linger > 0:
 		pending := pendingRelease(e, r.key, r.id.Token, r.start)
 		words := pending.ArgsAt
 		pending.ArgsAt = func(then int64) []string {
-			return append(words(then), "", strconv.FormatInt(r.keptExpiry(then), 10))
+			return append(words(then), "", strconv.FormatInt(r.lingerExpiry(then), 10))
 		}
 		return pending
 	case r.scope == nil:

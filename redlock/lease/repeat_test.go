@@ -19,7 +19,7 @@ func TestRepeat_ARefusalAfterItIsUnknownToAClientWithAValue(t *testing.T) {
 	for _, unanswered := range []time.Duration{0, 1} {
 		for _, valued := range []bool{false, true} {
 			c := &acquireCall{leases: d.Leases, unanswered: unanswered, request: LockRequest{Key: "k", Token: "value", Mode: Valued}}
-			c.first.call, c.first.mode = c, plainMode{valued: valued}
+			c.first.call, c.first.mode = c, &plainMode{valued: valued}
 			c.first.ballot.Prepare(d.engine, d.engine.Pool.Group(0), &c.first)
 			var unknown *engine.NoQuorum
 			if err := c.first.mode.refused(&c.first, quorum.Refused); errors.As(err, &unknown) != (unanswered != 0 && valued) {
@@ -96,7 +96,7 @@ func (d *pureDaemon) tooSlow(r LockRequest) (*movedClock, chan error, *acquireCa
 
 // unanswered is a ballot of the call that no master has answered in time.
 func (d *pureDaemon) unanswered(c *acquireCall) *lockBallot {
-	a := &lockBallot{call: c, mode: plainMode{}, key: "k", ballot: engine.Ballot{Engine: d.engine, Tally: quorum.Tally{N: 5, Quorum: 3}}}
+	a := &lockBallot{call: c, mode: &plainMode{}, key: "k", ballot: engine.Ballot{Engine: d.engine, Tally: quorum.Tally{N: 5, Quorum: 3}}}
 	for lane := range 5 {
 		a.ballot.Missing.MarkMissing(lane, d.engine.Pool.Absence(&pool.Answer{Sent: true}))
 	}

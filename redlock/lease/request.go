@@ -11,11 +11,13 @@ import (
 
 // LockRequest requests a lock.
 type LockRequest struct {
-	DB    int           // logical database, 0 … Options.Databases−1
-	Key   engine.Key    // 1–512 bytes, validated by the caller
-	TTL   time.Duration // 10 ms … MaxTTL, validated by the caller
-	Delay time.Duration // the copies last so much longer than the validity; TTL and Delay are at most MaxTTL
-	Token engine.Token  // "" = generate one (27 characters, 136 random bits)
+	DB  int           // logical database, 0 … Options.Databases−1
+	Key engine.Key    // 1–512 bytes, validated by the caller
+	TTL time.Duration // 10 ms … MaxTTL, validated by the caller
+	// Linger is how much longer than the lease its copies stay: nobody else gets the key for so long. TTL
+	// and Linger are at most MaxTTL.
+	Linger time.Duration
+	Token  engine.Token // "" = generate one (27 characters, 136 random bits)
 
 	Mode Mode         // nil = Exclusive
 	Fair bool         // first come, first served, over all daemons
@@ -61,6 +63,9 @@ func (r *LockRequest) Kind() (k Kind) {
 	return k
 }
 
+// lasts is for how long the copies are written.
+func (r *LockRequest) lasts() time.Duration { return r.TTL + r.Linger }
+
 // SortedKeys are the keys of the request, in rising order.
 func (r *LockRequest) SortedKeys() []engine.Key {
 	keys := append([]engine.Key{r.Key}, r.More...)
@@ -98,22 +103,22 @@ type Owner interface {
 
 // UnlockRequest gives a lock back.
 type UnlockRequest struct {
-	DB    int
-	Key   engine.Key
-	Token engine.Token
-	Keep  time.Duration // the lock ends so much later, if it was to last longer; 0 = now
-	Trace *engine.Trace // receives the votes; nil = not traced
+	DB     int
+	Key    engine.Key
+	Token  engine.Token
+	Linger time.Duration // the copies stay so much longer than the lease, which ends now; never longer than they were to
+	Trace  *engine.Trace // receives the votes; nil = not traced
 }
 
 // ExtendRequest makes a held lock last at least TTL from now, or just TTL if it is Exact.
 type ExtendRequest struct {
-	DB    int
-	Key   engine.Key
-	More  []engine.Key // further keys: all of them are extended or none
-	Token engine.Token
-	TTL   time.Duration
-	Delay time.Duration // as of LockRequest; 0 = that of the grant, if this daemon made it
-	Trace *engine.Trace // receives the votes; nil = not traced
+	DB     int
+	Key    engine.Key
+	More   []engine.Key // further keys: all of them are extended or none
+	Token  engine.Token
+	TTL    time.Duration
+	Linger time.Duration // as of LockRequest; 0 = that of the grant, if this daemon made it
+	Trace  *engine.Trace // receives the votes; nil = not traced
 
 	// Exact: the lease ends after TTL even if it was longer, as a client of one Redis expects of
 	// EXPIRE or of its library's renewal. Only exclusive locks; others are ErrNoValue.

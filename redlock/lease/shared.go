@@ -151,7 +151,7 @@ func (f *sharedMode) takeBack(a *lockBallot, lane int, c copyState) {
 		a.undo(lane, c, a.key)
 	} else if c == copyMade || c == copyMaybe {
 		e := a.call.leases.engine // it lasts as long as any other level
-		a.sendUndo(lane, c, a.key, a.token, e.MaxTTL+a.call.request.Delay, releaseWords(e, a.key, a.token, anyExpiry)...)
+		a.sendUndo(lane, c, a.key, a.token, e.MaxTTL+a.call.request.Linger, releaseWords(e, a.key, a.token, anyExpiry)...)
 	}
 }
 

@@ -60,7 +60,7 @@ func (a *lockBallot) undo(lane int, c copyState, key string, slot ...string) {
 func (a *lockBallot) undoWithin(lane int, c copyState, key string, token engine.Token, ends expiryRange, slot ...string) {
 	l := a.call.leases
 	lasts := min(a.call.request.TTL, Endless)
-	a.sendUndo(lane, c, key, token, lasts+a.call.request.Delay, append(releaseWords(l.engine, key, token, ends), slot...)...)
+	a.sendUndo(lane, c, key, token, lasts+a.call.request.Linger, append(releaseWords(l.engine, key, token, ends), slot...)...)
 }
 
 // sendUndo sends a command that matters until the copy has ended, at the latest lasts after the

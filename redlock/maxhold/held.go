@@ -143,9 +143,6 @@ func (s *begun) remove(ids []engine.LeaseID) {
 
 // postpones reports whether a release of a lease is called by remove.
 func (s *begun) postpones(id engine.LeaseID, release func()) bool {
-	if s.count.Load() == 0 {
-		return false
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one := s.byID[id]

@@ -119,16 +119,20 @@ func (m *MaxHold) Wait(b *engine.Batch, r lease.LockRequest, done lease.LockDone
 
 // Unlock releases a lock, see lease.Leases. It follows the requests with its token that came before.
 func (m *MaxHold) Unlock(b *engine.Batch, r lease.UnlockRequest, done lease.UnlockDone) {
-	id := engine.LeaseID{DB: r.DB, Key: r.Key, Token: r.Token}
-	if m.begun.postpones(id, func() { m.unlock(nil, r, done) }) {
-		return
+	if m.begun.count.Load() == 0 || !m.unlocksLater(r, done) {
+		m.unlock(b, r, done)
 	}
-	m.unlock(b, r, done)
+}
+
+// unlocksLater, as what follows Extend and Write, is a function of its own because it makes closures: a request that
+// has no longest time allocates nothing.
+func (m *MaxHold) unlocksLater(r lease.UnlockRequest, done lease.UnlockDone) bool {
+	return m.begun.postpones(engine.LeaseID{DB: r.DB, Key: r.Key, Token: r.Token}, func() { m.unlock(nil, r, done) })
 }
 
 func (m *MaxHold) unlock(b *engine.Batch, r lease.UnlockRequest, done lease.UnlockDone) {
 	m.leases.Unlock(b, r, done)
-	if r.Keep == 0 && !hasDeadline(r.Token) && m.inUse(r.DB) {
+	if r.Linger == 0 && m.inUse(r.DB) && !hasDeadline(r.Token) {
 		m.forget(b, engine.LeaseID{DB: r.DB, Key: r.Key, Token: r.Token})
 	}
 }
@@ -233,6 +237,11 @@ func (m *MaxHold) Extend(b *engine.Batch, r lease.ExtendRequest, done lease.Exte
 		m.leases.Extend(b, r, done)
 		return
 	}
+	m.extendKept(b, r, first, done)
+}
+
+// extendKept extends a lock whose deadline the masters may keep.
+func (m *MaxHold) extendKept(b *engine.Batch, r lease.ExtendRequest, first engine.LeaseID, done lease.ExtendDone) {
 	keys := append([]engine.Key{r.Key}, r.More...)
 	m.read(b, r.DB, keys, r.Token, func(deadlines []int64, err error) {
 		at := earliest(deadlines)
@@ -280,9 +289,15 @@ func (m *MaxHold) extend(b *engine.Batch, r lease.ExtendRequest, deadline int64,
 // Write changes an exclusive lock that is not to last beyond its deadline, see lease.Leases. A value that
 // takes the place of one that the client names is the same hold.
 func (m *MaxHold) Write(b *engine.Batch, r lease.WriteRequest, done lease.WriteDone) {
-	switch {
-	case r.Effect == lease.WriteDeletes || r.Longest == 0 && !m.inUse(r.DB):
+	if r.Effect == lease.WriteDeletes || r.Longest == 0 && !m.inUse(r.DB) {
 		m.leases.Write(b, r, done)
+	} else {
+		m.writeKept(b, r, done)
+	}
+}
+
+func (m *MaxHold) writeKept(b *engine.Batch, r lease.WriteRequest, done lease.WriteDone) {
+	switch {
 	case r.Effect == lease.WriteReplaces && r.Equal == "": // it is taken from its holder
 		m.change(b, r, r.Value, m.now(r.DB)+r.Longest.Milliseconds(), done)
 	case r.Equal != "":

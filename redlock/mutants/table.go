@@ -53,13 +53,13 @@ func brokenLanes() []Mutant {
 func brokenLocks() []Mutant {
 	return []Mutant{
 		patched("delay", "copies do not outlast the validity by the DELAY",
-			Change{"redlock/lease/acquire.go", "\tend = quorum.Expiry(m.Time, request.TTL+request.Delay, ", "\tlasts := request.TTL + request.Delay\n\tif pool.Broken(\"delay\") {\n\t\tlasts = request.TTL\n\t}\n\tend = quorum.Expiry(m.Time, lasts, "}).in("delays-3"),
+			Change{"redlock/lease/acquire.go", "\tend = quorum.Expiry(m.Time, request.lasts(), ", "\tlasts := request.lasts()\n\tif pool.Broken(\"delay\") {\n\t\tlasts = request.TTL\n\t}\n\tend = quorum.Expiry(m.Time, lasts, "}).in("delays-3"),
 		patched("delay-extended", "an extension drops the DELAY",
-			Change{"redlock/lease/extend.go", "\te.delay = max(min(e.delay, l.engine.MaxTTL-r.TTL), 0)\n", "\te.delay = max(min(e.delay, l.engine.MaxTTL-r.TTL), 0)\n\tif pool.Broken(\"delay-extended\") {\n\t\te.delay = 0\n\t}\n"}).in("delays-3"),
+			Change{"redlock/lease/extend.go", "\te.linger = max(min(e.linger, l.engine.MaxTTL-r.TTL), 0)\n", "\te.linger = max(min(e.linger, l.engine.MaxTTL-r.TTL), 0)\n\tif pool.Broken(\"delay-extended\") {\n\t\te.linger = 0\n\t}\n"}).in("delays-3"),
 		patched("delay-named", "an extension does not heed the DELAY that it names",
-			Change{"redlock/lease/extend.go", "e.start, e.delay = l, l.engine.Pool.Group(r.DB), r, now, r.Delay\n", "e.start, e.delay = l, l.engine.Pool.Group(r.DB), r, now, r.Delay\n\tif pool.Broken(\"delay-named\") {\n\t\te.delay = 0\n\t}\n"}).in("delays-3"),
+			Change{"redlock/lease/extend.go", "e.start, e.linger = l, l.engine.Pool.Group(r.DB), r, now, r.Linger\n", "e.start, e.linger = l, l.engine.Pool.Group(r.DB), r, now, r.Linger\n\tif pool.Broken(\"delay-named\") {\n\t\te.linger = 0\n\t}\n"}).in("delays-3"),
 		patched("keep", "a release with KEEP deletes",
-			Change{"redlock/lease/release.go", "\tif r.keep > 0 {\n\t\tc.Set(", "\tif r.keep > 0 && !pool.Broken(\"keep\") {\n\t\tc.Set("}).in("delays-3"),
+			Change{"redlock/lease/release.go", "\tif r.linger > 0 {\n\t\tc.Set(", "\tif r.linger > 0 && !pool.Broken(\"keep\") {\n\t\tc.Set("}).in("delays-3"),
 		patched("elapsed", "validity ignores what was spent",
 			Change{"redlock/engine/term.go", "until: quorum.Deadline(start, ttl)", "until: quorum.Deadline(quorum.Spent(start, e.Recent()), ttl)"},
 			Change{"redlock/quorum/validity.go", "// Expiries are in", "func Spent(start, now time.Duration) time.Duration {\n\tif pool.Broken(\"elapsed\") {\n\t\treturn now\n\t}\n\treturn start\n}\n\n// Expiries are in"}),

@@ -158,7 +158,7 @@ func (h *hold) End() {
 	if !s.draining.Load() {
 		s.leases.GiveUp(&h.grant)
 		if !h.grant.Chosen() {
-			goesOn = h.grant.Delay()
+			goesOn = h.grant.Linger()
 		}
 	}
 	h.terms.OnEnd(h.grant, nil, goesOn)
@@ -174,7 +174,7 @@ func (h *hold) Abandon(reason error) {
 func (h *hold) left() time.Duration {
 	h.holds.mu.Lock()
 	defer h.holds.mu.Unlock()
-	return max(h.until-h.holds.engine.Recent(), 0) + h.grant.Delay()
+	return max(h.until-h.holds.engine.Recent(), 0) + h.grant.Linger()
 }
 
 // Released ends the renewal of a lease that is being released. A renewal that is under way
@@ -369,5 +369,5 @@ func (h *hold) onLost(reason error) {
 		s.log.note(id, reason)
 	}
 	s.leases.GiveUpLost(&h.grant, h.terms, h.until)
-	h.terms.OnEnd(h.grant, reason, h.grant.Delay())
+	h.terms.OnEnd(h.grant, reason, h.grant.Linger())
 }

@@ -167,14 +167,14 @@ func (c *locking) acquire(d *daemon, token redlock.Token) {
 	if !c.named && w.chance(w.Scenario.Delays) {
 		c.delay = w.between(0, w.Scenario.MaxTTL-c.ttl).Truncate(time.Millisecond)
 	}
-	request.Delay = c.delay
+	request.Linger = c.delay
 	owner := redlock.Token("")
 	if n := w.Scenario.Owners; n > 0 && c.mode == redlock.Shared && token == "" && !w.chance(5) {
 		owner = redlock.Token(fmt.Sprint("owner-", w.random.IntN(n)))
 	}
 	request.Mode = redlock.HeldFor(modeOf(c.mode, permits, owner), w.Scenario.MaxHold)
 	before := w.checker().beforeAcquire(c.key, c.mode, owner)
-	w.trace.note(c.key, "client %d sends daemon %d an acquire of %q with %q, ttl %v, delay %v", c.index, d.index, c.key, token, request.TTL, request.Delay)
+	w.trace.note(c.key, "client %d sends daemon %d an acquire of %q with %q, ttl %v, delay %v", c.index, d.index, c.key, token, request.TTL, request.Linger)
 	if c.named {
 		c.token = token
 		t := w.checker().token(c.key, string(token))
@@ -326,7 +326,7 @@ func (c *locking) use(d *daemon) {
 	w.checker().token(key, string(token)).shared = w.checker().token(key, string(token)).shared || d != c.owner
 	request := redlock.ExtendRequest{Key: redlock.Key(key), Token: token, TTL: ttl}
 	if !c.named && w.chance(w.Scenario.Delays) {
-		request.Delay = w.between(0, w.Scenario.MaxTTL-ttl).Truncate(time.Millisecond)
+		request.Linger = w.between(0, w.Scenario.MaxTTL-ttl).Truncate(time.Millisecond)
 	}
 	send(&c.baseClient, d, func(done func(redlock.Grant, error)) { d.engine.Extend(nil, request, done) }, func(g redlock.Grant, err error) {
 		if err != nil {
@@ -342,7 +342,7 @@ func (c *locking) use(d *daemon) {
 		until := d.clock.world(g.Until())
 		w.checker().extended(d, key, string(token), until)
 		c.clings.note(&c.baseClient, key, token, until)
-		delay := request.Delay
+		delay := request.Linger
 		if d == c.owner { // another daemon does not know of the delay of the grant
 			delay = max(delay, min(c.delay, w.Scenario.MaxTTL-ttl))
 		}
@@ -364,7 +364,7 @@ func (c *locking) unlock(d *daemon) {
 	release := w.checker().releasing(key, string(token))
 	release.keep, release.at = keep, w.now
 	send(&c.baseClient, d, func(done func(bool, error)) {
-		d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token, Keep: keep}, done)
+		d.engine.Unlock(nil, redlock.UnlockRequest{Key: redlock.Key(key), Token: token, Linger: keep}, done)
 	}, func(released bool, err error) {
 		w.served("a release failed", key, err)
 		w.checker().released(release, released, err)

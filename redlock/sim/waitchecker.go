@@ -76,7 +76,7 @@ func (j *checker) waitBegins(d *daemon, keys []string, r *redlock.LockRequest, w
 	owner := redlock.LevelOwner(r.Mode)
 	record := &waitRecord{
 		daemon: d, keys: keys, keySet: strings.Join(sorted, " "), mode: r.Kind(), fair: r.Fair, token: cmp.Or(r.Token, owner), owner: owner,
-		waits: waits, delay: r.Delay, began: w.now, end: d.clock.Now() + r.Wait, slept: d.clock.suspended, accepted: map[*server]bool{},
+		waits: waits, delay: r.Linger, began: w.now, end: d.clock.Now() + r.Wait, slept: d.clock.suspended, accepted: map[*server]bool{},
 	}
 	if waits && r.Fair && record.token == "" {
 		s.queued[d]++

@@ -94,7 +94,7 @@ func (c *waiting) drawRequest() (r redlock.LockRequest, keys []string, waits boo
 	}
 	_, r.More = locksOf(keys)
 	if w.chance(s.Delays) {
-		r.Delay = w.between(0, s.MaxTTL-r.TTL).Truncate(time.Millisecond)
+		r.Linger = w.between(0, s.MaxTTL-r.TTL).Truncate(time.Millisecond)
 	}
 	if waits = !r.Fair || !w.chance(5); !waits {
 		return r, keys, false
@@ -105,7 +105,7 @@ func (c *waiting) drawRequest() (r redlock.LockRequest, keys []string, waits boo
 	if s.Chosen && r.Wait < drainGrace { // the checker must see its ticket in the queue, see queued
 		r.Wait += drainGrace
 	}
-	if owner == "" && r.Delay == 0 && (s.Chosen || !r.Fair && w.chance(s.Named)) {
+	if owner == "" && r.Linger == 0 && (s.Chosen || !r.Fair && w.chance(s.Named)) {
 		r.Token = redlock.Token(fmt.Sprint("waits-", w.checker().tick()))
 		for _, key := range keys {
 			w.checker().token(key, string(r.Token)).acquires = 2 // a wait tries again and again
@@ -224,13 +224,13 @@ func (c *waiting) extend(d *daemon) {
 	w, t := c.world, c.tenure
 	r := redlock.ExtendRequest{Token: t.token, TTL: w.anyTTL()}
 	r.Key, r.More = locksOf(t.keys)
-	r.Delay = w.between(0, w.Scenario.MaxTTL-r.TTL).Truncate(time.Millisecond)
+	r.Linger = w.between(0, w.Scenario.MaxTTL-r.TTL).Truncate(time.Millisecond)
 	send(&c.baseClient, d, func(done func(redlock.Grant, error)) { d.engine.Extend(nil, r, done) }, func(g redlock.Grant, err error) {
 		if err == nil {
 			t.until = d.clock.world(g.Until())
 			for _, key := range t.keys {
 				w.checker().extended(d, key, string(t.token), t.until)
-				w.checker().token(key, string(t.token)).delayed(t.until, r.Delay)
+				w.checker().token(key, string(t.token)).delayed(t.until, r.Linger)
 			}
 		}
 		c.soon(0, 2*max(0, t.until-w.now))
