@@ -119,10 +119,10 @@ func TestOptions_NameTheInvalidUser(t *testing.T) {
 
 func TestJobs_SayWhatToDoAfterAnInterruption(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	job := onMasters(io.Discard, func(ctx context.Context, _ pool.Options, _ cli.CommandLine, _ io.Writer) error {
+	job := changing(onMasters(io.Discard, func(ctx context.Context, _ pool.Options, _ cli.CommandLine, _ io.Writer) error {
 		cancel()
 		return ctx.Err()
-	})
+	}))
 	err := job(ctx, load(t, "--masters", "127.0.0.1:1,127.0.0.1:2,127.0.0.1:3"), cli.CommandLine{}, io.Discard)
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "run the same command again") {
 		t.Error(err)

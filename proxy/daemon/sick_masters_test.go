@@ -196,8 +196,8 @@ func (c *client) suffers(t *testing.T, ill illness) {
 				t.Errorf("%s: %s: a master's own code", line, got)
 			case !strings.HasPrefix(got, "-NOQUORUM "):
 				t.Errorf("%s: %s, want NOQUORUM", line, got)
-			case known && ill.why != "" && strings.Count(got, ill.why) != 2:
-				t.Errorf("%s: %s, want the two masters' reason %q", line, got, ill.why)
+			case known && ill.why != "" && (!strings.Contains(got, ill.why) || strings.Count(got, "=127.0.0.1:") < 2): // one reason of both stands once
+				t.Errorf("%s: %s, want the two masters with the reason %q", line, got, ill.why)
 			}
 		}
 	}
