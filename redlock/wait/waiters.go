@@ -169,7 +169,8 @@ func (s *Queues) startEdgesLocked(w *waiter) {
 	if s.engine.InProcess || w.request.Owner == nil || len(w.queue.keys) > 1 || w.peekOnly {
 		return
 	}
-	e := &waiterEdges{engine: s.engine, leases: s.leases, group: w.queue.group, request: &w.request, deadlock: w.onDeadlock}
+	r := w.request // the queue changes the mode of its own
+	e := &waiterEdges{engine: s.engine, leases: s.leases, group: w.queue.group, request: &r, deadlock: w.onDeadlock}
 	if e.start() {
 		s.edges[w] = e
 	}
