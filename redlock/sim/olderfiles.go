@@ -117,12 +117,13 @@ func moveVolume(w *World) {
 }
 
 // oneComesBack has a master of a group come back with an older file, once its group has begun with the
-// last one that did: without a quorum nothing goes on.
+// last one that did: without a quorum nothing goes on. Nor does it if too few others carry the epoch of a
+// change that this one may have missed: then an operator is needed, as the runbook says.
 func oneComesBack(w *World) {
 	at := w.random.IntN(len(w.servers))
 	first := at - at%w.Scenario.Masters
-	s := w.servers[at]
-	if s.snapshot != nil && !slices.ContainsFunc(w.servers[first:first+w.Scenario.Masters], (*server).forgot) && w.overAge() {
+	group, s := w.servers[first:first+w.Scenario.Masters], w.servers[at]
+	if s.snapshot != nil && !slices.ContainsFunc(group, (*server).forgot) && !s.neededIn(group) && w.overAge() {
 		s.crash(1)
 	}
 }

@@ -213,11 +213,7 @@ func forgetOne(w *World) {
 	if slices.ContainsFunc(group, func(s *server) bool { return !s.up || s.Memory["redlockd:seal"] == nil }) || !w.overAge() {
 		return
 	}
-	epochs := map[string]int{} // carried by how many
-	for _, one := range group {
-		epochs[one.epoch()]++
-	}
-	if quorum := pool.Quorum(len(group)); epochs[s.epoch()] == quorum && quorum < len(group) {
+	if s.neededIn(group) {
 		return
 	}
 	if w.chance(2) {
@@ -225,6 +221,18 @@ func forgetOne(w *World) {
 	} else {
 		s.crash(w.random.IntN(3))
 	}
+}
+
+// neededIn reports whether no quorum of its group would carry the epoch that the master does without it.
+func (s *server) neededIn(group []*server) bool {
+	carry := 0
+	for _, one := range group {
+		if one.epoch() == s.epoch() {
+			carry++
+		}
+	}
+	quorum := pool.Quorum(len(group))
+	return carry == quorum && quorum < len(group)
 }
 
 // epoch is that of the configuration which a master carries; "" = none.
