@@ -71,7 +71,7 @@ func controls() []control {
 		{"admitted-at", "TestIncarnation_OfADurableMasterThatLostAcknowledgedWritesEnds", twoHolders},
 		{"edges-kept", "TestEdges_AreGoneBeforeTheAnswer", "has its edge when it is answered"},
 		{"edges-slow", "TestEdges_ASearchThatTookLongDoesNotCount", "after a search that took longer"},
-		{"edges-own", "TestEdges_AReaderThatBecomesTheWriterWaitsNotForItself", "already wait for one another"},
+		{"edges-own", "TestEdges_AReaderThatBecomesTheWriterWaitsNotForItself", "would wait for its own lock"},
 		{"fair-unasked", "TestFair_AWriterAmongContinuousReadersWaitsForOneGeneration", "held by another token"},
 		{"older-file", "TestEpoch_AMasterWithAnOlderFileGivesTheFormerListNoQuorum", twoHolders},
 		{"older-file", "TestEpoch_AnOldListThatIsStartedAgainGetsNoQuorum", twoHolders},

@@ -43,19 +43,29 @@ func (c *cluster) backUp(i int) (restore func(into ...int)) {
 }
 
 // cIsReplaced has a daemon follow when c, which is cut off, is replaced by d. The daemon does not reach a
-// afterwards, whose files have been copied before.
-func (p *operator) cIsReplaced() (now *daemon, restore func(into ...int)) {
+// afterwards, whose files have been copied before. Those who stay start before the change, and do not
+// reach b from then on.
+func (p *operator) cIsReplaced(stay ...**daemon) (now *daemon, restore func(into ...int)) {
 	c := p.cluster
 	c.t.Helper()
 	p.bootstrap(0, 1, 2)
 	now = c.startDaemon(relayed, listing(0, 1, 2))
+	for _, one := range stay {
+		*one = c.startDaemon(pinned, relayed, listing(0, 1, 2))
+	}
 	for i := range 3 {
 		now.await(i, "voting")
+		for _, one := range stay {
+			(*one).await(i, "voting")
+		}
 	}
 	restore = c.backUp(0)
 	p.relays["c"].Refuse()
 	p.relays["c"].Cut()
 	now.leave(2)
+	for _, one := range stay {
+		(*one).leave(1)
+	}
 	p.reconfigure(0, 1, 3)
 	now.lists(0, 1, 3)
 	now.await(2, "voting")
@@ -84,9 +94,8 @@ func alsoNow(former, now *daemon) {
 func TestEpoch_AMasterWithAnOlderFileGivesTheFormerListNoQuorum(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 4, time.Second)
-	now, restore := c.operator(2).cIsReplaced()
-	former := c.startDaemon(pinned, relayed, listing(0, 1, 2))
-	former.leave(1)
+	var former *daemon
+	now, restore := c.operator(2).cIsReplaced(&former)
 	restore()
 	former.await(0, "down")
 	c.servers[0].Restart()

@@ -263,13 +263,13 @@ func (w *World) begin() bool {
 	if !w.Scenario.NotBootstrapped {
 		first := w.daemons[0]
 		w.spawn(first, first.bootstrap)
-		w.run(w.now + time.Second)
+		w.run(w.now + time.Second + 100*w.Scenario.farthest())
 	}
 	w.bootstrapped, w.calm = true, false
 	for _, d := range w.daemons {
 		d.boot()
 	}
-	w.run(w.now + 2*time.Second)
+	w.run(w.now + 2*time.Second + 100*w.Scenario.farthest())
 	if w.Scenario.NotBootstrapped {
 		w.run(w.now + w.Scenario.age())
 	}
