@@ -54,7 +54,7 @@ func (d *attempt) admit(ctx context.Context) (a admission.Admission, err error) 
 	if !g.pool.tasks.Await(ctx, g.recordsRead) {
 		return a, errNoRecords
 	}
-	if err := d.awaitTurn(ctx); err != nil {
+	if err := d.awaitTurn(); err != nil {
 		return a, err
 	}
 	g.mu.Lock()

@@ -12,7 +12,6 @@ package pool
 
 import (
 	"cmp"
-	"context"
 	"maps"
 	"slices"
 	"time"
@@ -81,7 +80,7 @@ func (p *Pool) AllBlank() bool {
 
 // awaitTurn finds the configuration. During the first dial, it also waits until the daemon may
 // begin with a blank master, so that a new group serves when Start returns.
-func (d *attempt) awaitTurn(ctx context.Context) error {
+func (d *attempt) awaitTurn() error {
 	l := d.lane
 	g := l.group
 	end := g.now() + g.pool.options.DialTimeout()
@@ -102,7 +101,7 @@ func (d *attempt) awaitTurn(ctx context.Context) error {
 		if now < e.since {
 			return admission.Unfitf("the group has got configuration %s: this daemon admits masters in %s, when what it did under the former one is over", e.Mark, humanDuration(e.since-now))
 		}
-		if !waits || ctx.Err() != nil {
+		if !waits {
 			break
 		}
 		g.pool.tasks.Sleep(time.Millisecond)
