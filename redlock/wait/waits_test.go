@@ -91,7 +91,7 @@ func TestWait_IsWokenWhenTheCopiesOfAQuorumHaveExpired(t *testing.T) {
 	c := redlocktest.NewCluster(t, 3, long)
 	one := newDaemon(c)
 	for i := range c.Masters {
-		c.Do(i, "SET", "k", "foreign", "PX", 700)
+		c.Do(i, "SET", "k", "foreign", "PX", 3000) // time enough to be refused, also on a busy machine
 	}
 	out := one.waiting("k", lease.LockRequest{})
 	asked := one.refused()
