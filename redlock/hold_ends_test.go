@@ -25,41 +25,6 @@ func (d *pureDaemon) leftOver(t *testing.T, r LockRequest) (over chan error) {
 	return over
 }
 
-// The copies of a grant that waited in the lanes' queues end later than its validity
-// does. All of them are given back once the hold is lost.
-func TestHold_ThatIsLostLeavesNoCopyOfAGrantThatWasWrittenLate(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, 3, long)
-	// So much longer the copies last. A heartbeat under way would keep the lock from being sent.
-	d := c.daemon(relayed, blind, timeout(30*time.Second))
-	for _, r := range d.relays {
-		r.Pause()
-	}
-	other := d.request(LockRequest{Key: "other", TTL: long}) // every lane waits for its answer
-	eventually(t, "it has been sent", func() bool {
-		return !slices.ContainsFunc(d.Reports(0), func(m MasterReport) bool { return m.InFlight == 0 })
-	})
-	lost := make(chan error, 1)
-	answer := d.request(LockRequest{Key: "k", TTL: 5 * time.Second, Hold: &HoldTerms{
-		MaxTime: time.Millisecond, OnEnd: func(_ Grant, reason error, _ time.Duration) { lost <- reason },
-	}})
-	time.Sleep(300 * time.Millisecond) // the drift that is allowed for is 52 ms
-	for _, r := range d.relays {
-		r.Resume()
-	}
-	if a := receive(t, answer); a.err != nil {
-		t.Fatal(a.err)
-	}
-	d.free("other", receive(t, other).grant.Token)
-	if reason := receive(t, lost); !errors.Is(reason, ErrLostMax) {
-		t.Fatalf("lost because %v, want %v", reason, ErrLostMax)
-	}
-	d.settled(0, 1, 2)
-	if !c.empty(0, 1, 2) {
-		t.Errorf("copies are left: %q", c.copies("k"))
-	}
-}
-
 // Its timers stand still meanwhile, and its clock does not.
 func TestHold_ThatEndedWhileTheMachineWasSuspendedIsReportedSoonAfter(t *testing.T) {
 	t.Parallel()

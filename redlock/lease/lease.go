@@ -134,9 +134,13 @@ func (l *Leases) releaseAlways(event change, b *engine.Batch, id engine.LeaseID,
 // this daemon's to end, and runs out by itself.
 func (l *Leases) GiveUp(g *Grant) { l.giveUp(g, nil) }
 
-// GiveUpLost is GiveUp for copies that this daemon can have made: the holder of the token may have
-// extended it through another daemon, and relies on that. until is the end of the lost validity. With
-// a linger, nothing is released: the copies last for it and run out.
+// GiveUpLost is GiveUp for a lease that a quorum no longer holds, and for copies that this daemon
+// can have made. until is the end of the lost validity. With a linger, nothing is released: the
+// copies last for it and run out.
+//
+// It is not for a lease that this daemon could not renew in time. The holder may have extended
+// that one through another daemon and rely on it, and where an unanswered renewal has written a
+// later end, nobody can see what the extension promised. Such copies run out.
 func (l *Leases) GiveUpLost(g *Grant, terms *HoldTerms, until time.Duration) {
 	ends := until + quorum.Drift(g.TTL())
 	l.giveUp(g, &releaseScope{upTo: ends - l.engine.Recent() + l.engine.MasterTimeout + 2*quorum.ExpiryGrain*time.Millisecond, wrote: &terms.wrote})

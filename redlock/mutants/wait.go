@@ -76,6 +76,8 @@ func brokenHolds() []Mutant {
 			Change{"redlock/renew/renewals.go", "\tdelay := min(max(first-now, 0), maxSleep)\n", "\tdelay := min(max(first-now, 0), maxSleep)\n\tif pool.Broken(\"suspended\") {\n\t\tdelay = max(first-now, 0)\n\t}\n"}).in("waitjumps-3"),
 		patched("renewing", "a lease does not end while its renewal is under way",
 			Change{"redlock/renew/renewals.go", "\t\t\ts.queueLocked(h, h.until) // no", "\t\t\ts.queueLocked(h, h.until)\n\t\t\tif pool.Broken(\"renewing\") {\n\t\t\t\th.due = forever\n\t\t\t\theap.Fix(&s.queue, h.index)\n\t\t\t}\n\t\t\t// no"}).in("holds-3"),
+		patched("lost-late", "a lease that was not renewed in time is given back, with what an extension promised",
+			Change{"redlock/renew/hold.go", "\tif reason == ErrLostHeld {\n", "\tif reason == ErrLostHeld || pool.Broken(\"lost-late\") {\n"}).in("holds-3"),
 		patched("paused", "a lease is renewed although its validity is over",
 			Change{"redlock/renew/renewals.go", "\t\tcase now >= h.until: //", "\t\tcase now >= h.until && !pool.Broken(\"paused\"): //"}).in("holds-3"),
 	}

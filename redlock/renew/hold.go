@@ -368,6 +368,8 @@ func (h *hold) onLost(reason error) {
 		s.events.Emit(events.Lost, id, h.grant.Fence, 0)
 		s.log.note(id, reason)
 	}
-	s.leases.GiveUpLost(&h.grant, h.terms, h.until)
+	if reason == ErrLostHeld {
+		s.leases.GiveUpLost(&h.grant, h.terms, h.until)
+	}
 	h.terms.OnEnd(h.grant, reason, h.grant.Linger())
 }

@@ -91,6 +91,7 @@ type tokenState struct {
 	regretted   bool          // its release was answered, and its acquire may still be under way
 	foreign     bool
 	hold        *holdRecord   // by which it is renewed
+	extendedTo  time.Duration // the latest end that a reply to an extension promised
 	acquires    int           // acquires with it: what an earlier one left is not undone by a later one
 	chosenAt    time.Duration // when a client that chose it sent it, 0 = never
 	shared      bool          // used through another daemon than the one that granted, which may still be at it
@@ -242,6 +243,7 @@ func (j *checker) extended(d *daemon, key, token string, until time.Duration) {
 			abbreviate(token), abbreviate(owner)))
 	}
 	if t.release == 0 && t.releases == 0 {
+		t.extendedTo = max(t.extendedTo, until)
 		j.exclusive(r, t, until)
 	}
 }

@@ -26,7 +26,7 @@ type holdRecord struct {
 	maxTime time.Duration
 	ended   bool          // the client received that it is over
 	endedAt time.Duration // when
-	lost    bool          // and its daemon gives it back
+	lost    bool          // before its client let go
 }
 
 // holds adds to a request that the lease is to be renewed.
@@ -70,8 +70,11 @@ func (j *checker) holdOver(h *holdRecord, reason error) {
 	}
 	for _, key := range h.keys {
 		t := j.token(key, h.token)
-		h.lost, t.until, t.reads = true, min(t.until, w.now), min(t.reads, w.now)
-		if t.release == 0 {
+		if h.lost = true; !errors.Is(reason, redlock.ErrLostHeld) { // what extensions promised stands
+			t.until, t.reads = min(t.until, max(w.now, t.extendedTo)), min(t.reads, max(w.now, t.extendedTo))
+			continue
+		}
+		if t.until, t.reads = min(t.until, w.now), min(t.reads, w.now); t.release == 0 {
 			t.release = j.tick() // what is left is being given back
 		}
 	}

@@ -57,6 +57,7 @@ type Scenario struct {
 	AnnouncementsLate int           // one announcement in so many is late
 	Fair              int           // one request in so many is FAIR
 	Holding           int           // one request in so many has HOLD: it is renewed as long as its client is there
+	Extended          int           // one in so many steps of a holder with HOLD extends it, through any daemon
 	Leavers           int           // one request in so many has a client that leaves
 	Several           int           // one request in so many is for two keys
 	Prompt            bool          // locks are released at once, none is left to expire

@@ -35,7 +35,10 @@ func (c *waiting) lost(d *daemon) {
 		c.tenure = nil // its connection has ended, and with it what was held by it
 	}
 	if c.unanswered(d) {
-		c.tenure = nil
+		// A holder that extended through another daemon is still connected to its own.
+		if t := c.tenure; t == nil || t.hold == nil || c.world.checker().waiting.holds[string(t.token)].ended {
+			c.tenure = nil
+		}
 		c.soon(time.Millisecond, 20*time.Millisecond)
 	}
 }
@@ -55,6 +58,8 @@ func (c *waiting) act() {
 	case t != nil && t.until <= w.now && t.hold == nil:
 		c.tenure = nil // it has run out
 		c.soon(0, w.Scenario.think())
+	case t != nil && t.hold != nil && d != nil && w.chance(w.Scenario.Extended):
+		c.extend(d)
 	case t != nil && t.owner.serves() && t.hold != nil && w.chance(2):
 		c.disconnect()
 	case t != nil && t.owner == d && t.fair && w.Scenario.Chosen && redlock.OwnerOf(t.token) == "" && w.chance(3):
@@ -219,13 +224,21 @@ func (c *waiting) again(d *daemon) {
 	})
 }
 
-// extend prolongs all keys of the lock, and names a delay.
+// extend prolongs all keys of the lock, and names a delay unless it has HOLD. If its daemon has
+// ended the renewal meanwhile, what the reply promises is an ordinary lease.
 func (c *waiting) extend(d *daemon) {
 	w, t := c.world, c.tenure
 	r := redlock.ExtendRequest{Token: t.token, TTL: w.anyTTL()}
 	r.Key, r.More = locksOf(t.keys)
-	r.Linger = w.between(0, w.Scenario.MaxTTL-r.TTL).Truncate(time.Millisecond)
+	if t.hold == nil {
+		r.Linger = w.between(0, w.Scenario.MaxTTL-r.TTL).Truncate(time.Millisecond)
+	}
 	send(&c.baseClient, d, func(done func(redlock.Grant, error)) { d.engine.Extend(nil, r, done) }, func(g redlock.Grant, err error) {
+		if h := w.checker().waiting.holds[string(t.token)]; h != nil && h.ended {
+			if t.hold = nil; err != nil {
+				c.tenure = nil
+			}
+		}
 		if err == nil {
 			t.until = d.clock.world(g.Until())
 			for _, key := range t.keys {

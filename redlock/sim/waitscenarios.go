@@ -52,7 +52,9 @@ func waitScenarios() []*Scenario {
 		}),
 		waitBase("holds", func(s *Scenario) {
 			s.Owners = 2
-			s.Keys, s.Several, s.Holding, s.Leavers, s.Modes, s.Announcements, s.Asleep = 2, 6, 1, 6, shared, true, 4*time.Second
+			// Two daemons that die leave two tickets, which expire one after the other, after 3 seconds each.
+			s.Keys, s.Several, s.Holding, s.Leavers, s.Modes, s.Announcements, s.Asleep = 2, 6, 1, 6, shared, true, 7*time.Second
+			s.Extended = 3
 			s.Faults = []fault{{500 * time.Millisecond, cut}, {700 * time.Millisecond, sleep}, {700 * time.Millisecond, stop}, {time.Second, partition}, {3 * time.Second, die}}
 		}),
 		waitBase("fair", func(s *Scenario) {
