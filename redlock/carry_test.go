@@ -44,7 +44,7 @@ func missedByTwo(t *testing.T) (*cluster, *daemon) {
 	return c, d
 }
 
-const carryTTL = 200 * time.Millisecond
+const carryTTL = time.Second
 
 // awaitList waits until the masters of a list vote for the daemon, which has noticed what they know.
 func (d *daemon) awaitList(masters ...int) {

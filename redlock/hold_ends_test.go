@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"errors"
-	"slices"
 	"sync"
 	"testing"
 	"time"
