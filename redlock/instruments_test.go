@@ -17,11 +17,15 @@ import (
 // it outside; TestDaemon_CanBeMadeBlind checks that it is the one.
 const heartbeat = 100 * time.Millisecond
 
-// stillClock stands still until a test moves it, which calls the timers that are due.
+// stillClock stands still until a test moves it, which calls the timers that are due. It is
+// moved again only when those calls have returned: a call that read the time before and sets
+// its timer after such a move would set it too late, for ever.
 type stillClock struct {
 	mu     sync.Mutex
 	now    time.Duration
 	timers map[*stillTimer]time.Duration // that wait, and when they are due
+	calls  int                           // of timers, under way
+	idle   sync.Cond                     // no call is under way
 }
 
 type stillTimer struct {
@@ -30,7 +34,9 @@ type stillTimer struct {
 }
 
 func newStillClock() *stillClock {
-	return &stillClock{now: time.Hour, timers: map[*stillTimer]time.Duration{}}
+	c := &stillClock{now: time.Hour, timers: map[*stillTimer]time.Duration{}}
+	c.idle.L = &c.mu
+	return c
 }
 
 func (c *stillClock) Now() time.Duration {
@@ -48,9 +54,9 @@ func (c *stillClock) AfterFunc(d time.Duration, f func()) pool.Timer {
 func (t *stillTimer) Reset(d time.Duration) bool {
 	was := t.Stop()
 	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
 	t.clock.timers[t] = t.clock.now + d
-	t.clock.mu.Unlock()
-	t.clock.move(0)
+	t.clock.callDueLocked()
 	return was
 }
 
@@ -65,12 +71,29 @@ func (t *stillTimer) Stop() bool {
 func (c *stillClock) move(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for c.calls > 0 {
+		c.idle.Wait()
+	}
 	c.now += d
+	c.callDueLocked()
+}
+
+func (c *stillClock) callDueLocked() {
 	for t, due := range c.timers {
 		if due <= c.now {
 			delete(c.timers, t)
-			go t.f()
+			c.calls++
+			go c.call(t.f)
 		}
+	}
+}
+
+func (c *stillClock) call(f func()) {
+	f()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls--; c.calls == 0 {
+		c.idle.Broadcast()
 	}
 }
 
