@@ -37,7 +37,11 @@ func TestHold_ThatIsNotRenewedInTimeDeletesNothing(t *testing.T) {
 		_, err := d.lock("next", ttl)
 		return err == nil
 	})
-	if _, err := other.ask(LockRequest{Key: "k", TTL: ttl}); !errors.Is(err, ErrHeld) {
+	switch _, err := other.ask(LockRequest{Key: "k", TTL: ttl}); {
+	case errors.Is(err, ErrHeld):
+	case extended.Validity() <= 0:
+		t.Skip("this machine was too slow: the extension is over")
+	default:
 		t.Errorf("another holder %v before the end of the first one: %v", extended.Validity(), err)
 	}
 }

@@ -356,7 +356,7 @@ func (h *hold) reason(now time.Duration) error {
 	return ErrLostExpired
 }
 
-// onLost gives back what is left and notifies the holder.
+// onLost notifies the holder, and gives back what is left of a lease that the masters no longer have.
 func (h *hold) onLost(reason error) {
 	s := h.holds
 	s.engine.Counts.HoldsLost.Add(1)
