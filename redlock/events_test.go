@@ -167,9 +167,9 @@ func TestEvents_ALostLockIsNotAlsoReleased(t *testing.T) {
 	}
 	d.quiet()
 	var other Grant
-	eventually(t, "what is left has run out", func() (free bool) {
-		g, err := d.lock(LockRequest{Key: "k", TTL: long})
-		other = g
+	eventually(t, "what is left has run out", func() bool {
+		var err error
+		other, err = d.lock(LockRequest{Key: "k", TTL: long})
 		return err == nil
 	})
 	j.wants(t, "k", tale(events.Acquired, g.Fence), tale(events.Lost, g.Fence), tale(events.Acquired, other.Fence))

@@ -14,7 +14,7 @@ import (
 	"redlockd/redlock"
 )
 
-var errNoDatabase = errors.New("redlockd is not a database: SET takes or changes a lock with NX, XX, IFEQ, IFNE, IFDEQ or IFDNE, without GET and KEEPTTL; a task that counts its attempts in a key is DWORK key timeout MAX n")
+var errNoDatabase = errors.New("redlockd is not a database: SET takes or changes a lock with NX, XX, IFEQ, IFNE, IFDEQ or IFDNE, without GET and KEEPTTL; for a task that counts its attempts use DWORK key timeout MAX n")
 
 func (h *handlers) set(c *commands.Call) error {
 	watch := h.deps.DropinStats.Timed("set")

@@ -74,9 +74,9 @@ type HoldTerms struct {
 	Longest time.Duration // likewise, and no renewal lasts beyond it
 	EndsBy  time.Duration // no renewal lasts beyond it, on the pool's clock; 0 = without an end
 	// OnEnd is called once, from any goroutine: with nil when the lease was released, else with
-	// the reason for its loss. What was left of the lease is being given back. The keys stay taken
-	// for goesOn after that, unless a release that is under way is acknowledged before; 0 = they
-	// are released, or lost.
+	// the reason for its loss. What is left of a lease that a quorum has lost is being given back,
+	// and what ended by time runs out, see GiveUpLost. The keys stay taken for goesOn after that,
+	// unless a release that is under way is acknowledged before; 0 = they are released, or lost.
 	OnEnd func(g Grant, reason error, goesOn time.Duration)
 	// OnWanted is called, from any goroutine, when a client requests that the holder lets go of
 	// this key; nil = it is not. It may come shortly after OnEnd.

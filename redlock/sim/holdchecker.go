@@ -13,7 +13,8 @@ import (
 
 // What the checker requires of leases with HOLD: their holder relies on them until it
 // receives that they are over, which happens once; no other client gets the lock
-// before; and nothing is renewed after it, nor past the maximum time.
+// before; what an extension promised stands after it; and nothing is renewed after it,
+// nor past the maximum time.
 
 // holdRecord is a lease that a daemon renews.
 type holdRecord struct {
