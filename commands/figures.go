@@ -159,6 +159,7 @@ var Figures = []Figure{
 	gauge(SectionLocks, "holds", "redlockd_holds", "Leases that the daemon renews (HOLD).", func(s *Snapshot) int { return s.Holds }),
 	gauge(SectionLocks, "tracked_keys", "redlockd_tracked_keys", "Keys that clients track (CLIENT TRACKING).", func(s *Snapshot) int { return s.Tracked }),
 	count(SectionLocks, "holds_lost", "redlockd_holds_lost_total", "Leases under renewal that were lost.", func(s *Snapshot) int64 { return s.Locks.HoldsLost }),
+	count(SectionLocks, "short_leases_over", "redlockd_short_leases_over_total", "Leases of less than a second that were over before their release: often seconds where milliseconds are meant.", func(s *Snapshot) int64 { return s.Locks.ShortOver }),
 	count(SectionLocks, "overdue", "redlockd_overdue_total", "Locks that were held for their longest time (--max-hold, MAXHOLD) and are not extended any more.", func(s *Snapshot) int64 { return s.Locks.Overdue }),
 	count(SectionLocks, "copies_undone", "redlockd_copies_undone_total", "Copies of failed attempts released on single masters.", func(s *Snapshot) int64 { return s.Locks.Undone }),
 	count(SectionLocks, "copies_late", "redlockd_copies_late_total", "Copies made after the decision and released.", func(s *Snapshot) int64 { return s.Locks.LateGrants }),

@@ -22,6 +22,8 @@ func TestErrors_SayWhatToDoInstead(t *testing.T) {
 		"DLOCK k 30.0":                   "times are whole milliseconds: 30, not '30.0'",
 		"DLOCK k 30.5":                   "ttl '30.5' is not an integer or out of range, allowed are 10 to 60000 ms; syntax",
 		"DEXTEND k 30000 token-0001":     "if it is the ttl, the token stands before it",
+		"DMLOCK a b 30000":               "the ttl stands first",
+		"DUNLOCK 3f2a8c6e-token k":       "invalid token: 1 byte,",
 		"DUNLOCK k b'c0ffee-c0ffee'":     "Python",
 		`DEXTEND k "b'c0ffee-c0ff'" 100`: "token.decode()",
 		"LOCKS":                          "did you mean DLOCKS cursor",

@@ -171,7 +171,11 @@ func checkMasters(c *Config) error {
 // checkNumber rejects a number of masters that no majority should be built of, and gives
 // the reason.
 func checkNumber(n int) error {
-	return about(fmt.Sprintf("%d masters", n), cmp.Or(
+	text := fmt.Sprintf("%d masters", n)
+	if n == 1 {
+		text = "1 master"
+	}
+	return about(text, cmp.Or(
 		refuse(n > 9, "are more than a quorum should wait for", "use 9 at most; for more load, run more groups"),
 		refuse(n < 3, "cannot lose one and still have a majority", "use 3, or 5 to lose two")))
 }

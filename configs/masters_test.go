@@ -111,7 +111,7 @@ func TestMasters_AreThreeToNine(t *testing.T) {
 		mustLoad(t, []string{"--masters", list(n)}, nil)
 	}
 	wantRefused(t, []string{"--embedded", "4"}, nil, "embedded = 4 masters", "survive the loss of 1, as 3 do", "must be odd", "use 3 or 5")
-	wantRefused(t, []string{"--masters", list(1)}, nil, "1 masters", "cannot lose one")
+	wantRefused(t, []string{"--masters", list(1)}, nil, "1 master", "cannot lose one")
 	wantRefused(t, []string{"--masters", list(2)}, nil, "cannot lose one")
 	wantRefused(t, []string{"--masters", list(11)}, nil, "use 9 at most")
 }

@@ -218,12 +218,15 @@ type Counters struct {
 	engine.Counts[int64]
 	Held    int       // leases that run now, as far as is known; beyond 1 024 an estimate
 	HeldFor HoldTimes // of leases that were released
+	// ShortOver counts leases of less than a second that were over before their release.
+	ShortOver int64
 }
 
 // Add adds what another group of masters has counted.
 func (c *Counters) Add(d Counters) {
 	engine.AddCounts(&c.Counts, &d.Counts)
 	c.Held += d.Held
+	c.ShortOver += d.ShortOver
 	for i, n := range d.HeldFor.Counts {
 		c.HeldFor.Counts[i] += n
 	}

@@ -54,6 +54,7 @@ type Locker struct {
 	engine  *engine.Engine
 	holds   *renew.Holds
 	maxHold *maxhold.MaxHold
+	short   *lease.ShortLeases
 }
 
 // New starts the pool's lanes and returns a Locker on them.
@@ -86,6 +87,7 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 	e.Ownership = o.Ownership
 	l := &Locker{IDs: ids.New(e, o.VolatileIDs), Events: events.New(e), engine: e}
 	l.Leases = lease.New(e, l.Events, o.Tokens, o.LockInfo)
+	l.short = lease.WatchShortLeases(l.Leases, o.Logger)
 	l.Queues = wait.New(e, l.Leases, o.MaxWaiters, o.MaxWaitersPerKey)
 	l.Works = work.New(e, l.AwaitWork, l.Freed)
 	l.Tracks = track.New(e, l.Leases)
@@ -168,6 +170,7 @@ func (l *Locker) untilIdle(timeout time.Duration) error {
 func (l *Locker) Counters() Counters {
 	var c Counters
 	c.Held, c.HeldFor = l.Held()
+	c.ShortOver = l.short.Over()
 	engine.Load(&l.engine.Counts, &c.Counts)
 	return c
 }

@@ -131,12 +131,20 @@ func (w *Words) EndOfKeys() {
 func (w *Words) Token() redlock.Token {
 	s := w.Next()
 	if len(s) < minTokenBytes || len(s) > MaxTokenBytes {
-		w.Fail(fmt.Errorf("invalid token: %d bytes, allowed are %d to %d", len(s), minTokenBytes, MaxTokenBytes))
+		w.Fail(fmt.Errorf("invalid token: %s, allowed are %d to %d", inBytes(len(s)), minTokenBytes, MaxTokenBytes))
 	}
 	if isPythonBytes(s) {
 		w.Fail(errors.New("invalid token: it is the text b'...' that Python makes of bytes; give the token as it was received, or token.decode()"))
 	}
 	return redlock.Token(s)
+}
+
+// inBytes is a length that an error names.
+func inBytes(n int) string {
+	if n == 1 {
+		return "1 byte"
+	}
+	return strconv.Itoa(n) + " bytes"
 }
 
 // isPythonBytes reports whether a token went through str(): it holds nothing, and its lock would stay.

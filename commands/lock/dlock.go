@@ -58,6 +58,12 @@ func (h *handlers) dlock(c *commands.Call) error {
 func (h *handlers) dmlock(c *commands.Call) error {
 	words := c.Words()
 	request := redlock.LockRequest{DB: c.Client.DB, TTL: words.TTL(h.deps.MaxTTL)}
+	if err := words.Err(); err != nil {
+		if _, number := arg.ParseCount(c.Args[len(c.Args)-1]); number {
+			err = fmt.Errorf("%w; the ttl stands first", err)
+		}
+		return err
+	}
 	keys := words.Keys()
 	h.lockOptions(&words, &request)
 	if err := words.Err(); err != nil {

@@ -22,7 +22,7 @@ func Rows(deps commands.Deps) []*commands.Command {
 	}
 	return []*commands.Command{
 		{Name: "dlock", Arity: commands.AtLeast(3), Category: access.CategoryLock, Flags: []string{"write", "fast"},
-			Summary: "Takes a lock for ttl milliseconds: [token, validity, fence], or nil if another token holds it. After WAIT, DEXTEND confirms it. With DELAY the key stays taken that much longer.",
+			Summary: "Takes a lock for ttl milliseconds (30000 = 30 s): [token, validity, fence], or nil if another token holds it. After WAIT, DEXTEND confirms it. With DELAY the key stays taken that much longer.",
 			Tried:   []string{"lock", "acquire", "dacquire"},
 			Args:    slices.Concat([]arg.Spec{key, ttl, arg.Optional(mode)}, options), Handle: h.dlock, Barrier: blocksLock},
 		{Name: "dunlock", Arity: commands.Between(2, 5), Category: access.CategoryLock, Flags: []string{"write", "fast"},

@@ -415,7 +415,7 @@ func summarize(all []*finding, out io.Writer) error {
 		}
 	}
 	if unfit > 0 {
-		return fmt.Errorf("%d of %d masters are %w", unfit, len(all), ErrUnfit)
+		return fmt.Errorf("%w: %d of %d masters", ErrUnfit, unfit, len(all))
 	}
 	return nil
 }
