@@ -122,7 +122,7 @@ func TestMarkdown_HasOneLineForEveryCommandThatCanBeCalled(t *testing.T) {
 			t.Errorf("%d bars in %s", cells, line)
 		}
 	}
-	first := "| `DLOCK key ttl [SHARED \\| LIMIT n \\| REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]] [MAXHOLD ms]` | Takes a lock for ttl milliseconds: [token, validity, fence], or nil if another token holds it. After WAIT, DEXTEND confirms it. With DELAY the key stays taken that much longer. | lock |"
+	first := "| `DLOCK key ttl [SHARED \\| LIMIT n \\| REENTRANT] [FAIR] [DELAY ms] [WAIT ms] [TOKEN token] [META text] [HOLD [max-ms]] [MAXHOLD ms]` | Takes a lock for ttl milliseconds (30000 = 30 s): [token, validity, fence], or nil if another token holds it. After WAIT, DEXTEND confirms it. With DELAY the key stays taken that much longer. | lock |"
 	if lines[0] != first {
 		t.Errorf(" got %s\nwant %s", lines[0], first)
 	}
