@@ -71,8 +71,8 @@ type Inspect interface {
 	Force(redlock.ForceRequest, func(bool, error))
 	// Describe replaces the META of a holder; false if the token does not hold the key.
 	Describe(id redlock.Lease, meta string, done func(bool, error))
-	// Revoke notifies the connections that hold a key, and returns how many of this daemon do.
-	Revoke(db int, key redlock.Key, text string) int
+	// Revoke notifies the connections that hold a key with HOLD, and answers how many these are.
+	Revoke(db int, key redlock.Key, text string, done func(int, error))
 	// HeldBy is how many running locks each connection took, by its number.
 	HeldBy() map[int64]int
 	// Listen calls onEvent for every event of a database's locks, one at a time, until

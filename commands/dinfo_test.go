@@ -64,9 +64,9 @@ func (f *fakeInspect) Describe(id redlock.Lease, meta string, done func(bool, er
 	done(f.forced, f.err)
 }
 
-func (f *fakeInspect) Revoke(db int, key redlock.Key, text string) int {
+func (f *fakeInspect) Revoke(db int, key redlock.Key, text string, done func(int, error)) {
 	f.revoked = append(f.revoked, fmt.Sprint(db, " ", key, " ", text))
-	return len(f.revoked)
+	done(len(f.revoked), nil)
 }
 
 func (f *fakeInspect) HeldBy() map[int64]int { return map[int64]int{8: 2} }

@@ -128,13 +128,21 @@ func leaseControls() []control {
 	return []control{{"earlier-try", "TestRepeat_TheReleaseIsForMastersOfAnEarlierTryToo", "get the release later"}}
 }
 
+// renewControls are by tests of package renew.
+func renewControls() []control {
+	return []control{
+		{"wanted-next", "TestRevoke_TheNextHolderIsNotAsked", "told"},
+		{"wanted-unread", "TestRevoke_ReachesTheHoldersOfAnotherDaemon", "are notified"},
+	}
+}
+
 func TestControls_EachBrokenRuleIsNoticed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the controls run every directed test once more, without its rule")
 	}
 	t.Parallel()
 	dir := t.TempDir()
-	for pkg, all := range map[string][]control{".": controls(), "../pool": poolControls(), "../pool/setup": setupControls(), "./lease": leaseControls()} {
+	for pkg, all := range map[string][]control{".": controls(), "../pool": poolControls(), "../pool/setup": setupControls(), "./lease": leaseControls(), "./renew": renewControls()} {
 		tests := filepath.Join(dir, filepath.Base(pkg)+".test")
 		if err := mutants.Build("..", dir, tests, pkg, "test", "-c"); err != nil {
 			t.Fatal(err)
@@ -168,7 +176,7 @@ func (c control) run(t *testing.T, pkg, tests string) {
 }
 
 func TestControls_EveryRuleHasOne(t *testing.T) {
-	rules, all := mutants.Rules(), slices.Concat(controls(), poolControls(), setupControls(), leaseControls())
+	rules, all := mutants.Rules(), slices.Concat(controls(), poolControls(), setupControls(), leaseControls(), renewControls())
 	for _, m := range rules {
 		if !slices.ContainsFunc(all, func(c control) bool { return c.rule == m.Name }) {
 			t.Errorf("no test is known to notice when the rule %q is broken", m.Name)

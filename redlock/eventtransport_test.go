@@ -125,7 +125,9 @@ func TestEventTransport_ARequestToLetGoReachesListenersOfOtherDaemons(t *testing
 	g := one.take("k", long)
 	j.wants(t, "k", tale(events.Acquired, g.Fence))
 	for range 2 {
-		if n := one.Revoke(0, "k", "text"); n != 0 {
+		answer := make(chan int, 1)
+		one.Revoke(0, "k", "text", func(n int, _ error) { answer <- n })
+		if n := receive(t, answer); n != 0 {
 			t.Errorf("%d connections are notified, want 0", n)
 		}
 	}

@@ -136,11 +136,11 @@ func (l *Locker) DropMoved() {
 	l.IDs.DropMoved()
 }
 
-// Revoke requests that the holders of a key let go. It notifies listeners, and the connections of
-// this daemon that hold the key; it returns how many these are. The lock stays as it is.
-func (l *Locker) Revoke(db int, key Key, text string) int {
+// Revoke requests that the holders of a key let go: it notifies listeners, and the connections that hold it
+// with HOLD, of all daemons, and answers how many these are. The lock stays as it is.
+func (l *Locker) Revoke(db int, key Key, text string, done func(int, error)) {
 	l.Emit(events.Wanted, Lease{DB: db, Key: key}, 0, 0)
-	return l.holds.Wanted(db, key, text)
+	l.holds.Revoke(db, key, text, done)
 }
 
 // Holds is how many leases are being renewed.

@@ -4,7 +4,7 @@ package inspect
 
 import "redlockd/commands"
 
-// drevoke answers how many connections of this daemon hold the lock with HOLD.
+// drevoke answers how many connections, of all daemons, hold the lock with HOLD and are notified.
 func (h *handlers) drevoke(c *commands.Call) error {
 	words := c.Words()
 	key, text := words.Key(), ""
@@ -14,5 +14,6 @@ func (h *handlers) drevoke(c *commands.Call) error {
 	if err := words.Err(); err != nil {
 		return err
 	}
-	return c.Reply(commands.Int(int64(h.deps.Inspect.Revoke(c.Client.DB, key, text))))
+	h.deps.Inspect.Revoke(c.Client.DB, key, text, commands.Answer(c, func(n int) commands.Reply { return commands.Int(int64(n)) }))
+	return nil
 }

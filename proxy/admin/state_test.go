@@ -100,8 +100,10 @@ func (f *fakeReader) Listen(_ int, heard func(redlock.Event)) (end func()) {
 
 func (f *fakeReader) Force(redlock.ForceRequest, func(bool, error)) { panic("nothing is forced here") }
 
-func (f *fakeReader) Revoke(int, redlock.Key, string) int { panic("nothing is revoked here") }
-func (f *fakeReader) HeldBy() map[int64]int               { panic("no connections are listed here") }
+func (f *fakeReader) Revoke(int, redlock.Key, string, func(int, error)) {
+	panic("nothing is revoked here")
+}
+func (f *fakeReader) HeldBy() map[int64]int { panic("no connections are listed here") }
 
 func (f *fakeReader) Describe(redlock.Lease, string, func(bool, error)) {
 	panic("nothing is described here")

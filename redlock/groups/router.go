@@ -236,8 +236,8 @@ func (r *Router) Describe(id redlock.Lease, meta string, done func(bool, error))
 
 func isFalse(found bool) bool { return !found }
 
-func (r *Router) Revoke(db int, key redlock.Key, text string) int {
-	return r.of(key).Revoke(db, key, text)
+func (r *Router) Revoke(db int, key redlock.Key, text string, done func(int, error)) {
+	r.of(key).Revoke(db, key, text, done)
 }
 
 func (r *Router) Track(db int, key redlock.Key, seen redlock.Seen, report func(lost bool)) (stop func()) {

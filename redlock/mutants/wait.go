@@ -80,6 +80,12 @@ func brokenHolds() []Mutant {
 			Change{"redlock/renew/hold.go", "\tif reason == ErrLostHeld {\n", "\tif reason == ErrLostHeld || pool.Broken(\"lost-late\") {\n"}).in("holds-3"),
 		patched("paused", "a lease is renewed although its validity is over",
 			Change{"redlock/renew/renewals.go", "\t\tcase now >= h.until: //", "\t\tcase now >= h.until && !pool.Broken(\"paused\"): //"}).in("holds-3"),
+		patched("wanted-next", "a request to let go is passed to whoever holds the key when it is read",
+			Change{"redlock/renew/wantedlist.go", "!strings.Contains(r.names, ", "!pool.Broken(\"wanted-next\") && !strings.Contains(r.names, "}).in("holds-3").
+			but("a request changes nothing of a lock, so no promise is broken; TestRevoke_TheNextHolderIsNotAsked is a directed test"),
+		patched("wanted-unread", "a daemon does not read what clients of others request of its holders",
+			Change{"redlock/renew/wantedlist.go", "\tl.notify(requests, answers)\n", "\tif !pool.Broken(\"wanted-unread\") {\n\t\tl.notify(requests, answers)\n\t}\n"}).in("holds-3").
+			but("a request changes nothing of a lock, so no promise is broken; TestRevoke_ReachesTheHoldersOfAnotherDaemon is a directed test"),
 	}
 }
 

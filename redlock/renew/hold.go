@@ -58,6 +58,7 @@ type hold struct {
 
 	wanted   *revocation   // the latest request to let go; nil = there was none
 	wantedAt time.Duration // when the holder was last notified of one
+	met      string        // the latest request of another daemon
 
 	watches []*holdWatch  // of its keys; nil while a renewal is under way
 	hurried time.Duration // when the last renewal that an announcement caused was due
@@ -85,13 +86,17 @@ type Holds struct {
 	timer    pool.Timer
 	timerAt  time.Duration // when the timer fires; 0 = it is off
 	watched  int           // keys, see holdwatch.go
+
+	lists wantedLists
 }
 
 var _ lease.Changes = (*Holds)(nil)
 
 // New returns the holds of a daemon.
 func New(e *engine.Engine, v *events.Events, l *lease.Leases, logger *slog.Logger) *Holds {
-	return &Holds{engine: e, events: v, leases: l, log: holdLog{clock: e.Clock, logger: logger}}
+	s := &Holds{engine: e, events: v, leases: l, log: holdLog{clock: e.Clock, logger: logger}}
+	s.lists = wantedLists{holds: s, name: string(engine.NewToken()), patience: answerTime}
+	return s
 }
 
 // Count is how many leases are being renewed.
@@ -140,6 +145,7 @@ func (s *Holds) Granted(g lease.Grant, made lease.Copies, terms *lease.HoldTerms
 	heap.Push(&s.queue, h)
 	s.scheduleLocked(h, first)
 	s.mu.Unlock()
+	s.lists.follow(g.DB())
 	if before != nil {
 		before.terms.OnEnd(before.grant, nil, before.left())
 	}

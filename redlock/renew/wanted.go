@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"redlockd/redlock/engine"
+	"redlockd/redlock/lease"
 )
 
 // wantedInterval is how often a holder is notified at most. A client that does not read its pushes
@@ -23,32 +24,46 @@ type revocation struct {
 	text string
 }
 
-// Wanted notifies the connections that hold a key, and returns how many of this daemon do.
-func (s *Holds) Wanted(db int, key engine.Key, text string) int {
+// Wanted notifies the connections of this daemon that hold a key, and returns how many do; alone: nobody
+// else can hold it.
+func (s *Holds) Wanted(db int, key engine.Key, text string) (n int, alone bool) {
 	if s.count.Load() == 0 {
-		return 0
+		return 0, false
 	}
-	now, wanted := s.engine.Clock.Now(), &revocation{engine.Key(strings.Clone(string(key))), strings.Clone(text)}
+	wanted := &revocation{engine.Key(strings.Clone(string(key))), strings.Clone(text)}
 	var notified []*hold
 	s.mu.Lock()
 	found := s.ofLocked(engine.LeaseID{DB: db, Key: key})
 	for _, h := range found {
-		if h.wanted == nil {
-			s.wanted++
-		} else if now-h.wantedAt < wantedInterval {
-			h.wanted = wanted
-			continue
+		alone = alone || h.grant.Kind() == lease.Exclusive
+		if s.wantedLocked(h, wanted) {
+			notified = append(notified, h)
 		}
-		h.wanted, h.wantedAt = wanted, now
-		notified = append(notified, h)
 	}
 	s.mu.Unlock()
 	for _, h := range notified {
-		if h.terms.OnWanted != nil {
-			h.terms.OnWanted(wanted.key, wanted.text)
-		}
+		h.onWanted(wanted)
 	}
-	return len(found)
+	return len(found), alone
+}
+
+// wantedLocked notes a request, and reports whether the holder is to be notified now.
+func (s *Holds) wantedLocked(h *hold, wanted *revocation) bool {
+	now := s.engine.Clock.Now()
+	if h.wanted == nil {
+		s.wanted++
+	} else if now-h.wantedAt < wantedInterval {
+		h.wanted = wanted
+		return false
+	}
+	h.wanted, h.wantedAt = wanted, now
+	return true
+}
+
+func (h *hold) onWanted(wanted *revocation) {
+	if h.terms.OnWanted != nil {
+		h.terms.OnWanted(wanted.key, wanted.text)
+	}
 }
 
 // WantedMoved notifies the holders of keys that have left the group: their locks are not renewed any more.

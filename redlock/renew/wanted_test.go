@@ -44,6 +44,12 @@ func (d *daemon) text(key engine.Key) string {
 	return *text
 }
 
+// tell is Wanted without whether the holder is alone.
+func (d *daemon) tell(db int, key engine.Key, text string) int {
+	n, _ := d.Wanted(db, key, text)
+	return n
+}
+
 // The clock is moved.
 func TestWanted_TheHolderIsNotifiedOnceASecondAndKeepsItsLock(t *testing.T) {
 	t.Parallel()
@@ -56,38 +62,38 @@ func TestWanted_TheHolderIsNotifiedOnceASecondAndKeepsItsLock(t *testing.T) {
 		}
 	}
 	d.Take(lease.LockRequest{Key: "plain", TTL: time.Minute})
-	if n := d.Wanted(0, "plain", "x"); n != 0 || d.text("plain") != "none" {
+	if n := d.tell(0, "plain", "x"); n != 0 || d.text("plain") != "none" {
 		t.Errorf("a lock without HOLD: %d are notified, shown is %q", n, d.text("plain"))
 	}
 	g := d.Take(lease.LockRequest{Key: "a", More: []engine.Key{"b"}, TTL: time.Minute, Hold: terms("two")})
-	for _, other := range []int{d.Wanted(1, "a", "x"), d.Wanted(0, "c", "x")} {
+	for _, other := range []int{d.tell(1, "a", "x"), d.tell(0, "c", "x")} {
 		if other != 0 {
 			t.Error("another key's or database's holder is notified")
 		}
 	}
-	if n := d.Wanted(0, "b", "first"); n != 1 || d.text("b") != "first" || d.text("a") != "none" {
+	if n := d.tell(0, "b", "first"); n != 1 || d.text("b") != "first" || d.text("a") != "none" {
 		t.Errorf("%d are notified, shown are %q and %q", n, d.text("b"), d.text("a"))
 	}
 	l.has(t, "two b first")
-	d.Wanted(0, "b", "second") // at once: a client could be flooded
+	d.tell(0, "b", "second") // at once: a client could be flooded
 	l.has(t)
 	if got := d.text("b"); got != "second" {
 		t.Errorf("shown is %q, want the latest", got)
 	}
 	d.Clock.Ahead.Add(int64(wantedInterval))
-	d.Wanted(0, "b", "third")
+	d.tell(0, "b", "third")
 	l.has(t, "two b third")
 	if n := d.Count(); n != 1 {
 		t.Errorf("%d holds, want that nothing has changed", n)
 	}
 	g.Hold.End()
-	if n := d.Wanted(0, "b", "x"); n != 0 || d.text("b") != "none" || d.wanted != 0 {
+	if n := d.tell(0, "b", "x"); n != 0 || d.text("b") != "none" || d.wanted != 0 {
 		t.Errorf("after the end: %d are notified, shown is %q, %d are counted", n, d.text("b"), d.wanted)
 	}
 	for range 2 {
 		d.Take(lease.LockRequest{Key: "r", Mode: lease.Readers, TTL: time.Minute, Hold: terms("reader")})
 	}
-	if n := d.Wanted(0, "r", "x"); n != 2 {
+	if n := d.tell(0, "r", "x"); n != 2 {
 		t.Errorf("%d readers are notified, want 2", n)
 	}
 	l.has(t, "reader r x", "reader r x")

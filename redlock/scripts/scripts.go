@@ -25,7 +25,7 @@ type Set struct {
 	Enlist, Dequeue, Edges                           string
 	Fair                                             map[string]string // by the SHA1 of the script that does not check the queue
 	WorkTry, WorkUndo, WorkEnd, WorkExtend, WorkRead string
-	Inspect, Note                                    string
+	Inspect, Note, Wanted                            string
 	View, Write, Trim, Swap                          string
 }
 
@@ -47,7 +47,7 @@ func Load() (s *Set, texts []string, err error) {
 		{"nextid", &s.NextID}, {"reseed", &s.Reseed}, {"deleteid", &s.DeleteID},
 		{"worktry", &s.WorkTry}, {"workundo", &s.WorkUndo}, {"workend", &s.WorkEnd},
 		{"workextend", &s.WorkExtend}, {"workread", &s.WorkRead},
-		{"inspect", &s.Inspect}, {"note", &s.Note},
+		{"inspect", &s.Inspect}, {"note", &s.Note}, {"wanted", &s.Wanted},
 		{"view", &s.View}, {"write", &s.Write}, {"trim", &s.Trim}, {"swap", &s.Swap},
 	} {
 		text, err := Text(one.file)
