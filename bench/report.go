@@ -28,8 +28,9 @@ const (
 
 // column is one column of a table.
 type column struct {
-	title string
-	cell  func(r results, s scenario) string
+	title  string
+	cell   func(r results, s scenario) string
+	detail bool // is in the output of a run alone
 }
 
 // maxRows are those of a table on the page. The output of a run has all rows.
@@ -46,8 +47,28 @@ var mainRows = map[string]*regexp.Regexp{
 		`^(redsync \+ go-redis|engine in process|engine in process, raw lanes|bsm/redislock.*|node-redlock.*|etcd.*), 64 callers$`),
 }
 
+// detail leaves a column out of the page.
+func detail(c column) column {
+	c.detail = true
+	return c
+}
+
+// shown are the columns of a table: the page has no details, and no column without a figure.
+func (t table) shown(rows []scenario, r results, page bool) []column {
+	return slices.DeleteFunc(slices.Clone(t.columns), func(c column) bool {
+		figure := func(s scenario) bool { cell := c.cell(r, s); return cell != "" && cell != "0" }
+		return page && (c.detail || !slices.ContainsFunc(rows, figure))
+	})
+}
+
+// byTarget are the tables whose figures the page has among its targets.
+var byTarget = []string{"Groups of masters", "Beside a walk over 100 000 locks", "Beside other callers"}
+
 // onPage returns whether a table of the page shows a scenario.
 func (t table) onPage(s scenario) bool {
+	if slices.Contains(byTarget, t.title) {
+		return false
+	}
 	rows := mainRows[t.title]
 	return rows == nil || rows.MatchString(s.name)
 }
@@ -62,9 +83,7 @@ type table struct {
 func tables() []table {
 	return []table{
 		{[]string{pagePairs}, "Uncontended acquire and release, unique keys",
-			"Ratios are to redsync with as many callers (50 connections: with 64), as the median of the rounds (lowest-highest). " +
-				"Errors are failed turns over all rounds. If the machine stops a process for longer than the master timeout of 100 ms, " +
-				"a master's answer does not count.",
+			"Ratios are to redsync with as many callers (50 connections: with 64). Errors are failed turns over all rounds.",
 			against(pairsPerSecond, "redsync")},
 		{[]string{pageModes}, "Modes and their cost",
 			"Ratios are to the same load without the feature. Readers, permits and several keys compare with exclusive locks in " +
@@ -78,7 +97,7 @@ func tables() []table {
 			"Groups of three masters, each with a daemon. One daemon has the load of a daemon beside one group; the figures are of it and " +
 				"of the masters that it uses. Ratios are to one group.",
 			[]column{value(pairsPerSecond), value(daemonCPU), value(mastersCPU), value(perRead),
-				versus("daemon × one group", daemonCPU), versus("masters × one group", mastersCPU),
+				detail(versus("daemon × one group", daemonCPU)), detail(versus("masters × one group", mastersCPU)),
 				versus("both × one group", serviceCPU), total(failures)}},
 		{[]string{pageListing}, "Beside a walk over 100 000 locks",
 			"One client iterates over all locks with DLOCKS again and again, in every second quarter of a second. Callers that " +
@@ -110,7 +129,7 @@ func tables() []table {
 				"flush, masters the commands per read. The share of the bound is the part of client and masters in the processor time: " +
 				"with a daemon that costs nothing, busy cores would serve so much more.",
 			[]column{value(clientCPU), value(daemonCPU), value(mastersCPU), value(allCPU), value(boundShare), value(perFlush), value(perRead),
-				value(mallocs), value(clientCalls), value(daemonCalls)}},
+				value(mallocs), detail(value(clientCalls)), detail(value(daemonCalls))}},
 		{[]string{pageFailures}, "Masters fail",
 			"\"After\" counts acquires that began more than 100 ms after the fault. The slowest is the longest acquire that began " +
 				"before that and met the fault, which lasts half of a run. In an empty cell nothing happened.",
@@ -122,15 +141,15 @@ func tables() []table {
 // against returns the columns of a load and its peer. title is the name of the throughput.
 func against(title figure, peer string) []column {
 	return []column{titled(string(title), pairsPerSecond), value(acquireP50), value(acquireP99),
-		versus(string(title)+" × "+peer, pairsPerSecond), versus("p50 × "+peer, acquireP50),
-		versus("p99 × "+peer, acquireP99), total(failures)}
+		versus(string(title)+" × "+peer, pairsPerSecond), detail(versus("p50 × "+peer, acquireP50)),
+		detail(versus("p99 × "+peer, acquireP99)), total(failures)}
 }
 
 // value is the column with the median of a figure.
 func value(name figure) column { return titled(string(name), name) }
 
 func titled(title string, name figure) column {
-	return column{title, func(r results, s scenario) string {
+	return column{title: title, cell: func(r results, s scenario) string {
 		v, ok := r.median(s.name, name)
 		if !ok {
 			return ""
@@ -141,7 +160,7 @@ func titled(title string, name figure) column {
 
 // total is the column with the sum of a figure: a median would hide rare events.
 func total(name figure) column {
-	return column{string(name), func(r results, s scenario) string {
+	return column{title: string(name), cell: func(r results, s scenario) string {
 		sum, known := 0.0, false
 		for _, f := range r[s.name] {
 			v, ok := f[name]
@@ -156,7 +175,7 @@ func total(name figure) column {
 
 // versus is the column with the median of the paired ratios to the peer, and their range.
 func versus(title string, name figure) column {
-	return column{title, func(r results, s scenario) string {
+	return column{title: title, cell: func(r results, s scenario) string {
 		return ranged(r.ratios(s.name, s.peer, name))
 	}}
 }
@@ -164,7 +183,7 @@ func versus(title string, name figure) column {
 // within is the column with the median of the ratios of two figures of a run, and their
 // range.
 func within(title string, name, other figure) column {
-	return column{title, func(r results, s scenario) string {
+	return column{title: title, cell: func(r results, s scenario) string {
 		return ranged(r.within(s.name, name, other))
 	}}
 }
@@ -191,7 +210,7 @@ func report(machine string, chosen []scenario, r results, missing map[string]str
 	var b strings.Builder
 	b.WriteString("# Results\n\n" + machine + "\n\n")
 	b.WriteString("`make bench` writes this page. On a shared machine absolute figures swing by a factor of two from minute to\n" +
-		"minute. So compare the ratios: they are between runs of the same round. The output of a run has more rows.\n")
+		"minute. So compare the ratios: medians of those between runs of the same round, with their range. The output of a run has more rows and columns.\n")
 	b.WriteString(acceptance(r))
 	if !page {
 		b.WriteString(missedTargets(r))
@@ -202,7 +221,7 @@ func report(machine string, chosen []scenario, r results, missing map[string]str
 			return !measured || !slices.Contains(t.pages, s.page) || page && !t.onPage(s)
 		})
 		if len(rows) > 0 {
-			t.write(&b, rows, r)
+			t.write(&b, rows, r, page)
 		}
 	}
 	if len(missing) > 0 {
@@ -216,15 +235,16 @@ func report(machine string, chosen []scenario, r results, missing map[string]str
 	return b.String()
 }
 
-func (t table) write(b *strings.Builder, rows []scenario, r results) {
+func (t table) write(b *strings.Builder, rows []scenario, r results, page bool) {
+	columns := t.shown(rows, r, page)
 	fmt.Fprintf(b, "\n## %s\n\n%s\n\n| scenario |", t.title, t.note)
-	for _, c := range t.columns {
+	for _, c := range columns {
 		b.WriteString(" " + c.title + " |")
 	}
-	b.WriteString("\n|---|" + strings.Repeat("---:|", len(t.columns)) + "\n")
+	b.WriteString("\n|---|" + strings.Repeat("---:|", len(columns)) + "\n")
 	for _, s := range rows {
 		b.WriteString("| " + s.name + " |")
-		for _, c := range t.columns {
+		for _, c := range columns {
 			b.WriteString(" " + c.cell(r, s) + " |")
 		}
 		b.WriteString("\n")

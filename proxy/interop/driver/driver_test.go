@@ -75,10 +75,32 @@ func TestStory_HidesTheDaemonsOptionsFromProgramsAndServers(t *testing.T) {
 func TestTable_NamesWhatWasNotPassed(t *testing.T) {
 	out := outcome{run: run{library: "lib", as: "default"}, version: "1", protocol: "2", passed: []string{"connect"}, problem: "a|b\nc"}
 	got := table([]outcome{out}, "stand")
-	for _, wanted := range []string{"| lib | 1 | default | RESP2 | 1 of 12, not: ping, password,", `**failed**: a\|b |`} {
+	for _, wanted := range []string{"| lib | 1 | default RESP2 | 1 of 12, not: ping, password,", `**failed**: a\|b |`} {
 		if !strings.Contains(got, wanted) {
 			t.Errorf("no %q in\n%s", wanted, got)
 		}
+	}
+}
+
+// Modes of a library share a row only where nothing differs but the mode, and examples of a kind share one.
+func TestTable_HasOneRowForWhatPassedTheSame(t *testing.T) {
+	of := func(library, as, version string, passed ...string) outcome {
+		return outcome{run: run{library: library, as: as, remark: "x", example: version == ""}, version: version, protocol: "3", passed: passed}
+	}
+	got := table([]outcome{
+		of("a", "default", "1", "connect"), of("b", "default", "1", "connect"), of("a", "cluster", "1", "connect"), of("a", "tls", "1", "ping"), of("a", "default", "2", "connect"),
+		of("a", "example", "", "granted"), of("b", "example", "", "granted"), of("b", "package", "", "granted"),
+	}, "stand")
+	for _, wanted := range []string{
+		"| a | 1 | default RESP3, cluster RESP3 | 1 of 12, not: ping,", "| b | 1 | default RESP3 | 1 of", "| a | 1 | tls RESP3 | 1 of", "| a | 2 | default RESP3 | 1 of",
+		"| a, b |  | example | 1 of", "| b |  | package | 1 of",
+	} {
+		if !strings.Contains(got, wanted) {
+			t.Errorf("no %q in\n%s", wanted, got)
+		}
+	}
+	if n := strings.Count(got, "\n| "); n != 7 {
+		t.Errorf("%d lines, want a head and 6 rows:\n%s", n, got)
 	}
 }
 
