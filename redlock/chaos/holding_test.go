@@ -14,6 +14,9 @@ import (
 	"redlockd/redlock/checker"
 )
 
+// lostInTime is the reason of a loss after which the masters may still have the lock.
+const lostInTime = "it could not be renewed in time"
+
 type holding struct {
 	*clientGroup
 
@@ -96,7 +99,7 @@ func (h *holding) stay(ctx context.Context, c *client, w wants) {
 	if known && held && shown == int64(0) {
 		h.claim(l, began, "the note of a hold was refused, which was extended after that: %s by %s", w.keys[0], l.token)
 	}
-	if known && lost != "" && held {
+	if known && lost != "" && lost != lostInTime && held { // time alone deletes no copy
 		h.tally("extended although lost")
 	}
 	if known && !held && lost == "" {

@@ -48,6 +48,7 @@ func (l *levels) round(ctx context.Context, c *caller, record *checker.ClientRec
 		words = words[:2]
 	}
 	var held []string
+	var first time.Duration // end of the level that ends first
 	for range 1 + c.random.IntN(3) {
 		began := l.record.Now()
 		call := record.Begin(checker.Acquire, key, owner)
@@ -59,8 +60,11 @@ func (l *levels) round(ctx context.Context, c *caller, record *checker.ClientRec
 		case !isGrant:
 			call.Refused()
 		default:
-			call.GrantedUntil(owner, deadline(began, grant[1]), grant[2].(int64))
-			held = append(held, grant[0].(string))
+			until := deadline(began, grant[1])
+			call.GrantedUntil(owner, until, grant[2].(int64))
+			if held = append(held, grant[0].(string)); len(held) == 1 || until < first {
+				first = until
+			}
 		}
 		if len(words) == 2 || len(held) == 0 {
 			break
@@ -105,7 +109,8 @@ func (l *levels) round(ctx context.Context, c *caller, record *checker.ClientRec
 	reply, err := release(newest)
 	left, released := reply.(int64)
 	switch {
-	case err != nil, anonymous && left > 0: // a level whose answer was lost is left
+	case err != nil, anonymous && left > 0, // a level whose answer was lost is left
+		anonymous && len(held) > 1 && l.record.Now() >= first: // one was over, and another release took the newest
 		call.Unknown()
 	case anonymous:
 		call.Released(released)

@@ -144,6 +144,10 @@ func (r *run) servesOthers(c *caller, without int) error {
 // slack is by how much two daemons that do the same may differ.
 const slack = 4
 
+// perConnection is how many goroutines a connection to a master may have: the library reads and
+// writes with two once commands of several callers have met on it, and a task sends.
+const perConnection = 3
+
 // compareWithNew: what a daemon has kept of all it has been through is what one
 // that was just started has. It is the end of the daemons.
 func (r *run) compareWithNew() {
@@ -162,13 +166,14 @@ func (r *run) compareWithNew() {
 			r.t.Errorf("daemon %d has %d descriptors open, a new one %d; it owes something: %v", i, d.descriptors(), descriptors, d.hasPendingReleases())
 		}
 	}
-	goroutines := fresh.goroutines()
+	own, _ := fresh.goroutines()
+	connections := len(r.stand.masters) * max(r.stand.plan.databases, 1)
 	for i, d := range r.stand.daemons {
 		was := len(d.Output())
-		n := d.goroutines()
-		r.t.Logf("daemon %d: %d goroutines, a new one %d, which has %d descriptors", i, n, goroutines, descriptors)
-		if n > goroutines+slack || n == 0 {
-			r.t.Errorf("daemon %d ended with %d goroutines, a new one with %d:\n%s", i, n, goroutines, d.Output()[was:])
+		n, ofConnections := d.goroutines()
+		r.t.Logf("daemon %d: %d goroutines and %d of connections to masters, a new one %d, which has %d descriptors", i, n, ofConnections, own, descriptors)
+		if n > own+slack || n == 0 || ofConnections > perConnection*connections {
+			r.t.Errorf("daemon %d ended with %d goroutines and %d of %d connections to masters, a new one with %d:\n%s", i, n, ofConnections, connections, own, d.Output()[was:])
 		}
 	}
 }

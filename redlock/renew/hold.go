@@ -3,7 +3,7 @@
 // A hold has one owner of its renewal. The daemon renews it when a third of its ttl has passed,
 // together with all others that are due about then. It ends in one of five ways: it is
 // released, its owner ends it, the daemon abandons it, its time is over, or it is lost. A lost
-// lease is never revived: its holder has been notified.
+// lease is never renewed again: its holder has been notified.
 
 package renew
 
