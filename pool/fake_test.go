@@ -219,11 +219,12 @@ func (m *fakeMaster) executeLocked(l *fakeLink, args []string) Reply {
 		if args[1] == "redlockd:acked" {
 			return m.fileLocked(args[3:])
 		}
-		raise, _ := strconv.ParseInt(args[4], 10, 64)
-		if args[5] == m.identity {
-			m.register = max(m.register, raise)
+		raise, _ := strconv.ParseInt(args[5], 10, 64)
+		if args[6] != m.identity || raise <= m.register {
+			return number(0)
 		}
-		return number(0)
+		m.register = raise
+		return number(1)
 	case "ZERO":
 		return number(0)
 	}

@@ -86,13 +86,14 @@ func (f *flush) exchangeOn(link Link) {
 // seal appends the verification. It stands last: a check before a command proves
 // nothing about what happened after the check. A heartbeat without operations
 // reads the register and does not raise it: there is no fence to make room
-// for, and a durable master would pay for a write.
+// for, and a durable master would pay for a write. CH has the master say whether it
+// raised the register: where the network splits a flush, others may write the seal in between.
 func (f *flush) seal() {
 	f.sealAt = len(f.commands)
 	key, identity := f.sealKey, f.context.Incarnation.Identity
 	f.next().Set("ZSCORE", key, identity)
 	if f.sealed {
-		f.next().Set("ZADD", key, "XX", "GT", f.context.Decimal(f.raise), identity)
+		f.next().Set("ZADD", key, "XX", "GT", "CH", f.context.Decimal(f.raise), identity)
 	}
 	f.timeAt = len(f.commands)
 	f.next().Set("TIME")

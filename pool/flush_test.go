@@ -148,7 +148,7 @@ func TestFlush_TheSealStandsLast(t *testing.T) {
 	if got := written(f); !slices.Equal(got, []string{"SET", "DEL", "SET", "ZSCORE", "ZADD", "TIME"}) {
 		t.Errorf("written %q", got)
 	}
-	want := "ZADD redlockd:seal XX GT 42 " + s.conn.incarnation.Identity
+	want := "ZADD redlockd:seal XX GT CH 42 " + s.conn.incarnation.Identity
 	if got := strings.Join(f.commands[4].Args, " "); got != want {
 		t.Errorf("raise %q, want %q", got, want)
 	}

@@ -36,6 +36,7 @@ var (
 // Reasons why a flush does not count.
 var (
 	errMemoryGone     = errors.New("its seal is another one or gone (written anew by a change of the group or by another daemon; or its memory was flushed, swapped or replaced)")
+	errNotRaised      = errors.New("its register was not raised: its seal was written by another daemon or a change of the group within the flush")
 	errBalanced       = errors.New("another process answers on this connection: masters must be reached directly, not through a balancer")
 	errLate           = errors.New("answered too late to count")
 	errEstimateBehind = errors.New("its clock was misjudged and is measured anew")

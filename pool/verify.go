@@ -137,8 +137,12 @@ func (c *connection) checkSealLocked(f *flush, now time.Duration) (seal Seal, er
 	l.carriedAt = f.sent
 	top := old
 	if f.sealed {
-		if err := f.replies[f.sealAt+1].Err; err != nil {
+		raised := f.replies[f.sealAt+1]
+		if err := raised.Err; err != nil {
 			return seal, cmp.Or(f.evicted(&l.commands), fmt.Errorf("cannot raise its register: %w", err)) // a full master may evict
+		}
+		if f.raise > old && raised.Int != 1 {
+			return seal, errNotRaised
 		}
 		top = max(old, f.raise)
 	}

@@ -40,6 +40,18 @@ func falsify(command string, with Reply) func(*fakeMaster) {
 	}
 }
 
+// betweenTheSeal has something happen once, between a flush's ZSCORE and its ZADD.
+func betweenTheSeal(happens func(*fakeMaster)) func(*fakeMaster) {
+	return func(m *fakeMaster) {
+		m.between = func(i int, commands []Command) {
+			if commands[i].Args[0] == "ZADD" {
+				happens(m)
+				m.between = nil
+			}
+		}
+	}
+}
+
 var badSeals = []struct {
 	name   string
 	change func(*fakeMaster)
@@ -56,6 +68,8 @@ var badSeals = []struct {
 	{"the clock steps back", func(m *fakeMaster) { m.ahead = -time.Second }, "suspicion", false, true},
 	{"the raise finds no memory", falsify("ZADD", refusal("OOM command not allowed when used memory > 'maxmemory'.")), "OOM", false, false},
 	{"the raise is refused", falsify("ZADD", refusal("READONLY You can't write against a read only replica.")), "READONLY", true, false},
+	{"its seal is written anew within it", betweenTheSeal(func(m *fakeMaster) { m.identity += "x" }), "register was not raised", true, false},
+	{"its register is raised further within it", betweenTheSeal(func(m *fakeMaster) { m.register += 1_000_000_000 }), "register was not raised", false, false},
 	{"the score is an error", falsify("ZSCORE", refusal("ERR something")), "ERR something", false, false},
 	{"the seal is no zset", falsify("ZSCORE", refusal("WRONGTYPE Operation against a key")), "overwritten by other data: WRONGTYPE", true, false},
 	{"the score is a word", falsify("ZSCORE", text("many")), "unexpected", false, false},
@@ -259,8 +273,8 @@ func TestVerify_AFlushallInsideAFlushVoidsWhatStoodBeforeIt(t *testing.T) {
 				}
 			})
 			a := s.vote(0)
-			// SET 0, ZSCORE 1, ZADD 2, TIME 3: behind ZSCORE it is as if it came after the flush.
-			if want := at >= 2; a.Seal.Good != want {
+			// SET 0, ZSCORE 1, ZADD 2, TIME 3: behind ZADD it is as if it came after the flush.
+			if want := at >= 3; a.Seal.Good != want {
 				t.Errorf("flushed in front of command %d: good %v, want %v", at, a.Seal.Good, want)
 			}
 		})
@@ -293,7 +307,7 @@ func TestVerify_AClockThatWasMisjudgedIsMeasuredAnew(t *testing.T) {
 		f.write()
 		us := f.context.Time + clock.Micros(c.off)
 		f.replies = []Reply{
-			{Kind: ReplyString, Str: "OK"}, {Kind: ReplyInt, Int: 41}, {Kind: ReplyInt, Int: 0},
+			{Kind: ReplyString, Str: "OK"}, {Kind: ReplyInt, Int: 41}, {Kind: ReplyInt, Int: 1},
 			{Kind: ReplyArray, Items: []Reply{{Kind: ReplyInt, Int: us / 1_000_000}, {Kind: ReplyInt, Int: us % 1_000_000}}},
 		}
 		seal, ending := s.conn.verifySealLocked(f, f.sent+c.took)

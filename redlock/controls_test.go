@@ -116,6 +116,7 @@ func setupControls() []control {
 // poolControls are by tests of package pool.
 func poolControls() []control {
 	return []control{
+		{"raised", "TestVerify_NoVoteCountsUnderABadSeal", "register was not raised"},
 		{"resent-passes", "TestBulk_WhatHasLostItsScriptIsExecutedOnceAndPassesNothingOfItsToken", "is executed before"},
 		{"resent-last", "TestFlush_WhatIsSentAgainGoesInFrontOfWhatIsQueued", "executed"},
 		{"step-creep", "TestSteps_ASumBeyondTheBudgetInvalidates", "incarnations invalidated"},

@@ -215,6 +215,88 @@ func TestEpoch_OfTwoChangesAtOnceOneTakesPlace(t *testing.T) {
 	isHeld(t, alone(one, first, "{b, d}"))
 }
 
+// Rule: raised. A change renames the seal of a master while the network holds a flush between the
+// two commands of its own: the register that the change carried over was not raised, and nobody may
+// believe that it was. Otherwise the master passes for one whose memory was rolled back.
+func TestEpoch_AChangeWithinASealKeepsItsRegisterFromRising(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 4, time.Second)
+	c.bootstrapOf(0, 1, 2)
+	incarnation := func() string { // what it has is "<process> <incarnation> …"
+		return strings.Fields(c.do(0, "ZRANGE", "redlockd:seal", 0, -1).([]any)[0].(string))[1]
+	}
+	ready, within, renamed := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	var flushes sync.Once
+	d := c.startDaemon(listing(0, 1, 2), func(_ *daemon, o *pool.Options) {
+		hooked(o, func(master string, commands []pool.Command, exchange func([]pool.Command) []pool.Reply) []pool.Reply {
+			raise := slices.IndexFunc(commands, func(c pool.Command) bool { return c.Args[0] == "ZADD" && c.Args[1] == "redlockd:seal" })
+			if master != name(0) || raise < 0 {
+				return exchange(commands)
+			}
+			select {
+			case <-ready:
+			default:
+				return exchange(commands)
+			}
+			var replies []pool.Reply
+			flushes.Do(func() {
+				replies = slices.Clone(exchange(commands[:raise]))
+				close(within)
+				<-renamed
+				replies = append(replies, exchange(commands[raise:])...)
+			})
+			if replies == nil {
+				return exchange(commands)
+			}
+			return replies
+		})
+	})
+	for i := range 3 {
+		d.await(i, "voting")
+	}
+	was := incarnation()
+	var changes sync.Once
+	o := c.optionsFor(0, 1, 3)
+	aroundScripts(&o, configurationKey, func(master string, send func()) {
+		if master != name(0) {
+			send()
+			return
+		}
+		meets := false
+		changes.Do(func() {
+			meets = true
+			close(ready)
+			<-within
+		})
+		if send(); meets {
+			close(renamed)
+		}
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- setup.Reconfigure(t.Context(), o, setup.ChangeTerms{Absent: true}, t.Output()) }()
+	eventually(t, "the change renames a seal within a flush", func() bool {
+		if g, err := d.lock("other", time.Second); err == nil {
+			_, _ = d.unlock("other", g.Token)
+		}
+		select {
+		case <-renamed:
+			return true
+		default:
+			return false
+		}
+	})
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	d.lists(0, 1, 3)
+	for i := range 3 {
+		d.await(i, "voting")
+	}
+	if now := incarnation(); now != was {
+		t.Errorf("incarnation %s of master a became %s: it passed for a memory that was rolled back", was, now)
+	}
+}
+
 // Rule: in-force. Two operators have each renamed a half of four masters, which is a quorum of
 // their lists of three.
 func TestEpoch_OfTwoChangesThatStopHalfwayNoneIsUsed(t *testing.T) {

@@ -35,7 +35,7 @@ var (
 	scriptRules = []aclRule{
 		{"get", "GET $"}, {"set", "SET $ x XX PX 1"}, {"exists", "EXISTS $"}, {"type", "TYPE $"},
 		{"pttl", "PTTL $"}, {"pexpiretime", "PEXPIRETIME $"}, {"pexpireat", "PEXPIREAT $ 1"},
-		{"zadd", "ZADD $ XX GT 1 m"}, {"zrange", "ZRANGE $ 0 -1"}, {"zrangebyscore", "ZRANGEBYSCORE $ 0 0"}, {"zscore", "ZSCORE $ m"}, {"zmscore", "ZMSCORE $ m"},
+		{"zadd", "ZADD $ XX GT CH 1 m"}, {"zrange", "ZRANGE $ 0 -1"}, {"zrangebyscore", "ZRANGEBYSCORE $ 0 0"}, {"zscore", "ZSCORE $ m"}, {"zmscore", "ZMSCORE $ m"},
 		{"zcard", "ZCARD $"}, {"zcount", "ZCOUNT $ 0 0"}, {"zrem", "ZREM $ m"}, {"zremrangebyscore", "ZREMRANGEBYSCORE $ 0 0"},
 		{"strlen", "STRLEN $"}, {"hlen", "HLEN $"}, {"hget", "HGET $ f"}, {"hmget", "HMGET $ f"}, {"hgetall", "HGETALL $"}, {"hdel", "HDEL $ f"},
 		{"hset", "HSET $ f v f"}, {"mset", "MSET $ x $"}, {"msetnx", "MSETNX $ x $"}, // a value is missing

@@ -38,6 +38,8 @@ func brokenSeals() []Mutant {
 			but("the clock check is enough: a step that hides in the time of an answer is at most as long as that time, so the next holder of a copy that ended early receives its grant only when that copy's lease is over"),
 		patched("read-late", "a flush that was read late counts however late the master executed it",
 			Change{"pool/verify.go", stepped, "\tif now-f.sent > o.MasterTimeout && Broken(\"read-late\") {\n\t\treturn nil\n\t}\n" + stepped}).in("starved-3"),
+		patched("raised", "a register counts as raised that another writer kept from it",
+			Change{"pool/verify.go", "\t\tif f.raise > old && raised.Int != 1 {\n", "\t\tif f.raise > old && raised.Int != 1 && !Broken(\"raised\") {\n"}).in("slotsplit-3"),
 	}
 }
 
@@ -45,7 +47,7 @@ const (
 	// stepped is where a seal compares the clock.
 	stepped = "\tif l.est.Deviation(f.sent, now, us) != 0 || l.anomaly != nil {\n"
 	// raised is where a seal raises the register.
-	raised = "\t\tf.next().Set(\"ZADD\", key, \"XX\", \"GT\", f.context.Decimal(f.raise), identity)\n"
+	raised = "\t\tf.next().Set(\"ZADD\", key, \"XX\", \"GT\", \"CH\", f.context.Decimal(f.raise), identity)\n"
 )
 
 // brokenFences: rows of fences.
@@ -174,7 +176,7 @@ func brokenGroups() []Mutant {
 		patched("slots-no-freeze", "slots go to another group as soon as the cut is in force",
 			Change{"pool/setup/moves.go", "\treturn source.lease() - since, err\n",
 				"\tif pool.Broken(\"slots-no-freeze\") {\n\t\treturn 0, err\n\t}\n\treturn source.lease() - since, err\n"}).in("slotmove-3"),
-		patched("slots-registers-not-raised", "slots go to a group whose registers may be below the fences given in them",
+		patched("slots-registers-raised", "slots go to a group whose registers may be below the fences given in them",
 			Change{"pool/setup/carry.lua", "redis.call('ZADD', seal, 'XX', 'GT', ARGV[2], identity)\n", ""}).in("slotclocks-3"),
 		patched("slots-counters-not-installed", "slots go to another group without their counters",
 			Change{"pool/setup/carry.lua", "  if n > 0 and n <= 2 then\n", "  if n > 0 and n <= 2 and ARGV[4] == '1' then\n"}).in("slotmove-3"),

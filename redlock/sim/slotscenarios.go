@@ -17,6 +17,8 @@ func slotScenarios() []*Scenario {
 	}
 	rivals := moving("slotrivals", fault{2 * time.Second, interruptMove}, fault{time.Second, partition}, fault{3 * time.Second, die})
 	rivals.Movers = 2
+	split := moving("slotsplit", fault{2 * time.Second, interruptMove}, fault{2 * time.Second, cut}) // every flush in pieces
+	split.Split = 1
 	return []*Scenario{
 		moving("slotmove"),
 		moving("slotlinks", fault{3 * time.Second, interruptMove}, fault{400 * time.Millisecond, cut}, fault{300 * time.Millisecond, partition}, fault{time.Second, stop}, fault{2 * time.Second, sleep}, fault{2 * time.Second, isolate}),
@@ -24,6 +26,6 @@ func slotScenarios() []*Scenario {
 		moving("slotmemory", fault{3 * time.Second, interruptMove}, fault{time.Second, remember}, fault{time.Second, forgetOne}, fault{time.Second, partition}, fault{5 * time.Second, die}),
 		moving("slotfiles", fault{3 * time.Second, interruptMove}, fault{500 * time.Millisecond, remember}, fault{time.Second, oneComesBack}, fault{2 * time.Second, divideGroup}, fault{5 * time.Second, die}),
 		moving("slotclocks", fault{4 * time.Second, interruptMove}, fault{8 * time.Second, setGroupClocks}, fault{time.Second, partition}),
-		rivals,
+		rivals, split,
 	}
 }

@@ -16,7 +16,7 @@ CONSTANTS
   Age,      \* how old a memory must be to vote: pool.Options.Age
   Ends,     \* how many requests are given up, or their leases released, before their time
   Extends,  \* how often leases are extended
-  Losses,   \* how a memory may be lost, once: "blank" or "older" after a restart, "flushall", "split" inside a flush
+  Losses,   \* what happens to a memory, once: "blank" or "older" after a restart, "flushall", "split" inside a flush, "renamed" inside a seal
   Cuts,     \* how many connections end otherwise
   Steps,    \* by how much the clock of a master may step ahead, once
   Gains,    \* by how much the clocks may run ahead while estimates follow: at most Drift
@@ -95,15 +95,16 @@ Between(M, what) == IF what = 0 THEN M ELSE IF what < 0 THEN Blank(M) ELSE Stepp
 
 (* A master executes the next flush of a connection, and its seal: flush.seal. The answer is read: *)
 (* connection.finishFlush, lockBallot.Read, extension.Read, release.Read, Fencing.Raised. *)
-Flush(d, m, between) ==
+Flush(d, m, between, renamed) ==
   LET e == Head(link[d][m].queue)
       inc == link[d][m].inc
       did == Does(d, e, IF Has("seal-last") THEN master[m] ELSE Between(master[m], between))
       M == IF Has("seal-last") THEN Between(did[2], between) ELSE did[2]
       S == IF Has("seal-last") THEN M ELSE master[m]                           \* what the seal finds
+      Z == IF renamed THEN [M EXCEPT !.inc = budget.inc] ELSE M                \* what its ZADD finds
       old == IF S.inc = inc THEN S.reg ELSE 0
-      good == Good(inc, S)
-      counts == Counts(inc, S)
+      good == Good(inc, S) /\ (Has("raised") => ~renamed \/ e.raise <= old)
+      counts == good /\ Counts(inc, S)
       said == IF did[1] = "yes" /\ ~counts THEN "void" ELSE did[1]
       top == Max(old, e.raise)
       vote == IF said = "yes"
@@ -113,7 +114,7 @@ Flush(d, m, between) ==
       r == req[d]
   IN
   /\ link[d][m].queue # <<>>
-  /\ master' = [master EXCEPT ![m] = IF M.inc = inc \/ ~Has("xx") THEN [M EXCEPT !.inc = inc, !.reg = Max(@, e.raise), !.acked = IF good THEN Max(@, top) ELSE @] ELSE M]
+  /\ master' = [master EXCEPT ![m] = IF Z.inc = inc \/ ~Has("xx") THEN [Z EXCEPT !.inc = inc, !.reg = Max(@, e.raise), !.acked = IF good THEN Max(@, top) ELSE @] ELSE Z]
   /\ link' = [link EXCEPT ![d][m].queue = Tail(@)]
   /\ req' = [req EXCEPT ![d] = CASE ~mine -> r
        [] e.op = "acquire" /\ r.st = "asking" -> [r EXCEPT !.vote[m] = vote]
@@ -190,8 +191,7 @@ Step(m, by) ==
   /\ master' = [master EXCEPT ![m] = Stepped(@, by)]
   /\ link' = Queues(by, {m}) /\ UNCHANGED <<req, hybrid, last>>
 Gain(m) ==
-  /\ budget.gains > 0 /\ budget' = [budget EXCEPT !.gains = @ - 1]
-  /\ master' = [master EXCEPT ![m] = Sooner(@, 1)]
+  /\ budget.gains > 0 /\ budget' = [budget EXCEPT !.gains = @ - 1] /\ master' = [master EXCEPT ![m] = Sooner(@, 1)]
   /\ link' = Queues(1, {m}) /\ UNCHANGED <<req, hybrid, last>>
 
 (* attempt.admitOnce, admit.lua: join the incarnation, or begin one if there is none, if its clock has *)
@@ -222,12 +222,12 @@ Flushall(m) ==
   /\ "flushall" \in Losses /\ budget.losses > 0 /\ budget' = [budget EXCEPT !.losses = @ - 1]
   /\ master' = [master EXCEPT ![m] = Blank(@)] /\ UNCHANGED <<link, req, hybrid, last>>
 
-Undisturbed(d, m) == Flush(d, m, 0) /\ UNCHANGED budget
-Split(d, m) == \/ "split" \in Losses /\ budget.losses > 0 /\ Flush(d, m, -1) /\ budget' = [budget EXCEPT !.losses = @ - 1]
-               \/ \E by \in Steps : budget.steps > 0 /\ Flush(d, m, by) /\ budget' = [budget EXCEPT !.steps = @ - 1]
+Split(d, m) == \/ "split" \in Losses /\ budget.losses > 0 /\ Flush(d, m, -1, FALSE) /\ budget' = [budget EXCEPT !.losses = @ - 1]
+               \/ "renamed" \in Losses /\ budget.losses > 0 /\ Flush(d, m, 0, TRUE) /\ budget' = [budget EXCEPT !.losses = @ - 1, !.inc = @ + 1]
+               \/ \E by \in Steps : budget.steps > 0 /\ Flush(d, m, by, FALSE) /\ budget' = [budget EXCEPT !.steps = @ - 1]
 Next ==
   \/ \E d \in Daemons : Ask(d) \/ Grant(d) \/ Raise(d) \/ GiveUp(d) \/ Release(d) \/ Extend(d) \/ Extended(d)
-  \/ \E d \in Daemons, m \in Masters : Undisturbed(d, m)
+  \/ \E d \in Daemons, m \in Masters : Flush(d, m, 0, FALSE) /\ UNCHANGED budget
   \/ \E m \in Faulty : \/ \E d \in Daemons : Split(d, m) \/ Reconnect(d, m)
                        \/ \E by \in Steps : Step(m, by)
                        \/ Gain(m) \/ Flushall(m) \/ Restart(m, "blank", Blank(master[m])) \/ Restart(m, "older", Older(master[m]))

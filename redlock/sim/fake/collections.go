@@ -44,24 +44,30 @@ func (m *Master) shrunk(key string, before, after int) wire.Reply {
 func count(n int) wire.Reply { return Number(int64(n)) }
 
 func (m *Master) zadd(a []string, v *Value) wire.Reply {
-	nx, xx, gt, i := false, false, false, 2
-	for ; i < len(a) && slices.Contains([]string{"NX", "XX", "GT"}, a[i]); i++ {
-		nx, xx, gt = nx || a[i] == "NX", xx || a[i] == "XX", gt || a[i] == "GT"
+	nx, xx, gt, ch, i := false, false, false, false, 2
+	for ; i < len(a) && slices.Contains([]string{"NX", "XX", "GT", "CH"}, a[i]); i++ {
+		nx, xx, gt, ch = nx || a[i] == "NX", xx || a[i] == "XX", gt || a[i] == "GT", ch || a[i] == "CH"
 	}
 	if len(a) <= i || (len(a)-i)%2 != 0 {
 		return syntaxError
 	}
-	before := len(v.Scores)
+	before, changed := len(v.Scores), 0
 	for ; i < len(a); i += 2 {
 		score, err := strconv.ParseFloat(a[i], 64)
 		if err != nil {
 			return notFloat
 		}
 		if at := v.score(a[i+1]); at < 0 && !xx || at >= 0 && !nx && !(gt && score <= v.Scores[at].Score) {
+			if at < 0 || v.Scores[at].Score != score {
+				changed++
+			}
 			v.setScore(a[i+1], score)
 		}
 	}
 	m.grown(a[1], v)
+	if ch {
+		return count(changed)
+	}
 	return count(len(v.Scores) - before)
 }
 
