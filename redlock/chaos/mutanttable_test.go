@@ -72,13 +72,44 @@ func (p mutantTable) publish(t *testing.T) {
 	}
 	intro := fmt.Sprintf("`make mutation-e2e`, %s, two at a time on two cores, at most %v of load a mutant: **%d of %d caught**. A daemon without a fault (%s) is caught by nothing, in %d mixes.\n\n",
 		time.Now().UTC().Format(time.DateOnly), searchTime, caught, searched, unbroken, passed)
-	var left []string
-	for _, row := range p.rows() {
-		if strings.Contains(row, " | not ") {
-			left = append(left, row)
-		}
-	}
-	if err := mutants.WriteResults(resultsPage, resultsPart, intro+tableOf(left)); err != nil {
+	if err := mutants.WriteResults(resultsPage, resultsPart, intro+p.left()); err != nil {
 		t.Error(err)
+	}
+}
+
+// left lists what was not caught, with its mix, by the reason.
+func (p mutantTable) left() string {
+	var reasons []string
+	of := map[string][]string{}
+	for _, row := range p.rows() {
+		cells := strings.Split(strings.TrimPrefix(row, "| "), " | ")
+		name, by, mix := cells[0], cells[1], cells[2]
+		if !strings.HasPrefix(by, "not ") {
+			continue
+		}
+		if of[by] == nil {
+			reasons = append(reasons, by)
+		}
+		if mix != "–" {
+			name += " (" + mix + ")"
+		}
+		of[by] = append(of[by], name)
+	}
+	text := ""
+	for _, by := range reasons {
+		text += "- " + by + ": " + strings.Join(of[by], ", ") + "\n"
+	}
+	return text
+}
+
+func TestMutantTable_ListsWhatWasNotCaughtByItsReason(t *testing.T) {
+	all := mutants.All()
+	p := mutantTable{
+		all[0].Name: "| " + all[0].Name + " | the checker | a mix | 1.0 |", all[1].Name: "| " + all[1].Name + " | not in 40s | a mix | – |",
+		all[2].Name: "| " + all[2].Name + " | not searched: it takes a disk | – | – |", all[3].Name: "| " + all[3].Name + " | not in 40s | another | – |",
+	}
+	want := "- not in 40s: " + all[1].Name + " (a mix), " + all[3].Name + " (another)\n- not searched: it takes a disk: " + all[2].Name + "\n"
+	if got := p.left(); got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
