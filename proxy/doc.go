@@ -3,11 +3,11 @@
 //
 // Files in reading order, with packages of their own among them:
 //
-//	proxy.go         the server; listen.go, accept.go, shutdown.go: connections
+//	proxy.go         the server; listen.go, accept.go, closeidle.go, shutdown.go: connections
 //	proxy/guard      passes whole, valid commands to redcon, checked by proxy/resp
 //	proxy/preauth    what a connection costs until its client is authenticated
 //	session.go       runs one client's commands in order; pendingreply.go
 //	writerloop.go    starts commands and writes replies; sharequeue.go, writers.go, encode.go
 //	memlimit.go      limits shared memory; clientmemory.go
-//	tls.go           TLS with clients, see proxy/tlsconf; options.go, stats.go
+//	tls.go           TLS with clients, see proxy/tlsconf; tlslog.go, options.go, stats.go
 package proxy

@@ -4,5 +4,6 @@
 // Reading order:
 //   - rows.go: the commands;
 //   - dlock.go, acquire.go: locks from the request to the reply, with WAIT and HOLD;
-//   - dunlock.go, dextend.go: their end and their extension.
+//   - held.go: HOLD, from the grant to the end of the connection;
+//   - dunlock.go, dunlockall.go, dextend.go: their end and their extension.
 package lock

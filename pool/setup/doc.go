@@ -11,8 +11,9 @@
 //   - bootstrap.go, marks.go: a group of blank masters votes at once;
 //   - aged.go: one blank master begins where no daemon begins with it;
 //   - rename.go, rename.lua: other masters, while the daemons serve; requirements.go: what must be there before;
+//     rivals.go: several changes at once; followers.go: which daemons use the new list;
 //   - carry.go, carry.lua, share.go: what new masters are given of ids and work;
-//   - moves.go: slots go to another group, while the daemons serve; showslots.go, slots.go: the map;
+//   - moves.go, side.go, slotchange.go: slots go to another group, while the daemons serve; showslots.go, slots.go: the map;
 //   - settings.go: what a fingerprint on a master shows;
 //   - reconfigure.go, reconfigure.lua: other limits or versions, and other masters by force;
 //   - masters.go: the list after masters join or leave, for both of them;

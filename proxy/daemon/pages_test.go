@@ -197,6 +197,33 @@ func TestPages_NameFilesThatExist(t *testing.T) {
 	}
 }
 
+// The doc.go of a package has its files in reading order, or some of them.
+func TestPages_DocsNameFilesThatExist(t *testing.T) {
+	name, named := regexp.MustCompile(`\b[\w/]+\.go\b`), 0
+	err := filepath.WalkDir(".", func(file string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Base(file) != "doc.go" {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		for _, one := range name.FindAllString(string(text), -1) {
+			named++
+			if _, beside := os.Stat(filepath.Join(filepath.Dir(file), one)); beside == nil {
+				continue
+			}
+			if _, fromRoot := os.Stat(one); fromRoot != nil {
+				t.Errorf("%s: there is no file %s", file, one)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if named < 200 {
+		t.Errorf("%d files are named, there were more", named)
+	}
+}
+
 var (
 	makeTarget  = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):`)
 	shownOption = regexp.MustCompile(`--[a-z][a-z0-9-]*`)

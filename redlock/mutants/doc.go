@@ -3,5 +3,5 @@
 // is support for tests; no shipped package imports it, but the text that it builds instead does.
 //
 // Reading order: mutant.go, build.go, active.go; the rows table.go, rules.go, mode.go,
-// wait.go, dropin.go; results.go.
+// wait.go, dropin.go, change.go, window.go; results.go.
 package mutants
