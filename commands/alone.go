@@ -3,8 +3,8 @@
 package commands
 
 // RunAlone does a queued command as the only one of a transaction. The reply is a list of its reply.
-func (e *Deps) RunAlone(c *Call, words []string) {
-	row := find(e.commands.byName, words[0])
+func (d *Deps) RunAlone(c *Call, words []string) {
+	row := find(d.commands.byName, words[0])
 	own := *c
 	own.Args, own.options, own.Completer = words, row.options, onlyReply{c.Completer}
 	own.track(row)

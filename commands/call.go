@@ -32,7 +32,7 @@ type DeferredReply interface {
 // Later is a DeferredReply of which nothing is undone if it is not delivered.
 type Later func() Reply
 
-func (f Later) Reply() Reply { return f() }
+func (l Later) Reply() Reply { return l() }
 func (Later) Undelivered()   {}
 
 // Call is one command on its way through a handler: a promise of exactly one

@@ -90,28 +90,28 @@ type fakeCompleter struct {
 	answers int
 }
 
-func (s *fakeCompleter) Complete(r commands.Reply)                 { s.count(r, nil) }
-func (s *fakeCompleter) CompleteDeferred(l commands.DeferredReply) { s.count(commands.Reply{}, l) }
+func (f *fakeCompleter) Complete(r commands.Reply)                 { f.count(r, nil) }
+func (f *fakeCompleter) CompleteDeferred(l commands.DeferredReply) { f.count(commands.Reply{}, l) }
 
-func (s *fakeCompleter) count(r commands.Reply, l commands.DeferredReply) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.reply, s.late = r, l
-	if s.answers++; s.answers > 1 {
-		s.t.Errorf("a call was answered %d times", s.answers)
+func (f *fakeCompleter) count(r commands.Reply, l commands.DeferredReply) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reply, f.late = r, l
+	if f.answers++; f.answers > 1 {
+		f.t.Errorf("a call was answered %d times", f.answers)
 	}
 }
 
 // read is the moment the reply is written.
-func (s *fakeCompleter) read(t *testing.T) commands.Reply {
+func (f *fakeCompleter) read(t *testing.T) commands.Reply {
 	t.Helper()
-	if s.answers != 1 {
-		t.Fatalf("the call has %d answers instead of one", s.answers)
+	if f.answers != 1 {
+		t.Fatalf("the call has %d answers instead of one", f.answers)
 	}
-	if s.late != nil {
-		return s.late.Reply()
+	if f.late != nil {
+		return f.late.Reply()
 	}
-	return s.reply
+	return f.reply
 }
 
 // fakeLocks plays the masters. A nil function means that nothing is answered;

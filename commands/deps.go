@@ -188,29 +188,29 @@ type Deps struct {
 }
 
 // withDefaults fills what was left at zero.
-func (e Deps) withDefaults() Deps {
-	e.commands = &index{byName: make(map[string]*Command), tried: make(map[string]*Command)}
-	e.Databases = cmp.Or(e.Databases, 16)
-	e.MaxTTL = cmp.Or(e.MaxTTL, time.Minute)
-	e.MaxKeep = cmp.Or(e.MaxKeep, 10*time.Minute)
-	e.MaxWait = cmp.Or(e.MaxWait, 10*time.Minute)
-	e.MasterTimeout = cmp.Or(e.MasterTimeout, 100*time.Millisecond)
-	e.MaxSubscriptions = cmp.Or(e.MaxSubscriptions, 1024)
-	if e.CompatTest {
-		e.NoTTL = PolicyAllow // libraries take such locks by default, and test that
+func (d Deps) withDefaults() Deps {
+	d.commands = &index{byName: make(map[string]*Command), tried: make(map[string]*Command)}
+	d.Databases = cmp.Or(d.Databases, 16)
+	d.MaxTTL = cmp.Or(d.MaxTTL, time.Minute)
+	d.MaxKeep = cmp.Or(d.MaxKeep, 10*time.Minute)
+	d.MaxWait = cmp.Or(d.MaxWait, 10*time.Minute)
+	d.MasterTimeout = cmp.Or(d.MasterTimeout, 100*time.Millisecond)
+	d.MaxSubscriptions = cmp.Or(d.MaxSubscriptions, 1024)
+	if d.CompatTest {
+		d.NoTTL = PolicyAllow // libraries take such locks by default, and test that
 	}
-	if e.Scripts == nil {
-		e.Scripts, _ = dropin.New(nil) // fails for pins only
+	if d.Scripts == nil {
+		d.Scripts, _ = dropin.New(nil) // fails for pins only
 	}
-	e.Requests = cmp.Or(e.Requests, new(Requests))
-	e.DropinStats = cmp.Or(e.DropinStats, new(dropin.Stats))
-	e.RunID = cmp.Or(e.RunID, randomRunID())
-	if e.Start.IsZero() {
-		e.Start = time.Now()
+	d.Requests = cmp.Or(d.Requests, new(Requests))
+	d.DropinStats = cmp.Or(d.DropinStats, new(dropin.Stats))
+	d.RunID = cmp.Or(d.RunID, randomRunID())
+	if d.Start.IsZero() {
+		d.Start = time.Now()
 	}
-	e.Logger = cmp.Or(e.Logger, slog.Default())
-	e.Audit = cmp.Or(e.Audit, newAudit(e.Logger))
-	return e
+	d.Logger = cmp.Or(d.Logger, slog.Default())
+	d.Audit = cmp.Or(d.Audit, newAudit(d.Logger))
+	return d
 }
 
 // randomRunID is 40 hex digits. Clients drop what they cached about a server

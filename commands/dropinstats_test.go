@@ -83,8 +83,8 @@ func TestDropinStats_CountWhatNoLockCanMeet(t *testing.T) {
 }
 
 // answerCount is how often the call has been answered.
-func (s *fakeCompleter) answerCount() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.answers
+func (f *fakeCompleter) answerCount() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.answers
 }

@@ -15,14 +15,14 @@ import (
 )
 
 // wait is read for answers that come from the goroutine that evaluates scripts.
-func (s *fakeCompleter) wait(t *testing.T) commands.Reply {
+func (f *fakeCompleter) wait(t *testing.T) commands.Reply {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
-		s.mu.Lock()
-		n := s.answers
-		s.mu.Unlock()
+		f.mu.Lock()
+		n := f.answers
+		f.mu.Unlock()
 		if n > 0 || time.Now().After(end) {
-			return s.read(t)
+			return f.read(t)
 		}
 	}
 }

@@ -27,26 +27,26 @@ type Snapshot struct {
 	Daemons                           int // in the division of the slots; 0 = this daemon is no node of a cluster
 }
 
-func (e *Deps) Snapshot() Snapshot {
-	m := e.Masters
+func (d *Deps) Snapshot() Snapshot {
+	m := d.Masters
 	s := Snapshot{
-		Requests: e.Requests.load(),
-		Clients:  e.Clients(), Locks: m.Counters(), Lanes: m.MasterCounters(), Events: m.EventCounts(),
-		InFlight: m.InFlight(), Waiters: m.Waiters(), Holds: m.Holds(), Tracked: m.Tracked(), VolatileIDs: e.VolatileIDs,
+		Requests: d.Requests.load(),
+		Clients:  d.Clients(), Locks: m.Counters(), Lanes: m.MasterCounters(), Events: m.EventCounts(),
+		InFlight: m.InFlight(), Waiters: m.Waiters(), Holds: m.Holds(), Tracked: m.Tracked(), VolatileIDs: d.VolatileIDs,
 	}
-	s.RefusedLogins, s.UncheckedLogins = e.Users.RefusedLogins()
-	if e.LostMessages != nil {
-		s.LostMessages = e.LostMessages()
+	s.RefusedLogins, s.UncheckedLogins = d.Users.RefusedLogins()
+	if d.LostMessages != nil {
+		s.LostMessages = d.LostMessages()
 	}
-	if e.Traces != nil {
-		n := e.Traces()
+	if d.Traces != nil {
+		n := d.Traces()
 		s.Traces = &n
 	}
-	if e.Cluster != nil {
-		s.Daemons = len(e.Cluster().Daemons)
+	if d.Cluster != nil {
+		s.Daemons = len(d.Cluster().Daemons)
 	}
-	if e.Slots != nil {
-		s.UnfinishedSlots = UnfinishedSlots(e.Slots())
+	if d.Slots != nil {
+		s.UnfinishedSlots = UnfinishedSlots(d.Slots())
 	}
 	return s
 }

@@ -68,7 +68,7 @@ type laneCounts struct {
 	counts pool.Counters
 }
 
-func (f *laneCounts) MasterCounters() pool.Counters { return f.counts }
+func (l *laneCounts) MasterCounters() pool.Counters { return l.counts }
 
 // Every figure has a name in INFO or a metric, and no name stands twice.
 func TestFigures_HaveNamesOfTheirOwn(t *testing.T) {

@@ -4,8 +4,8 @@ import "time"
 
 // Longest is how long a lock of the call's client is held at most: by the daemon, by its user, or by the
 // client's own word; 0 = as long as it is extended.
-func (e *Deps) Longest(c *Call, own time.Duration) time.Duration {
-	limits := [...]time.Duration{e.MaxHold, own, 0}
+func (d *Deps) Longest(c *Call, own time.Duration) time.Duration {
+	limits := [...]time.Duration{d.MaxHold, own, 0}
 	if who := c.Rights(); who != nil {
 		limits[2] = who.MaxHold
 	}

@@ -27,10 +27,10 @@ type countingIDs struct {
 	last int64
 }
 
-func (f *countingIDs) NextID(b *redlock.Batch, r redlock.IDRequest, done redlock.IDDone) {
-	f.last++
-	f.first = f.last
-	f.fakeIDs.NextID(b, r, done)
+func (c *countingIDs) NextID(b *redlock.Batch, r redlock.IDRequest, done redlock.IDDone) {
+	c.last++
+	c.first = c.last
+	c.fakeIDs.NextID(b, r, done)
 }
 
 // GET reserves an id, and the script gives each of them once.

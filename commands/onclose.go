@@ -26,34 +26,34 @@ type closeHook struct{ run func(why error) }
 // Add calls end when the connection ends, unless remove is called before. If the
 // connection has ended, it calls end at once. why is nil if the client has left, else
 // the reason why the daemon ends the connection.
-func (t *OnClose) Add(end func(why error)) (remove func()) {
+func (o *OnClose) Add(end func(why error)) (remove func()) {
 	hook := &closeHook{end}
-	t.mu.Lock()
-	if t.closed || t.reason != nil {
-		why := t.reason
-		t.mu.Unlock()
+	o.mu.Lock()
+	if o.closed || o.reason != nil {
+		why := o.reason
+		o.mu.Unlock()
 		end(why)
 		return func() {}
 	}
-	defer t.mu.Unlock()
-	if t.hooks == nil {
-		t.hooks = make(map[*closeHook]struct{})
+	defer o.mu.Unlock()
+	if o.hooks == nil {
+		o.hooks = make(map[*closeHook]struct{})
 	}
-	t.hooks[hook] = struct{}{}
+	o.hooks[hook] = struct{}{}
 	return func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		delete(t.hooks, hook)
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.hooks, hook)
 	}
 }
 
 // SetWait sets how to leave the wait that blocks this connection. There is one at
 // a time, and leaving one that is over does nothing.
-func (t *OnClose) SetWait(leave func()) {
-	t.mu.Lock()
-	over := t.closed || t.reason != nil
-	t.leaveWait = leave
-	t.mu.Unlock()
+func (o *OnClose) SetWait(leave func()) {
+	o.mu.Lock()
+	over := o.closed || o.reason != nil
+	o.leaveWait = leave
+	o.mu.Unlock()
 	if over {
 		leave()
 	}
@@ -62,33 +62,33 @@ func (t *OnClose) SetWait(leave func()) {
 // Expel ends the wait and the holds of a connection whose client may not stay. The
 // wait replies with why, and the holds are renewed no longer. They are not released:
 // the client may still be at work under them.
-func (t *OnClose) Expel(why Expelled) {
-	t.mu.Lock()
-	if t.reason == nil {
-		t.reason = why
+func (o *OnClose) Expel(why Expelled) {
+	o.mu.Lock()
+	if o.reason == nil {
+		o.reason = why
 	}
-	t.endLocked()
+	o.endLocked()
 }
 
 // Expelled returns why the daemon ends the connection, nil if it does not.
-func (t *OnClose) Expelled() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.reason
+func (o *OnClose) Expelled() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.reason
 }
 
 // Run runs all hooks: the connection is gone.
-func (t *OnClose) Run() {
-	t.mu.Lock()
-	t.closed = true
-	t.endLocked()
+func (o *OnClose) Run() {
+	o.mu.Lock()
+	o.closed = true
+	o.endLocked()
 }
 
 // endLocked ends the wait and runs the hooks, after it has given up the mutex.
-func (t *OnClose) endLocked() {
-	leave, hooks, why := t.leaveWait, t.hooks, t.reason
-	t.leaveWait, t.hooks = nil, nil
-	t.mu.Unlock()
+func (o *OnClose) endLocked() {
+	leave, hooks, why := o.leaveWait, o.hooks, o.reason
+	o.leaveWait, o.hooks = nil, nil
+	o.mu.Unlock()
 	if leave != nil {
 		leave()
 	}

@@ -90,20 +90,20 @@ func (c *Call) note(one seenKey) {
 }
 
 // Complete implements Completer.
-func (a *trackedCall) Complete(r Reply) {
-	a.mu.Lock()
-	nothing := len(a.seen) == 0 && len(a.suspended) == 0
-	a.mu.Unlock()
+func (tc *trackedCall) Complete(r Reply) {
+	tc.mu.Lock()
+	nothing := len(tc.seen) == 0 && len(tc.suspended) == 0
+	tc.mu.Unlock()
 	if nothing {
-		a.Completer.Complete(r)
+		tc.Completer.Complete(r)
 	} else {
-		a.CompleteDeferred(Later(func() Reply { return r }))
+		tc.CompleteDeferred(Later(func() Reply { return r }))
 	}
 }
 
 // CompleteDeferred implements Completer.
-func (a *trackedCall) CompleteDeferred(d DeferredReply) {
-	a.Completer.CompleteDeferred(trackedReply{d, a})
+func (tc *trackedCall) CompleteDeferred(d DeferredReply) {
+	tc.Completer.CompleteDeferred(trackedReply{d, tc})
 }
 
 type trackedReply struct {
@@ -111,34 +111,34 @@ type trackedReply struct {
 	call *trackedCall
 }
 
-func (d trackedReply) Reply() Reply {
-	reply := d.DeferredReply.Reply()
-	d.call.settle()
+func (t trackedReply) Reply() Reply {
+	reply := t.DeferredReply.Reply()
+	t.call.settle()
 	return reply
 }
 
 // settle tracks what the client sees now, and what it had seen of keys that the call left alone.
-func (a *trackedCall) settle() {
-	a.mu.Lock()
-	all := a.seen
-	a.mu.Unlock()
-	t := a.tracking
+func (tc *trackedCall) settle() {
+	tc.mu.Lock()
+	all := tc.seen
+	tc.mu.Unlock()
+	t := tc.tracking
 	for _, one := range all {
-		former, was := a.suspended[one.key]
-		delete(a.suspended, one.key)
+		former, was := tc.suspended[one.key]
+		delete(tc.suspended, one.key)
 		if was && !t.NoLoop && !one.seen.Undecided && !former.Same(&one.seen) {
 			t.Send(Array(Bulk(string(one.key))))
 		}
-		if (a.keeps || was && one.seen.Undecided) && !one.freed {
+		if (tc.keeps || was && one.seen.Undecided) && !one.freed {
 			if one.seen.Lease > 0 {
 				one.seen.Lease = max(one.seen.Lease-time.Since(one.at), 1)
 			}
-			t.track(a.db, one.key, one.seen)
+			t.track(tc.db, one.key, one.seen)
 		}
 	}
-	for key, seen := range a.suspended {
+	for key, seen := range tc.suspended {
 		seen.Lease = 0 // the call may have changed it
-		t.track(a.db, key, seen)
+		t.track(tc.db, key, seen)
 	}
 	if len(all) > 0 {
 		t.account()

@@ -86,9 +86,9 @@ func pushed(c *conversation) func() string {
 // steps are what a client says, with what is tracked of the key then, and received.
 type steps []struct{ says, key, seen, receives string }
 
-func (all steps) play(c *conversation, f *fakeTracker, received func() string) {
+func (s steps) play(c *conversation, f *fakeTracker, received func() string) {
 	c.t.Helper()
-	for i, step := range all {
+	for i, step := range s {
 		if what, changes := strings.CutPrefix(step.says, "change "); changes {
 			f.changes(what)
 		} else {
@@ -379,8 +379,8 @@ type keptTracker struct {
 	reports []func(bool)
 }
 
-func (f *keptTracker) Track(_ int, _ redlock.Key, _ redlock.Seen, report func(bool)) func() {
-	f.reports = append(f.reports, report)
+func (k *keptTracker) Track(_ int, _ redlock.Key, _ redlock.Seen, report func(bool)) func() {
+	k.reports = append(k.reports, report)
 	return func() {}
 }
 

@@ -45,15 +45,15 @@ type Transaction struct {
 }
 
 // Watches returns which of the keys are to be watched from now on: not those that are already.
-func (x *Transaction) Watches(db int, keys []redlock.Key) (further []access.HeldKey, err error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if len(x.watched)+len(keys) > maxWatched {
-		return nil, fmt.Errorf("%d keys would be watched, allowed are %d", len(x.watched)+len(keys), maxWatched)
+func (t *Transaction) Watches(db int, keys []redlock.Key) (further []access.HeldKey, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.watched)+len(keys) > maxWatched {
+		return nil, fmt.Errorf("%d keys would be watched, allowed are %d", len(t.watched)+len(keys), maxWatched)
 	}
 	for _, key := range keys {
 		at := access.HeldKey{DB: db, Key: redlock.Key(strings.Clone(string(key)))}
-		if x.findLocked(at) == nil {
+		if t.findLocked(at) == nil {
 			further = append(further, at)
 		}
 	}
@@ -61,56 +61,56 @@ func (x *Transaction) Watches(db int, keys []redlock.Key) (further []access.Held
 }
 
 // Watch begins comparisons with these locks.
-func (x *Transaction) Watch(locks []Watched) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.watched = append(x.watched, locks...)
+func (t *Transaction) Watch(locks []Watched) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.watched = append(t.watched, locks...)
 }
 
-func (x *Transaction) Unwatch() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.watched = nil
+func (t *Transaction) Unwatch() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.watched = nil
 }
 
-func (x *Transaction) findLocked(at access.HeldKey) *Watched {
-	for i := range x.watched {
-		if x.watched[i].At == at {
-			return &x.watched[i]
+func (t *Transaction) findLocked(at access.HeldKey) *Watched {
+	for i := range t.watched {
+		if t.watched[i].At == at {
+			return &t.watched[i]
 		}
 	}
 	return nil
 }
 
 // Saw notes that GET has shown the value of a watched key.
-func (x *Transaction) Saw(at access.HeldKey) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if one := x.findLocked(at); one != nil {
+func (t *Transaction) Saw(at access.HeldKey) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if one := t.findLocked(at); one != nil {
 		one.Read = true
 	}
 }
 
 // Open reports whether MULTI was sent; Begin opens the transaction.
-func (x *Transaction) Open() bool { return x.open }
+func (t *Transaction) Open() bool { return t.open }
 
-func (x *Transaction) Begin() { x.open = true }
+func (t *Transaction) Begin() { t.open = true }
 
 // End returns what was queued, one command or readings of one key, with the watched locks, and starts
 // anew. If broken, nothing may be done.
-func (x *Transaction) End() (queue [][]string, watched []Watched, broken bool) {
-	queue, broken = x.queue, x.broken
-	x.open, x.broken, x.queue = false, false, nil
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	watched, x.watched = x.watched, nil
+func (t *Transaction) End() (queue [][]string, watched []Watched, broken bool) {
+	queue, broken = t.queue, t.broken
+	t.open, t.broken, t.queue = false, false, nil
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	watched, t.watched = t.watched, nil
 	return queue, watched, broken
 }
 
 // refused notes that a command was not taken: a transaction does all or nothing.
-func (x *Transaction) refused() {
-	if x.open {
-		x.broken = true
+func (t *Transaction) refused() {
+	if t.open {
+		t.broken = true
 	}
 }
 
@@ -122,12 +122,12 @@ var alone = map[string]bool{
 }
 
 // takes reports whether there is room for a command with these words, whose row has the name.
-func (x *Transaction) takes(name string, words []string) bool {
-	if x.queue == nil {
+func (t *Transaction) takes(name string, words []string) bool {
+	if t.queue == nil {
 		return alone[name]
 	}
-	first := x.queue[0]
-	return (name == "get" || name == "pttl") && len(x.queue) < maxReadings && Reads(first) && first[1] == words[1]
+	first := t.queue[0]
+	return (name == "get" || name == "pttl") && len(t.queue) < maxReadings && Reads(first) && first[1] == words[1]
 }
 
 // Reads reports whether a queued command only reads a lock, and may have further ones behind it.

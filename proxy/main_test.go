@@ -133,8 +133,8 @@ func newFakeDeferred(text string) *fakeDeferred {
 	return &fakeDeferred{text: text, made: make(chan struct{}, 8), lost: make(chan struct{}, 8)}
 }
 
-func (l *fakeDeferred) Reply() commands.Reply { l.made <- struct{}{}; return commands.Bulk(l.text) }
-func (l *fakeDeferred) Undelivered()          { l.lost <- struct{}{} }
+func (f *fakeDeferred) Reply() commands.Reply { f.made <- struct{}{}; return commands.Bulk(f.text) }
+func (f *fakeDeferred) Undelivered()          { f.lost <- struct{}{} }
 
 func await(t testing.TB, what string, c <-chan struct{}) {
 	t.Helper()

@@ -77,168 +77,168 @@ type shareOwner struct {
 }
 
 // open sets how many connections may start further shares at the same time.
-func (r *shareQueue) open() {
-	r.period, r.began = sharePeriod, time.Now()
-	r.free = max(1, runtime.GOMAXPROCS(0)/2)
-	r.byName = map[string]*shareOwner{}
-	r.lastLight.Store(-int64(lightTime))
+func (s *shareQueue) open() {
+	s.period, s.began = sharePeriod, time.Now()
+	s.free = max(1, runtime.GOMAXPROCS(0)/2)
+	s.byName = map[string]*shareOwner{}
+	s.lastLight.Store(-int64(lightTime))
 }
 
 // noteLight is called when a connection that is not heavy is at work.
-func (r *shareQueue) noteLight(now time.Time) {
-	at := int64(now.Sub(r.began))
-	if at-r.lastLight.Load() > int64(lightTime/8) { // rarely: the variable is shared
-		r.lastLight.Store(at)
+func (s *shareQueue) noteLight(now time.Time) {
+	at := int64(now.Sub(s.began))
+	if at-s.lastLight.Load() > int64(lightTime/8) { // rarely: the variable is shared
+		s.lastLight.Store(at)
 	}
 }
 
 // join returns the owner of one more heavy connection. The caller calls part afterwards.
-func (r *shareQueue) join(name string) *shareOwner {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	o := r.byName[name]
+func (s *shareQueue) join(name string) *shareOwner {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.byName[name]
 	if o == nil {
 		o = &shareOwner{name: name}
-		r.byName[name] = o
+		s.byName[name] = o
 	}
 	o.connections++
 	return o
 }
 
-func (r *shareQueue) part(o *shareOwner) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (s *shareQueue) part(o *shareOwner) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if o.connections--; o.connections == 0 {
-		delete(r.byName, o.name)
+		delete(s.byName, o.name)
 	}
 }
 
 // enter returns when a connection of the owner may start a share. The caller calls leave
 // afterwards.
-func (r *shareQueue) enter(o *shareOwner) {
-	r.mu.Lock()
-	now := time.Since(r.began)
-	if len(r.owners) == 0 && r.free > 0 && r.mayStartLocked(o, now) {
-		r.startLocked(o)
-		r.mu.Unlock()
+func (s *shareQueue) enter(o *shareOwner) {
+	s.mu.Lock()
+	now := time.Since(s.began)
+	if len(s.owners) == 0 && s.free > 0 && s.mayStartLocked(o, now) {
+		s.startLocked(o)
+		s.mu.Unlock()
 		return
 	}
 	turn := make(chan struct{})
 	if o.waiting = append(o.waiting, turn); len(o.waiting) == 1 {
-		r.owners = append(r.owners, o)
+		s.owners = append(s.owners, o)
 	}
-	r.nextLocked(now)
-	r.mu.Unlock()
+	s.nextLocked(now)
+	s.mu.Unlock()
 	<-turn
 }
 
 // leave ends a turn that took so long, and started commands of this weight, of which this
 // part is in flight.
-func (r *shareQueue) leave(o *shareOwner, took time.Duration, started, inFlight int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.leaveLocked(o, took, started, inFlight)
+func (s *shareQueue) leave(o *shareOwner, took time.Duration, started, inFlight int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leaveLocked(o, took, started, inFlight)
 }
 
-func (r *shareQueue) leaveLocked(o *shareOwner, took time.Duration, started, inFlight int) {
+func (s *shareQueue) leaveLocked(o *shareOwner, took time.Duration, started, inFlight int) {
 	o.running--
 	o.inFlight += inFlight
-	now := time.Since(r.began)
-	if rest := r.restLocked(now, took, started, started-inFlight); rest > 0 {
-		time.AfterFunc(rest, r.rested)
+	now := time.Since(s.began)
+	if rest := s.restLocked(now, took, started, started-inFlight); rest > 0 {
+		time.AfterFunc(rest, s.rested)
 		return
 	}
-	r.free++
-	r.nextLocked(now)
+	s.free++
+	s.nextLocked(now)
 }
 
 // restLocked returns how long the queue rests after a turn that took so long, and started
 // commands of this weight, of which this part was answered at once. What is less than minRest
 // is owed.
-func (r *shareQueue) restLocked(now, took time.Duration, started, atOnce int) time.Duration {
-	if !r.besideLight(now) {
-		r.owed = 0
+func (s *shareQueue) restLocked(now, took time.Duration, started, atOnce int) time.Duration {
+	if !s.besideLight(now) {
+		s.owed = 0
 		return 0
 	}
 	work := took * time.Duration(atOnce) / time.Duration(max(started, 1))
-	r.owed += restFactor * (commandCost*time.Duration(atOnce) + work)
-	if r.owed < minRest {
+	s.owed += restFactor * (commandCost*time.Duration(atOnce) + work)
+	if s.owed < minRest {
 		return 0
 	}
-	rest := min(r.owed, maxRest)
-	r.owed = 0
+	rest := min(s.owed, maxRest)
+	s.owed = 0
 	return rest
 }
 
-func (r *shareQueue) rested() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.free++
-	r.nextLocked(time.Since(r.began))
+func (s *shareQueue) rested() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free++
+	s.nextLocked(time.Since(s.began))
 }
 
 // answered takes a command out of those in flight.
-func (r *shareQueue) answered(o *shareOwner, window int64, weight int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (s *shareQueue) answered(o *shareOwner, window int64, weight int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if window != o.window {
 		return
 	}
 	o.inFlight -= weight
-	if len(o.waiting) > 0 && r.free > 0 {
-		r.nextLocked(time.Since(r.began))
+	if len(o.waiting) > 0 && s.free > 0 {
+		s.nextLocked(time.Since(s.began))
 	}
 }
 
 // nextLocked starts the turns that may start, of owners in turn.
-func (r *shareQueue) nextLocked(now time.Duration) {
-	for i := 0; i < len(r.owners) && r.free > 0; {
-		o := r.owners[i]
-		if !r.mayStartLocked(o, now) {
+func (s *shareQueue) nextLocked(now time.Duration) {
+	for i := 0; i < len(s.owners) && s.free > 0; {
+		o := s.owners[i]
+		if !s.mayStartLocked(o, now) {
 			i++
 			continue
 		}
-		r.startLocked(o)
+		s.startLocked(o)
 		close(o.waiting[0])
 		o.waiting = o.waiting[1:]
-		if r.owners = slices.Delete(r.owners, i, i+1); len(o.waiting) > 0 {
-			r.owners = append(r.owners, o)
+		if s.owners = slices.Delete(s.owners, i, i+1); len(o.waiting) > 0 {
+			s.owners = append(s.owners, o)
 		}
 	}
-	if len(r.owners) > 0 && r.free > 0 { // all have too much in flight
-		r.retrySoonLocked()
+	if len(s.owners) > 0 && s.free > 0 { // all have too much in flight
+		s.retrySoonLocked()
 	}
 }
 
-func (r *shareQueue) retrySoonLocked() {
-	if r.retry != nil {
-		r.retry.Reset(r.period)
+func (s *shareQueue) retrySoonLocked() {
+	if s.retry != nil {
+		s.retry.Reset(s.period)
 		return
 	}
-	r.retry = time.AfterFunc(r.period, func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.nextLocked(time.Since(r.began))
+	s.retry = time.AfterFunc(s.period, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.nextLocked(time.Since(s.began))
 	})
 }
 
 // mayStartLocked reports whether the owner has little enough in flight.
-func (r *shareQueue) mayStartLocked(o *shareOwner, now time.Duration) bool {
-	if o.running == 0 && (o.window == 0 || now-o.windowBegan >= r.period) {
-		r.windows++
-		o.window, o.windowBegan, o.inFlight = r.windows, now, 0
+func (s *shareQueue) mayStartLocked(o *shareOwner, now time.Duration) bool {
+	if o.running == 0 && (o.window == 0 || now-o.windowBegan >= s.period) {
+		s.windows++
+		o.window, o.windowBegan, o.inFlight = s.windows, now, 0
 	}
-	if r.besideLight(now) {
+	if s.besideLight(now) {
 		return o.running == 0 && o.inFlight < maxInFlightBesideLight
 	}
 	return o.inFlight < maxInFlight
 }
 
-func (r *shareQueue) startLocked(o *shareOwner) {
-	r.free--
+func (s *shareQueue) startLocked(o *shareOwner) {
+	s.free--
 	o.running++
 }
 
-func (r *shareQueue) besideLight(now time.Duration) bool {
-	return now-time.Duration(r.lastLight.Load()) < lightTime
+func (s *shareQueue) besideLight(now time.Duration) bool {
+	return now-time.Duration(s.lastLight.Load()) < lightTime
 }

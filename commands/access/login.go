@@ -89,9 +89,9 @@ func (u *Users) Authenticate(host, name, password string) (HTTPUser, error) {
 func (u *Users) NeedsLogin() bool { return u != nil }
 
 // Name of the user, "" where no login is needed.
-func (v HTTPUser) Name() string { return v.name }
+func (h HTTPUser) Name() string { return h.name }
 
-func (v HTTPUser) May(category string) bool { return v.users.Find(v.name).May(category) }
+func (h HTTPUser) May(category string) bool { return h.users.Find(h.name).May(category) }
 
 // KeyFilter returns which keys the user may see, as the users are now.
-func (v HTTPUser) KeyFilter() func(redlock.Key) bool { return v.users.KeyFilter(v.name) }
+func (h HTTPUser) KeyFilter() func(redlock.Key) bool { return h.users.KeyFilter(h.name) }

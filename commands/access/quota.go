@@ -65,49 +65,49 @@ func (u *Users) reserve(who *Rights, at, other HeldKey, token redlock.Token) (Sl
 }
 
 // Free gives the slot back: nothing was granted.
-func (p Slot) Free() {
-	if p.account == nil {
+func (s Slot) Free() {
+	if s.account == nil {
 		return
 	}
-	p.users.ledger.mu.Lock()
-	defer p.users.ledger.mu.Unlock()
-	p.account.reserved--
+	s.users.ledger.mu.Lock()
+	defer s.users.ledger.mu.Unlock()
+	s.account.reserved--
 }
 
 // Fill turns the slot into a lease of the token for that long.
-func (p Slot) Fill(at HeldKey, token redlock.Token, validity time.Duration) {
-	if p.account == nil {
+func (s Slot) Fill(at HeldKey, token redlock.Token, validity time.Duration) {
+	if s.account == nil {
 		return
 	}
-	l := &p.users.ledger
+	l := &s.users.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p.fillLocked(at, quotaLease{token: token, until: p.users.Now().Add(validity)})
+	s.fillLocked(at, quotaLease{token: token, until: s.users.Now().Add(validity)})
 }
 
 // FillKey turns the slot into a lock of the token for that long, if it is renewed until
 // RenewalEnded. It takes the place of the lock that the token had in another mode.
-func (p Slot) FillKey(db int, mode redlock.Kind, key redlock.Key, token redlock.Token, validity time.Duration, renewed bool) {
-	if p.account == nil {
+func (s Slot) FillKey(db int, mode redlock.Kind, key redlock.Key, token redlock.Token, validity time.Duration, renewed bool) {
+	if s.account == nil {
 		return
 	}
-	l := &p.users.ledger
+	l := &s.users.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.endLocked(otherMode(db, mode, key, token), token)
-	p.fillLocked(QuotaKeyOf(db, mode, key, token), quotaLease{token, p.users.Now().Add(validity), renewed})
+	s.fillLocked(QuotaKeyOf(db, mode, key, token), quotaLease{token, s.users.Now().Add(validity), renewed})
 }
 
-func (p Slot) fillLocked(at HeldKey, lease quotaLease) {
+func (s Slot) fillLocked(at HeldKey, lease quotaLease) {
 	// Copies: the originals point into the buffer of a whole command.
 	at.Key = redlock.Key(strings.Clone(string(at.Key)))
 	lease.token = redlock.Token(strings.Clone(string(lease.token)))
-	l := &p.users.ledger
-	p.account.reserved--
+	l := &s.users.ledger
+	s.account.reserved--
 	l.dropLocked(at)
-	p.account.leases[at] = lease
-	p.account.noteLocked(lease.until)
-	l.owners[at] = p.account
+	s.account.leases[at] = lease
+	s.account.noteLocked(lease.until)
+	l.owners[at] = s.account
 }
 
 // Released notes that a token does not hold key any more, whatever ended it.

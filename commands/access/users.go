@@ -257,23 +257,23 @@ func (u *Users) RefusedLogins() (all, unchecked int64) {
 }
 
 // May reports whether the user's categories include one.
-func (w *Rights) May(category string) bool {
+func (r *Rights) May(category string) bool {
 	switch {
-	case w == nil:
+	case r == nil:
 		return false
 	case GrantedToAll(category):
-		return !slices.Contains(w.Denied, category)
+		return !slices.Contains(r.Denied, category)
 	}
-	return slices.Contains(w.Commands, category)
+	return slices.Contains(r.Commands, category)
 }
 
 // MayUse reports whether one of the user's patterns covers a name.
-func (w *Rights) MayUse(name string) bool {
-	if w == nil {
+func (r *Rights) MayUse(name string) bool {
+	if r == nil {
 		return false
 	}
-	for i := range w.keys {
-		if w.keys[i].Matches(name) {
+	for i := range r.keys {
+		if r.keys[i].Matches(name) {
 			return true
 		}
 	}

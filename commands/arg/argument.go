@@ -78,26 +78,26 @@ func joinSyntax(args []Spec, separator string) string {
 }
 
 // syntax writes one argument: option word, value, repetition, brackets.
-func (a Spec) syntax() string {
-	body := a.Name
-	switch a.Kind {
+func (s Spec) syntax() string {
+	body := s.Name
+	switch s.Kind {
 	case KindWord:
-		body = a.Word
+		body = s.Word
 	case KindOneOf:
-		body = joinSyntax(a.Parts, " | ")
-		if !a.Optional {
+		body = joinSyntax(s.Parts, " | ")
+		if !s.Optional {
 			body = "<" + body + ">"
 		}
 	case KindBlock:
-		body = joinSyntax(a.Parts, " ")
+		body = joinSyntax(s.Parts, " ")
 	}
-	if a.Word != "" && a.Kind != KindWord {
-		body = a.Word + " " + body
+	if s.Word != "" && s.Kind != KindWord {
+		body = s.Word + " " + body
 	}
-	if a.Multiple {
+	if s.Multiple {
 		body += " [" + body + " ...]"
 	}
-	if a.Optional {
+	if s.Optional {
 		body = "[" + body + "]"
 	}
 	return body

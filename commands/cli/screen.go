@@ -67,8 +67,8 @@ const (
 )
 
 // overhead is how many lines a panel takes beside its rows.
-func (c *screen) overhead() int {
-	if c.dense {
+func (s *screen) overhead() int {
+	if s.dense {
 		return 1
 	}
 	return 2
@@ -112,12 +112,12 @@ func render(s snapshot, width, height int) (text string) {
 }
 
 // panel adds a panel; its note and its rows have that many lines of space.
-func (c *screen) panel(p *panel, space int) {
+func (s *screen) panel(p *panel, space int) {
 	heads := make([]string, len(p.columns))
 	for i := range p.columns {
 		heads[i] = p.columns[i].head
 	}
-	note := screen{width: c.width, colours: c.colours}
+	note := screen{width: s.width, colours: s.colours}
 	if note.sentence("33", p.note); len(p.rows) == 0 && p.note == "" {
 		note.add("", "none")
 	}
@@ -126,16 +126,16 @@ func (c *screen) panel(p *panel, space int) {
 		rows = rows[:max(0, space-1)]
 		more = fmt.Sprintf("… and %d more", len(p.rows)-len(rows))
 	}
-	if !c.dense {
-		c.add("", "")
+	if !s.dense {
+		s.add("", "")
 	}
-	widths := p.widths(rows, c.width)
-	c.row("1", p.columns, widths, heads)
-	c.lines = append(c.lines, note.lines...)
+	widths := p.widths(rows, s.width)
+	s.row("1", p.columns, widths, heads)
+	s.lines = append(s.lines, note.lines...)
 	for _, row := range rows {
-		c.row("", p.columns, widths, row)
+		s.row("", p.columns, widths, row)
 	}
-	c.sentence("", more)
+	s.sentence("", more)
 }
 
 // widths makes the columns fit. The last columns go, until the texts in the others have a
@@ -177,7 +177,7 @@ func lineWidth(widths []int) int {
 	return total
 }
 
-func (c *screen) row(style string, columns []column, widths []int, cells []string) {
+func (s *screen) row(style string, columns []column, widths []int, cells []string) {
 	line := ""
 	for i, width := range widths {
 		cell := shorten(cells[i], width)
@@ -187,41 +187,41 @@ func (c *screen) row(style string, columns []column, widths []int, cells []strin
 		}
 		line += pad + cell + "  "
 	}
-	c.add(style, line)
+	s.add(style, line)
 }
 
 // sentence adds a text in as many lines as it needs, none for "".
-func (c *screen) sentence(style, text string) { c.flow(style, " ", strings.Fields(text)) }
+func (s *screen) sentence(style, text string) { s.flow(style, " ", strings.Fields(text)) }
 
 // flow adds items in as many lines as they need.
-func (c *screen) flow(style, between string, items []string) {
+func (s *screen) flow(style, between string, items []string) {
 	for len(items) > 0 {
 		line, n := items[0], 1
 		for ; n < len(items); n++ {
 			longer := line + between + items[n]
-			if textWidth(longer) > c.width {
+			if textWidth(longer) > s.width {
 				break
 			}
 			line = longer
 		}
-		c.add(style, line)
+		s.add(style, line)
 		items = items[n:]
 	}
 }
 
 // add adds one line. Texts of others cannot control the terminal.
-func (c *screen) add(style, text string) {
+func (s *screen) add(style, text string) {
 	text = strings.TrimRight(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return '?'
 		}
 		return r
 	}, text), " ")
-	text = shorten(text, c.width)
-	if c.colours && style != "" && text != "" {
+	text = shorten(text, s.width)
+	if s.colours && style != "" && text != "" {
 		text = "\x1b[" + style + "m" + text + "\x1b[m"
 	}
-	c.lines = append(c.lines, text)
+	s.lines = append(s.lines, text)
 }
 
 // shorten replaces the middle of a text that is wider than width, which is at least 1.

@@ -7,34 +7,34 @@ type smallSet[T comparable] struct {
 	more  map[T]struct{}
 }
 
-func (a *smallSet[T]) add(member T) {
+func (s *smallSet[T]) add(member T) {
 	var none T
-	if a.first == none || a.first == member {
-		delete(a.more, member)
-		a.first = member
+	if s.first == none || s.first == member {
+		delete(s.more, member)
+		s.first = member
 		return
 	}
-	if a.more == nil {
-		a.more = map[T]struct{}{}
+	if s.more == nil {
+		s.more = map[T]struct{}{}
 	}
-	a.more[member] = struct{}{}
+	s.more[member] = struct{}{}
 }
 
 // remove reports whether there is no member left.
-func (a *smallSet[T]) remove(member T) bool {
+func (s *smallSet[T]) remove(member T) bool {
 	var none T
-	if delete(a.more, member); a.first == member {
-		a.first = none
+	if delete(s.more, member); s.first == member {
+		s.first = none
 	}
-	return a.first == none && len(a.more) == 0
+	return s.first == none && len(s.more) == 0
 }
 
-func (a *smallSet[T]) all(yield func(T) bool) {
+func (s *smallSet[T]) all(yield func(T) bool) {
 	var none T
-	if a.first != none && !yield(a.first) {
+	if s.first != none && !yield(s.first) {
 		return
 	}
-	for member := range a.more {
+	for member := range s.more {
 		if !yield(member) {
 			return
 		}

@@ -69,7 +69,7 @@ func parseSHA(sha string) (id sum, ok bool) {
 	return id, err == nil
 }
 
-func (id sum) String() string { return hex.EncodeToString(id[:]) }
+func (s sum) String() string { return hex.EncodeToString(s[:]) }
 
 // shaOf is the SHA1 of a text, as EVALSHA uses it.
 func shaOf(text string) sum { return sha1.Sum([]byte(text)) }

@@ -42,8 +42,8 @@ type remembered struct {
 	reason     string
 }
 
-func (m *remembered) covers(user string, call ScriptCall) bool {
-	return (m.class != nil || m.user == user) && m.keys == len(call.Keys) && m.args == len(call.Args) && matches(m.given, call)
+func (r *remembered) covers(user string, call ScriptCall) bool {
+	return (r.class != nil || r.user == user) && r.keys == len(call.Keys) && r.args == len(call.Args) && matches(r.given, call)
 }
 
 // New returns a Recogniser. pins are the values of --script-class.

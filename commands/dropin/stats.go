@@ -36,15 +36,15 @@ type Stat struct {
 // Bound is where bucket i of Times ends; what lasts longer is in the last one.
 func Bound(i int) time.Duration { return time.Microsecond << (firstBucketBits + i) }
 
-func (f *Stat) Count() int64 { return f.Yes + f.No + f.Undecided }
+func (s *Stat) Count() int64 { return s.Yes + s.No + s.Undecided }
 
 // Quantile is the end of the bucket that holds the given part of all times.
-func (f *Stat) Quantile(part float64) time.Duration {
+func (s *Stat) Quantile(part float64) time.Duration {
 	var all, seen uint64
-	for _, n := range f.Times {
+	for _, n := range s.Times {
 		all += n
 	}
-	for i, n := range f.Times {
+	for i, n := range s.Times {
 		if seen += n; all > 0 && float64(seen) >= part*float64(all) {
 			return Bound(i)
 		}
@@ -69,26 +69,26 @@ type Stats struct {
 	by map[counterName]*counter
 }
 
-func (f *Stats) of(library, does string) *counter {
+func (s *Stats) of(library, does string) *counter {
 	if library == "" {
 		library = byBehaviour
 	}
 	id := counterName{library, does}
-	f.mu.RLock()
-	one := f.by[id]
-	f.mu.RUnlock()
+	s.mu.RLock()
+	one := s.by[id]
+	s.mu.RUnlock()
 	if one != nil {
 		return one
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.by == nil {
-		f.by = make(map[counterName]*counter)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.by == nil {
+		s.by = make(map[counterName]*counter)
 	}
-	if f.by[id] == nil {
-		f.by[id] = &counter{stat: Stat{Library: library, Operation: does}}
+	if s.by[id] == nil {
+		s.by[id] = &counter{stat: Stat{Library: library, Operation: does}}
 	}
-	return f.by[id]
+	return s.by[id]
 }
 
 // Stopwatch runs from the moment a command was read to its outcome.
@@ -101,16 +101,16 @@ type Stopwatch struct {
 func Start() Stopwatch { return Stopwatch{began: time.Now()} }
 
 // Timed starts one for a command without a script.
-func (f *Stats) Timed(operation string) Stopwatch {
-	return Stopwatch{f.of(plainCommands, operation), time.Now()}
+func (s *Stats) Timed(operation string) Stopwatch {
+	return Stopwatch{s.of(plainCommands, operation), time.Now()}
 }
 
 // Count sets what the stopwatch counts; without it Stop panics.
-func (w *Stopwatch) Count(f *Stats, library, operation string) { w.counter = f.of(library, operation) }
+func (s *Stopwatch) Count(f *Stats, library, operation string) { s.counter = f.of(library, operation) }
 
 // Stop notes the outcome.
-func (w Stopwatch) Stop(yes bool, err error) {
-	took, c := time.Since(w.began), w.counter
+func (s Stopwatch) Stop(yes bool, err error) {
+	took, c := time.Since(s.began), s.counter
 	us := uint64(max(took, 0) / time.Microsecond)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,11 +127,11 @@ func (w Stopwatch) Stop(yes bool, err error) {
 }
 
 // List are all of them, in the order of their names.
-func (f *Stats) List() []Stat {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	list := make([]Stat, 0, len(f.by))
-	for _, one := range f.by {
+func (s *Stats) List() []Stat {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	list := make([]Stat, 0, len(s.by))
+	for _, one := range s.by {
 		one.mu.Lock()
 		list = append(list, one.stat)
 		one.mu.Unlock()

@@ -84,26 +84,26 @@ func NewChannel(text string) (Pattern, error) {
 }
 
 // element reads one element but a * and returns where it goes on.
-func (g *Pattern) element(text string, i int, bit uint64) int {
+func (p *Pattern) element(text string, i int, bit uint64) int {
 	switch c := text[i]; {
 	case c == '?':
-		for b := range g.steps {
-			g.steps[b] |= bit
+		for b := range p.steps {
+			p.steps[b] |= bit
 		}
 	case c == '[':
-		return g.class(text, i+1, bit)
+		return p.class(text, i+1, bit)
 	case c == '\\' && i+1 < len(text):
-		g.steps[text[i+1]] |= bit
+		p.steps[text[i+1]] |= bit
 		return i + 2
 	default:
-		g.steps[c] |= bit
+		p.steps[c] |= bit
 	}
 	return i + 1
 }
 
 // class reads what stands behind a [ and returns where it goes on. A class
 // without an end ends with the pattern.
-func (g *Pattern) class(text string, i int, bit uint64) int {
+func (p *Pattern) class(text string, i int, bit uint64) int {
 	var in [256]bool
 	not := i < len(text) && text[i] == '^'
 	if not {
@@ -126,22 +126,22 @@ func (g *Pattern) class(text string, i int, bit uint64) int {
 	}
 	for b := range in {
 		if in[b] != not {
-			g.steps[b] |= bit
+			p.steps[b] |= bit
 		}
 	}
 	return min(i+1, len(text))
 }
 
-func (g *Pattern) Matches(name string) bool {
-	if !strings.HasPrefix(name, g.Prefix) {
+func (p *Pattern) Matches(name string) bool {
+	if !strings.HasPrefix(name, p.Prefix) {
 		return false
 	}
-	if g.steps == nil {
+	if p.steps == nil {
 		return true
 	}
 	state := uint64(1)
-	for i := len(g.Prefix); i < len(name) && state != 0; i++ {
-		state = (state&g.steps[name[i]])<<1 | state&g.loops
+	for i := len(p.Prefix); i < len(name) && state != 0; i++ {
+		state = (state&p.steps[name[i]])<<1 | state&p.loops
 	}
-	return state&g.end != 0
+	return state&p.end != 0
 }

@@ -38,64 +38,64 @@ func bind(users *access.Users, client *commands.Client, request *redlock.LockReq
 
 // onGranted ties the renewal to the connection. If the renewal ended meanwhile, it removes the
 // hook again, and the lock counts no longer than its lease: its end came before its slot was filled.
-func (b *heldLock) onGranted(grant *redlock.Grant) {
+func (h *heldLock) onGranted(grant *redlock.Grant) {
 	hold := grant.Hold
-	unbind := b.client.OnClose.Add(func(why error) {
+	unbind := h.client.OnClose.Add(func(why error) {
 		if why == nil {
 			hold.End()
 		} else {
 			hold.Abandon(why)
 		}
 	})
-	b.mu.Lock()
-	b.unbind = unbind
-	ended, goesOn := b.ended, b.goesOn
-	b.mu.Unlock()
+	h.mu.Lock()
+	h.unbind = unbind
+	ended, goesOn := h.ended, h.goesOn
+	h.mu.Unlock()
 	if ended {
 		unbind()
-		b.noLongerRenewed(grant, goesOn)
+		h.noLongerRenewed(grant, goesOn)
 	}
 }
 
 // onWanted passes a request to let go to the client.
-func (b *heldLock) onWanted(key redlock.Key, text string) {
-	b.push("dlock-wanted", string(key), text)
+func (h *heldLock) onWanted(key redlock.Key, text string) {
+	h.push("dlock-wanted", string(key), text)
 }
 
 // push sends a message to clients on RESP3.
-func (b *heldLock) push(words ...string) {
-	if b.client.Push == nil {
+func (h *heldLock) push(words ...string) {
+	if h.client.Push == nil {
 		return
 	}
 	message := commands.Reply{Kind: commands.KindPush}
 	for _, word := range words {
 		message.Items = append(message.Items, commands.Bulk(word))
 	}
-	b.client.Push(message, false)
+	h.client.Push(message, false)
 }
 
-func (b *heldLock) noLongerRenewed(grant *redlock.Grant, goesOn time.Duration) {
+func (h *heldLock) noLongerRenewed(grant *redlock.Grant, goesOn time.Duration) {
 	for _, key := range grant.Keys() {
-		b.users.RenewalEnded(grant.DB(), key, grant.Token, goesOn)
+		h.users.RenewalEnded(grant.DB(), key, grant.Token, goesOn)
 	}
 }
 
 // onEnded takes the end of the renewal; reason is nil when the lock was released.
-func (b *heldLock) onEnded(grant redlock.Grant, reason error, goesOn time.Duration) {
-	b.mu.Lock()
-	b.ended, b.goesOn = true, goesOn
-	unbind := b.unbind
-	b.mu.Unlock()
+func (h *heldLock) onEnded(grant redlock.Grant, reason error, goesOn time.Duration) {
+	h.mu.Lock()
+	h.ended, h.goesOn = true, goesOn
+	unbind := h.unbind
+	h.mu.Unlock()
 	if unbind != nil {
 		unbind()
 	}
-	b.noLongerRenewed(&grant, goesOn)
+	h.noLongerRenewed(&grant, goesOn)
 	for _, key := range grant.Keys() {
-		b.client.LastAcquired.EndRenewal(grant.DB(), key, grant.Token)
+		h.client.LastAcquired.EndRenewal(grant.DB(), key, grant.Token)
 		if reason == nil {
 			continue
 		}
-		b.client.LastAcquired.Forget(grant.DB(), key, grant.Token)
-		b.push("dlock-lost", string(key), string(grant.Token), reason.Error())
+		h.client.LastAcquired.Forget(grant.DB(), key, grant.Token)
+		h.push("dlock-lost", string(key), string(grant.Token), reason.Error())
 	}
 }

@@ -27,37 +27,37 @@ const errNoStringToCompare = commands.RedisText("Key should be of string type if
 // the lock if that meets the condition, and with none where the condition is met by that. If
 // another client changes the lock before the masters compare it, the condition counts as not
 // met.
-func (x comparison) read(when dropin.Condition, operand string, then func(redlock.View)) {
-	x.masters.View(x.call.Batch, x.call.Client.DB, x.key, func(v redlock.View, err error) {
-		x.call.Batch = nil // it has been sent
+func (c comparison) read(when dropin.Condition, operand string, then func(redlock.View)) {
+	c.masters.View(c.call.Batch, c.call.Client.DB, c.key, func(v redlock.View, err error) {
+		c.call.Batch = nil // it has been sent
 		if err == nil && (v.Kind == "string" && when.Holds(string(v.Value), operand) || v.Kind == "none" && when.Negative()) {
 			then(v)
 			return
 		}
-		x.answer(false, orWrongType(v, err))
+		c.answer(false, orWrongType(v, err))
 	})
 }
 
 // done answers the outcome on the masters. Their scripts do not distinguish a key that is no
 // string from another value, so it looks at the key after a no.
-func (x comparison) done(so bool, err error) {
+func (c comparison) done(so bool, err error) {
 	if so || err != nil {
-		x.answer(so, err)
+		c.answer(so, err)
 	} else {
-		x.refuted()
+		c.refuted()
 	}
 }
 
-func (x comparison) refuted() {
-	checkKind(x.masters, x.call.Client.DB, x.key, func(err error) { x.answer(false, err) })
+func (c comparison) refuted() {
+	checkKind(c.masters, c.call.Client.DB, c.key, func(err error) { c.answer(false, err) })
 }
 
-func (x comparison) answer(so bool, err error) {
-	x.watch.Stop(so, err)
-	if errors.Is(err, redlock.ErrWrongType) && arg.IsWord(x.call.Args[0], "DELEX") {
+func (c comparison) answer(so bool, err error) {
+	c.watch.Stop(so, err)
+	if errors.Is(err, redlock.ErrWrongType) && arg.IsWord(c.call.Args[0], "DELEX") {
 		err = errNoStringToCompare
 	}
-	x.call.Reply(commands.Either(so, err, x.yes, x.no))
+	c.call.Reply(commands.Either(so, err, c.yes, c.no))
 }
 
 // checkKind passes ErrWrongType to done if a quorum has something at the key that is no

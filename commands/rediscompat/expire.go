@@ -118,8 +118,8 @@ func parseExpireCondition(words []string) (when expireCondition, err error) {
 }
 
 // holds reports whether a held key meets the condition; ttl 0 is a time that is over.
-func (w expireCondition) holds(v redlock.View, ttl time.Duration) bool {
+func (e expireCondition) holds(v redlock.View, ttl time.Duration) bool {
 	endless := v.Left >= redlock.Endless
-	return !(w.absent && !endless || w.present && endless ||
-		w.later && (endless || ttl <= v.Left) || w.earlier && !endless && ttl >= v.Left)
+	return !(e.absent && !endless || e.present && endless ||
+		e.later && (endless || ttl <= v.Left) || e.earlier && !endless && ttl >= v.Left)
 }

@@ -108,53 +108,53 @@ func (l limited) OnEnd(s sdktrace.ReadOnlySpan) {
 }
 
 // ExportSpans sends a batch, or drops it. Close ends it; the SDK's context does not.
-func (x *exporter) ExportSpans(_ context.Context, batch []sdktrace.ReadOnlySpan) error {
+func (e *exporter) ExportSpans(_ context.Context, batch []sdktrace.ReadOnlySpan) error {
 	n := int64(len(batch))
-	lost, err := x.deliver(batch)
+	lost, err := e.deliver(batch)
 	if err != nil {
 		lost = n
 	}
-	x.waiting.Add(-n)
-	x.sent.Add(n - lost)
-	x.dropped.Add(lost)
-	x.logDropped(err)
+	e.waiting.Add(-n)
+	e.sent.Add(n - lost)
+	e.dropped.Add(lost)
+	e.logDropped(err)
 	return nil // reported already
 }
 
 // deliver returns how many spans the collector refused for good.
-func (x *exporter) deliver(batch []sdktrace.ReadOnlySpan) (refused int64, err error) {
+func (e *exporter) deliver(batch []sdktrace.ReadOnlySpan) (refused int64, err error) {
 	body, err := proto.Marshal(&collector.ExportTraceServiceRequest{ResourceSpans: resourceSpans(batch)})
 	if err != nil {
 		return 0, err
 	}
 	for try := 0; ; try++ {
-		refused, again, err := x.post(body)
+		refused, again, err := e.post(body)
 		if err == nil || !again || try+1 == maxTries {
 			return min(refused, int64(len(batch))), err
 		}
 		select {
 		case <-time.After(retryPause << try):
-		case <-x.closing.Done():
+		case <-e.closing.Done():
 			return 0, err
 		}
 	}
 }
 
 // post sends a request. again reports whether a failure may be over at the next try.
-func (x *exporter) post(body []byte) (refused int64, again bool, err error) {
-	request, err := http.NewRequestWithContext(x.aborted, http.MethodPost, x.url, bytes.NewReader(body))
+func (e *exporter) post(body []byte) (refused int64, again bool, err error) {
+	request, err := http.NewRequestWithContext(e.aborted, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {
 		return 0, false, err
 	}
 	request.Header.Set("Content-Type", "application/x-protobuf")
-	response, err := x.client.Do(request)
+	response, err := e.client.Do(request)
 	if err != nil {
 		return 0, true, err
 	}
 	defer response.Body.Close()
 	received, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
 	if response.StatusCode != http.StatusOK {
-		return 0, slices.Contains(retryable, response.StatusCode), fmt.Errorf("%s answered %s", x.url, response.Status)
+		return 0, slices.Contains(retryable, response.StatusCode), fmt.Errorf("%s answered %s", e.url, response.Status)
 	}
 	if err != nil {
 		return 0, false, errors.Join(errors.New("the collector took the spans and did not finish its answer"), err)
@@ -167,30 +167,30 @@ func (x *exporter) post(body []byte) (refused int64, again bool, err error) {
 }
 
 // logDropped logs that spans are lost, at most once in logInterval.
-func (x *exporter) logDropped(failed error) {
-	dropped := x.dropped.Load()
-	if dropped == x.logged || !x.lastLogged.IsZero() && time.Since(x.lastLogged) < logInterval {
+func (e *exporter) logDropped(failed error) {
+	dropped := e.dropped.Load()
+	if dropped == e.logged || !e.lastLogged.IsZero() && time.Since(e.lastLogged) < logInterval {
 		return
 	}
 	if failed != nil {
-		x.logger.Warn("traces dropped", "spans", dropped-x.logged, "err", failed)
+		e.logger.Warn("traces dropped", "spans", dropped-e.logged, "err", failed)
 	} else {
-		x.logger.Warn("traces dropped", "spans", dropped-x.logged, "err", "the queue is full", "hint", "lower otlp-sample")
+		e.logger.Warn("traces dropped", "spans", dropped-e.logged, "err", "the queue is full", "hint", "lower otlp-sample")
 	}
-	x.logged, x.lastLogged = dropped, time.Now()
+	e.logged, e.lastLogged = dropped, time.Now()
 }
 
 // Shutdown is called by the queue when it has sent its last batch.
-func (x *exporter) Shutdown(context.Context) error {
-	x.client.CloseIdleConnections()
-	close(x.ended)
+func (e *exporter) Shutdown(context.Context) error {
+	e.client.CloseIdleConnections()
+	close(e.ended)
 	return nil
 }
 
 // close sends what is there until ctx ends, without second tries.
-func (x *exporter) close(ctx context.Context) {
-	x.endPauses()
-	_ = x.queue.Shutdown(ctx) // its error is that of ctx
-	x.abort()
-	<-x.ended
+func (e *exporter) close(ctx context.Context) {
+	e.endPauses()
+	_ = e.queue.Shutdown(ctx) // its error is that of ctx
+	e.abort()
+	<-e.ended
 }

@@ -89,9 +89,9 @@ func fakeExporter(t *testing.T, queue int, answers ...fakeAnswer) (*exporter, *f
 }
 
 // filled puts n spans into the queue.
-func (x *exporter) filled(n int) {
+func (e *exporter) filled(n int) {
 	for range n {
-		x.queue.OnEnd(aSpan)
+		e.queue.OnEnd(aSpan)
 	}
 }
 

@@ -35,18 +35,18 @@ type traced struct {
 	tracer *Tracer
 }
 
-func (e *traced) Lock(b *redlock.Batch, r redlock.LockRequest, done redlock.LockDone) {
-	done = e.acquire(&r, done)
-	e.Locks.Lock(b, r, done)
+func (t *traced) Lock(b *redlock.Batch, r redlock.LockRequest, done redlock.LockDone) {
+	done = t.acquire(&r, done)
+	t.Locks.Lock(b, r, done)
 }
 
-func (e *traced) Wait(b *redlock.Batch, r redlock.LockRequest, done redlock.LockDone) (leave func()) {
-	done = e.acquire(&r, done)
-	return e.Locks.Wait(b, r, done)
+func (t *traced) Wait(b *redlock.Batch, r redlock.LockRequest, done redlock.LockDone) (leave func()) {
+	done = t.acquire(&r, done)
+	return t.Locks.Wait(b, r, done)
 }
 
-func (e *traced) acquire(r *redlock.LockRequest, done redlock.LockDone) redlock.LockDone {
-	o := e.tracer.begin("lock.acquire", parentIn(r.Meta()))
+func (t *traced) acquire(r *redlock.LockRequest, done redlock.LockDone) redlock.LockDone {
+	o := t.tracer.begin("lock.acquire", parentIn(r.Meta()))
 	if o == nil {
 		return done
 	}
@@ -57,7 +57,7 @@ func (e *traced) acquire(r *redlock.LockRequest, done redlock.LockDone) redlock.
 	requester.Trace = o.about(r.DB, r.Key, r.More, acquireAttributes(r)...)
 	r.Requester = &requester
 	return observed(o, done, func(g redlock.Grant) (string, attributes) {
-		e.tracer.leases.noteGrant(&g, o.span.SpanContext())
+		t.tracer.leases.noteGrant(&g, o.span.SpanContext())
 		return granted, leaseAttributes(g.Validity(), g.Fence)
 	})
 }
@@ -91,41 +91,41 @@ func leaseAttributes(validity time.Duration, fence redlock.Fence) attributes {
 	return about
 }
 
-func (e *traced) Unlock(b *redlock.Batch, r redlock.UnlockRequest, done redlock.UnlockDone) {
-	if o := e.tracer.begin("lock.release", e.tracer.leases.find(leaseID{r.DB, r.Key, r.Token}, true)); o != nil {
+func (t *traced) Unlock(b *redlock.Batch, r redlock.UnlockRequest, done redlock.UnlockDone) {
+	if o := t.tracer.begin("lock.release", t.tracer.leases.find(leaseID{r.DB, r.Key, r.Token}, true)); o != nil {
 		r.Trace = o.about(r.DB, r.Key, nil)
 		done = observed(o, done, o.decided("released"))
 	}
-	e.Locks.Unlock(b, r, done)
+	t.Locks.Unlock(b, r, done)
 }
 
 // Extend keeps the trace of a lease as long as the lease.
-func (e *traced) Extend(b *redlock.Batch, r redlock.ExtendRequest, done redlock.ExtendDone) {
-	by := e.tracer.leases.find(leaseID{r.DB, r.Key, r.Token}, false)
-	if o := e.tracer.begin("lock.extend", by); o != nil {
+func (t *traced) Extend(b *redlock.Batch, r redlock.ExtendRequest, done redlock.ExtendDone) {
+	by := t.tracer.leases.find(leaseID{r.DB, r.Key, r.Token}, false)
+	if o := t.tracer.begin("lock.extend", by); o != nil {
 		r.Trace = o.about(r.DB, r.Key, r.More, ttlAttribute(r.TTL))
 		done = observed(o, done, func(g redlock.Grant) (string, attributes) {
-			e.tracer.leases.noteGrant(&g, by)
+			t.tracer.leases.noteGrant(&g, by)
 			return granted, leaseAttributes(g.Validity(), 0)
 		})
 	}
-	e.Locks.Extend(b, r, done)
+	t.Locks.Extend(b, r, done)
 }
 
 // NextID may share the ballot that gives the ids with other requests: its votes are those
 // of all of them.
-func (e *traced) NextID(b *redlock.Batch, r redlock.IDRequest, done redlock.IDDone) {
-	if o := e.tracer.begin("ids.next", trace.SpanContext{}); o != nil {
+func (t *traced) NextID(b *redlock.Batch, r redlock.IDRequest, done redlock.IDDone) {
+	if o := t.tracer.begin("ids.next", trace.SpanContext{}); o != nil {
 		r.Trace = o.about(r.DB, r.Name, nil, attribute.Int64("redlockd.count", r.Count))
 		done = observed(o, done, func(first int64) (string, attributes) {
 			return granted, attributes{attribute.Int64("redlockd.first", first)}
 		})
 	}
-	e.IDs.NextID(b, r, done)
+	t.IDs.NextID(b, r, done)
 }
 
-func (e *traced) Work(b *redlock.Batch, r redlock.WorkRequest, done redlock.WorkCompletion) (leave func()) {
-	if o := e.tracer.begin("work.acquire", parentIn(r.Meta)); o != nil {
+func (t *traced) Work(b *redlock.Batch, r redlock.WorkRequest, done redlock.WorkCompletion) (leave func()) {
+	if o := t.tracer.begin("work.acquire", parentIn(r.Meta)); o != nil {
 		r.Trace = o.about(r.DB, r.Key, nil,
 			attribute.Int64("redlockd.timeout_ms", r.Timeout.Milliseconds()), attribute.Int64("redlockd.max", r.Max))
 		id := leaseID{db: r.DB, key: r.Key}
@@ -134,17 +134,17 @@ func (e *traced) Work(b *redlock.Batch, r redlock.WorkRequest, done redlock.Work
 			if w.State == redlock.WorkAcquired {
 				about = append(about, leaseAttributes(w.Validity(), w.Fence)...)
 				id.token = w.Token
-				e.tracer.leases.note(id, o.span.SpanContext(), w.Validity())
+				t.tracer.leases.note(id, o.span.SpanContext(), w.Validity())
 			}
 			return string(w.State), about
 		})
 	}
-	return e.Works.Work(b, r, done)
+	return t.Works.Work(b, r, done)
 }
 
 // beginEnd traces the end or the extension of an attempt.
-func (e *traced) beginEnd(name string, r *redlock.WorkEndRequest, last bool) *operation {
-	o := e.tracer.begin(name, e.tracer.leases.find(leaseID{r.DB, r.Key, r.Token}, last))
+func (t *traced) beginEnd(name string, r *redlock.WorkEndRequest, last bool) *operation {
+	o := t.tracer.begin(name, t.tracer.leases.find(leaseID{r.DB, r.Key, r.Token}, last))
 	if o != nil {
 		o.notHeld = "taken over"
 		r.Trace = o.about(r.DB, r.Key, nil)
@@ -152,30 +152,30 @@ func (e *traced) beginEnd(name string, r *redlock.WorkEndRequest, last bool) *op
 	return o
 }
 
-func (e *traced) WorkDone(b *redlock.Batch, r redlock.WorkEndRequest, done redlock.WorkEndDone) {
-	if o := e.beginEnd("work.done", &r, true); o != nil {
+func (t *traced) WorkDone(b *redlock.Batch, r redlock.WorkEndRequest, done redlock.WorkEndDone) {
+	if o := t.beginEnd("work.done", &r, true); o != nil {
 		done = observed(o, done, o.decided(granted))
 	}
-	e.Works.WorkDone(b, r, done)
+	t.Works.WorkDone(b, r, done)
 }
 
-func (e *traced) WorkFail(b *redlock.Batch, r redlock.WorkEndRequest, done redlock.WorkEndDone) {
-	if o := e.beginEnd("work.fail", &r, true); o != nil {
+func (t *traced) WorkFail(b *redlock.Batch, r redlock.WorkEndRequest, done redlock.WorkEndDone) {
+	if o := t.beginEnd("work.fail", &r, true); o != nil {
 		done = observed(o, done, o.decided(granted))
 	}
-	e.Works.WorkFail(b, r, done)
+	t.Works.WorkFail(b, r, done)
 }
 
-func (e *traced) WorkExtend(b *redlock.Batch, r redlock.WorkEndRequest, done redlock.WorkExtendDone) {
-	if o := e.beginEnd("work.extend", &r, false); o != nil {
+func (t *traced) WorkExtend(b *redlock.Batch, r redlock.WorkEndRequest, done redlock.WorkExtendDone) {
+	if o := t.beginEnd("work.extend", &r, false); o != nil {
 		done = observed(o, done, func(w redlock.Work) (string, attributes) { return granted, leaseAttributes(w.Validity(), 0) })
 	}
-	e.Works.WorkExtend(b, r, done)
+	t.Works.WorkExtend(b, r, done)
 }
 
 var dropIn = attribute.Bool("redlockd.drop_in", true)
 
-func (e *traced) Write(b *redlock.Batch, r redlock.WriteRequest, done redlock.WriteDone) {
+func (t *traced) Write(b *redlock.Batch, r redlock.WriteRequest, done redlock.WriteDone) {
 	name := "lock.change"
 	switch r.Effect {
 	case redlock.WriteDeletes:
@@ -183,9 +183,9 @@ func (e *traced) Write(b *redlock.Batch, r redlock.WriteRequest, done redlock.Wr
 	case redlock.WriteExpires:
 		name = "lock.extend"
 	}
-	if o := e.tracer.begin(name, e.tracer.leases.find(leaseID{r.DB, r.Key, r.Equal}, r.Effect == redlock.WriteDeletes)); o != nil {
+	if o := t.tracer.begin(name, t.tracer.leases.find(leaseID{r.DB, r.Key, r.Equal}, r.Effect == redlock.WriteDeletes)); o != nil {
 		r.Trace = o.about(r.DB, r.Key, nil, dropIn)
 		done = observed(o, done, o.decided(granted))
 	}
-	e.RedisCompat.Write(b, r, done)
+	t.RedisCompat.Write(b, r, done)
 }

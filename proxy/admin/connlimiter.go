@@ -47,19 +47,19 @@ type connKey struct{}
 
 // connContext is the server's hook for every new connection. A connection beyond the limit
 // is closed before a byte of it is read.
-func (v *connLimiter) connContext(ctx context.Context, conn net.Conn) context.Context {
+func (cl *connLimiter) connContext(ctx context.Context, conn net.Conn) context.Context {
 	host, _, _ := net.SplitHostPort(conn.RemoteAddr().String())
 	c := &httpConn{conn: conn, host: host}
-	if evicted := v.register(c); evicted != nil {
+	if evicted := cl.register(c); evicted != nil {
 		closeSocket(evicted.conn)
 	}
 	return context.WithValue(ctx, connKey{}, c)
 }
 
 // onStateChange is the server's hook for every change of a connection.
-func (v *connLimiter) onStateChange(conn net.Conn, state http.ConnState) {
+func (cl *connLimiter) onStateChange(conn net.Conn, state http.ConnState) {
 	if state == http.StateClosed || state == http.StateHijacked {
-		v.unregister(conn)
+		cl.unregister(conn)
 	}
 }
 
@@ -73,46 +73,46 @@ func closeSocket(conn net.Conn) {
 }
 
 // register adds a connection; it returns the one to close, which may be this one.
-func (v *connLimiter) register(c *httpConn) (evicted *httpConn) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+func (cl *connLimiter) register(c *httpConn) (evicted *httpConn) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
 	rival := func(one *httpConn) bool { return one.host == c.host } // gives its place to c
-	if v.countLocked(rival) < maxConnsPerHost {
-		if len(v.all) < maxConns {
-			v.all = append(v.all, c)
+	if cl.countLocked(rival) < maxConnsPerHost {
+		if len(cl.all) < maxConns {
+			cl.all = append(cl.all, c)
 			return nil
 		}
 		rival = func(*httpConn) bool { return true }
 	}
-	if evicted = v.removeLocked(func(one *httpConn) bool { return rival(one) && !one.complete }); evicted == nil {
-		evicted = v.removeLocked(func(one *httpConn) bool { return rival(one) && !one.busy })
+	if evicted = cl.removeLocked(func(one *httpConn) bool { return rival(one) && !one.complete }); evicted == nil {
+		evicted = cl.removeLocked(func(one *httpConn) bool { return rival(one) && !one.busy })
 	}
 	if evicted == nil {
 		return c
 	}
-	v.all = append(v.all, c)
+	cl.all = append(cl.all, c)
 	return evicted
 }
 
-func (v *connLimiter) unregister(conn net.Conn) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.removeLocked(func(one *httpConn) bool { return one.conn == conn }) // none if it was evicted
+func (cl *connLimiter) unregister(conn net.Conn) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	cl.removeLocked(func(one *httpConn) bool { return one.conn == conn }) // none if it was evicted
 }
 
 // removeLocked removes the oldest such connection and returns it, nil if there is none.
-func (v *connLimiter) removeLocked(such func(*httpConn) bool) *httpConn {
-	at := slices.IndexFunc(v.all, such)
+func (cl *connLimiter) removeLocked(such func(*httpConn) bool) *httpConn {
+	at := slices.IndexFunc(cl.all, such)
 	if at < 0 {
 		return nil
 	}
-	removed := v.all[at]
-	v.all = slices.Delete(v.all, at, at+1)
+	removed := cl.all[at]
+	cl.all = slices.Delete(cl.all, at, at+1)
 	return removed
 }
 
-func (v *connLimiter) countLocked(such func(*httpConn) bool) (n int) {
-	for _, one := range v.all {
+func (cl *connLimiter) countLocked(such func(*httpConn) bool) (n int) {
+	for _, one := range cl.all {
 		if such(one) {
 			n++
 		}
@@ -121,12 +121,12 @@ func (v *connLimiter) countLocked(such func(*httpConn) bool) (n int) {
 }
 
 // limitRequests serves a request unless the remaining connections are reserved for probes.
-func (v *connLimiter) limitRequests(inner http.Handler) http.Handler {
+func (cl *connLimiter) limitRequests(inner http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := r.Context().Value(connKey{}).(*httpConn)
 		probe := r.URL.Path == "/healthz" || r.URL.Path == "/readyz"
-		served := v.beginRequest(c, probe)
-		defer v.endRequest(c)
+		served := cl.beginRequest(c, probe)
+		defer cl.endRequest(c)
 		if !served {
 			w.Header().Set("Connection", "close")
 			writeText(w, http.StatusServiceUnavailable, "too many requests of this address, or of all together, are in flight; /healthz and /readyz are still served")
@@ -137,18 +137,18 @@ func (v *connLimiter) limitRequests(inner http.Handler) http.Handler {
 }
 
 // beginRequest notes a complete request; endRequest ends it.
-func (v *connLimiter) beginRequest(c *httpConn, probe bool) (served bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	all := v.countLocked(func(one *httpConn) bool { return one.served })
-	ofHost := v.countLocked(func(one *httpConn) bool { return one.served && one.host == c.host })
+func (cl *connLimiter) beginRequest(c *httpConn, probe bool) (served bool) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	all := cl.countLocked(func(one *httpConn) bool { return one.served })
+	ofHost := cl.countLocked(func(one *httpConn) bool { return one.served && one.host == c.host })
 	served = probe || all < maxConns-reservedForProbes && ofHost < maxConnsPerHost-reservedForProbesPerHost
 	c.complete, c.busy, c.served = true, true, served && !probe
 	return served
 }
 
-func (v *connLimiter) endRequest(c *httpConn) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+func (cl *connLimiter) endRequest(c *httpConn) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
 	c.busy, c.served = false, false
 }

@@ -131,22 +131,22 @@ func (g *Group) masters(p scrape, db int) {
 	p.gauge("redlockd_daemons_stale", "Daemons among them with a former epoch of the configuration, or with none.", float64(len(pool.StaleDaemons(reports))), where...)
 }
 
-func (p scrape) master(m *redlock.MasterReport, where []string) {
+func (s scrape) master(m *redlock.MasterReport, where []string) {
 	which := append([]string{"master", m.Name}, where...)
 	with := func(more ...string) []string { return append(slices.Clip(which), more...) }
 	for _, state := range states {
-		p.gauge("redlockd_master_state", "1 for the present state of a master.", boolValue[m.State == state], with("state", state)...)
+		s.gauge("redlockd_master_state", "1 for the present state of a master.", boolValue[m.State == state], with("state", state)...)
 	}
-	p.gauge("redlockd_master_state_seconds", "Time since a master's connection was opened or closed.", m.Since.Seconds(), which...)
-	p.gauge("redlockd_master_durable", "1 if a master has its acknowledged writes on disk.", boolValue[m.Durable], which...)
-	p.gauge("redlockd_master_queued_operations", "Operations that wait for a master's next flush.", float64(m.Queued), which...)
-	p.gauge("redlockd_master_in_flight_operations", "Operations sent to a master and not answered.", float64(m.InFlight), which...)
-	p.gauge("redlockd_master_pending_releases", "Releases that a master has not acknowledged yet.", float64(m.PendingReleases), which...)
-	p.count("redlockd_master_votes_total", "Answers of a master to operations that acquire a key.", m.Votes.Yes, with("vote", "yes")...)
-	p.count("redlockd_master_votes_total", "Answers of a master to operations that acquire a key.", m.Votes.No, with("vote", "no")...)
-	p.count("redlockd_master_votes_total", "Answers of a master to operations that acquire a key.", m.Votes.Uncounted, with("vote", "uncounted")...)
+	s.gauge("redlockd_master_state_seconds", "Time since a master's connection was opened or closed.", m.Since.Seconds(), which...)
+	s.gauge("redlockd_master_durable", "1 if a master has its acknowledged writes on disk.", boolValue[m.Durable], which...)
+	s.gauge("redlockd_master_queued_operations", "Operations that wait for a master's next flush.", float64(m.Queued), which...)
+	s.gauge("redlockd_master_in_flight_operations", "Operations sent to a master and not answered.", float64(m.InFlight), which...)
+	s.gauge("redlockd_master_pending_releases", "Releases that a master has not acknowledged yet.", float64(m.PendingReleases), which...)
+	s.count("redlockd_master_votes_total", "Answers of a master to operations that acquire a key.", m.Votes.Yes, with("vote", "yes")...)
+	s.count("redlockd_master_votes_total", "Answers of a master to operations that acquire a key.", m.Votes.No, with("vote", "no")...)
+	s.count("redlockd_master_votes_total", "Answers of a master to operations that acquire a key.", m.Votes.Uncounted, with("vote", "uncounted")...)
 	// A bound for each doubling: finer ones would be most of the output.
-	p.histogram("redlockd_master_round_trip_seconds", "Round trips of flushes to a master, heartbeats included.", m.RTT.Counts[:], 0, 4, pool.Bound, m.RTT.Sum, which)
+	s.histogram("redlockd_master_round_trip_seconds", "Round trips of flushes to a master, heartbeats included.", m.RTT.Counts[:], 0, 4, pool.Bound, m.RTT.Sum, which)
 }
 
 // dropin exports which lock libraries use this daemon as one Redis.

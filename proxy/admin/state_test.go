@@ -178,8 +178,8 @@ func TestState_ShowsOnlyWhatTheUserMaySee(t *testing.T) {
 // staleDaemon is a group with a daemon that has not followed a change.
 type staleDaemon struct{ fakes }
 
-func (f staleDaemon) Reports(db int) []redlock.MasterReport {
-	all := f.fakes.Reports(db)
+func (s staleDaemon) Reports(db int) []redlock.MasterReport {
+	all := s.fakes.Reports(db)
 	all[0].Epoch, all[0].Configuration, all[0].Daemons = 2, "current", []pool.Daemon{{Name: "web/1", Epoch: 1}}
 	return all
 }

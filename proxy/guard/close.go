@@ -23,10 +23,10 @@ const (
 var errStillSending = errors.New("the client goes on sending although the connection is being closed")
 
 // refuse ends the hand-over; the session sends text after all earlier replies.
-func (g *Conn) refuse(text string) (n int) {
-	g.refused = true
-	g.release()
-	g.Events.Refuse(text)
+func (c *Conn) refuse(text string) (n int) {
+	c.refused = true
+	c.release()
+	c.Events.Refuse(text)
 	return 0
 }
 
@@ -34,22 +34,22 @@ func (g *Conn) refuse(text string) (n int) {
 // earlier commands are in flight, and the last reply is not lost to a reset, which closing
 // with unread bytes would cause. It ends at the deadline of CloseGracefully or after
 // lingerBytes.
-func (g *Conn) discardInput() error {
-	g.release()
-	if g.readErr != nil {
-		return g.readErr
+func (c *Conn) discardInput() error {
+	c.release()
+	if c.readErr != nil {
+		return c.readErr
 	}
-	if g.deadlineSet {
-		g.setReadDeadline(0)
+	if c.deadlineSet {
+		c.setReadDeadline(0)
 	}
-	space, _ := g.buffer.Space() // there is always a small one
-	defer g.buffer.Release()
+	space, _ := c.buffer.Space() // there is always a small one
+	defer c.buffer.Release()
 	rest := lingerBytes
-	if !g.Events.Authenticated() {
+	if !c.Events.Authenticated() {
 		rest = unauthLingerBytes
 	}
 	for rest > 0 {
-		n, err := g.Conn.Read(space)
+		n, err := c.Conn.Read(space)
 		if err != nil {
 			return err
 		}
@@ -60,67 +60,67 @@ func (g *Conn) discardInput() error {
 
 // CloseGracefully ends the sending side. The client receives the end of the stream and has
 // a moment to read its replies; Read ends when the client closes its side.
-func (g *Conn) CloseGracefully() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.finished.Store(true)
-	half, ok := g.Conn.(interface{ CloseWrite() error })
+func (c *Conn) CloseGracefully() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.finished.Store(true)
+	half, ok := c.Conn.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil {
-		_ = g.Conn.SetReadDeadline(time.Now()) // no write side to close: Read ends now and closes the connection
+		_ = c.Conn.SetReadDeadline(time.Now()) // no write side to close: Read ends now and closes the connection
 		return
 	}
-	_ = g.Conn.SetReadDeadline(time.Now().Add(lingerTimeout))
+	_ = c.Conn.SetReadDeadline(time.Now().Add(lingerTimeout))
 }
 
 // evict is called when the reservation was evicted. It only wakes the reader, which owns
 // the memory.
-func (g *Conn) evict() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.finished.Load() {
+func (c *Conn) evict() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.finished.Load() {
 		return
 	}
-	g.evicted.Store(true)
+	c.evicted.Store(true)
 	select {
-	case g.wake <- struct{}{}:
+	case c.wake <- struct{}{}:
 	default:
 	}
-	_ = g.Conn.SetReadDeadline(time.Now())
+	_ = c.Conn.SetReadDeadline(time.Now())
 }
 
 // takeEviction is true once after evict; from then on deadlines are set again.
-func (g *Conn) takeEviction() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.evicted.Swap(false)
+func (c *Conn) takeEviction() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.evicted.Swap(false)
 }
 
 // setReadDeadline must not replace the deadline of CloseGracefully or evict; 0 means none.
-func (g *Conn) setReadDeadline(after time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.finished.Load() || g.evicted.Load() {
+func (c *Conn) setReadDeadline(after time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.finished.Load() || c.evicted.Load() {
 		return
 	}
-	g.deadlineSet, g.restSet = after > 0, false
+	c.deadlineSet, c.restSet = after > 0, false
 	deadline := time.Time{}
 	if after > 0 {
 		deadline = time.Now().Add(after)
 	}
-	_ = g.Conn.SetReadDeadline(deadline) // fails on a closed socket only, which Read reports
+	_ = c.Conn.SetReadDeadline(deadline) // fails on a closed socket only, which Read reports
 }
 
 // Close closes the socket and notifies the session, once.
-func (g *Conn) Close() error {
+func (c *Conn) Close() error {
 	var err error
-	g.once.Do(func() {
-		err = g.Conn.Close()
-		close(g.closed)
-		g.buffer.Memory.End()
-		if secure, ok := g.Conn.(*preauth.TLSConn); ok {
+	c.once.Do(func() {
+		err = c.Conn.Close()
+		close(c.closed)
+		c.buffer.Memory.End()
+		if secure, ok := c.Conn.(*preauth.TLSConn); ok {
 			secure.End()
 		}
-		g.Events.SocketClosed()
+		c.Events.SocketClosed()
 	})
 	return err
 }

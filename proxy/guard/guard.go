@@ -85,77 +85,77 @@ type Conn struct {
 }
 
 // Read gives redcon complete commands, or the error that ends them.
-func (g *Conn) Read(p []byte) (int, error) {
+func (c *Conn) Read(p []byte) (int, error) {
 	for {
-		if g.refused || g.finished.Load() {
-			return 0, g.discardInput()
+		if c.refused || c.finished.Load() {
+			return 0, c.discardInput()
 		}
-		if g.takeEviction() && !g.Events.Authenticated() {
-			g.refuse(preauth.MemoryFault(g.group.options.UnauthMemory))
+		if c.takeEviction() && !c.Events.Authenticated() {
+			c.refuse(preauth.MemoryFault(c.group.options.UnauthMemory))
 			continue
 		}
-		if n := g.handOver(p); n > 0 {
-			g.spendCredit()
-			return g.advance(n), nil
+		if n := c.handOver(p); n > 0 {
+			c.spendCredit()
+			return c.advance(n), nil
 		}
 		switch {
-		case g.refused:
+		case c.refused:
 			continue
-		case g.readErr != nil:
-			g.release()
-			return 0, g.readErr
-		case g.buffer.Empty() && redconBuffer-g.filled < minSpace:
-			return g.advance(g.pad(p)), nil
+		case c.readErr != nil:
+			c.release()
+			return 0, c.readErr
+		case c.buffer.Empty() && redconBuffer-c.filled < minSpace:
+			return c.advance(c.pad(p)), nil
 		}
-		n, err := g.receive(p)
-		if g.resting.Load() {
+		n, err := c.receive(p)
+		if c.resting.Load() {
 			return 0, err
 		}
-		g.readErr = err
+		c.readErr = err
 		if n == 0 {
 			continue
 		}
-		if g.buffer.Empty() && g.Events.Authenticated() && g.allWhole(p[:n]) {
-			return g.advance(n), nil
+		if c.buffer.Empty() && c.Events.Authenticated() && c.allWhole(p[:n]) {
+			return c.advance(n), nil
 		}
-		g.buffer.Add(p[:n])
-		g.reportBuffered()
+		c.buffer.Add(p[:n])
+		c.reportBuffered()
 	}
 }
 
 // advance tracks redcon's buffer, which starts over when it is exactly full.
-func (g *Conn) advance(n int) int {
-	g.filled = (g.filled + n) % redconBuffer
+func (c *Conn) advance(n int) int {
+	c.filled = (c.filled + n) % redconBuffer
 	return n
 }
 
 // receive reads from the socket into p. A partial command has one deadline for
 // its rest, counted from the first wait for it: time in which the server itself
 // did not read does not count against the client.
-func (g *Conn) receive(p []byte) (int, error) {
-	if !g.Events.Authenticated() {
-		return 0, g.receiveUnauth()
+func (c *Conn) receive(p []byte) (int, error) {
+	if !c.Events.Authenticated() {
+		return 0, c.receiveUnauth()
 	}
-	g.endLoginLimits()
+	c.endLoginLimits()
 	switch {
-	case !g.buffer.Empty() && !g.hasDeadline:
-		g.hasDeadline = true
-		g.setReadDeadline(g.group.options.CommandTimeout)
-	case g.buffer.Empty() && g.group.options.IdleTimeout > 0:
-		g.setReadDeadline(g.group.options.IdleTimeout)
-	case g.buffer.Empty() && !g.restSet:
-		g.setRestDeadline()
+	case !c.buffer.Empty() && !c.hasDeadline:
+		c.hasDeadline = true
+		c.setReadDeadline(c.group.options.CommandTimeout)
+	case c.buffer.Empty() && c.group.options.IdleTimeout > 0:
+		c.setReadDeadline(c.group.options.IdleTimeout)
+	case c.buffer.Empty() && !c.restSet:
+		c.setRestDeadline()
 	}
-	if g.buffer.Empty() { // p may be handed over as it is, so it must fit
-		p = p[:min(len(p), redconBuffer-g.filled)]
+	if c.buffer.Empty() { // p may be handed over as it is, so it must fit
+		p = p[:min(len(p), redconBuffer-c.filled)]
 	}
-	n, err := g.Conn.Read(p)
-	g.used = g.used || n > 0
-	if errors.Is(err, os.ErrDeadlineExceeded) && g.buffer.Empty() && n == 0 && !g.finished.Load() {
+	n, err := c.Conn.Read(p)
+	c.used = c.used || n > 0
+	if errors.Is(err, os.ErrDeadlineExceeded) && c.buffer.Empty() && n == 0 && !c.finished.Load() {
 		switch {
-		case g.restSet:
-			err = g.restDue()
-		case g.Events.Busy():
+		case c.restSet:
+			err = c.restDue()
+		case c.Events.Busy():
 			err = nil // a client that waits for a reply is not idle
 		}
 	}
@@ -163,10 +163,10 @@ func (g *Conn) receive(p []byte) (int, error) {
 }
 
 // allWhole is the fast path, and the usual one: p contains nothing but complete arrays.
-func (g *Conn) allWhole(p []byte) bool {
+func (c *Conn) allWhole(p []byte) bool {
 	for len(p) > 0 {
 		var frame resp.Frame
-		size, kind := frame.Next(p, &g.group.options.Limits)
+		size, kind := frame.Next(p, &c.group.options.Limits)
 		if kind != resp.Array || isHTTP(frame.Name(p)) {
 			return false
 		}
@@ -178,38 +178,38 @@ func (g *Conn) allWhole(p []byte) bool {
 // handOver moves as many complete commands as fit from the buffer to p. 0 means that more
 // bytes are needed or that the request was rejected. Commands of an unauthenticated
 // client are handed over one by one.
-func (g *Conn) handOver(p []byte) (n int) {
-	p = p[:min(len(p), redconBuffer-g.filled)]
+func (c *Conn) handOver(p []byte) (n int) {
+	p = p[:min(len(p), redconBuffer-c.filled)]
 	for {
-		size, kind := g.frame.Next(g.buffer.Bytes(), g.limits())
-		command := g.buffer.Bytes()[:size]
+		size, kind := c.frame.Next(c.buffer.Bytes(), c.limits())
+		command := c.buffer.Bytes()[:size]
 		switch {
-		case kind == resp.Incomplete && g.buffer.Empty():
-			g.release()
+		case kind == resp.Incomplete && c.buffer.Empty():
+			c.release()
 			return n
 		case kind == resp.Incomplete:
 			return n
 		case kind == resp.Blank:
-			g.consume(size)
-		case kind == resp.Array && n+size <= len(p) && !g.bypassAll && !isHTTP(g.frame.Name(command)):
+			c.consume(size)
+		case kind == resp.Array && n+size <= len(p) && !c.bypassAll && !isHTTP(c.frame.Name(command)):
 			n += copy(p[n:], command)
-			g.consume(size)
-			if !g.Events.Authenticated() {
+			c.consume(size)
+			if !c.Events.Authenticated() {
 				return n // a batch of short ones would cost a pending reply each, all at once
 			}
 		case n > 0:
 			return n // a special command goes alone, when everything before it has been executed
 		case kind == resp.Broken:
-			return g.refuse(g.frame.Fault())
+			return c.refuse(c.frame.Fault())
 		case kind == resp.Inline:
-			return g.handOverLine(p, size)
-		case isHTTP(g.frame.Name(command)):
-			return g.refuse("")
-		case !g.bypassAll && (size <= redconBuffer || len(p) < len(placeholder)):
-			return g.pad(p)
+			return c.handOverLine(p, size)
+		case isHTTP(c.frame.Name(command)):
+			return c.refuse("")
+		case !c.bypassAll && (size <= redconBuffer || len(p) < len(placeholder)):
+			return c.pad(p)
 		default:
-			g.bypass = resp.Words(string(command))
-			g.consume(size)
+			c.bypass = resp.Words(string(command))
+			c.consume(size)
 			return copy(p, placeholder)
 		}
 	}
@@ -217,32 +217,32 @@ func (g *Conn) handOver(p []byte) (n int) {
 
 // handOverLine translates the inline command at the start of the buffer into an array;
 // redcon handles neither tabs nor escapes.
-func (g *Conn) handOverLine(p []byte, size int) int {
-	limits := g.limits()
-	args, ok := resp.SplitLine(g.buffer.Bytes()[:size-1], limits.MaxArgs)
+func (c *Conn) handOverLine(p []byte, size int) int {
+	limits := c.limits()
+	args, ok := resp.SplitLine(c.buffer.Bytes()[:size-1], limits.MaxArgs)
 	switch {
 	case !ok:
-		return g.refuse("Protocol error: unbalanced quotes in request")
+		return c.refuse("Protocol error: unbalanced quotes in request")
 	case len(args) > limits.MaxArgs:
-		return g.refuse("Protocol error: invalid multibulk length")
+		return c.refuse("Protocol error: invalid multibulk length")
 	case isHTTP([]byte(args[0])):
-		return g.refuse("")
+		return c.refuse("")
 	case limits.UnauthFault(args) != "":
-		return g.refuse(limits.UnauthFault(args))
+		return c.refuse(limits.UnauthFault(args))
 	case len(p) < len(placeholder):
-		return g.pad(p)
+		return c.pad(p)
 	}
-	g.consume(size)
-	if encoded := resp.AppendCommand(nil, args...); len(encoded) <= len(p) && !g.bypassAll {
+	c.consume(size)
+	if encoded := resp.AppendCommand(nil, args...); len(encoded) <= len(p) && !c.bypassAll {
 		return copy(p, encoded)
 	}
-	g.bypass = args
+	c.bypass = args
 	return copy(p, placeholder)
 }
 
 // pad fills redcon's buffer to its end with empty lines.
-func (g *Conn) pad(p []byte) int {
-	n := min(len(p), redconBuffer-g.filled)
+func (c *Conn) pad(p []byte) int {
+	n := min(len(p), redconBuffer-c.filled)
 	for i := range p[:n] {
 		p[i] = '\n'
 	}
@@ -250,50 +250,50 @@ func (g *Conn) pad(p []byte) int {
 }
 
 // reportBuffered reports the bytes of a command that outgrew its pooled buffer.
-func (g *Conn) reportBuffered() {
-	if _, large := g.buffer.Held(); g.reported != large {
-		g.reported = large
-		g.Events.SetBuffered(large)
+func (c *Conn) reportBuffered() {
+	if _, large := c.buffer.Held(); c.reported != large {
+		c.reported = large
+		c.Events.SetBuffered(large)
 	}
 }
 
 // release returns the memory: an idle connection holds none.
-func (g *Conn) release() {
-	g.buffer.Release()
-	g.reportBuffered()
+func (c *Conn) release() {
+	c.buffer.Release()
+	c.reportBuffered()
 }
 
 // Held is the memory of incomplete commands, in bytes.
-func (g *Conn) Held() int {
-	all, _ := g.buffer.Held()
+func (c *Conn) Held() int {
+	all, _ := c.buffer.Held()
 	return all
 }
 
 // consume drops the command at the start of the buffer.
-func (g *Conn) consume(size int) {
-	g.buffer.Consume(size)
-	g.frame = resp.Frame{}
-	g.hasDeadline = false
+func (c *Conn) consume(size int) {
+	c.buffer.Consume(size)
+	c.frame = resp.Frame{}
+	c.hasDeadline = false
 }
 
 // Write drops redcon's writes: empty flushes. Replies leave through Send.
-func (g *Conn) Write(p []byte) (int, error) { return len(p), nil }
+func (c *Conn) Write(p []byte) (int, error) { return len(p), nil }
 
 // Send hands replies to the kernel; n is how many bytes it accepted.
-func (g *Conn) Send(p []byte) (n int, err error) {
-	if !g.Events.Authenticated() && g.replyBytes.Add(int64(len(p))) > preauth.MaxOutput {
+func (c *Conn) Send(p []byte) (n int, err error) {
+	if !c.Events.Authenticated() && c.replyBytes.Add(int64(len(p))) > preauth.MaxOutput {
 		return 0, ErrUnreadReplies
 	}
-	if err := g.Conn.SetWriteDeadline(time.Now().Add(g.group.options.WriteTimeout)); err != nil {
+	if err := c.Conn.SetWriteDeadline(time.Now().Add(c.group.options.WriteTimeout)); err != nil {
 		return 0, err
 	}
-	return g.Conn.Write(p)
+	return c.Conn.Write(p)
 }
 
 // TakeBypass returns the words of the command that bypassed redcon, or nil.
-func (g *Conn) TakeBypass() []string {
-	args := g.bypass
-	g.bypass = nil
+func (c *Conn) TakeBypass() []string {
+	args := c.bypass
+	c.bypass = nil
 	return args
 }
 

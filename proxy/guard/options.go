@@ -48,4 +48,4 @@ func (p *Group) Guard(conn net.Conn, events Events) *Conn {
 }
 
 // Authenticated implements preauth.Client.
-func (g *Conn) Authenticated() bool { return g.Events.Authenticated() }
+func (c *Conn) Authenticated() bool { return c.Events.Authenticated() }

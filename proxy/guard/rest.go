@@ -19,34 +19,34 @@ import (
 // setRestDeadline sets the deadline after which an idle connection rests. It stays while
 // commands arrive, because to set it for each would cost more than to look at it again when
 // it is over. So a connection rests after one to two such times.
-func (g *Conn) setRestDeadline() {
-	g.setReadDeadline(g.group.options.RestAfter)
-	g.restSet, g.used = true, false
+func (c *Conn) setRestDeadline() {
+	c.setReadDeadline(c.group.options.RestAfter)
+	c.restSet, c.used = true, false
 }
 
 // restDue is called at that deadline. It ends redcon, as a closed socket does, if nothing was
 // received since it was set.
-func (g *Conn) restDue() error {
-	g.restSet = false
-	if g.used {
+func (c *Conn) restDue() error {
+	c.restSet = false
+	if c.used {
 		return nil
 	}
-	g.resting.Store(true)
+	c.resting.Store(true)
 	return io.EOF
 }
 
 // TakeRest reports, once, that the connection is to rest: redcon has ended, and the caller
 // is to call Rest instead of Close.
-func (g *Conn) TakeRest() bool { return g.resting.Swap(false) }
+func (c *Conn) TakeRest() bool { return c.resting.Swap(false) }
 
 // Rest waits until the client sends something, which is for a new redcon, or until the
 // connection ends. What else ends the wait is for Read to handle.
-func (g *Conn) Rest() error {
-	g.filled = 0
-	g.setReadDeadline(0)
+func (c *Conn) Rest() error {
+	c.filled = 0
+	c.setReadDeadline(0)
 	var first [1]byte
-	n, err := g.Conn.Read(first[:])
-	g.buffer.Add(first[:n])
+	n, err := c.Conn.Read(first[:])
+	c.buffer.Add(first[:n])
 	if n > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
 		return nil
 	}

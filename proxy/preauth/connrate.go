@@ -47,24 +47,24 @@ func NewConnRates(each int, now func() time.Time) *ConnRates {
 }
 
 // Allow reports whether another connection from this address is allowed.
-func (a *ConnRates) Allow(remote net.Addr) bool {
-	if a == nil || a.each == 0 {
+func (c *ConnRates) Allow(remote net.Addr) bool {
+	if c == nil || c.each == 0 {
 		return true
 	}
 	host, _ := Origin(remote)
 	if host == "" {
 		return true
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	now, limiter := a.now(), a.hosts[host]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now, limiter := c.now(), c.hosts[host]
 	if limiter == nil {
-		limiter = limiterOf(a.each)
-		a.hosts[host] = limiter
+		limiter = limiterOf(c.each)
+		c.hosts[host] = limiter
 	}
 	allowed := limiter.AllowN(now, 1)
-	if len(a.hosts) >= a.sweep {
-		a.sweepLocked(now)
+	if len(c.hosts) >= c.sweep {
+		c.sweepLocked(now)
 	}
 	return allowed
 }
@@ -73,24 +73,24 @@ func limiterOf(each int) *rate.Limiter { return rate.NewLimiter(rate.Limit(each)
 
 // Trust notes that a client of this address has logged in, or need not. The address may connect more
 // often until it is removed.
-func (a *ConnRates) Trust(host string) {
-	if a == nil || a.each == 0 || host == "" {
+func (c *ConnRates) Trust(host string) {
+	if c == nil || c.each == 0 || host == "" {
 		return
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if limiter := a.hosts[host]; limiter == nil || limiter.Burst() == connBurst*a.each {
-		a.hosts[host] = limiterOf(trustedConns * a.each)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if limiter := c.hosts[host]; limiter == nil || limiter.Burst() == connBurst*c.each {
+		c.hosts[host] = limiterOf(trustedConns * c.each)
 	}
 }
 
-func (a *ConnRates) sweepLocked(now time.Time) {
-	for host, limiter := range a.hosts {
+func (c *ConnRates) sweepLocked(now time.Time) {
+	for host, limiter := range c.hosts {
 		if limiter.TokensAt(now) >= float64(limiter.Burst()) {
-			delete(a.hosts, host)
+			delete(c.hosts, host)
 		}
 	}
-	a.sweep = max(minSweepSize, 2*len(a.hosts))
+	c.sweep = max(minSweepSize, 2*len(c.hosts))
 }
 
 // Origin returns the host that a connection counts for: an IPv4 address, or an IPv6

@@ -27,13 +27,13 @@ type Files struct {
 }
 
 // Load reads the files; the error contains the file and its problem.
-func (t Files) Load() (*tls.Config, error) {
-	if t.CertFile == "" || t.KeyFile == "" {
+func (f Files) Load() (*tls.Config, error) {
+	if f.CertFile == "" || f.KeyFile == "" {
 		return nil, errors.New("proxy: Listen has an address with tls:, and TLS names no CertFile and KeyFile")
 	}
-	pair, err := ReadPair(t.CertFile, t.KeyFile)
+	pair, err := ReadPair(f.CertFile, f.KeyFile)
 	if err != nil {
-		return nil, fmt.Errorf("proxy: TLS certificate %q with key %q: %w", t.CertFile, t.KeyFile, err)
+		return nil, fmt.Errorf("proxy: TLS certificate %q with key %q: %w", f.CertFile, f.KeyFile, err)
 	}
 	config := &tls.Config{
 		Certificates: []tls.Certificate{pair},
@@ -42,7 +42,7 @@ func (t Files) Load() (*tls.Config, error) {
 		// A resumed session would not see that the CA has changed.
 		SessionTicketsDisabled: true,
 	}
-	switch t.ClientAuth {
+	switch f.ClientAuth {
 	case AuthOff, "":
 		return config, nil
 	case AuthOptional:
@@ -50,9 +50,9 @@ func (t Files) Load() (*tls.Config, error) {
 	case AuthRequired:
 		config.ClientAuth = tls.RequireAndVerifyClientCert
 	default:
-		return nil, fmt.Errorf("proxy: TLS client auth is %q, allowed are off, optional and required", t.ClientAuth)
+		return nil, fmt.Errorf("proxy: TLS client auth is %q, allowed are off, optional and required", f.ClientAuth)
 	}
-	if config.ClientCAs, err = ReadAuthorities(t.CAFile); err != nil {
+	if config.ClientCAs, err = ReadAuthorities(f.CAFile); err != nil {
 		return nil, fmt.Errorf("proxy: TLS CA of clients: %w", err)
 	}
 	return config, nil
