@@ -56,8 +56,8 @@ const (
 
 // MayVote reports whether a memory that began at Base is old enough when the
 // master's clock shows us: until then it may have forgotten a lease that still runs.
-func (l *Incarnation) MayVote(us int64, age time.Duration) bool {
-	return us >= l.Base+clock.Micros(age)
+func (i *Incarnation) MayVote(us int64, age time.Duration) bool {
+	return us >= i.Base+clock.Micros(age)
 }
 
 // OlderText is that a memory may lack changes, for people.
@@ -75,19 +75,19 @@ func MayBeOlder(seal, processes, run string, durable bool) bool {
 }
 
 // Age is how long the memory has been unbroken when the master's clock shows us.
-func (l *Incarnation) Age(us int64) time.Duration {
-	if l.Base == 0 {
+func (i *Incarnation) Age(us int64) time.Duration {
+	if i.Base == 0 {
 		return math.MaxInt64
 	}
-	return time.Duration(us-l.Base) * time.Microsecond
+	return time.Duration(us-i.Base) * time.Microsecond
 }
 
 // WorkAge is how long it has had all records of work.
-func (l *Incarnation) WorkAge(us int64) time.Duration {
-	if l.Works {
+func (i *Incarnation) WorkAge(us int64) time.Duration {
+	if i.Works {
 		return math.MaxInt64
 	}
-	return l.Age(us)
+	return i.Age(us)
 }
 
 // Difference lists where two fingerprints disagree, for people.

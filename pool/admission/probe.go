@@ -65,7 +65,7 @@ func Probe(link wire.Link, clock clock.Clock) (ServerInfo, error) {
 }
 
 // ReadClock takes the most precise of three samples.
-func (f *ServerInfo) ReadClock(link wire.Link, ours clock.Clock) error {
+func (s *ServerInfo) ReadClock(link wire.Link, ours clock.Clock) error {
 	for range 3 {
 		sent := ours.Now()
 		reply, err := wire.AskOne(link, "TIME")
@@ -79,8 +79,8 @@ func (f *ServerInfo) ReadClock(link wire.Link, ours clock.Clock) error {
 		}
 		var one clock.Estimate
 		one.Sample(sent, received, us)
-		if !f.Est.Known || one.Err < f.Est.Err {
-			f.Est = one
+		if !s.Est.Known || one.Err < s.Est.Err {
+			s.Est = one
 		}
 	}
 	return nil
@@ -126,8 +126,8 @@ const configRefused = "CONFIG GET refused"
 
 // Durable reports whether the server has on disk what it answers: what CONFIG answers, or the
 // operator's assurance where CONFIG is forbidden.
-func (f *ServerInfo) Durable(assured bool) bool {
-	return f.Volatile == "" || assured && f.Volatile == configRefused
+func (s *ServerInfo) Durable(assured bool) bool {
+	return s.Volatile == "" || assured && s.Volatile == configRefused
 }
 
 // Volatile returns the reason why a server may not have on disk whatever it answered;

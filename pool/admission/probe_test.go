@@ -126,11 +126,11 @@ type told struct {
 	answers func(args []string) wire.Reply
 }
 
-func (l told) Close() {}
+func (t told) Close() {}
 
-func (l told) Exchange(commands []wire.Command, replies []wire.Reply) []wire.Reply {
+func (t told) Exchange(commands []wire.Command, replies []wire.Reply) []wire.Reply {
 	for i := range commands {
-		replies = append(replies, l.answers(commands[i].Args))
+		replies = append(replies, t.answers(commands[i].Args))
 	}
 	return replies
 }

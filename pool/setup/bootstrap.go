@@ -84,7 +84,7 @@ type inUse struct {
 	foreign bool // with other settings than those given
 }
 
-func (e inUse) Unwrap() error { return e.error }
+func (i inUse) Unwrap() error { return i.error }
 
 // BootstrapIfBlank is the bootstrap of a daemon's option, once at its start. If the masters
 // have identities, a line in the log suffices: they are verified as always. The error is why

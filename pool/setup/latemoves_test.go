@@ -81,12 +81,12 @@ func TestMoveSlots_ALateOperatorDoesNotRepeatAMoveThatWasUndone(t *testing.T) {
 }
 
 // thereAndBack is a move that others complete and undo; then they begin it once more.
-func (w *twoGroups) thereAndBack(ranges string) {
-	w.moved(ranges, "g2")
-	w.seed(1, "{a}:n", 200)
-	w.moved(ranges, "g1")
-	w.seed(0, "{a}:n", 300)
-	w.cutOnly(ranges)
+func (t *twoGroups) thereAndBack(ranges string) {
+	t.moved(ranges, "g2")
+	t.seed(1, "{a}:n", 200)
+	t.moved(ranges, "g1")
+	t.seed(0, "{a}:n", 300)
+	t.cutOnly(ranges)
 }
 
 // An operator has read what the slots take along, and stops for so long that the same cut is made once
@@ -161,21 +161,21 @@ func TestMoveSlots_AnOperatorIsLateAtAnyStep(t *testing.T) {
 }
 
 // unfinishedSwitch has one master of g2 carry the configuration with the slots that g1 gave up.
-func (w *twoGroups) unfinishedSwitch(ranges string) {
-	w.t.Helper()
+func (t *twoGroups) unfinishedSwitch(ranges string) {
+	t.t.Helper()
 	renames := 0
-	all := slices.Clone(w.options)
+	all := slices.Clone(t.options)
 	all[1].Dialer = observed(func(commands []wire.Command) bool {
 		if runs(commands, renameScript) {
 			renames++
 		}
 		return renames <= 1
 	})
-	if err := MoveSlots(w.t.Context(), all, parsed(w.t, ranges), "g2", io.Discard); err == nil || renames == 0 {
-		w.t.Fatalf("%v after %d changes of a master", err, renames)
+	if err := MoveSlots(t.t.Context(), all, parsed(t.t, ranges), "g2", io.Discard); err == nil || renames == 0 {
+		t.t.Fatalf("%v after %d changes of a master", err, renames)
 	}
-	if owned, _, _ := w.has(1); owned != "none" {
-		w.t.Fatalf("g2 has %s", owned)
+	if owned, _, _ := t.has(1); owned != "none" {
+		t.t.Fatalf("g2 has %s", owned)
 	}
 }
 

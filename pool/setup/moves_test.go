@@ -41,19 +41,19 @@ type twoGroups struct {
 }
 
 // older makes all configurations older, in both databases.
-func (w *twoGroups) older(d time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (t *twoGroups) older(d time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	const script = `for db = 0, 1 do
   redis.call('SELECT', db)
   local at, texts = string.match(redis.call('HGET', KEYS[1], ARGV[1]) or '', '^(%d+)(\n.*)$')
   if at then redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', at - ARGV[2]) .. texts) end
 end`
-	for i, servers := range w.servers {
+	for i, servers := range t.servers {
 		for _, s := range servers {
-			if !slices.Contains(w.away, s) {
-				if _, err := s.Do("EVAL", script, 1, admission.ConfigurationKey, w.options[i].Group, d.Microseconds()); err != nil {
-					w.t.Error(err)
+			if !slices.Contains(t.away, s) {
+				if _, err := s.Do("EVAL", script, 1, admission.ConfigurationKey, t.options[i].Group, d.Microseconds()); err != nil {
+					t.t.Error(err)
 				}
 			}
 		}
@@ -79,36 +79,36 @@ func newGroups(t *testing.T, n int) *twoGroups {
 }
 
 // bootstrap also empties the masters.
-func (w *twoGroups) bootstrap() {
-	w.t.Helper()
-	for i, o := range w.options {
-		for _, s := range w.servers[i] {
+func (t *twoGroups) bootstrap() {
+	t.t.Helper()
+	for i, o := range t.options {
+		for _, s := range t.servers[i] {
 			s.FlushAll()
 		}
-		if err := Bootstrap(w.t.Context(), o, BootstrapTerms{}, io.Discard); err != nil {
-			w.t.Fatal(err)
+		if err := Bootstrap(t.t.Context(), o, BootstrapTerms{}, io.Discard); err != nil {
+			t.t.Fatal(err)
 		}
 	}
 }
 
-func (w *twoGroups) move(ranges, to string, dial ...wire.Dialer) (string, error) {
-	w.t.Helper()
-	all, rs := slices.Clone(w.options), parsed(w.t, ranges)
+func (t *twoGroups) move(ranges, to string, dial ...wire.Dialer) (string, error) {
+	t.t.Helper()
+	all, rs := slices.Clone(t.options), parsed(t.t, ranges)
 	for i := range all {
 		for _, d := range dial {
 			all[i].Dialer = d
 		}
 	}
 	var out strings.Builder
-	err := MoveSlots(w.t.Context(), all, rs, to, &out)
+	err := MoveSlots(t.t.Context(), all, rs, to, &out)
 	return out.String(), err
 }
 
 // brief dials with little patience for the masters that are away.
-func (w *twoGroups) brief() wire.Dialer {
+func (t *twoGroups) brief() wire.Dialer {
 	soon, patient := wire.DialRueidis(200*time.Millisecond), wire.DialRueidis(stepTimeout)
 	return func(ctx context.Context, m wire.Master, db int) (wire.Link, error) {
-		if slices.ContainsFunc(w.away, func(s *faulty.Server) bool { return s.Addr() == m.Address }) {
+		if slices.ContainsFunc(t.away, func(s *faulty.Server) bool { return s.Addr() == m.Address }) {
 			return soon(ctx, m, db)
 		}
 		return patient(ctx, m, db)
@@ -125,55 +125,55 @@ func parsed(t *testing.T, ranges string) slots.Ranges {
 }
 
 // moved is move without an error.
-func (w *twoGroups) moved(ranges, to string) string {
-	w.t.Helper()
-	out, err := w.move(ranges, to)
+func (t *twoGroups) moved(ranges, to string) string {
+	t.t.Helper()
+	out, err := t.move(ranges, to)
 	if err != nil {
-		w.t.Fatalf("%v\n%s", err, out)
+		t.t.Fatalf("%v\n%s", err, out)
 	}
 	return out
 }
 
 // refused wants an error with this text, and nothing written.
-func (w *twoGroups) refused(ranges, to, text string) {
-	w.t.Helper()
-	before := w.texts()
-	if out, err := w.move(ranges, to); err == nil || !strings.Contains(err.Error(), text) || !strings.Contains(err.Error(), "nothing was changed") {
-		w.t.Errorf("%s to %s: %v, want %q\n%s", ranges, to, err, text, out)
+func (t *twoGroups) refused(ranges, to, text string) {
+	t.t.Helper()
+	before := t.texts()
+	if out, err := t.move(ranges, to); err == nil || !strings.Contains(err.Error(), text) || !strings.Contains(err.Error(), "nothing was changed") {
+		t.t.Errorf("%s to %s: %v, want %q\n%s", ranges, to, err, text, out)
 	}
-	if now := w.texts(); !slices.Equal(now, before) {
-		w.t.Errorf("%s to %s: the masters carry %q, before %q", ranges, to, now, before)
+	if now := t.texts(); !slices.Equal(now, before) {
+		t.t.Errorf("%s to %s: the masters carry %q, before %q", ranges, to, now, before)
 	}
 }
 
 // texts are the configurations on the masters of both groups.
-func (w *twoGroups) texts() (all []string) {
-	w.t.Helper()
-	for i := range w.servers {
-		for _, s := range w.servers[i] {
-			all = append(all, w.carries(i, s).Now.String())
+func (t *twoGroups) texts() (all []string) {
+	t.t.Helper()
+	for i := range t.servers {
+		for _, s := range t.servers[i] {
+			all = append(all, t.carries(i, s).Now.String())
 		}
 	}
 	return all
 }
 
-func (w *twoGroups) carries(group int, s *faulty.Server) admission.StoredConfiguration {
-	w.t.Helper()
-	reply, err := s.Do("HGET", admission.ConfigurationKey, w.options[group].Group)
+func (t *twoGroups) carries(group int, s *faulty.Server) admission.StoredConfiguration {
+	t.t.Helper()
+	reply, err := s.Do("HGET", admission.ConfigurationKey, t.options[group].Group)
 	if err != nil {
-		w.t.Fatal(err)
+		t.t.Fatal(err)
 	}
 	text, _ := reply.(string)
 	return admission.ParseStored(text)
 }
 
 // has are the slots that a quorum of a group carries, and the version of its map.
-func (w *twoGroups) has(group int) (owned, leaving string, version int64) {
-	w.t.Helper()
+func (t *twoGroups) has(group int) (owned, leaving string, version int64) {
+	t.t.Helper()
 	count := map[string]int{}
-	for _, s := range w.servers[group] {
-		now := w.carries(group, s).Now
-		if now == nil || !strings.Contains(identity(w.t, s), "/epoch="+now.Mark()+"/") {
+	for _, s := range t.servers[group] {
+		now := t.carries(group, s).Now
+		if now == nil || !strings.Contains(identity(t.t, s), "/epoch="+now.Mark()+"/") {
 			continue
 		}
 		if count[now.Mark()]++; count[now.Mark()] == 2 {
@@ -184,32 +184,32 @@ func (w *twoGroups) has(group int) (owned, leaving string, version int64) {
 }
 
 // seed sets a counter on masters of a group, with the trust of their memories.
-func (w *twoGroups) seed(group int, name string, value int64) {
-	w.t.Helper()
-	for i, s := range w.servers[group] {
-		w.do(group, i, "SET", stored.Counters+name, fmt.Sprintf("%d@%s", value, strings.Fields(identity(w.t, s))[1]))
+func (t *twoGroups) seed(group int, name string, value int64) {
+	t.t.Helper()
+	for i, s := range t.servers[group] {
+		t.do(group, i, "SET", stored.Counters+name, fmt.Sprintf("%d@%s", value, strings.Fields(identity(t.t, s))[1]))
 	}
 }
 
-func (w *twoGroups) do(group, i int, words ...any) any {
-	w.t.Helper()
-	reply, err := w.servers[group][i].Do(words...)
+func (t *twoGroups) do(group, i int, words ...any) any {
+	t.t.Helper()
+	reply, err := t.servers[group][i].Do(words...)
 	if err != nil {
-		w.t.Fatalf("%v: %v", words, err)
+		t.t.Fatalf("%v: %v", words, err)
 	}
 	return reply
 }
 
 // counter wants a trusted value on all masters of a group; 0 = none.
-func (w *twoGroups) counter(group int, name string, value int64) {
-	w.t.Helper()
-	for i, s := range w.servers[group] {
+func (t *twoGroups) counter(group int, name string, value int64) {
+	t.t.Helper()
+	for i, s := range t.servers[group] {
 		want := ""
 		if value > 0 {
-			want = fmt.Sprintf("%d@%s", value, strings.Fields(identity(w.t, s))[1])
+			want = fmt.Sprintf("%d@%s", value, strings.Fields(identity(t.t, s))[1])
 		}
-		if got, _ := w.do(group, i, "GET", stored.Counters+name).(string); got != want {
-			w.t.Errorf("master %d of group %d has counter %s = %q, want %q", i, group+1, name, got, want)
+		if got, _ := t.do(group, i, "GET", stored.Counters+name).(string); got != want {
+			t.t.Errorf("master %d of group %d has counter %s = %q, want %q", i, group+1, name, got, want)
 		}
 	}
 }
@@ -317,10 +317,10 @@ func TestMoveSlots_RefusesBeforeAnythingIsChanged(t *testing.T) {
 }
 
 // refusedSilent is refused while some masters are down.
-func (w *twoGroups) refusedSilent(ranges, to, text string, dial ...wire.Dialer) {
-	w.t.Helper()
-	if out, err := w.move(ranges, to, dial...); err == nil || !strings.Contains(err.Error(), text) {
-		w.t.Errorf("%s to %s: %v, want %q\n%s", ranges, to, err, text, out)
+func (t *twoGroups) refusedSilent(ranges, to, text string, dial ...wire.Dialer) {
+	t.t.Helper()
+	if out, err := t.move(ranges, to, dial...); err == nil || !strings.Contains(err.Error(), text) {
+		t.t.Errorf("%s to %s: %v, want %q\n%s", ranges, to, err, text, out)
 	}
 }
 
@@ -541,23 +541,23 @@ func TestMoveSlots_WhileAnotherChangeIsUnfinished(t *testing.T) {
 }
 
 // cutOnly stops after the cut, of g1 for g2.
-func (w *twoGroups) cutOnly(ranges string) {
-	w.t.Helper()
-	w.cut(ranges, 0, 1)
+func (t *twoGroups) cutOnly(ranges string) {
+	t.t.Helper()
+	t.cut(ranges, 0, 1)
 }
 
-func (w *twoGroups) cut(ranges string, from, to int) {
-	w.t.Helper()
-	all, dial := slices.Clone(w.options), wire.DialRueidis(stepTimeout)
-	_, _, before := w.has(from)
+func (t *twoGroups) cut(ranges string, from, to int) {
+	t.t.Helper()
+	all, dial := slices.Clone(t.options), wire.DialRueidis(stepTimeout)
+	_, _, before := t.has(from)
 	all[to].Dialer = func(ctx context.Context, m wire.Master, db int) (wire.Link, error) {
-		if _, _, version := w.has(from); version != before {
+		if _, _, version := t.has(from); version != before {
 			return nil, fmt.Errorf("the operator has stopped")
 		}
 		return dial(ctx, m, db)
 	}
-	if err := MoveSlots(w.t.Context(), all, parsed(w.t, ranges), all[to].Group, io.Discard); err == nil {
-		w.t.Fatal("the move is complete")
+	if err := MoveSlots(t.t.Context(), all, parsed(t.t, ranges), all[to].Group, io.Discard); err == nil {
+		t.t.Fatal("the move is complete")
 	}
 }
 

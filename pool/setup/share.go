@@ -136,19 +136,19 @@ func (m *sharing) shareDB(db int, of *carriedDB, learned *[]string) (wait time.D
 }
 
 // knows is what a master knows once it has been given all of this, see carry.lua.
-func (of *carriedDB) knows() string {
+func (c *carriedDB) knows() string {
 	switch {
-	case of.noWorks:
+	case c.noWorks:
 		return ""
-	case of.forgot:
+	case c.forgot:
 		return admission.KnowsWorks
 	}
 	return admission.KnowsAll
 }
 
 // known is how many counters a quorum is sure of.
-func (of *carriedDB) known() (n int) {
-	for _, value := range of.values {
+func (c *carriedDB) known() (n int) {
+	for _, value := range c.values {
 		if len(value) == 1 {
 			n++
 		}

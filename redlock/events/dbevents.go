@@ -48,64 +48,64 @@ type dbEvents struct {
 }
 
 // time is read from the masters' clocks, so that the times of several daemons compare.
-func (s *dbEvents) time() time.Time { return time.UnixMicro(s.group.Time()) }
+func (d *dbEvents) time() time.Time { return time.UnixMicro(d.group.Time()) }
 
-func (s *dbEvents) listen(entry *listener) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.listeners) == 0 {
-		s.group.Events.Listen(s.receive)
+func (d *dbEvents) listen(entry *listener) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.listeners) == 0 {
+		d.group.Events.Listen(d.receive)
 	}
-	s.listeners = append(s.listeners[:len(s.listeners):len(s.listeners)], entry)
+	d.listeners = append(d.listeners[:len(d.listeners):len(d.listeners)], entry)
 }
 
 // unlisten removes a listener; after the last one everything is forgotten.
-func (s *dbEvents) unlisten(entry *listener) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.listeners = slices.DeleteFunc(slices.Clone(s.listeners), func(other *listener) bool { return other == entry })
-	if len(s.listeners) > 0 {
+func (d *dbEvents) unlisten(entry *listener) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.listeners = slices.DeleteFunc(slices.Clone(d.listeners), func(other *listener) bool { return other == entry })
+	if len(d.listeners) > 0 {
 		return
 	}
-	s.group.Events.Unlisten()
-	s.queue = nil
-	s.ends.forget()
-	s.senders = nil
+	d.group.Events.Unlisten()
+	d.queue = nil
+	d.ends.forget()
+	d.senders = nil
 }
 
 // takeLocked delivers an event, unless only the expiry watch needs it or the end of its lock
 // has been reported. daemon is its sender, "" = this daemon.
-func (s *dbEvents) takeLocked(ev Event, daemon string) {
-	if len(s.listeners) == 0 {
+func (d *dbEvents) takeLocked(ev Event, daemon string) {
+	if len(d.listeners) == 0 {
 		return
 	}
-	now := s.engine.Clock.Now()
-	for _, ready := range s.ends.filter(ev, daemon, now) {
-		s.deliverLocked(ready)
+	now := d.engine.Clock.Now()
+	for _, ready := range d.ends.filter(ev, daemon, now) {
+		d.deliverLocked(ready)
 	}
-	s.setExpiryTimerLocked(now)
+	d.setExpiryTimerLocked(now)
 }
 
-func (s *dbEvents) deliverLocked(ev Event) {
-	if len(s.queue) >= maxUndelivered {
-		s.counts.Dropped.Add(1)
+func (d *dbEvents) deliverLocked(ev Event) {
+	if len(d.queue) >= maxUndelivered {
+		d.counts.Dropped.Add(1)
 		return
 	}
-	s.queue = append(s.queue, ev)
-	if !s.delivering {
-		s.delivering = true
-		s.engine.Clock.AfterFunc(0, s.deliver)
+	d.queue = append(d.queue, ev)
+	if !d.delivering {
+		d.delivering = true
+		d.engine.Clock.AfterFunc(0, d.deliver)
 	}
 }
 
 // deliver empties the queue; there is one at a time.
-func (s *dbEvents) deliver() {
+func (d *dbEvents) deliver() {
 	for {
-		s.mu.Lock()
-		queue, listeners := s.queue, s.listeners
-		s.queue = nil
-		s.delivering = len(queue) > 0
-		s.mu.Unlock()
+		d.mu.Lock()
+		queue, listeners := d.queue, d.listeners
+		d.queue = nil
+		d.delivering = len(queue) > 0
+		d.mu.Unlock()
 		if len(queue) == 0 {
 			return
 		}
@@ -114,99 +114,99 @@ func (s *dbEvents) deliver() {
 				entry.onEvent(ev)
 			}
 		}
-		s.counts.Delivered.Add(int64(len(queue)))
+		d.counts.Delivered.Add(int64(len(queue)))
 	}
 }
 
 // addToBatchLocked adds an event to the next batch.
-func (s *dbEvents) addToBatchLocked(ev *Event) {
-	if len(s.text)+len(ev.Key)+len(ev.Meta)+128 > maxBatchSize {
-		s.counts.Dropped.Add(1)
+func (d *dbEvents) addToBatchLocked(ev *Event) {
+	if len(d.text)+len(ev.Key)+len(ev.Meta)+128 > maxBatchSize {
+		d.counts.Dropped.Add(1)
 		return
 	}
-	s.text = appendEvent(s.text, ev)
-	if s.sending {
+	d.text = appendEvent(d.text, ev)
+	if d.sending {
 		return
 	}
-	s.sending = true
-	s.engine.Clock.AfterFunc(batchInterval, s.onBatchTimer)
+	d.sending = true
+	d.engine.Clock.AfterFunc(batchInterval, d.onBatchTimer)
 }
 
 // onBatchTimer sends the gathered batch.
-func (s *dbEvents) onBatchTimer() {
-	s.mu.Lock()
-	s.number++
-	message := fmt.Sprintf("1 %s %d\n%s", s.daemon, s.number, s.text)
-	s.text = s.text[:0]
-	s.mu.Unlock()
-	engine.Publish(s.engine.Pool, s.group, s.group.Events.Channel, message)
-	s.counts.Sent.Add(1)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.text) > 0 { // gathered while this batch was sent
-		s.engine.Clock.AfterFunc(batchInterval, s.onBatchTimer)
+func (d *dbEvents) onBatchTimer() {
+	d.mu.Lock()
+	d.number++
+	message := fmt.Sprintf("1 %s %d\n%s", d.daemon, d.number, d.text)
+	d.text = d.text[:0]
+	d.mu.Unlock()
+	engine.Publish(d.engine.Pool, d.group, d.group.Events.Channel, message)
+	d.counts.Sent.Add(1)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.text) > 0 { // gathered while this batch was sent
+		d.engine.Clock.AfterFunc(batchInterval, d.onBatchTimer)
 		return
 	}
-	s.sending = false
+	d.sending = false
 }
 
 // receive takes a message from one of the masters.
-func (s *dbEvents) receive(message string) {
+func (d *dbEvents) receive(message string) {
 	name, number, body, ok := parseBatch(message)
-	if !ok || name == s.daemon {
+	if !ok || name == d.daemon {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.listeners) == 0 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.listeners) == 0 {
 		return
 	}
-	from := s.senderLocked(name, number)
+	from := d.senderLocked(name, number)
 	if from == nil {
 		return
 	}
 	isNew, missed := from.take(number)
-	s.counts.Missed.Add(missed)
+	d.counts.Missed.Add(missed)
 	if !isNew {
 		return
 	}
-	from.since = s.engine.Clock.Now()
-	s.counts.Received.Add(1)
+	from.since = d.engine.Clock.Now()
+	d.counts.Received.Add(1)
 	for len(body) > 0 {
 		var ev Event
 		if ev, body, ok = parseEvent(body); !ok {
 			return
 		}
 		if ev.Kind != 0 {
-			s.takeLocked(ev, name)
+			d.takeLocked(ev, name)
 		}
 	}
 }
 
 // senderLocked finds or adds a daemon; nil if there are too many. The first number from a new
 // daemon begins its sequence.
-func (s *dbEvents) senderLocked(name string, number uint64) *sender {
-	if from := s.senders[name]; from != nil {
+func (d *dbEvents) senderLocked(name string, number uint64) *sender {
+	if from := d.senders[name]; from != nil {
 		return from
 	}
-	if s.senders == nil {
-		s.senders = map[string]*sender{}
+	if d.senders == nil {
+		d.senders = map[string]*sender{}
 	}
-	if len(s.senders) >= maxSenders {
-		now := s.engine.Clock.Now()
-		maps.DeleteFunc(s.senders, func(_ string, from *sender) bool { return now-from.since > senderTimeout })
-		if len(s.senders) >= maxSenders {
+	if len(d.senders) >= maxSenders {
+		now := d.engine.Clock.Now()
+		maps.DeleteFunc(d.senders, func(_ string, from *sender) bool { return now-from.since > senderTimeout })
+		if len(d.senders) >= maxSenders {
 			return nil
 		}
 	}
 	from := &sender{newest: number - 1, seen: ^uint64(0)}
-	s.senders[name] = from
+	d.senders[name] = from
 	return from
 }
 
 // setExpiryTimerLocked sets the timer to fire when the first grant is due.
-func (s *dbEvents) setExpiryTimerLocked(now time.Duration) {
-	e := &s.ends
+func (d *dbEvents) setExpiryTimerLocked(now time.Duration) {
+	e := &d.ends
 	if len(e.queue) == 0 {
 		return
 	}
@@ -217,21 +217,21 @@ func (s *dbEvents) setExpiryTimerLocked(now time.Duration) {
 	e.timerAt = due
 	delay := max(due-now, time.Millisecond)
 	if e.timer == nil {
-		e.timer = s.engine.Clock.AfterFunc(delay, s.onExpiryTimer)
+		e.timer = d.engine.Clock.AfterFunc(delay, d.onExpiryTimer)
 		return
 	}
 	e.timer.Reset(delay)
 }
 
 // onExpiryTimer reports what expires.
-func (s *dbEvents) onExpiryTimer() {
-	at := s.time()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.engine.Clock.Now()
-	s.ends.timerAt = 0
-	for _, ready := range s.ends.expire(now, at) {
-		s.deliverLocked(ready)
+func (d *dbEvents) onExpiryTimer() {
+	at := d.time()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.engine.Clock.Now()
+	d.ends.timerAt = 0
+	for _, ready := range d.ends.expire(now, at) {
+		d.deliverLocked(ready)
 	}
-	s.setExpiryTimerLocked(now)
+	d.setExpiryTimerLocked(now)
 }

@@ -41,8 +41,8 @@ type openLease struct {
 	index        int    // in the queue
 }
 
-func (g *openLease) DueAt() time.Duration { return g.due }
-func (g *openLease) SetIndex(index int)   { g.index = index }
+func (o *openLease) DueAt() time.Duration { return o.due }
+func (o *openLease) SetIndex(index int)   { o.index = index }
 
 type openLeaseID struct {
 	key       engine.Key
@@ -59,29 +59,29 @@ type openLeases struct {
 
 // filter notes an event and returns the events to deliver: usually the event itself, or one for
 // each holder if the event forces an unnamed holder.
-func (e *openLeases) filter(ev Event, daemon string, now time.Duration) []Event {
+func (o *openLeases) filter(ev Event, daemon string, now time.Duration) []Event {
 	if ev.Kind == Wanted || ev.Kind == Overdue {
 		return []Event{ev}
 	}
 	if ev.Kind == Forced && ev.TokenHash == "" {
-		return e.filterForced(ev, now)
+		return o.filterForced(ev, now)
 	}
-	g := e.byID[openLeaseID{ev.Key, ev.TokenHash}]
+	g := o.byID[openLeaseID{ev.Key, ev.TokenHash}]
 	if ev.Kind == Acquired || ev.Kind == Extended {
-		return e.onGrant(g, ev, daemon, now)
+		return o.onGrant(g, ev, daemon, now)
 	}
 	if ev.Kind == Shortened {
 		if due := now + ev.lasts; g != nil && due < g.due {
 			g.due = due
-			heap.Fix(&e.queue, g.index)
+			heap.Fix(&o.queue, g.index)
 		}
 		return nil
 	}
-	return e.onEnd(g, ev, daemon, now)
+	return o.onEnd(g, ev, daemon, now)
 }
 
 // onEnd notes that a lease ends, and returns the event unless the end has been reported.
-func (e *openLeases) onEnd(g *openLease, ev Event, daemon string, now time.Duration) []Event {
+func (o *openLeases) onEnd(g *openLease, ev Event, daemon string, now time.Duration) []Event {
 	unknownGrant := g == nil || ev.Fence > g.fence
 	if g != nil { // the daemon that ended it may not know the last grant of the token, or none
 		ev.Fence = max(ev.Fence, g.fence)
@@ -93,7 +93,7 @@ func (e *openLeases) onEnd(g *openLease, ev Event, daemon string, now time.Durat
 	case g == nil && ev.Kind == Released && !waits:
 		return []Event{ev}
 	case g == nil:
-		if g = e.add(&ev, daemon, now); g == nil {
+		if g = o.add(&ev, daemon, now); g == nil {
 			return []Event{ev}
 		}
 	}
@@ -103,7 +103,7 @@ func (e *openLeases) onEnd(g *openLease, ev Event, daemon string, now time.Durat
 			before = []Event{*g.earlyRelease}
 		}
 		g.earlyRelease = &ev
-		e.endLease(g, now+grantTimeout)
+		o.endLease(g, now+grantTimeout)
 		return before
 	}
 	kept := endedKept
@@ -111,18 +111,18 @@ func (e *openLeases) onEnd(g *openLease, ev Event, daemon string, now time.Durat
 		kept = grantTimeout // no other daemon reports it
 	}
 	g.fence, g.earlyRelease = ev.Fence, nil
-	e.endLease(g, now+kept)
+	o.endLease(g, now+kept)
 	return []Event{ev}
 }
 
 // filterForced ends every holder of a key. It is rare enough to scan all grants.
-func (e *openLeases) filterForced(ev Event, now time.Duration) (out []Event) {
-	for id, g := range e.byID {
+func (o *openLeases) filterForced(ev Event, now time.Duration) (out []Event) {
+	for id, g := range o.byID {
 		if id.key == ev.Key && !g.ended {
 			one := ev
 			one.Fence, one.TokenHash = g.fence, g.tokenHash
 			out = append(out, one)
-			e.endLease(g, now+endedKept)
+			o.endLease(g, now+endedKept)
 		}
 	}
 	if out == nil {
@@ -133,14 +133,14 @@ func (e *openLeases) filterForced(ev Event, now time.Duration) (out []Event) {
 
 // onGrant notes a grant or that it lasts longer. An extension of an ended lease was decided
 // before the end and changes nothing.
-func (e *openLeases) onGrant(g *openLease, ev Event, daemon string, now time.Duration) (out []Event) {
+func (o *openLeases) onGrant(g *openLease, ev Event, daemon string, now time.Duration) (out []Event) {
 	if ev.Kind == Acquired {
 		out = append(out, ev)
 	}
 	due := now + ev.lasts
 	switch {
 	case g == nil:
-		e.add(&ev, daemon, due)
+		o.add(&ev, daemon, due)
 		return out
 	case g.earlyRelease != nil && out != nil:
 		released := *g.earlyRelease
@@ -152,7 +152,7 @@ func (e *openLeases) onGrant(g *openLease, ev Event, daemon string, now time.Dur
 		}
 		g.fence, g.earlyRelease = ev.Fence, nil
 		if released.Fence == ev.Fence {
-			e.endLease(g, now+grantTimeout)
+			o.endLease(g, now+grantTimeout)
 			return append(out, released)
 		}
 		g.daemon, g.ended = daemon, false
@@ -164,36 +164,36 @@ func (e *openLeases) onGrant(g *openLease, ev Event, daemon string, now time.Dur
 	}
 	if due > g.due {
 		g.due = due
-		heap.Fix(&e.queue, g.index)
+		heap.Fix(&o.queue, g.index)
 	}
 	return out
 }
 
 // endLease notes an end. It is remembered until due.
-func (e *openLeases) endLease(g *openLease, due time.Duration) {
+func (o *openLeases) endLease(g *openLease, due time.Duration) {
 	g.ended, g.due = true, due
-	heap.Fix(&e.queue, g.index)
+	heap.Fix(&o.queue, g.index)
 }
 
-func (e *openLeases) add(ev *Event, daemon string, due time.Duration) *openLease {
-	if len(e.queue) >= maxOpenLeases {
+func (o *openLeases) add(ev *Event, daemon string, due time.Duration) *openLease {
+	if len(o.queue) >= maxOpenLeases {
 		return nil
 	}
-	if e.byID == nil {
-		e.byID = map[openLeaseID]*openLease{}
+	if o.byID == nil {
+		o.byID = map[openLeaseID]*openLease{}
 	}
 	g := &openLease{openLeaseID: openLeaseID{ev.Key, ev.TokenHash}, daemon: daemon, fence: ev.Fence, due: due}
-	e.byID[g.openLeaseID] = g
-	heap.Push(&e.queue, g)
+	o.byID[g.openLeaseID] = g
+	heap.Push(&o.queue, g)
 	return g
 }
 
 // expire forgets what is due. It returns the expiry of the grants that have run out, and the
 // releases whose grant was never received.
-func (e *openLeases) expire(now time.Duration, at time.Time) (ready []Event) {
-	for len(e.queue) > 0 && e.queue[0].due <= now {
-		g := heap.Pop(&e.queue).(*openLease)
-		delete(e.byID, g.openLeaseID)
+func (o *openLeases) expire(now time.Duration, at time.Time) (ready []Event) {
+	for len(o.queue) > 0 && o.queue[0].due <= now {
+		g := heap.Pop(&o.queue).(*openLease)
+		delete(o.byID, g.openLeaseID)
 		switch {
 		case g.earlyRelease != nil:
 			ready = append(ready, *g.earlyRelease)
@@ -204,9 +204,9 @@ func (e *openLeases) expire(now time.Duration, at time.Time) (ready []Event) {
 	return ready
 }
 
-func (e *openLeases) forget() {
-	if e.timer != nil {
-		e.timer.Stop()
+func (o *openLeases) forget() {
+	if o.timer != nil {
+		o.timer.Stop()
 	}
-	e.byID, e.queue, e.timerAt = nil, nil, 0
+	o.byID, o.queue, o.timerAt = nil, nil, 0
 }

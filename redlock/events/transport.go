@@ -46,17 +46,17 @@ type sender struct {
 
 // take notes a number. It is new unless it was received before, or is more than 63 below the
 // newest one. missed counts those that are too old from now on and were never received.
-func (f *sender) take(number uint64) (isNew bool, missed int64) {
-	if number > f.newest {
-		further := number - f.newest
+func (s *sender) take(number uint64) (isNew bool, missed int64) {
+	if number > s.newest {
+		further := number - s.newest
 		forgotten := min(further, 64)
-		missed = int64(bits.OnesCount64(^f.seen>>(64-forgotten))) + int64(further-forgotten)
-		f.newest, f.seen = number, f.seen<<further|1
+		missed = int64(bits.OnesCount64(^s.seen>>(64-forgotten))) + int64(further-forgotten)
+		s.newest, s.seen = number, s.seen<<further|1
 		return true, missed
 	}
-	bit := uint64(1) << (f.newest - number) // 0 if it is too old
-	isNew = f.seen&bit != bit
-	f.seen |= bit
+	bit := uint64(1) << (s.newest - number) // 0 if it is too old
+	isNew = s.seen&bit != bit
+	s.seen |= bit
 	return isNew, 0
 }
 

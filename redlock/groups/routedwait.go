@@ -26,38 +26,38 @@ type waitInTurn struct {
 }
 
 // wait starts a wait that ends when the client leaves.
-func (s *waitInTurn) wait(start func() (leave func())) {
-	s.mu.Lock()
-	s.waitN++
-	number := s.waitN
-	s.mu.Unlock()
+func (w *waitInTurn) wait(start func() (leave func())) {
+	w.mu.Lock()
+	w.waitN++
+	number := w.waitN
+	w.mu.Unlock()
 	leave := start()
-	s.mu.Lock()
-	if number == s.waitN { // otherwise this wait is over, and another one runs
-		s.leave = leave
+	w.mu.Lock()
+	if number == w.waitN { // otherwise this wait is over, and another one runs
+		w.leave = leave
 	}
-	left := s.left
-	s.mu.Unlock()
+	left := w.left
+	w.mu.Unlock()
 	if left {
 		leave() // harmless if it is over
 	}
 }
 
 // onLeave ends the wait of a client that has left.
-func (s *waitInTurn) onLeave() {
-	s.mu.Lock()
-	s.left = true
-	leave := s.leave
-	s.mu.Unlock()
+func (w *waitInTurn) onLeave() {
+	w.mu.Lock()
+	w.left = true
+	leave := w.leave
+	w.mu.Unlock()
 	if leave != nil {
 		leave()
 	}
 }
 
-func (s *waitInTurn) hasLeft() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.left
+func (w *waitInTurn) hasLeft() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.left
 }
 
 // routedWait is one request that waits.

@@ -441,8 +441,8 @@ type paused struct {
 	timers chan func()
 }
 
-func (c paused) AfterFunc(_ time.Duration, f func()) pool.Timer {
-	c.timers <- f
+func (p paused) AfterFunc(_ time.Duration, f func()) pool.Timer {
+	p.timers <- f
 	return nil
 }
 

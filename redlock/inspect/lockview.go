@@ -234,13 +234,13 @@ func (m *LockOnMaster) show(lane int, seen map[copyKind]*leaseView) {
 
 // holder: a token holds the key for as long as a quorum shows it. Without a quorum it
 // holds the key no longer than the first copy lasts.
-func (s *leaseView) holder(votes, quorum int, late time.Duration) Holder {
-	slices.SortFunc(s.left, func(a, b time.Duration) int { return cmp.Compare(b, a) })
+func (l *leaseView) holder(votes, quorum int, late time.Duration) Holder {
+	slices.SortFunc(l.left, func(a, b time.Duration) int { return cmp.Compare(b, a) })
 	h := Holder{
-		at: s.at, Token: s.at.token, Slot: s.at.slot, Votes: votes, Confirmed: votes >= quorum,
-		Left: shown(s.left[min(votes, quorum)-1], late),
+		at: l.at, Token: l.at.token, Slot: l.at.slot, Votes: votes, Confirmed: votes >= quorum,
+		Left: shown(l.left[min(votes, quorum)-1], late),
 	}
-	for _, text := range s.notes {
+	for _, text := range l.notes {
 		if h.Note = lease.ParseNote(text); h.Note != nil {
 			break
 		}

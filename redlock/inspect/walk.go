@@ -292,46 +292,46 @@ type walkInspect struct {
 	began   time.Duration
 }
 
-func (s *walkInspect) command(_ *pool.SendContext, c *pool.Command) bool {
-	l := s.walk.inspector
-	c.Set("EVALSHA", l.engine.Scripts.Inspect, strconv.Itoa(len(s.keys)))
-	for _, key := range s.keys {
+func (wi *walkInspect) command(_ *pool.SendContext, c *pool.Command) bool {
+	l := wi.walk.inspector
+	c.Set("EVALSHA", l.engine.Scripts.Inspect, strconv.Itoa(len(wi.keys)))
+	for _, key := range wi.keys {
 		c.Args = append(c.Args, l.engine.MasterKey(key))
 	}
 	c.Args = append(c.Args, strconv.Itoa(maxListedHolders))
 	return true
 }
 
-func (s *walkInspect) onAnswer(a pool.Answer) {
-	s.answers[a.Lane] = a
-	s.queried++
-	if s.counts(a) {
-		s.known++
+func (wi *walkInspect) onAnswer(a pool.Answer) {
+	wi.answers[a.Lane] = a
+	wi.queried++
+	if wi.counts(a) {
+		wi.known++
 	}
-	s.next()
+	wi.next()
 }
 
-func (s *walkInspect) counts(a pool.Answer) bool {
-	return a.Seal.Good && a.Reply.Kind == pool.ReplyArray && len(a.Reply.Items) == len(s.keys)
+func (wi *walkInspect) counts(a pool.Answer) bool {
+	return a.Seal.Good && a.Reply.Kind == pool.ReplyArray && len(a.Reply.Items) == len(wi.keys)
 }
 
 // next queries one more master, unless those that were queried are enough.
-func (s *walkInspect) next() {
-	w := s.walk
-	all := s.queried == len(w.order)
-	if s.known < w.inspector.engine.Pool.Quorum() && !all {
-		s.query()
+func (wi *walkInspect) next() {
+	w := wi.walk
+	all := wi.queried == len(w.order)
+	if wi.known < w.inspector.engine.Pool.Quorum() && !all {
+		wi.query()
 		return
 	}
-	locks, decided, err := s.aggregate()
+	locks, decided, err := wi.aggregate()
 	switch {
 	case err != nil:
 		w.done(LockPage{}, err)
 	case !decided && !all:
-		s.query()
+		wi.query()
 	default:
 		w.page.Locks = append(w.page.Locks, locks...)
-		w.rest(s.began, func() { w.inspect(s.rest) })
+		w.rest(wi.began, func() { w.inspect(wi.rest) })
 	}
 }
 
@@ -346,20 +346,20 @@ func (w *walk) rest(began time.Duration, then func()) {
 }
 
 // query begins with the master that is being walked: it has the keys.
-func (s *walkInspect) query() {
-	w := s.walk
-	inspection := &engine.Message{Plan: pool.Props{Sealed: true}, Write: s.command, OnAnswer: s.onAnswer}
-	w.group.Push(w.order[(w.walked+s.queried)%len(w.order)], inspection)
+func (wi *walkInspect) query() {
+	w := wi.walk
+	inspection := &engine.Message{Plan: pool.Props{Sealed: true}, Write: wi.command, OnAnswer: wi.onAnswer}
+	w.group.Push(w.order[(w.walked+wi.queried)%len(w.order)], inspection)
 }
 
 // aggregate returns which of the keys are locks. It is decided when no other master could
 // change a state or add a holder.
-func (s *walkInspect) aggregate() (locks []ListedLock, decided bool, err error) {
-	l := s.walk.inspector
+func (wi *walkInspect) aggregate() (locks []ListedLock, decided bool, err error) {
+	l := wi.walk.inspector
 	decided = true
-	masters := make([]LockOnMaster, len(s.answers))
-	for i, key := range s.keys {
-		s.readAnswers(masters, i)
+	masters := make([]LockOnMaster, len(wi.answers))
+	for i, key := range wi.keys {
+		wi.readAnswers(masters, i)
 		view, err := l.viewOf(masters)
 		if err != nil {
 			return nil, false, err
@@ -375,16 +375,16 @@ func (s *walkInspect) aggregate() (locks []ListedLock, decided bool, err error) 
 }
 
 // readAnswers reads the masters' answers about the i-th key.
-func (s *walkInspect) readAnswers(masters []LockOnMaster, i int) {
+func (wi *walkInspect) readAnswers(masters []LockOnMaster, i int) {
 	for lane := range masters {
-		a, m := s.answers[lane], &masters[lane]
+		a, m := wi.answers[lane], &masters[lane]
 		*m = LockOnMaster{}
-		if s.counts(a) {
+		if wi.counts(a) {
 			m.Known, m.Quarantined = true, a.Seal.Quarantined
 			m.read(a.Reply.Items[i].Items)
 			continue
 		}
-		m.absence = s.walk.inspector.engine.Pool.Absence(&a)
+		m.absence = wi.walk.inspector.engine.Pool.Absence(&a)
 	}
 }
 

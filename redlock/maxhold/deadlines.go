@@ -69,30 +69,30 @@ func (m *MaxHold) write(ids []engine.LeaseID, deadline int64, done func(error)) 
 	}
 }
 
-func (q *writing) Props() pool.Props { return q.props }
+func (w *writing) Props() pool.Props { return w.props }
 
-func (q *writing) Command(s *pool.SendContext, c *pool.Command) bool {
-	if s.Now >= q.until {
+func (w *writing) Command(s *pool.SendContext, c *pool.Command) bool {
+	if s.Now >= w.until {
 		return false
 	}
-	c.Set("SET", q.name, q.text, "PXAT", s.Decimal(quorum.Expiry(s.Time, q.until-s.Now, q.engine.Late)))
+	c.Set("SET", w.name, w.text, "PXAT", s.Decimal(quorum.Expiry(s.Time, w.until-s.Now, w.engine.Late)))
 	return true
 }
 
-func (q *writing) Read(a pool.Answer) engine.Reading {
+func (w *writing) Read(a pool.Answer) engine.Reading {
 	if a.Reply.Err == nil && engine.CountsAsVote(a) {
 		return engine.Yes
 	}
 	return engine.Uncounted
 }
 
-func (q *writing) Decided(r quorum.Result) {
-	q.engine.Leave()
+func (w *writing) Decided(r quorum.Result) {
+	w.engine.Leave()
 	if r != quorum.Granted {
-		q.done(q.ballot.NoQuorum("for how long the lock may be held could not be kept"))
+		w.done(w.ballot.NoQuorum("for how long the lock may be held could not be kept"))
 		return
 	}
-	q.done(nil)
+	w.done(nil)
 }
 
 // forget drops a deadline, behind a release.

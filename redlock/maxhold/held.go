@@ -108,44 +108,44 @@ func idsOf(r *lease.LockRequest) (ids []engine.LeaseID) {
 	return ids
 }
 
-func (s *begun) add(ids []engine.LeaseID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (b *begun) add(ids []engine.LeaseID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for _, id := range ids {
-		if s.byID[id] == nil {
-			if s.byID == nil {
-				s.byID = map[engine.LeaseID]*begunLease{}
+		if b.byID[id] == nil {
+			if b.byID == nil {
+				b.byID = map[engine.LeaseID]*begunLease{}
 			}
-			s.byID[id] = &begunLease{}
-			s.count.Add(1)
+			b.byID[id] = &begunLease{}
+			b.count.Add(1)
 		}
-		s.byID[id].requests++
+		b.byID[id].requests++
 	}
 }
 
 // remove is called once the requests are on their way.
-func (s *begun) remove(ids []engine.LeaseID) {
+func (b *begun) remove(ids []engine.LeaseID) {
 	var then []func()
-	s.mu.Lock()
+	b.mu.Lock()
 	for _, id := range ids {
-		one := s.byID[id]
+		one := b.byID[id]
 		if one.requests--; one.requests == 0 {
 			then = append(then, one.then...)
-			delete(s.byID, id)
-			s.count.Add(-1)
+			delete(b.byID, id)
+			b.count.Add(-1)
 		}
 	}
-	s.mu.Unlock()
+	b.mu.Unlock()
 	for _, release := range then {
 		release()
 	}
 }
 
 // postpones reports whether a release of a lease is called by remove.
-func (s *begun) postpones(id engine.LeaseID, release func()) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	one := s.byID[id]
+func (b *begun) postpones(id engine.LeaseID, release func()) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	one := b.byID[id]
 	if one != nil {
 		one.then = append(one.then, release)
 	}

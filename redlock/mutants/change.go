@@ -44,7 +44,7 @@ func brokenChanges() []Mutant {
 		patched("carry", "a change of the masters carries no counters and no records of work",
 			Change{"pool/setup/share.go", "\tif c.former.MapVersion != c.next.MapVersion {\n", "\tif c.former.MapVersion != c.next.MapVersion || pool.Broken(\"carry\") {\n"}).in("carrying-fewer"),
 		patched("carry-unsure", "a master that joins vouches for counters of which no quorum is sure",
-			Change{"pool/setup/share.go", "\tcase of.forgot:\n", "\tcase of.forgot && !pool.Broken(\"carry-unsure\"):\n"}).in("carrying-memory").
+			Change{"pool/setup/share.go", "\tcase c.forgot:\n", "\tcase c.forgot && !pool.Broken(\"carry-unsure\"):\n"}).in("carrying-memory").
 			but("a master that remembers the counter must be away while others have lost it; TestCarry_NobodyVouchesForIDsThatNoQuorumRemembers is a directed test"),
 		patched("carry-lowers", "what a change carries takes the place of a higher value",
 			Change{"pool/setup/carry.lua", "  if has and less(value, has) then value = has end\n", ""}).in("carrying-more"),

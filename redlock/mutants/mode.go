@@ -84,8 +84,8 @@ func brokenOrder() []Mutant {
 func brokenCycles() []Mutant {
 	return []Mutant{
 		patched("cycle-join", "joining a wait queue starts no search for a cycle",
-			Change{"redlock/wait/waiters.go", "\tif deadlock := s.cycleLocked(w); deadlock != nil {\n",
-				"\tif deadlock := s.cycleLocked(w); deadlock != nil && !pool.Broken(\"cycle-join\") {\n"}).in("cycles-3"),
+			Change{"redlock/wait/waiters.go", "\tif deadlock := q.cycleLocked(w); deadlock != nil {\n",
+				"\tif deadlock := q.cycleLocked(w); deadlock != nil && !pool.Broken(\"cycle-join\") {\n"}).in("cycles-3"),
 		patched("cycle-refused", "a refusal starts no search for a cycle",
 			Change{"redlock/wait/waitqueue.go", "\t\t\tif deadlock := l.cycleLocked(w); deadlock != nil {\n", "\t\t\tif deadlock := l.cycleLocked(w); deadlock != nil && !pool.Broken(\"cycle-refused\") {\n"}).in("cycles-3"),
 		patched("cycle-own", "a reader that upgrades waits for itself",
@@ -116,9 +116,9 @@ func brokenEnds() []Mutant {
 		patched("drain-release", "a daemon that ends releases what is held with HOLD",
 			Change{"redlock/renew/hold.go", "\tif !s.draining.Load() {\n", "\tif !s.draining.Load() || pool.Broken(\"drain-release\") {\n"}).in("drain-3"),
 		patched("drain-join", "a daemon that ends lets further clients wait",
-			Change{"redlock/wait/waiters.go", "\tcase s.closed:\n\t\treturn engine.ErrShutdown\n", "\tcase s.closed && !pool.Broken(\"drain-join\"):\n\t\treturn engine.ErrShutdown\n"}).in("drain-3"),
+			Change{"redlock/wait/waiters.go", "\tcase q.closed:\n\t\treturn engine.ErrShutdown\n", "\tcase q.closed && !pool.Broken(\"drain-join\"):\n\t\treturn engine.ErrShutdown\n"}).in("drain-3"),
 		patched("drain-way", "a waiter that is just joining the wait queue does not receive SHUTDOWN",
-			Change{"redlock/wait/waiters.go", "!w.over && !s.closed:", "!w.over && (!s.closed || pool.Broken(\"drain-way\")):"}).in("drain-3"),
+			Change{"redlock/wait/waiters.go", "!w.over && !q.closed:", "!w.over && (!q.closed || pool.Broken(\"drain-way\")):"}).in("drain-3"),
 		patched("drain-queue", "waiters whose wait a daemon ends stay in the FAIR queue",
 			Change{"redlock/wait/waitqueue.go", "\tw.leaveQueue()\n", "\tif !pool.Broken(\"drain-queue\") || !errors.Is(err, engine.ErrShutdown) {\n\t\tw.leaveQueue()\n\t}\n"}).in("drain-3"),
 	}

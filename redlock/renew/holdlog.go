@@ -31,33 +31,33 @@ type holdLog struct {
 }
 
 // note logs a lost lock, or counts it. It must not be called under a lock.
-func (s *holdLog) note(id engine.LeaseID, reason error) {
-	if s.allow() {
-		s.logger.Warn("hold lost", "key", string(id.Key), "db", id.DB, "token", id.Token.ShortHash(), "err", reason.Error())
+func (h *holdLog) note(id engine.LeaseID, reason error) {
+	if h.allow() {
+		h.logger.Warn("hold lost", "key", string(id.Key), "db", id.DB, "token", id.Token.ShortHash(), "err", reason.Error())
 	}
 }
 
-func (s *holdLog) allow() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.ticking {
-		s.ticking = true
-		s.clock.AfterFunc(time.Second, s.onTimer)
+func (h *holdLog) allow() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.ticking {
+		h.ticking = true
+		h.clock.AfterFunc(time.Second, h.onTimer)
 	}
-	if s.lines == maxLossLines {
-		s.suppressed++
+	if h.lines == maxLossLines {
+		h.suppressed++
 		return false
 	}
-	s.lines++
+	h.lines++
 	return true
 }
 
-func (s *holdLog) onTimer() {
-	s.mu.Lock()
-	suppressed := s.suppressed
-	s.ticking, s.lines, s.suppressed = false, 0, 0
-	s.mu.Unlock()
+func (h *holdLog) onTimer() {
+	h.mu.Lock()
+	suppressed := h.suppressed
+	h.ticking, h.lines, h.suppressed = false, 0, 0
+	h.mu.Unlock()
 	if suppressed > 0 {
-		s.logger.Warn("more holds lost", "count", suppressed)
+		h.logger.Warn("more holds lost", "count", suppressed)
 	}
 }

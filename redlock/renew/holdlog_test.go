@@ -20,17 +20,17 @@ type ticks struct {
 	due []func()
 }
 
-func (c *ticks) AfterFunc(_ time.Duration, f func()) pool.Timer {
-	c.due = append(c.due, f)
+func (t *ticks) AfterFunc(_ time.Duration, f func()) pool.Timer {
+	t.due = append(t.due, f)
 	return nil
 }
 
 // ring ends the second that is being counted.
-func (c *ticks) ring() {
-	for _, f := range c.due {
+func (t *ticks) ring() {
+	for _, f := range t.due {
 		f()
 	}
-	c.due = nil
+	t.due = nil
 }
 
 func TestHoldLog_WritesTheFirstOfASecondAndCountsTheOthers(t *testing.T) {
@@ -86,7 +86,7 @@ func TestHold_ItsLossIsLogged(t *testing.T) {
 // logLines hands lines over.
 type logLines chan string
 
-func (c logLines) Write(line []byte) (int, error) {
-	c <- string(line)
+func (l logLines) Write(line []byte) (int, error) {
+	l <- string(line)
 	return len(line), nil
 }

@@ -111,37 +111,37 @@ func (s *Holds) Revoke(db int, key engine.Key, text string, done func(int, error
 }
 
 // nextID names a request: no two of a daemon have the same.
-func (s *wantedLists) nextID(now int64) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.number = max(s.number+1, now)
-	return fmt.Sprintf("%d.%s", s.number, s.name)
+func (w *wantedLists) nextID(now int64) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.number = max(w.number+1, now)
+	return fmt.Sprintf("%d.%s", w.number, w.name)
 }
 
-func (s *wantedLists) of(db int) *wantedList {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l := s.byDB[db]
+func (w *wantedLists) of(db int) *wantedList {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := w.byDB[db]
 	if l == nil {
-		l = &wantedList{all: s, db: db, key: s.holds.engine.KeyOf("wanted", ""), asked: map[string]*askedRequest{}}
-		if s.byDB == nil {
-			s.byDB = map[int]*wantedList{}
+		l = &wantedList{all: w, db: db, key: w.holds.engine.KeyOf("wanted", ""), asked: map[string]*askedRequest{}}
+		if w.byDB == nil {
+			w.byDB = map[int]*wantedList{}
 		}
-		s.byDB[db] = l
+		w.byDB[db] = l
 	}
 	return l
 }
 
 // follow reads the lists of a database from now on, while this daemon holds something there.
-func (s *wantedLists) follow(db int) {
-	if !s.holds.engine.Pool.Group(db).Events.Carried { // there is no other daemon
+func (w *wantedLists) follow(db int) {
+	if !w.holds.engine.Pool.Group(db).Events.Carried { // there is no other daemon
 		return
 	}
-	l := s.of(db)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	l := w.of(db)
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if l.timer == nil {
-		l.timer = s.holds.engine.Clock.AfterFunc(listInterval, l.read)
+		l.timer = w.holds.engine.Clock.AfterFunc(listInterval, l.read)
 	}
 }
 

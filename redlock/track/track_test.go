@@ -76,18 +76,18 @@ func (d *daemon) armed(key engine.Key, masters int) {
 }
 
 // one wants one report, and no more.
-func (got reports) one(t *testing.T, what string, lost bool) {
+func (r reports) one(t *testing.T, what string, lost bool) {
 	t.Helper()
-	if so := redlocktest.Receive(t, got); so != lost {
+	if so := redlocktest.Receive(t, r); so != lost {
 		t.Errorf("%s: lost = %t, want %t", what, so, lost)
 	}
-	got.none(t, what)
+	r.none(t, what)
 }
 
-func (got reports) none(t *testing.T, what string) {
+func (r reports) none(t *testing.T, what string) {
 	t.Helper()
 	select {
-	case lost := <-got:
+	case lost := <-r:
 		t.Errorf("%s: a report (lost = %t)", what, lost)
 	default:
 	}

@@ -12,7 +12,7 @@ import (
 // spanning is a connection with leases of several groups of masters.
 type spanning []engine.LeaseID
 
-func (c spanning) Holds(func(engine.LeaseID) bool) []engine.LeaseID { return c }
+func (s spanning) Holds(func(engine.LeaseID) bool) []engine.LeaseID { return s }
 
 // An edge on the masters of another group would show no wait, and the answer would wait for
 // its deletion.

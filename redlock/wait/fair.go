@@ -155,30 +155,30 @@ func (l *waitList) closeWindow(r lease.LockRequest) {
 }
 
 // refreshLocked makes sure that the tickets of a wait queue are refreshed.
-func (ln *waitQueue) refreshLocked() {
-	if ln.refreshTimer != nil {
+func (wq *waitQueue) refreshLocked() {
+	if wq.refreshTimer != nil {
 		return
 	}
-	l, db := ln.list, ln.db
-	ln.refreshTimer = l.engine.Clock.AfterFunc(refreshInterval, ln.refreshTickets)
-	ln.group.OnReconnect(func() []pool.Operation { return l.refreshAfterReconnect(db) })
+	l, db := wq.list, wq.db
+	wq.refreshTimer = l.engine.Clock.AfterFunc(refreshInterval, wq.refreshTickets)
+	wq.group.OnReconnect(func() []pool.Operation { return l.refreshAfterReconnect(db) })
 }
 
 // refreshTickets refreshes all tickets of a wait queue, and repeats.
-func (ln *waitQueue) refreshTickets() {
-	l := ln.list
+func (wq *waitQueue) refreshTickets() {
+	l := wq.list
 	l.mu.Lock()
-	if ln.ticketsLocked() == 0 { // the next ticket sets the timer anew
-		ln.refreshTimer = nil
+	if wq.ticketsLocked() == 0 { // the next ticket sets the timer anew
+		wq.refreshTimer = nil
 		l.mu.Unlock()
 		return
 	}
-	ln.refreshTimer.Reset(refreshInterval)
-	again := ln.refreshesLocked()
+	wq.refreshTimer.Reset(refreshInterval)
+	again := wq.refreshesLocked()
 	l.mu.Unlock()
 	var b engine.Batch
 	for _, one := range again {
-		b.Add(ln.group, one)
+		b.Add(wq.group, one)
 	}
 	b.Send()
 }
@@ -205,23 +205,23 @@ func (l *waitList) refreshAfterReconnect(db int) (again []pool.Operation) {
 
 // ticketsLocked is how many of the first waiters have an established ticket: all, or the head of a
 // queue without FAIR at most.
-func (ln *waitQueue) ticketsLocked() int {
+func (wq *waitQueue) ticketsLocked() int {
 	switch {
-	case ln.fair:
-		return ln.length
-	case ln.head != nil && ln.head.ticket != nil && ln.head.ticket.Number != 0:
+	case wq.fair:
+		return wq.length
+	case wq.head != nil && wq.head.ticket != nil && wq.head.ticket.Number != 0:
 		return 1
 	}
 	return 0
 }
 
 // refreshesLocked are the commands that refresh all tickets of a wait queue.
-func (ln *waitQueue) refreshesLocked() (again []pool.Operation) {
-	keys := ln.list.leases.QueueKeys(&ln.head.request)
-	for part := 0; part*maxTicketsPerRefresh < ln.ticketsLocked(); part++ {
+func (wq *waitQueue) refreshesLocked() (again []pool.Operation) {
+	keys := wq.list.leases.QueueKeys(&wq.head.request)
+	for part := 0; part*maxTicketsPerRefresh < wq.ticketsLocked(); part++ {
 		again = append(again, &engine.Message{
 			Plan:  pool.Props{Key: keys[0], Rest: keys[1:]},
-			Write: func(m *pool.SendContext, c *pool.Command) bool { return ln.writeRefresh(m, c, keys, part) },
+			Write: func(m *pool.SendContext, c *pool.Command) bool { return wq.writeRefresh(m, c, keys, part) },
 		})
 	}
 	return again
@@ -230,12 +230,12 @@ func (ln *waitQueue) refreshesLocked() (again []pool.Operation) {
 // writeRefresh refreshes one part of a wait queue. The waiters in it are looked up when the
 // command is written: a waiter that left before must not be put back, and the command of one
 // that leaves later comes later.
-func (ln *waitQueue) writeRefresh(m *pool.SendContext, c *pool.Command, keys []string, part int) bool {
-	ln.list.mu.Lock()
-	defer ln.list.mu.Unlock()
-	ln.list.writeEnlist(m, c, keys, "", ticketTimeout)
+func (wq *waitQueue) writeRefresh(m *pool.SendContext, c *pool.Command, keys []string, part int) bool {
+	wq.list.mu.Lock()
+	defer wq.list.mu.Unlock()
+	wq.list.writeEnlist(m, c, keys, "", ticketTimeout)
 	at, kept := 0, 0
-	for w := ln.head; w != nil && at < ln.ticketsLocked(); w = w.next {
+	for w := wq.head; w != nil && at < wq.ticketsLocked(); w = w.next {
 		if at++; (at-1)/maxTicketsPerRefresh != part {
 			continue
 		}

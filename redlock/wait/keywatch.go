@@ -74,11 +74,11 @@ func (c *copies) answered() int { return bits.OnesCount16(c.known) }
 func (c *copies) unchanged() int { return bits.OnesCount16(c.known &^ c.changed) }
 
 // quorumEnds is when a quorum of masters will no longer have a copy of any of the keys.
-func (n *queueWatch) quorumEnds(masters, needed int) time.Duration {
+func (q *queueWatch) quorumEnds(masters, needed int) time.Duration {
 	var ends [quorum.MaxMasters]time.Duration
 	for lane := range masters {
-		for i := range n.keys {
-			ends[lane] = max(ends[lane], n.keys[i].end(lane))
+		for i := range q.keys {
+			ends[lane] = max(ends[lane], q.keys[i].end(lane))
 		}
 	}
 	slices.Sort(ends[:masters])

@@ -21,12 +21,12 @@ import (
 // enlistsLocked returns the request for a ticket if the refused head needs one now. Waiters with FAIR have
 // theirs, and a waiter that takes no lock needs none. One for several keys would hold up the waiters of
 // each, beside a key that is free: who wants its turn there requests it with FAIR.
-func (ln *waitQueue) enlistsLocked(w *waiter, err error) *lease.LockRequest {
-	l := ln.list
-	if ln.fair || ln.work || ln.peekOnly || len(ln.keys) > 1 || ln.head != w || w.ticket != nil {
+func (wq *waitQueue) enlistsLocked(w *waiter, err error) *lease.LockRequest {
+	l := wq.list
+	if wq.fair || wq.work || wq.peekOnly || len(wq.keys) > 1 || wq.head != w || w.ticket != nil {
 		return nil
 	}
-	if !errors.Is(err, lease.ErrBehind) && !ln.passed.enough(l.engine.Clock.Now()) {
+	if !errors.Is(err, lease.ErrBehind) && !wq.passed.enough(l.engine.Clock.Now()) {
 		return nil
 	}
 	l.heads++
@@ -38,8 +38,8 @@ func (ln *waitQueue) enlistsLocked(w *waiter, err error) *lease.LockRequest {
 
 // enlist proposes a ticket for the head, and then the next one, until one is established or the wait
 // is over; then it calls established. Meanwhile the head contends without one.
-func (ln *waitQueue) enlist(w *waiter, r *lease.LockRequest, established func()) {
-	l := ln.list
+func (wq *waitQueue) enlist(w *waiter, r *lease.LockRequest, established func()) {
+	l := wq.list
 	l.propose(nil, r, l.maxPerKey, ticketTimeout, func(p *proposal, result quorum.Result) {
 		l.mu.Lock()
 		t, pause := &p.ballot.Tally, fasterPause
@@ -50,7 +50,7 @@ func (ln *waitQueue) enlist(w *waiter, r *lease.LockRequest, established func())
 			return
 		case result == quorum.Granted:
 			w.ticket.Number, w.ticket.Since = p.ballot.Proposal, l.engine.Clock.Now()
-			ln.refreshLocked()
+			wq.refreshLocked()
 			l.mu.Unlock()
 			established()
 			return
@@ -67,7 +67,7 @@ func (ln *waitQueue) enlist(w *waiter, r *lease.LockRequest, established func())
 			over := w.over || l.closed
 			l.mu.Unlock()
 			if !over {
-				ln.enlist(w, r, established)
+				wq.enlist(w, r, established)
 			}
 		})
 	})

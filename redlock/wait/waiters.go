@@ -45,31 +45,31 @@ func New(e *engine.Engine, l *lease.Leases, maxWaiters, maxPerKey int) *Queues {
 // is called exactly once, as for Lock, or with ErrLeft once leave was called. A grant
 // that arrives after that is given back. When the time is over the answer is ErrHeld, or
 // the reason why the masters could not decide.
-func (s *Queues) Wait(b *engine.Batch, r lease.LockRequest, done lease.LockDone) (leave func()) {
-	w := &waiter{list: &s.waitList, request: r, done: done, end: s.engine.Recent() + r.Wait}
-	enter := s.enter
+func (q *Queues) Wait(b *engine.Batch, r lease.LockRequest, done lease.LockDone) (leave func()) {
+	w := &waiter{list: &q.waitList, request: r, done: done, end: q.engine.Recent() + r.Wait}
+	enter := q.enter
 	if r.Fair {
-		enter = s.enqueue
+		enter = q.enqueue
 	}
 	if r.Token == "" && lease.LevelOwner(r.Mode) == "" {
 		enter(b, w)
 		return w.leave
 	}
 	// Its token or owner may hold the key already: a repeat must not wait for its own lock.
-	end := s.engine.Clock.AfterFunc(max(r.Wait, s.engine.MasterTimeout), w.onTrialTimeout)
-	s.leases.Lock(b, r, func(g lease.Grant, err error) {
+	end := q.engine.Clock.AfterFunc(max(r.Wait, q.engine.MasterTimeout), w.onTrialTimeout)
+	q.leases.Lock(b, r, func(g lease.Grant, err error) {
 		end.Stop()
-		s.mu.Lock()
+		q.mu.Lock()
 		if errors.Is(err, engine.ErrHeld) || IsUndecided(err) {
 			w.noteDowngrade(err)
 			w.everRefused = errors.Is(err, engine.ErrHeld)
-			s.mu.Unlock()
+			q.mu.Unlock()
 			enter(nil, w)
 			return
 		}
 		left := w.over
 		w.over = true
-		s.mu.Unlock()
+		q.mu.Unlock()
 		w.deliver(left, g, err)
 	})
 	return w.leave
@@ -93,60 +93,60 @@ type AwaitDone func(free bool, err error)
 // seen free, one waiter is woken, as by the one element that a release pushes on a list. The next
 // waiter polls a moment later, in case the first no longer requests the lock. leave ends the wait of a
 // client that has left.
-func (s *Queues) AwaitFree(r AwaitRequest, done AwaitDone) (leave func()) {
+func (q *Queues) AwaitFree(r AwaitRequest, done AwaitDone) (leave func()) {
 	request := lease.LockRequest{DB: r.DB, Key: r.Key, Wait: r.Timeout, Requester: r.Requester}
-	w := &waiter{list: &s.waitList, request: request, peekOnly: true, end: s.engine.Recent() + r.Timeout, done: func(_ lease.Grant, err error) {
+	w := &waiter{list: &q.waitList, request: request, peekOnly: true, end: q.engine.Recent() + r.Timeout, done: func(_ lease.Grant, err error) {
 		if errors.Is(err, engine.ErrHeld) || errors.Is(err, ErrLeft) {
 			done(false, nil)
 			return
 		}
 		done(err == nil, err)
 	}}
-	s.enter(nil, w)
+	q.enter(nil, w)
 	return w.leave
 }
 
 // AwaitWork waits in the queue of a work's record; see work.Await.
-func (s *Queues) AwaitWork(db int, record engine.Key, wait, runs time.Duration, contend work.Contend, done func(error)) (leave func()) {
-	now := s.engine.Clock.Now()
+func (q *Queues) AwaitWork(db int, record engine.Key, wait, runs time.Duration, contend work.Contend, done func(error)) (leave func()) {
+	now := q.engine.Clock.Now()
 	w := &waiter{
-		list: &s.waitList, request: lease.LockRequest{DB: db, Key: record, Wait: wait}, work: &workWaiter{contend, now + runs},
+		list: &q.waitList, request: lease.LockRequest{DB: db, Key: record, Wait: wait}, work: &workWaiter{contend, now + runs},
 		done: func(_ lease.Grant, err error) { done(err) }, end: now + wait, everRefused: true,
 	}
-	s.enter(nil, w)
+	q.enter(nil, w)
 	return w.leave
 }
 
 // enter puts a waiter at the end of its queue.
-func (s *Queues) enter(b *engine.Batch, w *waiter) {
-	s.mu.Lock()
-	if s.admitLocked(w) {
-		s.joinLocked(b, w)
+func (q *Queues) enter(b *engine.Batch, w *waiter) {
+	q.mu.Lock()
+	if q.admitLocked(w) {
+		q.joinLocked(b, w)
 	}
 }
 
 // admitLocked counts a waiter, unless it may not wait; then it unlocks the mutex and answers.
-func (s *Queues) admitLocked(w *waiter) bool {
+func (q *Queues) admitLocked(w *waiter) bool {
 	if w.over { // it left while its token was tried
-		s.mu.Unlock()
+		q.mu.Unlock()
 		return false
 	}
-	if err := s.refusalLocked(w); err != nil {
+	if err := q.refusalLocked(w); err != nil {
 		w.over = true
-		s.mu.Unlock()
+		q.mu.Unlock()
 		w.done(lease.Grant{}, err)
 		return false
 	}
-	s.count.Add(1)
-	w.timer = s.engine.Clock.AfterFunc(max(w.end-s.engine.Clock.Now(), 0), w.onTimeout)
+	q.count.Add(1)
+	w.timer = q.engine.Clock.AfterFunc(max(w.end-q.engine.Clock.Now(), 0), w.onTimeout)
 	return true
 }
 
 // joinLocked puts a waiter into its queue; the first one contends at once. It unlocks the mutex.
-func (s *Queues) joinLocked(b *engine.Batch, w *waiter) {
-	ln := s.queueLocked(w)
+func (q *Queues) joinLocked(b *engine.Batch, w *waiter) {
+	ln := q.queueLocked(w)
 	ln.insertLocked(w)
-	s.startEdgesLocked(w)
+	q.startEdgesLocked(w)
 	if ln.fair {
 		ln.refreshLocked()
 	}
@@ -158,21 +158,21 @@ func (s *Queues) joinLocked(b *engine.Batch, w *waiter) {
 	case first:
 		ln.setContenderLocked(w)
 	}
-	s.mu.Unlock()
+	q.mu.Unlock()
 	if first {
 		ln.contend(b, w)
 	}
 }
 
 // startEdgesLocked gives a waiter edges if its connection holds locks.
-func (s *Queues) startEdgesLocked(w *waiter) {
-	if s.engine.InProcess || w.request.Owner == nil || len(w.queue.keys) > 1 || w.peekOnly {
+func (q *Queues) startEdgesLocked(w *waiter) {
+	if q.engine.InProcess || w.request.Owner == nil || len(w.queue.keys) > 1 || w.peekOnly {
 		return
 	}
 	r := w.request // the queue changes the mode of its own
-	e := &waiterEdges{engine: s.engine, leases: s.leases, group: w.queue.group, request: &r, deadlock: w.onDeadlock}
+	e := &waiterEdges{engine: q.engine, leases: q.leases, group: w.queue.group, request: &r, deadlock: w.onDeadlock}
 	if e.start() {
-		s.edges[w] = e
+		q.edges[w] = e
 	}
 }
 
@@ -189,53 +189,53 @@ func (w *waiter) onDeadlock(keys []engine.Key, began time.Duration) {
 }
 
 // refusalLocked returns the reason why a request may not wait.
-func (s *Queues) refusalLocked(w *waiter) error {
-	ln := s.queues[w.queueID()]
+func (q *Queues) refusalLocked(w *waiter) error {
+	ln := q.queues[w.queueID()]
 	switch {
-	case s.closed:
+	case q.closed:
 		return engine.ErrShutdown
-	case s.refusing:
+	case q.refusing:
 		return engine.ErrShutdown
-	case s.count.Load() >= int64(s.maxWaiters):
-		return &engine.Busy{What: "waiters", Limit: s.maxWaiters, Option: "--max-waiters"}
+	case q.count.Load() >= int64(q.maxWaiters):
+		return &engine.Busy{What: "waiters", Limit: q.maxWaiters, Option: "--max-waiters"}
 	case ln == nil:
 		return nil
-	case ln.length >= s.maxPerKey:
-		return &engine.Busy{What: "waiters for this key", Limit: s.maxPerKey, Option: "--max-waiters-per-key"}
+	case ln.length >= q.maxPerKey:
+		return &engine.Busy{What: "waiters for this key", Limit: q.maxPerKey, Option: "--max-waiters-per-key"}
 	}
 	// Another request waits already, so the key is held. The first waiter detects a cycle
 	// after its ballot, see waitQueue.decided.
-	if deadlock := s.cycleLocked(w); deadlock != nil {
+	if deadlock := q.cycleLocked(w); deadlock != nil {
 		return deadlock
 	}
 	return nil
 }
 
 // enqueue gets a waiter its ticket before the waiter enters a wait queue of this daemon.
-func (s *Queues) enqueue(b *engine.Batch, w *waiter) {
-	s.mu.Lock()
-	if s.admitLocked(w) {
-		s.enqueued++
-		w.ticket = &lease.Ticket{ID: s.name + "/" + strconv.FormatInt(s.enqueued, 36)}
-		s.proposeLocked(b, w)
+func (q *Queues) enqueue(b *engine.Batch, w *waiter) {
+	q.mu.Lock()
+	if q.admitLocked(w) {
+		q.enqueued++
+		w.ticket = &lease.Ticket{ID: q.name + "/" + strconv.FormatInt(q.enqueued, 36)}
+		q.proposeLocked(b, w)
 	}
 }
 
 // proposeLocked proposes a ticket, and then the next one, until one is established or the wait is
 // over. It unlocks the mutex.
-func (s *Queues) proposeLocked(b *engine.Batch, w *waiter) {
-	if w.over || s.closed {
+func (q *Queues) proposeLocked(b *engine.Batch, w *waiter) {
+	if w.over || q.closed {
 		w.rejectLocked(engine.ErrShutdown)
 		return
 	}
 	r := w.request
 	r.Mode = lease.Enqueued(r.Mode, w.ticket)
-	s.mu.Unlock()
-	s.propose(b, &r, s.maxPerKey, ticketTimeout, func(p *proposal, r quorum.Result) {
-		if pause := s.proposed(w, p, r); pause > 0 {
-			s.engine.Clock.AfterFunc(s.engine.Spread(pause), func() {
-				s.mu.Lock()
-				s.proposeLocked(nil, w)
+	q.mu.Unlock()
+	q.propose(b, &r, q.maxPerKey, ticketTimeout, func(p *proposal, r quorum.Result) {
+		if pause := q.proposed(w, p, r); pause > 0 {
+			q.engine.Clock.AfterFunc(q.engine.Spread(pause), func() {
+				q.mu.Lock()
+				q.proposeLocked(nil, w)
 			})
 		}
 	})
@@ -243,14 +243,14 @@ func (s *Queues) proposeLocked(b *engine.Batch, w *waiter) {
 
 // proposed puts a waiter into its wait queue, by the number of its ticket. Otherwise it returns when
 // the next ticket is proposed. The end of the wait may have to report why this one failed.
-func (s *Queues) proposed(w *waiter, p *proposal, r quorum.Result) (pause time.Duration) {
-	s.mu.Lock()
+func (q *Queues) proposed(w *waiter, p *proposal, r quorum.Result) (pause time.Duration) {
+	q.mu.Lock()
 	err := p.err()
 	switch t := &p.ballot.Tally; {
-	case r == quorum.Granted && !w.over && !s.closed:
-		w.ticket.Number, w.ticket.Since = p.ballot.Proposal, s.engine.Clock.Now()
+	case r == quorum.Granted && !w.over && !q.closed:
+		w.ticket.Number, w.ticket.Since = p.ballot.Proposal, q.engine.Clock.Now()
 		w.firstErr = nil
-		s.joinLocked(nil, w)
+		q.joinLocked(nil, w)
 		return 0
 	case r == quorum.Granted:
 		err = engine.ErrShutdown
@@ -266,7 +266,7 @@ func (s *Queues) proposed(w *waiter, p *proposal, r quorum.Result) (pause time.D
 		w.rejectLocked(err)
 		return 0
 	}
-	s.mu.Unlock()
+	q.mu.Unlock()
 	return pause
 }
 
@@ -372,15 +372,15 @@ func (w *waiter) finalError() error {
 // Freed is called for every release through this daemon, as part of its batch: the
 // head's ballot leaves in the same flush. It is not known yet whether the release will
 // succeed; the masters decide.
-func (s *Queues) Freed(b *engine.Batch, db int, key engine.Key) {
-	if s.count.Load() == 0 {
+func (q *Queues) Freed(b *engine.Batch, db int, key engine.Key) {
+	if q.count.Load() == 0 {
 		return
 	}
 	var buffer [2]*waiter
 	next := buffer[:0]
-	s.mu.Lock()
-	lines := s.byKey[dbKey{db, key}]
-	window := s.windowLocked(lines)
+	q.mu.Lock()
+	lines := q.byKey[dbKey{db, key}]
+	window := q.windowLocked(lines)
 	for _, ln := range lines {
 		if window != nil && !ln.peekOnly { // what a library waits with is for its next try
 			continue
@@ -389,9 +389,9 @@ func (s *Queues) Freed(b *engine.Batch, db int, key engine.Key) {
 			next = append(next, w)
 		}
 	}
-	s.mu.Unlock()
+	q.mu.Unlock()
 	if window != nil {
-		s.openWindow(b, db, window)
+		q.openWindow(b, db, window)
 	}
 	for _, w := range next {
 		w.queue.contend(b, w)
@@ -399,25 +399,25 @@ func (s *Queues) Freed(b *engine.Batch, db int, key engine.Key) {
 }
 
 // Refuse answers new waiters with ErrShutdown from now on. Those that wait go on until End.
-func (s *Queues) Refuse() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.refusing = true
+func (q *Queues) Refuse() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.refusing = true
 }
 
 // End answers every waiter with ErrShutdown and admits no new ones.
-func (s *Queues) End() {
-	s.mu.Lock()
-	s.closed = true
-	s.places.end()
-	s.dropLocked(func(*waiter) error { return engine.ErrShutdown })
+func (q *Queues) End() {
+	q.mu.Lock()
+	q.closed = true
+	q.places.end()
+	q.dropLocked(func(*waiter) error { return engine.ErrShutdown })
 }
 
 // DropMoved answers each waiter for a key that has left the group with a *engine.Moving. The one whose
 // request is in flight follows with that.
-func (s *Queues) DropMoved() {
-	s.mu.Lock()
-	s.dropLocked(func(w *waiter) error {
+func (q *Queues) DropMoved() {
+	q.mu.Lock()
+	q.dropLocked(func(w *waiter) error {
 		if moving := w.movingLocked(); moving != nil && w.queue.contender != w {
 			return moving
 		}
@@ -427,13 +427,13 @@ func (s *Queues) DropMoved() {
 
 // dropLocked answers the waiters for which why returns an error, in the order of their arrival. It
 // unlocks the mutex.
-func (s *Queues) dropLocked(why func(*waiter) error) {
+func (q *Queues) dropLocked(why func(*waiter) error) {
 	type dropped struct {
 		*waiter
 		err error
 	}
 	var all []dropped
-	for _, ln := range s.queues {
+	for _, ln := range q.queues {
 		for w := ln.head; w != nil; w = w.next {
 			if err := why(w); err != nil {
 				all = append(all, dropped{w, err})
@@ -444,7 +444,7 @@ func (s *Queues) dropLocked(why func(*waiter) error) {
 	for _, w := range all {
 		w.removeLocked()
 	}
-	s.mu.Unlock()
+	q.mu.Unlock()
 	for _, w := range all {
 		w.answer(lease.Grant{}, w.err)
 	}

@@ -109,38 +109,38 @@ type waitQueue struct {
 }
 
 // insertLocked puts a waiter at the end, or where its ticket belongs.
-func (ln *waitQueue) insertLocked(w *waiter) {
-	after := ln.tail
-	for ln.fair && after != nil && after.ticket.Number > w.ticket.Number {
+func (wq *waitQueue) insertLocked(w *waiter) {
+	after := wq.tail
+	for wq.fair && after != nil && after.ticket.Number > w.ticket.Number {
 		after = after.prev
 	}
-	w.queue, w.prev = ln, after
+	w.queue, w.prev = wq, after
 	if after == nil {
-		w.next, ln.head = ln.head, w
+		w.next, wq.head = wq.head, w
 	} else {
 		w.next, after.next = after.next, w
 	}
 	if w.next == nil {
-		ln.tail = w
+		wq.tail = w
 	} else {
 		w.next.prev = w
 	}
-	ln.length++
+	wq.length++
 }
 
-func (ln *waitQueue) unlinkLocked(w *waiter) {
+func (wq *waitQueue) unlinkLocked(w *waiter) {
 	if w.prev == nil {
-		ln.head = w.next
+		wq.head = w.next
 	} else {
 		w.prev.next = w.next
 	}
 	if w.next == nil {
-		ln.tail = w.prev
+		wq.tail = w.prev
 	} else {
 		w.next.prev = w.prev
 	}
 	w.prev, w.next = nil, nil
-	ln.length--
+	wq.length--
 }
 
 // queueID of a request: several keys are one queue in whatever order they are named.

@@ -42,59 +42,59 @@ const (
 
 // setContenderLocked notes that the waiter's request is about to leave. The first one for a key is a plain
 // SET NX. Whoever comes for a key that others want, too, does not pass the queue of FAIR.
-func (ln *waitQueue) setContenderLocked(w *waiter) {
-	ln.contender, ln.hinted = w, false
-	w.request.Mode = lease.LookingIf(w.request.Mode, ln.reads || ln.contested)
+func (wq *waitQueue) setContenderLocked(w *waiter) {
+	wq.contender, wq.hinted = w, false
+	w.request.Mode = lease.LookingIf(w.request.Mode, wq.reads || wq.contested)
 	if w.ticket != nil && w.ticket.Number != 0 {
 		w.request.Mode = lease.Enqueued(w.request.Mode, w.ticket)
 	}
-	if ln.watch.confirmed = ln.unchangedLocked(); !ln.watch.confirmed {
-		ln.unwatchLocked()
+	if wq.watch.confirmed = wq.unchangedLocked(); !wq.watch.confirmed {
+		wq.unwatchLocked()
 	}
 }
 
 // contend sends the waiter's request to the masters; b may be nil. A waiter that does not take the
 // lock only looks whether it would be refused.
-func (ln *waitQueue) contend(b *engine.Batch, w *waiter) {
-	l := ln.list
+func (wq *waitQueue) contend(b *engine.Batch, w *waiter) {
+	l := wq.list
 	switch {
-	case ln.work:
+	case wq.work:
 		w.work.contend(b, func(runs time.Duration, err error) {
 			l.mu.Lock()
-			ln.runsUntil = l.engine.Clock.Now() + runs
+			wq.runsUntil = l.engine.Clock.Now() + runs
 			l.mu.Unlock()
-			ln.decided(w, lease.Grant{}, err)
+			wq.decided(w, lease.Grant{}, err)
 		})
-	case ln.peekOnly:
+	case wq.peekOnly:
 		l.leases.View(b, w.request.DB, w.request.Key, func(v lease.View, err error) {
 			if err == nil && !v.Free {
 				err = engine.ErrHeld
 			}
-			ln.decided(w, lease.Grant{}, err)
+			wq.decided(w, lease.Grant{}, err)
 		})
 	default:
-		l.leases.Lock(b, w.request, func(g lease.Grant, err error) { ln.decided(w, g, err) })
+		l.leases.Lock(b, w.request, func(g lease.Grant, err error) { wq.decided(w, g, err) })
 	}
 }
 
 // handOverLocked is the waiter whose request leaves together with a release, if any.
-func (ln *waitQueue) handOverLocked() *waiter {
+func (wq *waitQueue) handOverLocked() *waiter {
 	switch {
-	case ln.contender != nil:
-		ln.hinted = true
+	case wq.contender != nil:
+		wq.hinted = true
 		return nil
-	case ln.head == nil, ln.list.engine.Recent() < ln.busy.open: // then its timer is set
+	case wq.head == nil, wq.list.engine.Recent() < wq.busy.open: // then its timer is set
 		return nil
 	}
-	ln.contested, ln.passed.woken = true, true
-	ln.setContenderLocked(ln.head)
-	return ln.head
+	wq.contested, wq.passed.woken = true, true
+	wq.setContenderLocked(wq.head)
+	return wq.head
 }
 
-func (ln *waitQueue) decided(w *waiter, g lease.Grant, err error) {
-	l := ln.list
+func (wq *waitQueue) decided(w *waiter, g lease.Grant, err error) {
+	l := wq.list
 	l.mu.Lock()
-	ln.contender = nil
+	wq.contender = nil
 	left := w.over
 	w.noteDowngrade(err)
 	stays := !left && (errors.Is(err, engine.ErrHeld) || IsUndecided(err)) && l.engine.Clock.Now() < w.end && !l.closed
@@ -114,15 +114,15 @@ func (ln *waitQueue) decided(w *waiter, g lease.Grant, err error) {
 	if !stays && !left {
 		w.removeLocked()
 	}
-	next := ln.nextLocked(g, err)
+	next := wq.nextLocked(g, err)
 	var enlists *lease.LockRequest
 	if stays {
-		enlists = ln.enlistsLocked(w, err)
+		enlists = wq.enlistsLocked(w, err)
 	}
-	ln.dropIfDoneLocked()
+	wq.dropIfDoneLocked()
 	l.mu.Unlock()
 	if enlists != nil {
-		ln.enlist(w, enlists, ln.onTicket)
+		wq.enlist(w, enlists, wq.onTicket)
 	}
 	switch {
 	case stays:
@@ -132,18 +132,18 @@ func (ln *waitQueue) decided(w *waiter, g lease.Grant, err error) {
 		w.answer(g, err)
 	}
 	if next != nil {
-		ln.contend(nil, next)
+		wq.contend(nil, next)
 	}
 }
 
 // onTicket is called when the head has got its ticket. It contends if only that may have been missing.
-func (ln *waitQueue) onTicket() {
-	ln.list.mu.Lock()
-	if ln.contender == nil && ln.head != nil && ln.watch.behind {
-		ln.contendLocked()
+func (wq *waitQueue) onTicket() {
+	wq.list.mu.Lock()
+	if wq.contender == nil && wq.head != nil && wq.watch.behind {
+		wq.contendLocked()
 		return
 	}
-	ln.list.mu.Unlock()
+	wq.list.mu.Unlock()
 }
 
 // noteDowngrade keeps an error that a later refusal must not hide.
@@ -195,17 +195,17 @@ func (w *waiter) removeLocked() {
 }
 
 // dropIfDoneLocked drops a queue without waiters and without a request in flight.
-func (ln *waitQueue) dropIfDoneLocked() {
-	if ln.head != nil || ln.contender != nil {
+func (wq *waitQueue) dropIfDoneLocked() {
+	if wq.head != nil || wq.contender != nil {
 		return
 	}
-	for _, timer := range []pool.Timer{ln.timer, ln.refreshTimer} {
+	for _, timer := range []pool.Timer{wq.timer, wq.refreshTimer} {
 		if timer != nil {
 			timer.Stop()
 		}
 	}
-	ln.unwatchLocked()
-	ln.list.forgetLocked(ln)
+	wq.unwatchLocked()
+	wq.list.forgetLocked(wq)
 }
 
 // answer answers a waiter that has been removed, once it has no edges.
@@ -241,117 +241,117 @@ func (w *waiter) deliver(left bool, g lease.Grant, err error) {
 }
 
 // nextLocked is the waiter that contends after an answer; if nil, the timer is set instead.
-func (ln *waitQueue) nextLocked(g lease.Grant, err error) *waiter {
-	head := ln.head
+func (wq *waitQueue) nextLocked(g lease.Grant, err error) *waiter {
+	head := wq.head
 	undecided := IsUndecided(err)
 	if undecided {
-		ln.lastErr = err
+		wq.lastErr = err
 	} else {
-		ln.failures, ln.lastErr, ln.everDecided = 0, nil, true
+		wq.failures, wq.lastErr, wq.everDecided = 0, nil, true
 	}
 	switch {
 	case err == nil: // the key is a lock, or free again
-		ln.reads, ln.passed = false, passes{}
+		wq.reads, wq.passed = false, passes{}
 	case errors.Is(err, engine.ErrHeld):
-		ln.contested = true
-		ln.passed.refused(ln.list.engine.Clock.Now())
+		wq.contested = true
+		wq.passed.refused(wq.list.engine.Clock.Now())
 	}
 	switch {
 	case head == nil:
 		return nil
 	case undecided:
-		ln.failures++
-		ln.setTimerLocked(ln.list.engine.Spread(retryDelay(ln.failures)))
+		wq.failures++
+		wq.setTimerLocked(wq.list.engine.Spread(retryDelay(wq.failures)))
 		return nil
-	case err == nil && g.Kind() == lease.Exclusive && !ln.hinted:
+	case err == nil && g.Kind() == lease.Exclusive && !wq.hinted:
 		// Held by a client that this daemon has just served; if it has left, its release
 		// follows.
-		if ln.fair { // the next one may be in another daemon's queue
-			ln.watchLocked(0)
+		if wq.fair { // the next one may be in another daemon's queue
+			wq.watchLocked(0)
 		} else {
-			ln.watchLocked(settleDelay)
+			wq.watchLocked(settleDelay)
 		}
 		return nil
-	case errors.Is(err, engine.ErrHeld) && !ln.hinted:
-		if ln.unchangedLocked() {
-			ln.pollLocked(ln.runsUntil)
+	case errors.Is(err, engine.ErrHeld) && !wq.hinted:
+		if wq.unchangedLocked() {
+			wq.pollLocked(wq.runsUntil)
 			return nil
 		}
-		ln.watchLocked(0)
-		ln.watch.behind = errors.Is(err, lease.ErrBehind)
-		ln.watch.unseen = ln.watch.behind && head.request.Kind() != lease.Exclusive
+		wq.watchLocked(0)
+		wq.watch.behind = errors.Is(err, lease.ErrBehind)
+		wq.watch.unseen = wq.watch.behind && head.request.Kind() != lease.Exclusive
 		return nil
 	}
-	ln.setContenderLocked(head)
+	wq.setContenderLocked(head)
 	return head
 }
 
-func (ln *waitQueue) setTimerLocked(delay time.Duration) {
-	clock := ln.list.engine.Clock
-	ln.wakeAt = clock.Now() + delay
-	if ln.timer == nil {
-		ln.timer = clock.AfterFunc(delay, ln.onTimer)
+func (wq *waitQueue) setTimerLocked(delay time.Duration) {
+	clock := wq.list.engine.Clock
+	wq.wakeAt = clock.Now() + delay
+	if wq.timer == nil {
+		wq.timer = clock.AfterFunc(delay, wq.onTimer)
 		return
 	}
-	ln.timer.Reset(delay)
+	wq.timer.Reset(delay)
 }
 
 // onTimer watches the key anew, or lets the head contend.
-func (ln *waitQueue) onTimer() {
-	l := ln.list
+func (wq *waitQueue) onTimer() {
+	l := wq.list
 	l.mu.Lock()
-	if ln.contender != nil || ln.head == nil {
+	if wq.contender != nil || wq.head == nil {
 		l.mu.Unlock()
 		return
 	}
-	if early := ln.wakeAt - l.engine.Clock.Now(); early > 0 { // the timer was set anew while it fired, or its clock runs fast
-		ln.timer.Reset(early)
+	if early := wq.wakeAt - l.engine.Clock.Now(); early > 0 { // the timer was set anew while it fired, or its clock runs fast
+		wq.timer.Reset(early)
 		l.mu.Unlock()
 		return
 	}
-	if ln.watch.due {
-		ln.watchLocked(0)
+	if wq.watch.due {
+		wq.watchLocked(0)
 		l.mu.Unlock()
 		return
 	}
-	ln.contendLocked()
+	wq.contendLocked()
 }
 
 // contendLocked lets the head contend. It unlocks the mutex.
-func (ln *waitQueue) contendLocked() {
-	w := ln.head
-	ln.setContenderLocked(w)
-	closes := ln.busy.closes(ln.list.engine.Clock.Now())
-	ln.list.mu.Unlock()
+func (wq *waitQueue) contendLocked() {
+	w := wq.head
+	wq.setContenderLocked(w)
+	closes := wq.busy.closes(wq.list.engine.Clock.Now())
+	wq.list.mu.Unlock()
 	if closes {
-		ln.list.closeWindow(w.request)
+		wq.list.closeWindow(w.request)
 	}
-	ln.contend(nil, w)
+	wq.contend(nil, w)
 }
 
 // watchLocked queries the masters for the remaining time of their copies and subscribes
 // to changes. With a delay it does so when that has passed.
-func (ln *waitQueue) watchLocked(delay time.Duration) {
-	ln.unwatchLocked()
+func (wq *waitQueue) watchLocked(delay time.Duration) {
+	wq.unwatchLocked()
 	if delay > 0 {
-		ln.watch.due = true
-		ln.setTimerLocked(delay)
+		wq.watch.due = true
+		wq.setTimerLocked(delay)
 		return
 	}
-	ln.watch = queueWatch{active: true, round: ln.watch.round + 1, keys: make([]copies, len(ln.keys))}
-	ln.pollLocked(ln.runsUntil)
-	for i, key := range ln.keys {
-		ln.group.Keys.Watch(ln.list.engine.MasterKey(key), 0, keyWatch{ln, i, ln.watch.round})
+	wq.watch = queueWatch{active: true, round: wq.watch.round + 1, keys: make([]copies, len(wq.keys))}
+	wq.pollLocked(wq.runsUntil)
+	for i, key := range wq.keys {
+		wq.group.Keys.Watch(wq.list.engine.MasterKey(key), 0, keyWatch{wq, i, wq.watch.round})
 	}
 }
 
-func (ln *waitQueue) unwatchLocked() {
-	for i, key := range ln.keys {
-		if ln.watch.active {
-			ln.group.Keys.Unwatch(ln.list.engine.MasterKey(key), keyWatch{ln, i, ln.watch.round})
+func (wq *waitQueue) unwatchLocked() {
+	for i, key := range wq.keys {
+		if wq.watch.active {
+			wq.group.Keys.Unwatch(wq.list.engine.MasterKey(key), keyWatch{wq, i, wq.watch.round})
 		}
 	}
-	ln.watch = queueWatch{round: ln.watch.round}
+	wq.watch = queueWatch{round: wq.watch.round}
 }
 
 // keyWatch takes what the masters report of one key of a queue in one round.
@@ -421,24 +421,24 @@ func (k keyWatch) note(lane int, end time.Duration, tracked, changed bool) {
 }
 
 // pollLocked sets the timer to when the keys will be free, or to the next poll if that is earlier.
-func (ln *waitQueue) pollLocked(free time.Duration) {
-	e, poll := ln.list.engine, pollUnwatched
-	if ln.watch.tracked >= e.Pool.Quorum() && !ln.watch.unseen {
+func (wq *waitQueue) pollLocked(free time.Duration) {
+	e, poll := wq.list.engine, pollUnwatched
+	if wq.watch.tracked >= e.Pool.Quorum() && !wq.watch.unseen {
 		poll = pollWatched
 	}
-	ln.setTimerLocked(max(min(free-e.Clock.Now(), e.Spread(poll)), time.Millisecond))
+	wq.setTimerLocked(max(min(free-e.Clock.Now(), e.Spread(poll)), time.Millisecond))
 }
 
 // freeAtLocked is when the head contends unless the masters report a change before. For work that
 // is when the attempt has timed out, or now: once a quorum is watched, and if no quorum is left
 // whose records have not changed.
-func (ln *waitQueue) freeAtLocked(now time.Duration) time.Duration {
-	p := ln.list.engine.Pool
+func (wq *waitQueue) freeAtLocked(now time.Duration) time.Duration {
+	p := wq.list.engine.Pool
 	switch {
-	case !ln.work:
-		return ln.watch.quorumEnds(p.N(), p.Quorum())
-	case ln.watch.keys[0].answered() < p.Quorum(), ln.watch.confirmed && ln.unchangedLocked():
-		return ln.runsUntil
+	case !wq.work:
+		return wq.watch.quorumEnds(p.N(), p.Quorum())
+	case wq.watch.keys[0].answered() < p.Quorum(), wq.watch.confirmed && wq.unchangedLocked():
+		return wq.runsUntil
 	}
 	return now
 }
@@ -448,13 +448,13 @@ func (ln *waitQueue) freeAtLocked(now time.Duration) time.Duration {
 // the head contends once more, and from now on with the script that looks at the key: if it
 // holds no lock, the answer is ErrWrongType. If it holds one, as one without an expiry, the
 // wait goes on. Until then, a wait costs the masters nothing more than a plain one.
-func (ln *waitQueue) foreignLocked(now time.Duration) bool {
-	e := ln.list.engine
-	return !ln.work && !ln.peekOnly && ln.watch.keys[0].lasting(now+e.MaxTTL+e.Late+time.Second) >= e.Pool.Quorum()
+func (wq *waitQueue) foreignLocked(now time.Duration) bool {
+	e := wq.list.engine
+	return !wq.work && !wq.peekOnly && wq.watch.keys[0].lasting(now+e.MaxTTL+e.Late+time.Second) >= e.Pool.Quorum()
 }
 
 // unchangedLocked reports, for work, whether a quorum is watched and has reported no change of the
 // record. Each end of an attempt that a quorum has acknowledged changes one of these.
-func (ln *waitQueue) unchangedLocked() bool {
-	return ln.work && ln.watch.active && ln.watch.keys[0].unchanged() >= ln.list.engine.Pool.Quorum()
+func (wq *waitQueue) unchangedLocked() bool {
+	return wq.work && wq.watch.active && wq.watch.keys[0].unchanged() >= wq.list.engine.Pool.Quorum()
 }

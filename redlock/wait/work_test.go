@@ -18,8 +18,8 @@ func unpolled(_ *redlocktest.Daemon, o *pool.Options) { o.Clock = pollless{pool.
 
 type pollless struct{ pool.Clock }
 
-func (c pollless) AfterFunc(d time.Duration, f func()) pool.Timer {
-	t := &polllessTimer{clock: c.Clock, f: f}
+func (p pollless) AfterFunc(d time.Duration, f func()) pool.Timer {
+	t := &polllessTimer{clock: p.Clock, f: f}
 	t.Reset(d)
 	return t
 }
