@@ -14,7 +14,7 @@ ATONCE      ?= 4
 # Prints a line every ten seconds while the command behind it runs.
 PROGRESS     = "$(CURDIR)"/.ci/progress
 
-.PHONY: run test test-go test-bench test-long test-under-load evidence evidence-own evidence-others release profile lint fmt bench bench-quick counters golden fuzz interop other-masters crowd chaos soak sim spec mutants mutation-e2e sim-vs-redis page upgrade needs dependencies
+.PHONY: run test test-unit test-go test-race test-sim test-bench test-long test-processes test-worlds test-release test-under-load evidence evidence-own evidence-others release profile lint fmt bench bench-quick counters golden fuzz interop other-masters crowd chaos soak sim spec mutants mutation-e2e sim-vs-redis page upgrade needs dependencies
 
 run:
 	$(GO) run .
@@ -27,18 +27,30 @@ needs:
 # Minutes. What takes longer is evidence.
 test: needs test-go
 
-# More packages and tests run at a time than there are cores: most of them wait. The slowest
-# package begins first. vet has run before, no debugger needs symbols, and without GORACE each
-# binary sleeps a second at its end.
+# Seconds: everything that needs no process, in every package that has such tests. The longest
+# simulations and what builds programs are left out.
+test-unit:
+	REDLOCKD_UNIT=1 $(PROGRESS) $(GO) test -short -vet=off -timeout $(TIMEOUT) -skip '^Test(Waits|Worlds|Mutants_Compile)' $(GOTEST) $$($(GO) list ./... | grep -vE '/(pool/faulty|proxy/daemon|proxy/contract|redlock/chaos)$$')
+
+# vet has run before, no debugger needs symbols, and without GORACE each binary sleeps a second
+# at its end. A simulated world is one goroutine after another: the detector of races finds
+# nothing there and takes eight times as long; test-long has it where worlds run side by side.
 test-go:
 	$(PROGRESS) $(GO) vet ./...
-	GORACE="atexit_sleep_ms=50 $$GORACE" $(PROGRESS) $(GO) test -race -short -vet=off -ldflags=-w -p $(ATONCE) -parallel 8 -timeout $(TIMEOUT) $(GOTEST) ./redlock ./...
+	$(MAKE) -j 2 test-race test-sim
+
+# More packages and tests run at a time than there are cores: most of them wait. The slowest
+# packages begin first.
+test-race:
+	GORACE="atexit_sleep_ms=50 $$GORACE" $(PROGRESS) $(GO) test -race -short -vet=off -ldflags=-w -p $(ATONCE) -parallel 8 -timeout $(TIMEOUT) $(GOTEST) ./redlock ./proxy/daemon $$($(GO) list ./... | grep -v /redlock/sim$$)
+
+test-sim:
+	$(PROGRESS) $(GO) test -short -vet=off -ldflags=-w -timeout $(TIMEOUT) $(GOTEST) ./redlock/sim
 
 # The evidence for the product that takes longer than a contributor waits: the specification,
 # rules and seeded bugs that the tests must notice, other servers, libraries, browsers, fuzzing, an
-# upgrade, and four mixes of faults, drawn at random, a minute each. 30 minutes with lint and
-# test on two quiet cores. Two halves run side by side, because both wait much of their time;
-# each piece prints at its end.
+# upgrade, and four mixes of faults, drawn at random, a minute each. Two halves run side by side,
+# one that computes and one that mostly waits; each piece prints at its end.
 evidence: needs
 	$(PROGRESS) $(MAKE) -j 2 --output-sync evidence-own evidence-others
 
@@ -49,21 +61,31 @@ evidence-own:
 	$(MAKE) test-bench
 	$(MAKE) counters
 	$(MAKE) fuzz FUZZTIME=5s
-	$(MAKE) upgrade
-	$(MAKE) chaos MIX=4 MINUTES=4
 
-# Programs of others. Only these install packages of the system, one after another.
+# Programs of others, and processes under faults.
 evidence-others:
 	$(MAKE) other-masters
 	$(MAKE) interop
 	$(MAKE) page
+	$(MAKE) upgrade
+	$(MAKE) chaos MIX=4 MINUTES=4
 
-# The tests that `make test` leaves out.
+# The tests that `make test` leaves out: beside processes, which are waited for, worlds are simulated.
 test-long: needs
-	$(PROGRESS) $(GO) test -race -timeout $(TIMEOUT) -run '^Test(Controls|Mutants|Waits|Worlds|RoundTrips|Simulation|SlotMoves|Masters|Linear|Check_Rejects|MutationE2E_AMutant|Storm|Work_Soak|Chaos_|Exclusion|Hold_EndsWithItsLease|Upgrade_)' $(GOTEST) ./redlock ./redlock/sim ./redlock/chaos ./redlock/checker
+	$(MAKE) -j 2 --output-sync test-processes test-worlds
+	$(MAKE) test-release
+
+test-processes:
+	$(PROGRESS) $(GO) test -race -timeout $(TIMEOUT) -run '^Test(Controls|Follow_ThreeMasters|Storm|Work_Soak|MutationE2E_AMutant|Chaos_|Exclusion|Hold_EndsWithItsLease|Upgrade_)' $(GOTEST) ./redlock ./redlock/chaos
 	$(PROGRESS) $(GO) test -timeout $(TIMEOUT) -run '^TestCoverage_' $(GOTEST) ./proxy/daemon
-	cd .ci/release && $(GO) vet . && $(PROGRESS) $(GO) test -timeout $(TIMEOUT) $(GOTEST) .
 	cd bench && $(PROGRESS) $(GO) test -timeout $(TIMEOUT) -run '^TestMixedFleet_' $(GOTEST) .
+
+test-worlds:
+	$(PROGRESS) $(GO) test -race -timeout $(TIMEOUT) -run '^TestSimulation' $(GOTEST) ./redlock/sim
+	$(PROGRESS) $(GO) test -timeout $(TIMEOUT) -run '^Test(Mutants|Waits|Worlds|RoundTrips|SlotMoves|Masters|Linear|Check_Rejects)' $(GOTEST) ./redlock/sim ./redlock/checker
+
+test-release:
+	cd .ci/release && $(GO) vet . && $(PROGRESS) $(GO) test -timeout $(TIMEOUT) $(GOTEST) .
 
 # Peers and examples live in modules of their own, so that what they need never
 # enters the product's.

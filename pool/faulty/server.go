@@ -91,6 +91,9 @@ func (o Options) StartGroup(t testing.TB, n int, args ...string) []*Server {
 // Start is as the function, with options.
 func (o Options) Start(t testing.TB, args ...string) *Server {
 	t.Helper()
+	if os.Getenv("REDLOCKD_UNIT") != "" {
+		t.Skip("REDLOCKD_UNIT is set: make test-unit starts no process")
+	}
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Fatalf("this test runs real masters and needs redis-server: %v\n"+
 			"install it (apt-get install redis-server, dnf install redis, brew install redis) or run a package whose tests need none", err)

@@ -98,17 +98,27 @@ func choose(all []run, only string) ([]run, error) {
 	return chosen, nil
 }
 
-// playAll keeps o.jobs stories going and prints a line for each that ends.
+// playAll keeps o.jobs stories going and prints a line for each that ends. A library's own
+// tests sleep for minutes: they begin first, beside the stories.
 func playAll(ctx context.Context, o options, stand *stand, chosen []run) []outcome {
 	outcomes := make([]outcome, len(chosen))
 	next := make(chan int, len(chosen)) // all of them: the filler never waits
-	for i := range chosen {
-		next <- i
+	jobs := o.jobs
+	for i, r := range chosen {
+		if r.suite {
+			next <- i
+			jobs++
+		}
+	}
+	for i, r := range chosen {
+		if !r.suite {
+			next <- i
+		}
 	}
 	close(next)
 	var players sync.WaitGroup
 	var mu sync.Mutex // one line at a time
-	for range o.jobs {
+	for range jobs {
 		players.Go(func() {
 			for i := range next {
 				outcomes[i] = play(ctx, o, stand, chosen[i], i)
