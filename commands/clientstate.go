@@ -10,7 +10,7 @@ import (
 	"redlockd/redlock"
 )
 
-// Client is what commands may read and change of the connection they came
+// Client has what commands may read and change of the connection they came
 // over. The session owns it. Fields other than LastAcquired are read and written
 // only by handlers running as barriers (nothing else of this connection in flight)
 // or on the goroutine that reads the connection.
@@ -61,7 +61,7 @@ func (c *Client) expel(why string) {
 	}
 }
 
-// Description is what other clients may see of a connection. Its strings are its own.
+// Description has what other clients may see of a connection. Its strings are its own.
 type Description struct {
 	ID         int64
 	Addr, Name string
@@ -95,17 +95,17 @@ func (c *Client) Identity() *redlock.Requester {
 	return c.lastIdentity
 }
 
-// Subscriptions is how many channels and patterns the connection has subscribed to.
+// Subscriptions counts the channels and patterns to which the connection has subscribed.
 func (c *Client) Subscriptions() int { return c.Channels.Len() + c.Patterns.Len() }
 
-// SubscribedBytes is what its subscriptions take in memory.
+// SubscribedBytes counts the memory of its subscriptions.
 func (c *Client) SubscribedBytes() int {
 	return c.Channels.Bytes + c.Patterns.Bytes + c.Channels.Len()*subscriptionCost + c.Patterns.Len()*patternCost
 }
 
 func (c *Client) Subscribed() bool { return c.Subscriptions() > 0 }
 
-// ReplyMode is what CLIENT REPLY has set; the encoder follows it.
+// ReplyMode returns the mode that CLIENT REPLY has set; the encoder follows it.
 type ReplyMode uint8
 
 const (

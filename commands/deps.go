@@ -99,7 +99,7 @@ type Masters interface {
 	Holds() int    // leases that are renewed
 }
 
-// ClientCounts are what INFO shows of the clients' side.
+// ClientCounts has the figures of INFO about the clients' side.
 type ClientCounts struct {
 	Connected int   // open connections
 	Limit     int   // --max-clients
@@ -112,7 +112,7 @@ type ClientCounts struct {
 	Panics    int64 // recovered panics, each of which cost a connection; anything but 0 is a bug
 }
 
-// TraceCounts are how many spans of operations a collector accepted, and how many
+// TraceCounts counts the spans of operations that a collector accepted, and those that
 // were lost because it did not.
 type TraceCounts struct{ Sent, Dropped int64 }
 

@@ -34,7 +34,7 @@ func NewTable(deps Deps, groups ...Rows) *Table {
 // then it gets little memory.
 func (t *Table) Authenticated(client *Client) bool { return authenticated(t.users, client) }
 
-// Plan is what a connection considers before it starts a command.
+// Plan has what a connection considers before it starts a command.
 type Plan struct {
 	// Barrier: the command runs alone, after the replies to all earlier commands of its
 	// connection and before any later one starts.

@@ -51,7 +51,7 @@ func (d *Deps) Snapshot() Snapshot {
 	return s
 }
 
-// UnfinishedSlots is how many slots are in no group although their freeze is over.
+// UnfinishedSlots counts the slots that are in no group although their freeze is over.
 func UnfinishedSlots(all []slots.Served) (n int) {
 	for _, one := range all {
 		if one.Frozen && one.Rest == 0 {

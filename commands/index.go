@@ -13,7 +13,7 @@ import (
 // name in the table is shorter.
 const MaxCommandName = 32
 
-// ShownBytes is how much of an unknown command its error repeats. Redis cuts at
+// ShownBytes bounds what an error repeats of an unknown command. Redis cuts at
 // the same length, and libraries match on the text.
 const ShownBytes = 128
 

@@ -12,7 +12,7 @@ import (
 	"redlockd/commands/arg"
 )
 
-// keySpec is where the names of a command stand.
+// keySpec has the places of the names in a command.
 type keySpec struct {
 	first    int  // the word of the first name, the command is word 0; 0 = it has none
 	step     int  // from one name to the next
@@ -70,7 +70,7 @@ func (s keySpec) positions(row *Command) (first, last, step Reply) {
 	return Int(int64(s.first)), Int(int64(s.first)), Int(int64(s.step))
 }
 
-// keyFlags are what is done to the names.
+// keyFlags describe what is done to the names.
 func keyFlags(row *Command) Reply {
 	if slices.Contains(row.Flags, "readonly") {
 		return statuses([]string{"RO", "access"})

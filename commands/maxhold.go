@@ -2,7 +2,7 @@ package commands
 
 import "time"
 
-// Longest is how long a lock of the call's client is held at most: by the daemon, by its user, or by the
+// Longest returns the longest time for which the call's client holds a lock: by the daemon, by its user, or by the
 // client's own word; 0 = as long as it is extended.
 func (d *Deps) Longest(c *Call, own time.Duration) time.Duration {
 	limits := [...]time.Duration{d.MaxHold, own, 0}

@@ -33,7 +33,7 @@ type PendingGrant struct {
 	oneSlot [1]access.Slot
 }
 
-// GrantAnswer is what the client of a PendingGrant reads.
+// GrantAnswer forms the reply to the client of a PendingGrant.
 type GrantAnswer interface {
 	// ReplyTo replies to a grant that is valid for that long.
 	ReplyTo(validity time.Duration) Reply

@@ -8,7 +8,7 @@ import (
 	"redlockd/redlock"
 )
 
-// maxLoginFailures is how many failed logins a connection may have in a row.
+// maxLoginFailures bounds the failed logins of a connection in a row.
 const maxLoginFailures = 3
 
 var (
@@ -118,7 +118,7 @@ func (c *Call) permit(row *Command) (refusal Reply, ok bool) {
 	return noKeyPermission, !usesKey || who.MayUse(c.Args[1])
 }
 
-// Rights are those of the client's user, nil for a client that has not authenticated.
+// Rights returns the rights of the client's user, nil for a client that has not authenticated.
 func (c *Call) Rights() *access.Rights { return c.users.Find(c.Client.User) }
 
 // May reports whether the client has a category beside that of the command.

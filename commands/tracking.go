@@ -14,7 +14,7 @@ import (
 	"redlockd/redlock"
 )
 
-// trackedCost is what a tracked key takes beside its name and value: 1,200 bytes in package
+// trackedCost counts a tracked key's memory beside its name and value: 1,200 bytes in package
 // track and below, and the rest here. Tests measure both.
 const trackedCost = 1200 + 400
 
@@ -169,7 +169,7 @@ func (t *Tracking) End() {
 	t.account()
 }
 
-// Len is how many keys are tracked.
+// Len counts the tracked keys.
 func (t *Tracking) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

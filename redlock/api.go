@@ -93,7 +93,7 @@ func HeldFor(mode Mode, longest time.Duration) Mode {
 	return lease.Limited(mode, lease.HoldLimit{Longest: longest})
 }
 
-// Longest is how long the hold of a request with this mode lasts at most.
+// Longest returns the longest time of a hold of a request with this mode.
 func Longest(mode Mode) time.Duration { return lease.LimitOfHold(mode).Longest }
 
 // Words of locks, see package lease.
@@ -121,7 +121,7 @@ type (
 	ForceRequest = inspect.ForceRequest
 )
 
-// CursorBits are those that the cursor of a Listing uses.
+// CursorBits counts the bits that the cursor of a Listing uses.
 const CursorBits = inspect.CursorBits
 
 // States of a lock.
@@ -149,7 +149,7 @@ const (
 	CounterUnanswered = ids.CounterUnanswered
 )
 
-// Seen is what a client has seen of a key, see package track.
+// Seen has what a client has seen of a key, see package track.
 type Seen = track.Seen
 
 // Waits, see package wait.

@@ -143,7 +143,7 @@ func (l *Locker) Revoke(db int, key Key, text string, done func(int, error)) {
 	l.holds.Revoke(db, key, text, done)
 }
 
-// Holds is how many leases are being renewed.
+// Holds counts the leases that are being renewed.
 func (l *Locker) Holds() int { return l.holds.Count() }
 
 // Close rejects new operations. It waits, at most for the timeout, until all operations
@@ -184,5 +184,5 @@ type MasterReport = pool.MasterReport
 // Reports shows every master as database db's lanes see it.
 func (l *Locker) Reports(db int) []MasterReport { return l.engine.Pool.Reports(db) }
 
-// InFlight is how many operations have not been answered yet.
+// InFlight counts the operations that have not been answered yet.
 func (l *Locker) InFlight() int { return l.engine.InFlight() }

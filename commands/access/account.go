@@ -11,7 +11,7 @@ import (
 	"redlockd/redlock"
 )
 
-// account is what a user has used up. It belongs to the name and survives a reload, also one
+// account counts what a user has used up. It belongs to the name and survives a reload, also one
 // that removes the user. All of it is guarded by the mutex of the ledger.
 type account struct {
 	reserved   int // acquires in flight, which may become locks

@@ -10,7 +10,7 @@ import (
 	"redlockd/redlock"
 )
 
-// Refusal is why a login is refused, in the words of Redis where it has some.
+// Refusal names the reason for which a login is refused, in the words of Redis where it has some.
 type Refusal struct{ Code, Text string }
 
 func (r *Refusal) Error() string { return r.Code + " " + r.Text }

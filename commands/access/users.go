@@ -43,7 +43,7 @@ func GrantedToAll(category string) bool {
 	return category == CategoryConnection || category == CategoryEvents || category == CategoryInfo
 }
 
-// Categories are what a user can be granted, in the order of the documentation.
+// Categories can be granted to a user, in the order of the documentation.
 func Categories() []string {
 	return []string{CategoryLock, CategoryRead, CategoryID, CategoryWork, CategoryAdmin, CategoryForce}
 }
@@ -54,7 +54,7 @@ func deniable() []string { return []string{CategoryEvents, CategoryInfo} }
 // DefaultUser is the user of every connection that has not authenticated as another.
 const DefaultUser = "default"
 
-// maxPasswords is how many passwords a user may have, for rotation. All of the
+// maxPasswords bounds the passwords of a user, for rotation. All of the
 // places are always compared, taken or not.
 const maxPasswords = 4
 

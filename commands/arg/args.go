@@ -163,7 +163,7 @@ func (w *Words) Note(what string) string {
 	return s
 }
 
-// Result is what a worker leaves.
+// Result reads the text that a worker leaves.
 func (w *Words) Result() string {
 	s := w.Next()
 	if len(s) > maxResultBytes {

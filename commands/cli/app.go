@@ -121,7 +121,7 @@ type CommandLine struct {
 	Args        []string   // the options, for configs.Load or of the subcommand
 }
 
-// SlotRate is how many operations a second a range of slots of a group has.
+// SlotRate has the operations a second of a range of slots of a group.
 type SlotRate struct {
 	Range, Group string // 0-1000, g1
 	PerSecond    float64

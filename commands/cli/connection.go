@@ -16,7 +16,7 @@ import (
 
 const defaultConnect = "127.0.0.1:7379"
 
-// connection is what the options tell of the daemons.
+// connection has the options that describe the daemons.
 type connection struct {
 	connect     []string
 	ca          string         // file
@@ -24,7 +24,7 @@ type connection struct {
 	database    int
 }
 
-// connection is that of the environment, until options change it.
+// connection returns the one of the environment, until options change it.
 func (a *App) connection() connection {
 	if list := a.variable("LOCK_CONNECT"); list != "" {
 		return connection{connect: strings.Split(list, ",")}

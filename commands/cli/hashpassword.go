@@ -14,7 +14,7 @@ import (
 	"golang.org/x/term"
 )
 
-// maxPassword is what a client can send before it is authenticated.
+// maxPassword bounds a password: a client can send no more before it is authenticated.
 const maxPassword = 512
 
 // hashPassword reads the password from standard input, where no other user of the

@@ -9,7 +9,7 @@ import (
 	"redlockd/configs"
 )
 
-// help is that of one subcommand, or of the program (wordServe, wordHelp).
+// help returns the help of one subcommand, or of the program (wordServe, wordHelp).
 func help(word string) string {
 	var text strings.Builder
 	line := func(indent, name, help string) {

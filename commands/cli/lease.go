@@ -79,7 +79,7 @@ func (l *clientLease) take(ctx context.Context, wait time.Duration, log io.Write
 	}
 }
 
-// waitReason is why the first try did not get the lock: err, or the first holder as far as
+// waitReason has the reason for which the first try did not get the lock: err, or the first holder as far as
 // DINFO shows it. Names and notes are other clients' texts and therefore quoted.
 func (l *clientLease) waitReason(ctx context.Context, err error) string {
 	if err != nil {

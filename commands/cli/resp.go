@@ -20,7 +20,7 @@ import (
 // dialTimeout is for a connection and its login.
 const dialTimeout = 5 * time.Second
 
-// daemons are those that serve the same masters: a token taken through one works
+// daemons serve the same masters: a token taken through one works
 // through all, so the next one is used when one fails.
 type daemons struct {
 	addresses          []string

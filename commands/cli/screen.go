@@ -15,7 +15,7 @@ import (
 	"redlockd/commands/diagnosis"
 )
 
-// snapshot is what one refresh shows.
+// snapshot has the figures of one refresh.
 type snapshot struct {
 	title   string
 	lost    string // why there is no connection, "" while there is one
@@ -66,7 +66,7 @@ const (
 	minPanel = 5  // lines of a screen for each panel, so that one is left for the keys
 )
 
-// overhead is how many lines a panel takes beside its rows.
+// overhead counts the lines of a panel beside its rows.
 func (s *screen) overhead() int {
 	if s.dense {
 		return 1
@@ -247,7 +247,7 @@ func fitting(runes []rune, width int) []rune {
 	return runes
 }
 
-// textWidth is how many columns of a terminal a text takes.
+// textWidth returns the number of columns that a text takes on a terminal.
 func textWidth(text string) (width int) {
 	for _, r := range text {
 		width += runeWidth(r)

@@ -26,7 +26,7 @@ func newTripCounts(text string) tripCounts {
 	return all
 }
 
-// since are those after an earlier reading of the same daemon.
+// since returns the round trips after an earlier reading of the same daemon.
 func (c tripCounts) since(before tripCounts) tripCounts {
 	later := tripCounts{}
 	for us, n := range c {

@@ -16,7 +16,7 @@ import (
 	"redlockd/redlock"
 )
 
-// invalidateChannel is where a connection on RESP2 receives what another one redirects to it.
+// invalidateChannel carries to a connection on RESP2 what another one redirects to it.
 const invalidateChannel = "__redis__:invalidate"
 
 // maxPrefixes bounds the prefixes of a connection: every event is compared with all of them.
@@ -24,7 +24,7 @@ const maxPrefixes = 64
 
 var errNoTarget = commands.RedisText("The client ID you want redirect to does not exist")
 
-// trackingWish is what the options of CLIENT TRACKING ON request.
+// trackingWish has the options of CLIENT TRACKING ON.
 type trackingWish struct {
 	optIn, optOut, broadcast, noLoop bool
 	redirect                         int64

@@ -66,7 +66,7 @@ func CardOf(state string) string {
 	return "A master's state"
 }
 
-// history is what the polls saw of one master.
+// history keeps what the polls saw of one master.
 type history struct {
 	state  string
 	age    time.Duration // of the present connection, or of the time without one
@@ -84,7 +84,7 @@ type reading struct {
 	n  int64
 }
 
-// Record is what the polls of one daemon saw of its masters and requests.
+// Record keeps what the polls of one daemon saw of its masters and requests.
 type Record struct {
 	masters   histories
 	undecided []reading
@@ -343,7 +343,7 @@ func (h *Headline) WarnStuck(locks []Lock, requests map[redlock.Key]int, longest
 
 func seconds(d time.Duration) time.Duration { return max(d, 0).Round(time.Second) }
 
-// Holder is what is known of a holder. Everything but Token is from its note, and may be "".
+// Holder describes a holder, as far as it is known. Everything but Token is from its note, and may be "".
 type Holder struct {
 	Meta, Name, Client, Daemon string
 	Token                      string // its hash

@@ -29,7 +29,7 @@ var evaluatedCommands = map[string]evaluatedCommand{
 	"select": {1, 1, (*commandCall).selectDB},
 }
 
-// refusedCommands are those that lock scripts do call, with the reason.
+// refusedCommands has the commands that lock scripts do call, with the reason.
 var refusedCommands = map[string]string{
 	"time":     "give a lease, not a point in time of the script's own",
 	"publish":  "redlockd has no channels but those of its events: let waiters SUBSCRIBE dlock:<key>, which says when the lock is free",

@@ -52,7 +52,7 @@ func parseText(text string) (script []ast.Stmt, err error) {
 	return script, nil
 }
 
-// scriptFlags are those that Redis knows. None of them changes what a lock script does.
+// scriptFlags has the flags that Redis knows. None of them changes what a lock script does.
 var scriptFlags = []string{"allow-oom", "allow-stale", "no-cluster", "no-writes", "allow-cross-slot-keys"}
 
 // checkFlags rejects a first line that Redis rejects, in its words.

@@ -25,7 +25,7 @@ const (
 	timeBuckets     = 18
 )
 
-// Stat is what was counted of one operation of one library.
+// Stat counts one operation of one library.
 type Stat struct {
 	Library, Operation string
 	Yes, No, Undecided int64               // it took effect, it did not, it is undecided
@@ -33,7 +33,7 @@ type Stat struct {
 	Sum                time.Duration       // of all times
 }
 
-// Bound is where bucket i of Times ends; what lasts longer is in the last one.
+// Bound returns the end of bucket i of Times; what lasts longer is in the last one.
 func Bound(i int) time.Duration { return time.Microsecond << (firstBucketBits + i) }
 
 func (s *Stat) Count() int64 { return s.Yes + s.No + s.Undecided }
@@ -61,7 +61,7 @@ type counter struct {
 	stat Stat
 }
 
-// Stats are those of one daemon. The zero value is ready.
+// Stats count for one daemon. The zero value is ready.
 type Stats struct {
 	CachedScripts atomic.Int64 // texts that are kept for EVALSHA
 

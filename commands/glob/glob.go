@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// maxElements is what fits the bits of a state besides the final one. The text
+// maxElements fits the bits of a state besides the final one. The text
 // in front of the first wildcard is compared as it is and does not count.
 const maxElements = 63
 

@@ -95,7 +95,7 @@ func (a *lockAnswer) Fate(fresh bool) string {
 	return "the lock that this token already held is left as it is"
 }
 
-// lasting is for how long a grant counts; a lock that is renewed counts until its
+// lasting returns the time for which a grant counts; a lock that is renewed counts until its
 // renewal ends.
 func (a *lockAnswer) lasting(grant *redlock.Grant) time.Duration {
 	switch {

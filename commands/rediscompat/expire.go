@@ -90,7 +90,7 @@ func (h *handlers) expiryOf(words []string, unit int64) (time.Duration, error) {
 	return h.newLease(n * unit)
 }
 
-// expireCondition is what EXPIRE demands of the expiry that a key has.
+// expireCondition has the demands of EXPIRE on the expiry that a key has.
 type expireCondition struct{ absent, present, later, earlier bool }
 
 func parseExpireCondition(words []string) (when expireCondition, err error) {

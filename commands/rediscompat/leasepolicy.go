@@ -30,7 +30,7 @@ type handlers struct {
 	nextIDs nextIDs
 }
 
-// leasePolicy is what --max-ttl, --long-ttl and --no-ttl permit.
+// leasePolicy applies --max-ttl, --long-ttl and --no-ttl.
 type leasePolicy struct{ deps *commands.Deps }
 
 // lease is a lease of ms, or an error that explains the refusal.

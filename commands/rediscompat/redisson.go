@@ -29,7 +29,7 @@ type redissonScript struct {
 	advice     string // of a script that is not served
 }
 
-// redissonScripts are those of Redisson 3.52 and 4.7 by their SHA1.
+// redissonScripts has the scripts of Redisson 3.52 and 4.7 by their SHA1.
 var redissonScripts = withAdvice(map[string]*redissonScript{
 	"149c5a8bf18676fd99e9e6e24923bd64d9b62f94": {does: "acquire", keys: 1, args: 2, serve: (*evaluation).enterRedisson},
 	"dad0f8d619e548e04f21fb48d50be5034df3adae": {does: "acquire", keys: 1, args: 2, serve: (*evaluation).enterRedisson},
@@ -364,7 +364,7 @@ const (
 	maxRedissonWait = 2 * time.Second
 )
 
-// redissonSleep is for how many milliseconds Redisson sleeps, or until a message comes.
+// redissonSleep bounds the milliseconds for which Redisson sleeps until a message comes.
 func redissonSleep(v redlock.View) int64 {
 	if v.Left >= redlock.Endless {
 		return maxRedissonWait.Milliseconds()

@@ -69,7 +69,7 @@ func (e *evaluation) serve() (err error) {
 	return nil
 }
 
-// tokens are those of these locks, if each is given its own; else nil.
+// tokens returns the tokens of these locks, if each is given its own; else nil.
 func (e *evaluation) tokens(locks []redlock.Key) (tokens []redlock.Token) {
 	if len(e.class.Tokens) == 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"redlockd/redlock"
 )
 
-// Operations is what the commands work with.
+// Operations has the operations that the commands work with.
 type Operations struct {
 	commands.Locks
 	commands.IDs

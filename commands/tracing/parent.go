@@ -16,7 +16,7 @@ import (
 	"redlockd/redlock"
 )
 
-// parentWord is how a client names the trace, as one of the words of META, followed by
+// parentWord begins the name of a client's trace, as one of the words of META, followed by
 // a traceparent as W3C Trace Context defines it.
 const parentWord = "traceparent="
 

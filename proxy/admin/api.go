@@ -54,7 +54,7 @@ func (s *Server) groups() (names []string) {
 	return names
 }
 
-// selection is what a page chose to show: a database, and one group of masters or all.
+// selection has the choice of a page: a database, and one group of masters or all.
 type selection struct {
 	db    int
 	group int // its number; -1 = all

@@ -79,7 +79,7 @@ func (s *Server) locks(w http.ResponseWriter, r *http.Request, visitor access.HT
 	writeJSON(w, map[string]any{"rows": rows, "next": next})
 }
 
-// maxSearched is how many bytes of a searched text stand in the pattern: DLOCKS takes 63
+// maxSearched bounds the bytes of a searched text in the pattern: DLOCKS takes 63
 // behind the first wildcard.
 const maxSearched = 63
 

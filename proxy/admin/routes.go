@@ -20,7 +20,7 @@ import (
 	"redlockd/commands/diagnosis"
 )
 
-// maxScrapes is how many scrapes run at once: a few scrapers, and people.
+// maxScrapes bounds the scrapes that run at once: a few scrapers, and people.
 const maxScrapes = 4
 
 // profileTimeout is enough for the longest useful profile and its delivery.

@@ -29,7 +29,7 @@ var contentTypes = map[string]string{
 	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
 
-// iconColours are those of the lock in icon.svg, by the level of the verdict; the file has that of bad.
+// iconColours has the colours of the lock in icon.svg, by the level of the verdict; the file has that of bad.
 var iconColours = map[string]string{diagnosis.LevelGood: "#1e8449", diagnosis.LevelWarn: "#b9770e", diagnosis.LevelBad: "#c0392b"}
 
 // file serves a file of the page, index.html at "/".

@@ -43,7 +43,7 @@ func Main(args, environ []string, in io.Reader, stdout, stderr io.Writer) int {
 	return cli.Report(stderr, run(ctx, args, environ, in, stdout, stderr))
 }
 
-// terminated is why the daemon drains: the signal.
+// terminated is the signal for which the daemon drains.
 type terminated struct{ os.Signal }
 
 func (t terminated) Error() string { return t.String() }
@@ -129,7 +129,7 @@ func newTable(deps commands.Deps) *commands.Table {
 	return commands.NewTable(deps, lock.Rows, counter.Rows, work.Rows, inspect.Rows, rediscompat.Rows, conn.Rows)
 }
 
-// graceOf is how long the daemon serves on, while balancers notice that /readyz is 503. A person who
+// graceOf returns the time for which the daemon serves on, while balancers notice that /readyz is 503. A person who
 // interrupts it does not wait for that.
 func graceOf(ctx context.Context, config configs.Config) time.Duration {
 	if cause, is := errors.AsType[terminated](context.Cause(ctx)); is && cause.Signal == syscall.SIGTERM {

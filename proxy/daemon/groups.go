@@ -28,7 +28,7 @@ import (
 	"redlockd/redlock/slots"
 )
 
-// engine is what serves all groups: a Locker, or a Router over several.
+// engine serves all groups: a Locker, or a Router over several.
 type engine interface {
 	commands.Locks
 	commands.IDs
@@ -50,7 +50,7 @@ type fleet struct {
 	tls    []masterTLS
 }
 
-// masterTLS is how the connections to a master are secured: the files, and what was read of them.
+// masterTLS secures the connections to a master: the files, and what was read of them.
 type masterTLS struct {
 	files configs.TLS
 	inUse *atomic.Pointer[tls.Config]
@@ -356,7 +356,7 @@ func groupsOf(ctx context.Context, config configs.Config, command cli.CommandLin
 	return chosen, nil
 }
 
-// notServing is why nothing is granted before an operator has begun a group; "" if that is not so.
+// notServing returns the reason for which nothing is granted before an operator has begun a group; "" if that is not so.
 func (f *fleet) notServing() string {
 	for i, p := range f.pools {
 		if o := p.Options(); len(o.Masters) > 0 && p.AllBlank() {

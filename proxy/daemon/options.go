@@ -74,7 +74,7 @@ func lockerOptions(config configs.Config, logger *slog.Logger) redlock.Options {
 	}
 }
 
-// accessControl is which users may connect and which scripts they may send.
+// accessControl has the users that may connect and the scripts that they may send.
 func accessControl(config configs.Config) (users *access.Users, scripts *dropin.Recogniser, err error) {
 	if users, err = clientUsers(config); err != nil {
 		return nil, nil, err
@@ -250,7 +250,7 @@ func port(config configs.Config) int {
 // with its 256 connections, files that are read again, the runtime's own.
 const filesBeside = 300
 
-// openFiles is how many files this process may have open. Go has raised the soft limit to the
+// openFiles returns the number of files that this process may have open. Go has raised the soft limit to the
 // hard one.
 func openFiles() uint64 {
 	var limit syscall.Rlimit

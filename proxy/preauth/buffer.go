@@ -16,7 +16,7 @@ const (
 	LargeSize = maxCommand + smallSize
 )
 
-// sizes are those of pooled buffers; small and medium are indexes.
+// sizes of pooled buffers; small and medium are indexes.
 var sizes = [...]int{smallSize, mediumSize, LargeSize}
 
 const small, medium = 0, 1
@@ -45,7 +45,7 @@ type Buffer struct {
 	reserved bool // data is counted in Memory
 }
 
-// Bytes are those that are not handed over yet.
+// Bytes returns those that are not handed over yet.
 func (b *Buffer) Bytes() []byte { return b.data[b.start:] }
 
 func (b *Buffer) Empty() bool { return b.start == len(b.data) }

@@ -55,7 +55,7 @@ func (c *TLSConn) FinishHandshake() error {
 	return nil
 }
 
-// PeerCertificates are those that the client sent, none before the end of the handshake.
+// PeerCertificates returns the certificates that the client sent, none before the end of the handshake.
 func (c *TLSConn) PeerCertificates() []*x509.Certificate {
 	if !c.records.handshakeDone.Load() {
 		return nil

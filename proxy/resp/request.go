@@ -38,7 +38,7 @@ const (
 	unauthBulkFault = "Protocol error: unauthenticated bulk length"
 )
 
-// tlsHello is how a handshake record of TLS begins, in all versions since SSL 3. TLSFault
+// tlsHello begins a handshake record of TLS, in all versions since SSL 3. TLSFault
 // is the fault of a connection that begins with one.
 const (
 	tlsHello = "\x16\x03"
@@ -74,7 +74,7 @@ type Frame struct {
 	fault   string
 }
 
-// Fault is why a command is broken: the error's text without "ERR ".
+// Fault has the reason for which a command is broken: the error's text without "ERR ".
 func (f *Frame) Fault() string { return f.fault }
 
 // Name is the first word of b, the complete array that Next has just found.

@@ -8,7 +8,7 @@ import (
 	"redlockd/redlock/engine"
 )
 
-// Kind is what happened to a lock.
+// Kind names what happened to a lock.
 type Kind uint8
 
 const (

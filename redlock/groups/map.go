@@ -39,7 +39,7 @@ type Map struct {
 	listeners []func()
 }
 
-// knowledge is what the latest configuration of a group says.
+// knowledge has what the latest configuration of a group says.
 type knowledge struct {
 	slots, leaving slots.Ranges
 	to             string
@@ -57,7 +57,7 @@ type table struct {
 	moves    []move
 }
 
-// place is where a slot is.
+// place has the group of a slot.
 type place struct {
 	group  uint8
 	frozen bool   // it leaves the group, or no group is known to have it
@@ -215,7 +215,7 @@ func (m *Map) frozen(key redlock.Key, more ...redlock.Key) error {
 // minRest is for slots whose move takes longer than the freeze, and for those of no known group.
 const minRest = time.Second
 
-// moving is why a group cannot serve a slot.
+// moving returns the reason for which a group cannot serve a slot.
 func (m *Map) moving(t *table, slot, group int) *redlock.Moving {
 	is := t.slots[slot]
 	e := &redlock.Moving{Slots: strconv.Itoa(slot), From: m.names[group], Rest: minRest, Late: true}
@@ -233,7 +233,7 @@ func (m *Map) moving(t *table, slot, group int) *redlock.Moving {
 	return e
 }
 
-// ownership is what one group has of the map.
+// ownership has one group's part of the map.
 type ownership struct {
 	m     *Map
 	group int

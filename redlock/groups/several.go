@@ -124,7 +124,7 @@ func (s *several) fail(err error) {
 	s.done(redlock.Grant{}, err)
 }
 
-// timeLeft is how long the request may wait still.
+// timeLeft returns the time for which the request may wait still.
 func (s *several) timeLeft() time.Duration { return s.end - s.clock.Now() }
 
 // onPart takes the outcome of a part.

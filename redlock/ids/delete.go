@@ -36,7 +36,7 @@ import (
 	"redlockd/redlock/engine"
 )
 
-// DeleteTime is how long after the inspection a master may delete.
+// DeleteTime bounds the time after the inspection in which a master may delete.
 const DeleteTime = 2 * time.Second
 
 // CounterFate is the result of a deletion on one master.
@@ -63,7 +63,7 @@ type deletion struct {
 	done    func([]CounterFate, error)
 }
 
-// shownCounter is what a master has shown of a counter.
+// shownCounter has what a master has shown of a counter.
 type shownCounter struct {
 	code    int64 // of the script; −2 = no answer that counts
 	value   int64

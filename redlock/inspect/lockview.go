@@ -22,7 +22,7 @@ import (
 	"redlockd/redlock/lease"
 )
 
-// LockState is what a quorum of masters reports about a key.
+// LockState has what a quorum of masters reports about a key.
 type LockState uint8
 
 const (
@@ -85,7 +85,7 @@ type LockOnMaster struct {
 	absence pool.Absence // set if the master is not known, or quarantined
 }
 
-// HighestFence is that of the holders, 0 if none is known.
+// HighestFence returns the highest fence of the holders, 0 if none is known.
 func (v *LockView) HighestFence() (highest engine.Fence) {
 	for i := range v.Holders {
 		highest = max(highest, v.Holders[i].Fence)
@@ -124,7 +124,7 @@ type shownHolder struct {
 	note string
 }
 
-// copyKind is what the copies of one lease have in common. Copies of two kinds do not add
+// copyKind has what the copies of one lease have in common. Copies of two kinds do not add
 // up.
 type copyKind struct {
 	mode        lease.Kind

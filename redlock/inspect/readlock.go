@@ -28,7 +28,7 @@ type Inspector struct {
 	walks  reported
 }
 
-// Local is what this daemon alone knows of a key.
+// Local has what this daemon alone knows of a key.
 type Local struct {
 	Waiters func(db int, key engine.Key) int     // requests that wait for it
 	Wanted  func(db int, key engine.Key) *string // see LockView

@@ -54,7 +54,7 @@ type ListedLock struct {
 	View LockView
 }
 
-// LockPage is what a step found; the walk is over when Cursor is 0.
+// LockPage has the locks that a step found; the walk is over when Cursor is 0.
 type LockPage struct {
 	Cursor uint64
 	Locks  []ListedLock

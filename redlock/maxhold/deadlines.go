@@ -20,10 +20,10 @@ import (
 	"redlockd/redlock/quorum"
 )
 
-// keptLonger is how long a deadline is kept when it is over, for clients that extend the lock once more.
+// keptLonger bounds the time for which a deadline is kept when it is over, for clients that extend the lock once more.
 const keptLonger = 10 * time.Second
 
-// nameOf is where the masters keep the deadline of a token.
+// nameOf returns the key in which the masters keep the deadline of a token.
 func (m *MaxHold) nameOf(id engine.LeaseID) string {
 	sum := sha1.Sum([]byte(id.Token))
 	return m.engine.KeyOf("until:"+hex.EncodeToString(sum[:])+":", id.Key)

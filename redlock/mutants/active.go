@@ -15,7 +15,7 @@ const Variable = "BROKEN_RULE"
 
 var active = Find(os.Getenv(Variable))
 
-// Name is that of the mutant that this process is, "" for none.
+// Name returns the name of the mutant that this process is, "" for none.
 func Name() string {
 	if active == nil {
 		return ""

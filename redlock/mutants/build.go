@@ -56,7 +56,7 @@ func Overlay(root, dir string) (file string, err error) {
 	return file, os.WriteFile(file, list, 0o600)
 }
 
-// switchFile is what the overlay adds to the product: the switch of the changes of Go files.
+// switchFile is added to the product by the overlay: the switch of the changes of Go files.
 const switchFile = "pool/broken.go"
 
 const switchText = `package pool

@@ -40,7 +40,7 @@ func Find(name string) *Mutant {
 	return &all[i]
 }
 
-// Names are those of all mutants.
+// Names returns the names of all mutants.
 func Names() []string {
 	var names []string
 	for _, m := range All() {

@@ -90,7 +90,7 @@ func (o *testOutput) end() {
 	o.over = true
 }
 
-// CountLines is how many lines of a text contain a word.
+// CountLines counts the lines of a text that contain a word.
 func CountLines(text, with string) (n int) {
 	for line := range strings.SplitSeq(text, "\n") {
 		if strings.Contains(line, with) {

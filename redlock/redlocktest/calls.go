@@ -7,13 +7,13 @@ import (
 	"redlockd/redlock/lease"
 )
 
-// grantAnswer is what Lock and Extend answer.
+// grantAnswer has an answer of Lock or Extend.
 type grantAnswer struct {
 	grant lease.Grant
 	err   error
 }
 
-// unlockAnswer is what Unlock answers.
+// unlockAnswer has an answer of Unlock.
 type unlockAnswer struct {
 	was bool
 	err error

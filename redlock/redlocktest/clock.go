@@ -32,7 +32,7 @@ func (c *Clock) Hold(d time.Duration) {
 	c.held = append(c.held, d)
 }
 
-// KeptTimers is how many timers were held.
+// KeptTimers counts the timers that were held.
 func (c *Clock) KeptTimers() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

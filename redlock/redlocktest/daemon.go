@@ -47,7 +47,7 @@ type Daemon struct {
 	Clock  *Clock
 }
 
-// Trait is how a daemon differs from the usual.
+// Trait makes a daemon differ from the usual.
 type Trait func(*Daemon, *pool.Options)
 
 // Relayed puts relays of its own between this daemon and the masters.

@@ -99,7 +99,7 @@ func New(e *engine.Engine, v *events.Events, l *lease.Leases, logger *slog.Logge
 	return s
 }
 
-// Count is how many leases are being renewed.
+// Count returns the number of leases that are being renewed.
 func (s *Holds) Count() int { return int(s.count.Load()) }
 
 // Drain begins the end of this daemon: holds that end from here on are not released.
@@ -176,7 +176,7 @@ func (h *hold) Abandon(reason error) {
 	}
 }
 
-// left is for how long the keys of an ended hold stay taken, unless they are released.
+// left returns the time for which the keys of an ended hold stay taken, unless they are released.
 func (h *hold) left() time.Duration {
 	h.holds.mu.Lock()
 	defer h.holds.mu.Unlock()
@@ -351,7 +351,7 @@ func (h *hold) coveredBy(ids []engine.LeaseID) bool {
 	return true
 }
 
-// reason is why a hold ended whose validity is over.
+// reason returns the cause of the end of a hold whose validity is over.
 func (h *hold) reason(now time.Duration) error {
 	switch {
 	case h.last != forever && h.last-h.until <= minRenewal+(h.last-h.grant.Began())/64: // what is left of it and the drift

@@ -15,7 +15,7 @@ import (
 	"redlockd/redlock/engine"
 )
 
-// maxLossLines is how many of one second's lost locks have a line of their own. A daemon that
+// maxLossLines bounds the lost locks of one second that have a line of their own. A daemon that
 // serves a few jobs logs each; more in a second have one cause.
 const maxLossLines = 20
 

@@ -32,7 +32,7 @@ const (
 	sharedPause = time.Second
 )
 
-// holdWatch is what the masters report of the copies of one key of a hold, as bits by
+// holdWatch keeps what the masters report of the copies of one key of a hold, as bits by
 // lane. holds.mu guards it.
 type holdWatch struct {
 	hold     *hold

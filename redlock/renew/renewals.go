@@ -183,7 +183,7 @@ func (s *Holds) Copied(ids []engine.LeaseID, taken bool) {
 	}
 }
 
-// nextDue is when the next renewal is due, given its regular time.
+// nextDue returns the time at which the next renewal is due, given its regular time.
 func (h *hold) nextDue(due time.Duration) time.Duration {
 	if h.renewBy > 0 {
 		due = min(due, h.renewBy)

@@ -14,7 +14,7 @@ import (
 	"redlockd/redlock/lease"
 )
 
-// wantedInterval is how often a holder is notified at most. A client that does not read its pushes
+// wantedInterval is the shortest time between two notifications of a holder. A client that does not read its pushes
 // is closed, and another client must not be able to cause that.
 const wantedInterval = time.Second
 

@@ -18,7 +18,7 @@ type Home struct {
 	Daemon string
 }
 
-// Division is which daemon is at home where.
+// Division assigns the slots to the daemons that are at home there.
 type Division struct {
 	Own     string   // the address of this daemon
 	Daemons []string // of all, in order
@@ -54,7 +54,7 @@ type dividing struct {
 	pieces  []Home
 }
 
-// full is which daemons have their share of all slots, or lack no more than some of them.
+// full returns the daemons that have their share of all slots, or lack no more than some of them.
 func (h *dividing) full(some int) func(daemon string) bool {
 	return func(d string) bool { return (h.load[d]+some)*len(h.daemons) >= h.total }
 }

@@ -52,7 +52,7 @@ func (rs Ranges) String() string {
 	return strings.Join(texts, ",")
 }
 
-// Len is how many slots these are.
+// Len counts the slots.
 func (rs Ranges) Len() (n int) {
 	for _, r := range rs {
 		n += r.Last - r.First + 1

@@ -4,7 +4,7 @@ package slots
 
 import "strings"
 
-// Count is how many slots there are: 0 … Count−1.
+// Count is the number of slots: 0 … Count−1.
 const Count = 16384
 
 // polynomial is that of CRC-16/XMODEM, which Redis Cluster uses.

@@ -34,7 +34,7 @@ type Attempt struct {
 	Owner  string // its token, which ends with the time of the request, in ms: secret.attempt.max.keep.began
 }
 
-// Began is when the attempt was requested; 0 if its owner is no token.
+// Began returns the time at which the attempt was requested; 0 if its owner is no token.
 func (a Attempt) Began() int64 {
 	began, _ := strconv.ParseInt(a.Owner[strings.LastIndexByte(a.Owner, '.')+1:], 10, 64)
 	return began

@@ -175,7 +175,7 @@ func (e *entry) settleLocked() time.Duration {
 	return settleDelay + e.tracks.engine.Pool.Jitter(time.Duration(len(e.tracks.entries))*settleSpread)
 }
 
-// endLocked is when a quorum will no longer have a copy; 0 if that is so or not known.
+// endLocked returns the time from which a quorum will no longer have a copy; 0 if that is so or not known.
 func (e *entry) endLocked(needed int) time.Duration {
 	ends := slices.Sorted(slices.Values(e.ends[:e.tracks.engine.Pool.N()]))
 	return ends[needed-1]

@@ -10,7 +10,7 @@ import (
 	"redlockd/redlock/lease"
 )
 
-// Seen is what a client has seen of a key.
+// Seen has what a client has seen of a key.
 type Seen struct {
 	View lease.View
 	// Lease is what is left of the lease that the client was granted, 0 = it was granted none. If
@@ -50,7 +50,7 @@ type dbKey struct {
 // New returns the tracked keys of a daemon.
 func New(e *engine.Engine, l *lease.Leases) *Tracks { return &Tracks{engine: e, leases: l} }
 
-// track is what one client has seen of a key. Tracks.mu guards it.
+// track keeps what one client has seen of a key. Tracks.mu guards it.
 type track struct {
 	seen   Seen
 	until  time.Duration // when the lease ends, on the pool's clock
@@ -124,7 +124,7 @@ func (s *Tracks) DropMoved() {
 	}
 }
 
-// Tracked is how many keys are tracked, each once however many clients track it.
+// Tracked counts the keys that are tracked, each once however many clients track it.
 func (s *Tracks) Tracked() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

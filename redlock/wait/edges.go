@@ -75,7 +75,7 @@ func (e *waiterEdges) start() bool {
 	return true
 }
 
-// holds is what the waiter's connection holds on these masters. It may hold more on those of
+// holds returns the leases of the waiter's connection on these masters. It may hold more on those of
 // another group.
 func (e *waiterEdges) holds() (held []engine.LeaseID) {
 	for _, one := range e.request.Owner.Holds(e.leases.Runs) {
@@ -143,7 +143,7 @@ type cycleSearch struct {
 	found []edge // those of the waiter itself first
 }
 
-// edge is what one waiting client waits for.
+// edge leads from one waiting client to what it waits for.
 type edge struct {
 	id, key string // the key on the masters
 	writes  bool

@@ -111,7 +111,7 @@ func (p *proposal) Decide(t *quorum.Tally) quorum.Result {
 
 func (p *proposal) Decided(r quorum.Result) { p.decided(p, r) }
 
-// err is why no further proposal can succeed, nil if one can.
+// err returns the reason for which no further proposal can succeed, nil if one can.
 func (p *proposal) err() error {
 	switch t := &p.ballot.Tally; {
 	case p.full > t.N-t.Quorum:
@@ -203,7 +203,7 @@ func (l *waitList) refreshAfterReconnect(db int) (again []pool.Operation) {
 	return again
 }
 
-// ticketsLocked is how many of the first waiters have an established ticket: all, or the head of a
+// ticketsLocked counts the first waiters that have an established ticket: all, or the head of a
 // queue without FAIR at most.
 func (wq *waitQueue) ticketsLocked() int {
 	switch {

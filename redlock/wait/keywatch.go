@@ -11,7 +11,7 @@ import (
 	"redlockd/redlock/quorum"
 )
 
-// queueWatch is what a wait queue has learned about the copies of its keys. The queue discards
+// queueWatch keeps what a wait queue has learned about the copies of its keys. The queue discards
 // it when its head contends for the keys, because that ballot is decisive.
 type queueWatch struct {
 	due     bool     // the watch starts when the timer fires
@@ -26,7 +26,7 @@ type queueWatch struct {
 	confirmed bool
 }
 
-// copies are those of one key.
+// copies has the copies of one key.
 type copies struct {
 	known   uint16 // bits: masters whose copy's expiry is known
 	changed uint16 // bits: masters that have reported a change since the query
@@ -49,7 +49,7 @@ func (c *copies) note(lane int, end time.Duration, changed bool) {
 	}
 }
 
-// end is when a master's copy ends, forever if that is not known.
+// end returns the time at which a master's copy ends, forever if that is not known.
 func (c *copies) end(lane int) time.Duration {
 	if c.known&(1<<lane) == 0 {
 		return forever
@@ -57,7 +57,7 @@ func (c *copies) end(lane int) time.Duration {
 	return c.ends[lane]
 }
 
-// lasting is how many masters have a copy that is known to last longer than that.
+// lasting counts the masters that have a copy that is known to last longer than that.
 func (c *copies) lasting(than time.Duration) (n int) {
 	for lane, end := range c.ends {
 		if c.known&(1<<lane) != 0 && end > than {
@@ -67,13 +67,13 @@ func (c *copies) lasting(than time.Duration) (n int) {
 	return n
 }
 
-// answered is how many masters' copies are known.
+// answered counts the masters whose copies are known.
 func (c *copies) answered() int { return bits.OnesCount16(c.known) }
 
-// unchanged is how many of them have not changed since.
+// unchanged counts those that have not changed since.
 func (c *copies) unchanged() int { return bits.OnesCount16(c.known &^ c.changed) }
 
-// quorumEnds is when a quorum of masters will no longer have a copy of any of the keys.
+// quorumEnds returns the time from which a quorum of masters will no longer have a copy of any of the keys.
 func (q *queueWatch) quorumEnds(masters, needed int) time.Duration {
 	var ends [quorum.MaxMasters]time.Duration
 	for lane := range masters {

@@ -60,7 +60,7 @@ type placeID struct {
 	poller
 }
 
-// place is that of one poller for one key.
+// place is the place of one poller for one key.
 type place struct {
 	id       placeID
 	request  lease.LockRequest
@@ -118,7 +118,7 @@ func (s *places) Ended(r *lease.LockRequest, err error) {
 
 func (p *place) established() bool { return p.ticket != nil && p.ticket.Number != 0 }
 
-// life is how long the place stays without a try.
+// life returns the time for which the place stays without a try.
 func (p *place) life() time.Duration {
 	if p.interval == 0 {
 		return maxPlaceTime

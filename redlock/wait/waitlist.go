@@ -244,7 +244,7 @@ func oldest(list []Waiting, limit int) []Waiting {
 	return list[:min(len(list), limit)]
 }
 
-// CountAt is how many requests wait for one key.
+// CountAt counts the requests that wait for one key.
 func (l *waitList) CountAt(db int, key engine.Key) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -255,5 +255,5 @@ func (l *waitList) CountAt(db int, key engine.Key) int {
 	return n
 }
 
-// Waiters is how many requests wait.
+// Waiters counts the requests that wait.
 func (l *waitList) Waiters() int { return int(l.count.Load()) }

@@ -429,7 +429,7 @@ func (wq *waitQueue) pollLocked(free time.Duration) {
 	wq.setTimerLocked(max(min(free-e.Clock.Now(), e.Spread(poll)), time.Millisecond))
 }
 
-// freeAtLocked is when the head contends unless the masters report a change before. For work that
+// freeAtLocked returns the time at which the head contends unless the masters report a change before. For work that
 // is when the attempt has timed out, or now: once a quorum is watched, and if no quorum is left
 // whose records have not changed.
 func (wq *waitQueue) freeAtLocked(now time.Duration) time.Duration {

@@ -257,7 +257,7 @@ func (w *workBallot) mostRunning() []workReply {
 	return slices.DeleteFunc(slices.Clone(w.running), func(one workReply) bool { return one.owner != most.owner })
 }
 
-// retry is when a quorum of masters will be free of the running attempt: the
+// retry returns the time from which a quorum of masters will be free of the running attempt: the
 // masters that do not run it are free now.
 func (w *workBallot) retry(same []workReply) time.Duration {
 	slices.SortFunc(same, func(a, b workReply) int { return cmp.Compare(a.left, b.left) })
@@ -311,7 +311,7 @@ func (w *workBallot) undo(lane int) {
 	works.undoWork(w.call.group, lane, w.key, w.token.String(), w.undoUntil())
 }
 
-// undoUntil is when every record of the attempt has expired.
+// undoUntil returns the time at which every record of the attempt has expired.
 func (w *workBallot) undoUntil() time.Duration {
 	return w.start + w.call.request.Timeout + w.call.request.Keep
 }

@@ -55,7 +55,7 @@ func (s *Works) finishWork(b *engine.Batch, r EndRequest, how string, done EndDo
 	s.freed(b, r.DB, record(r.Key))
 }
 
-// workCommand is what the two ways to change an attempt have in common.
+// workCommand has what the two ways to change an attempt have in common.
 type workCommand struct {
 	engine.Plain
 	ballot engine.Ballot

@@ -58,7 +58,7 @@ type Request struct {
 	Trace   *engine.Trace // receives the votes; may be nil
 }
 
-// State is what a request for work finds.
+// State names what a request for work finds.
 type State string
 
 // The four answers.
@@ -135,7 +135,7 @@ func (s *Works) parseWorkToken(t engine.Token) (workToken, error) {
 
 var errForgotWork = errors.New("may have forgotten ends of work: votes on new work in")
 
-// absence is why a master's answer does not count: for the reason given, if the answer is one of
+// absence returns the reason for which a master's answer does not count: for the reason given, if the answer is one of
 // which the master may have forgotten more. A memory that is too new for locks is also too new for
 // work that it does not have, and for longer.
 func (s *Works) absence(a *pool.Answer, unsure bool, reason error) pool.Absence {

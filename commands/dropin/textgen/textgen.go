@@ -64,7 +64,7 @@ func (w *Writer) call() string {
 	return fmt.Sprintf("redis.call('exists', %s)", k)
 }
 
-// guardedCall is what lock scripts do: reads and acquires anywhere, and changes of what the token holds.
+// guardedCall writes a call of a lock script: reads and acquires anywhere, and changes of what the token holds.
 func (w *Writer) guardedCall(k string) string {
 	switch n := w.IntN(12); {
 	case w.own == "" && n < 2:
