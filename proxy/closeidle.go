@@ -2,10 +2,29 @@ package proxy
 
 // closeidle.go sends clients to other daemons before Shutdown.
 
-// CloseIdle closes each of the present connections as soon as it is idle, and serves it until then: most
-// libraries repeat what they send as a connection closes, and report an error reply. New ones are accepted.
-func (s *Server) CloseIdle() {
+import (
+	"context"
+	"time"
+)
+
+// CloseIdle closes each of the present connections once it has sent nothing for quiet, and the others at the
+// end of ctx, as soon as they are idle; it serves them until then. Most libraries repeat what they send as a
+// connection closes, and report an error reply; some repeat nothing. So none is closed right behind a
+// reply, when the next command may be on its way. New ones are accepted.
+func (s *Server) CloseIdle(ctx context.Context, quiet time.Duration) {
+	received := map[*session]uint64{}
 	for _, c := range s.snapshot() {
-		c.drain(false)
+		received[c] = c.drain(noSuchCount, false)
+	}
+	for ctx.Err() == nil {
+		next, end := context.WithTimeout(ctx, quiet)
+		<-next.Done()
+		end()
+		for c, n := range received {
+			received[c] = c.drain(n, false)
+		}
+	}
+	for c := range received {
+		c.drain(anyCount, false)
 	}
 }

@@ -149,6 +149,47 @@ func TestServer_ShutdownAnswersWhatIsInFlight(t *testing.T) {
 	}
 }
 
+// The first connection is idle; the second one sends each command right behind a reply.
+func TestServer_CloseIdleClosesNothingRightBehindAReply(t *testing.T) {
+	d := newDispatcher()
+	s := serve(t, Options{}, d)
+	idle, busy := dial(t, s), dial(t, s)
+	for _, c := range []*client{idle, busy} {
+		c.send(command("PING"))
+		c.expect("+PONG\r\n")
+	}
+	busy.send(command("LATER"))
+	call := d.next(t)
+	ctx, end := context.WithCancel(t.Context())
+	closed := make(chan struct{})
+	go func() {
+		s.CloseIdle(ctx, time.Millisecond)
+		close(closed)
+	}()
+	idle.expectEnd("")
+	end()
+	<-closed
+	s2 := serve(t, Options{}, d)
+	busy2 := dial(t, s2)
+	busy2.send(command("LATER"))
+	call2 := d.next(t)
+	ctx, end = context.WithCancel(t.Context())
+	go func() {
+		s2.CloseIdle(ctx, time.Hour)
+		end()
+	}()
+	call.Reply(commands.OK) // at the end each is closed as soon as it is idle
+	busy.expectEnd("+OK\r\n")
+	call2.Reply(commands.OK)
+	busy2.expect("+OK\r\n")
+	for range 10 { // quiet for less than that
+		busy2.send(command("PING"))
+		busy2.expect("+PONG\r\n")
+	}
+	end()
+	busy2.expectEnd("")
+}
+
 // awaitDraining returns when the shutdown has reached this session: it goes
 // through the sessions one by one, in no order.
 func awaitDraining(session *session) {

@@ -75,6 +75,7 @@ type session struct {
 	next           *pendingReply  // the first not started; nil when all are
 	barrier        *pendingReply  // started, not yet found answered
 	waiting        int            // commands in the reply queue
+	received       uint64         // commands since the connection began
 	input          int            // their bytes
 	unwritten      int            // estimated bytes of answers not yet written
 	buffered       int            // bytes of an incomplete command
@@ -169,6 +170,7 @@ func (s *session) appendLocked(pr *pendingReply) {
 		s.next = pr
 	}
 	s.waiting++
+	s.received++
 	s.input += pr.input
 	s.updateMemoryLocked()
 }
@@ -178,7 +180,7 @@ func (s *session) fullLocked() bool {
 }
 
 // inputClosedLocked: commands read from now on are not run.
-func (s *session) inputClosedLocked() bool { return s.closing || s.dropped }
+func (s *session) inputClosedLocked() bool { return s.closing || s.dropped || s.ended }
 
 // Refuse implements guard.Events: the client violated the protocol after all earlier
 // commands were received. It sends text after their replies and closes; "" closes without
@@ -237,12 +239,19 @@ func (s *session) Busy() bool {
 	return s.waiting > 0 || s.writerRuns || s.description.Channels+s.description.Patterns > 0 // a subscriber is not idle
 }
 
-// drain closes the connection once it is idle, and serves or rejects commands until then. See CloseIdle.
-func (s *session) drain(rejects bool) {
+// What drain may be given in place of a count of commands.
+const anyCount, noSuchCount = ^uint64(0), ^uint64(1)
+
+// drain closes the connection once it is idle, and serves or rejects commands until then, if it has sent n
+// commands and all are answered, or any number. It returns how many it has sent. See CloseIdle.
+func (s *session) drain(n uint64, rejects bool) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.leaving, s.draining = true, rejects
-	s.writerLoopLocked()
+	if n == anyCount || n == s.received && s.head == nil {
+		s.leaving, s.draining = true, rejects
+		s.writerLoopLocked()
+	}
+	return s.received
 }
 
 // expel ends a connection whose client may not stay. First its waits are answered and its

@@ -368,7 +368,7 @@ func (s *session) closeWhenDoneLocked() {
 		return
 	}
 	s.ended = true
-	linger := s.closing
+	linger := s.closing || !s.draining // the next command may be on its way: a reset would cost the client its last replies
 	s.mu.Unlock()
 	if linger {
 		s.guard.CloseGracefully()

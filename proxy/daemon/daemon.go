@@ -43,6 +43,9 @@ func Main(args, environ []string, in io.Reader, stdout, stderr io.Writer) int {
 	return cli.Report(stderr, run(ctx, args, environ, in, stdout, stderr))
 }
 
+// quietTime is how long a connection must have sent nothing to be closed while others still serve.
+const quietTime = 10 * time.Millisecond
+
 // terminated is the signal for which the daemon drains.
 type terminated struct{ os.Signal }
 
@@ -220,8 +223,10 @@ func serve(ctx context.Context, config configs.Config, stdout io.Writer, logger 
 		time.Sleep(grace * 4 / 5)
 		locker.EndWaits()
 		if grace > 0 {
-			server.CloseIdle()
-			time.Sleep(grace / 5)
+			quiet, end := context.WithTimeout(context.WithoutCancel(ctx), grace*3/20)
+			server.CloseIdle(quiet, quietTime)
+			end()
+			time.Sleep(grace / 20)
 		}
 		stop()
 	})

@@ -36,7 +36,7 @@ const (
 var (
 	knotLimits = map[string]int{
 		"pool":          2450, // the state machine of the lanes: lane, window, flush, verify, group, dial; epoch, follow
-		"proxy":         1725, // the server and its sessions
+		"proxy":         1900, // the server and its sessions, which a drain closes one by one
 		"redlock/lease": 1250, // the ballot, the extension and the release of a lock; the modes are outside
 
 		"redlock/sim":    2220, // the world: its links, servers and daemons

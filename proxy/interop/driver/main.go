@@ -26,6 +26,7 @@ type options struct {
 	daemon   string        // binary; empty: built from the source around the programs
 	results  string        // the table's file; empty: not written
 	only     string        // runs whose name matches, all if empty
+	measure  string        // "rolling" or "pollers": this table instead of the stories
 	jobs     int           // stories at a time
 	patience time.Duration // for one story
 }
@@ -37,6 +38,7 @@ func main() {
 	flag.StringVar(&o.daemon, "daemon", "", "redlockd binary, instead of one built from this source")
 	flag.StringVar(&o.results, "results", "", "file for the table of results")
 	flag.StringVar(&o.only, "only", "", "regular expression: the runs to do")
+	flag.StringVar(&o.measure, "measure", "", "rolling or pollers: write this table instead of playing the stories")
 	flag.IntVar(&o.jobs, "jobs", 2, "stories at a time")
 	flag.DurationVar(&o.patience, "patience", 120*time.Second, "time limit of one story")
 	flag.Parse()
@@ -52,7 +54,11 @@ func main() {
 // drive does all runs and writes the table. The error says how many failed, or
 // why there was nothing to run against.
 func drive(ctx context.Context, o options) error {
-	chosen, err := choose(runs(), o.only)
+	all := runs()
+	if o.measure == "rolling" {
+		all = rollingRuns()
+	}
+	chosen, err := choose(all, o.only)
 	if err != nil {
 		return err
 	}
@@ -72,9 +78,16 @@ func drive(ctx context.Context, o options) error {
 		return err
 	}
 	defer stand.close()
+	if o.measure == "rolling" {
+		text, err := roll(ctx, o, stand, chosen)
+		if err != nil || o.results == "" || o.only != "" {
+			return err
+		}
+		return putChapter(o.results, "A rolling restart", text)
+	}
 	outcomes := playAll(ctx, o, stand, chosen)
 	if o.results != "" && o.only == "" && ctx.Err() == nil {
-		if err := os.WriteFile(o.results, []byte(table(outcomes, stand.described)), 0o644); err != nil {
+		if err := putTable(o.results, table(outcomes, stand.described)); err != nil {
 			return err
 		}
 	}

@@ -3,12 +3,41 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 )
 
-// table is a Markdown file; the same outcomes give the same bytes.
+// putTable writes the table of the stories, and leaves the chapters behind it.
+func putTable(file, text string) error {
+	former, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if at := strings.Index(string(former), "\n## "); at >= 0 {
+		text += string(former)[at:]
+	}
+	return os.WriteFile(file, []byte(text), 0o644)
+}
+
+// putChapter writes one chapter behind the table, in place of the former one.
+func putChapter(file, title, text string) error {
+	page, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	before, chapter, found := strings.Cut(string(page), "\n## "+title+"\n")
+	after := ""
+	if at := strings.Index(chapter, "\n## "); found && at >= 0 {
+		after = chapter[at:]
+	}
+	return os.WriteFile(file, []byte(before+"\n## "+title+"\n\n"+text+after), 0o644)
+}
+
+// table is a Markdown text; the same outcomes give the same bytes.
 func table(outcomes []outcome, stand string) string {
 	var b strings.Builder
 	b.WriteString("# Client libraries against redlockd\n\n")

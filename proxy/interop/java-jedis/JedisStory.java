@@ -1,5 +1,5 @@
 // Jedis. Argument: default and protocol-2 for RedisClient, which pools
-// connections; legacy-class for Jedis, which is one connection; cluster for RedisClusterClient.
+// connections; test-on-borrow, which asks each before it uses it; legacy-class for Jedis, which is one connection; cluster for RedisClusterClient.
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -9,6 +9,7 @@ import redis.clients.jedis.AbstractPipeline;
 import redis.clients.jedis.BuilderFactory;
 import redis.clients.jedis.CommandArguments;
 import redis.clients.jedis.CommandObject;
+import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.Jedis;
@@ -34,7 +35,7 @@ final class JedisStory {
                 if (args[0].equals("cluster")) {
                     return new Cluster(address);
                 }
-                return legacy ? new Single(address, config.build()) : new Pooled(address, config.build());
+                return legacy ? new Single(address, config.build()) : new Pooled(address, config.build(), args[0].equals("test-on-borrow"));
             }
 
             @Override
@@ -64,8 +65,10 @@ final class JedisStory {
     private static final class Pooled implements Story.Client {
         private final RedisClient client;
 
-        Pooled(HostAndPort address, DefaultJedisClientConfig config) {
-            client = RedisClient.builder().hostAndPort(address).clientConfig(config).build();
+        Pooled(HostAndPort address, DefaultJedisClientConfig config, boolean tests) {
+            ConnectionPoolConfig pool = new ConnectionPoolConfig();
+            pool.setTestOnBorrow(tests);
+            client = RedisClient.builder().hostAndPort(address).clientConfig(config).poolConfig(pool).build();
         }
 
         @Override

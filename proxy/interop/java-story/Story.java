@@ -55,6 +55,10 @@ final class Story {
         Matcher version = Pattern.compile("/" + jar + "-([0-9][0-9.]*[0-9])[^/]*\\.jar").matcher(System.getProperty("java.class.path"));
         say("library", version.find() ? version.group(1) : "unknown");
         Story s = new Story(library);
+        if (System.getenv("REDLOCKD_ROLLING") != null) {
+            s.roll();
+            Runtime.getRuntime().halt(0);
+        }
         s.step("connect", s::connect);
         s.step("ping", s::ping);
         s.step("password", s::password);
@@ -69,6 +73,92 @@ final class Story {
         s.step("wait", s::turn);
         s.step("reconnect", s::reconnect);
         s.step("close", s::close);
+    }
+
+    private final int[] rolled = new int[4]; // pairs, waits, refused, failed
+    private final List<String> why = new ArrayList<>();
+
+    /** Locks with four threads and one client, until the driver says so. */
+    private void roll() {
+        try {
+            connect();
+            say("ready");
+            List<Thread> working = new ArrayList<>();
+            for (int i = 0; i < 4; i++) {
+                int worker = i;
+                working.add(new Thread(() -> {
+                    for (int n = 0; !Thread.currentThread().isInterrupted(); n++) {
+                        Throwable error = null;
+                        try {
+                            Thread.sleep(20);
+                        } catch (InterruptedException end) {
+                            return;
+                        }
+                        try {
+                            pair(worker, worker == 0 && n % 3 == 0);
+                        } catch (Throwable failure) {
+                            error = failure;
+                        }
+                        note(over ? null : error);
+                    }
+                }));
+            }
+            working.forEach(Thread::start);
+            answers.readLine();
+            over = true;
+            for (Thread one : working) {
+                one.interrupt();
+                one.join(5000);
+            }
+        } catch (Throwable error) {
+            note(error);
+        }
+        for (String text : why) {
+            say("failure", text.replace("\n", " "));
+        }
+        say("rolled", rolled[0] + " " + rolled[1] + " " + rolled[2] + " " + rolled[3]);
+    }
+
+    private volatile boolean over;
+
+    private synchronized void note(Throwable error) {
+        rolled[0]++;
+        if (error != null) {
+            rolled[3]++;
+            if (why.size() < 3) {
+                why.add(error.toString());
+            }
+        }
+    }
+
+    /** Takes a lock and releases it. A wait that is refused is repeated until it is granted. */
+    private void pair(int i, boolean waits) throws Exception {
+        String token = "rolling-" + key + "-" + i;
+        String name = waits ? key + ":w" : key + ":" + i; // the driver takes the first, too
+        String[] lock = waits ? new String[] {"DLOCK", name, "10000", "TOKEN", token, "WAIT", "2000"} : new String[] {"DLOCK", name, "10000", "TOKEN", token};
+        if (waits) {
+            synchronized (this) {
+                rolled[1]++;
+            }
+        }
+        long end = System.currentTimeMillis() + 30000;
+        for (int tries = 0;; tries++) {
+            try {
+                check(client.call(lock) != null, "DLOCK: nil");
+                break;
+            } catch (Exception error) {
+                if (!waits || !String.valueOf(error).contains("SHUTDOWN") || System.currentTimeMillis() > end) {
+                    throw error;
+                }
+                if (tries == 0) {
+                    synchronized (this) {
+                        rolled[2]++;
+                    }
+                }
+                Thread.sleep(50);
+            }
+        }
+        client.call("DUNLOCK", name, token);
     }
 
     private static void say(String... words) {

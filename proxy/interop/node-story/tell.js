@@ -138,9 +138,53 @@ function story(library) {
   };
 }
 
+// roll locks with four tasks and one client, until the driver says so.
+async function roll(library) {
+  const client = await library.connect(host, Number(port));
+  const r = { pairs: 0, waits: 0, refused: 0, failed: 0, why: [] };
+  let over = false;
+  say('ready');
+  lines.next().then(() => (over = true));
+  const ask = (...args) => library.do(client, ...args);
+  // A wait that is refused is repeated until it is granted.
+  async function pair(i, waits) {
+    const token = `rolling-${key}-${i}`;
+    const name = waits ? `${key}:w` : `${key}:${i}`; // the driver takes the first, too
+    const lock = ['DLOCK', name, '10000', 'TOKEN', token, ...(waits ? ['WAIT', '2000'] : [])];
+    if (waits) r.waits++;
+    for (let tries = 0, end = Date.now() + 30000; ; tries++) {
+      try {
+        if ((await ask(...lock)) === null) throw new Error('DLOCK: nil');
+        break;
+      } catch (error) {
+        if (!waits || !/SHUTDOWN/.test(String(error)) || Date.now() > end) throw error;
+        if (tries === 0) r.refused++;
+        await pause(50);
+      }
+    }
+    await ask('DUNLOCK', name, token);
+  }
+  await Promise.all([0, 1, 2, 3].map(async (i) => {
+    for (let n = 0; !over; n++) {
+      await pause(20);
+      try {
+        await pair(i, i === 0 && n % 3 === 0);
+      } catch (error) {
+        r.failed++;
+        if (r.why.length < 3) r.why.push(String(error).replaceAll('\n', ' '));
+      }
+      r.pairs++;
+    }
+  }));
+  for (const text of r.why) say('failure', text);
+  say('rolled', r.pairs, r.waits, r.refused, r.failed);
+  process.exit(0);
+}
+
 // tell plays all steps and ends the process with an error at the first that fails.
 module.exports = async function tell(library) {
   say('library', library.version);
+  if (process.env.REDLOCKD_ROLLING) return roll(library);
   const steps = story(library);
   for (const step of Object.keys(steps)) {
     try {

@@ -109,8 +109,45 @@ class Story:
 STEPS = "connect ping password dlock taken dunlock dextend dnextid error pipeline dmlock wait reconnect close".split()
 
 
+async def roll(client):
+    """Locks with four tasks and one client, until the driver says so."""
+    say("ready")
+    r = Rolled()
+
+    async def pair(i, waits):
+        name, token, words = r.lock(i, waits)
+        r.waits += waits
+        began, tries = time.monotonic(), 0
+        while True:
+            try:
+                check(await client.execute_command(*words) is not None, "DLOCK: nil")
+                break
+            except redis.exceptions.RedisError as e:
+                r.again(e, waits, began, tries)
+                tries += 1
+                await asyncio.sleep(0.05)
+        await client.execute_command("DUNLOCK", name, token)
+
+    async def work(i):
+        n = 0
+        while not r.over:
+            await asyncio.sleep(0.02)
+            try:
+                await pair(i, i == 0 and n % 3 == 0)
+            except Exception as e:
+                r.fail(e)
+            n += 1
+            r.pairs += 1
+
+    await asyncio.gather(*(work(i) for i in range(4)))
+    r.report()
+
+
 async def main():
     story = Story()
+    if os.environ.get("REDLOCKD_ROLLING"):
+        await story.connect()
+        return await roll(story.client)
     for step in STEPS:
         try:
             if await getattr(story, step)() is not False:

@@ -2,6 +2,8 @@
 answered, and is it what the protocol says?"""
 import os
 import sys
+import threading
+import time
 
 import redis
 
@@ -52,6 +54,41 @@ def same(got, wanted):
 def tell(step, error):
     say("fail", step, repr(error).replace("\n", " "))
     sys.exit(1)
+
+
+class Rolled:
+    """What became of the commands while daemons restarted."""
+
+    def __init__(self):
+        self.pairs = self.waits = self.refused = self.failed = 0
+        self.why = []
+        self.over = False
+        threading.Thread(target=self.await_end, daemon=True).start()
+
+    def await_end(self):
+        sys.stdin.readline()
+        self.over = True
+
+    def fail(self, error):
+        self.failed += 1
+        if len(self.why) < 3:
+            self.why.append(repr(error).replace("\n", " "))
+
+    def lock(self, i, waits):
+        """The name, the token and the arguments of a lock."""
+        name, token = f"{KEY}:w" if waits else f"{KEY}:{i}", f"rolling-{KEY}-{i}"  # the driver takes the first, too
+        return name, token, ["DLOCK", name, 10000, "TOKEN", token, *(["WAIT", 2000] if waits else [])]
+
+    def again(self, error, waits, began, tries):
+        """A wait that is refused is repeated until it is granted."""
+        if not waits or "SHUTDOWN" not in str(error) or time.monotonic() > began + 30:
+            raise error
+        self.refused += tries == 0
+
+    def report(self):
+        for text in self.why:
+            say("failure", text)
+        say("rolled", self.pairs, self.waits, self.refused, self.failed)
 
 
 say("library", redis.__version__)

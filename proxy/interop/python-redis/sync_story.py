@@ -1,4 +1,7 @@
 """The story told through redis-py's Redis class."""
+import os
+import sys
+import threading
 import time
 
 import redis
@@ -116,7 +119,48 @@ def close():
     wait("gone")
 
 
+def roll():
+    """Locks with four threads and one client, until the driver says so."""
+    say("ready")
+    r = Rolled()
+
+    def pair(i, waits):
+        name, token, words = r.lock(i, waits)
+        r.waits += waits
+        began, tries = time.monotonic(), 0
+        while True:
+            try:
+                check(client.execute_command(*words) is not None, "DLOCK: nil")
+                break
+            except redis.exceptions.RedisError as e:
+                r.again(e, waits, began, tries)
+                tries += 1
+                time.sleep(0.05)
+        client.execute_command("DUNLOCK", name, token)
+
+    def work(i):
+        n = 0
+        while not r.over:
+            time.sleep(0.02)
+            try:
+                pair(i, i == 0 and n % 3 == 0)
+            except Exception as e:
+                r.fail(e)
+            n += 1
+            r.pairs += 1
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    r.report()
+
+
 client = (redis.RedisCluster if CLUSTER else redis.Redis)(**ADDRESS, **OPTIONS)
+if os.environ.get("REDLOCKD_ROLLING"):
+    roll()
+    sys.exit(0)
 for step in (connect, ping, password, dlock, taken, dunlock, dextend, dnextid, error, pipeline, dmlock, turn, reconnect, close):
     try:
         if step() is not False:
