@@ -37,6 +37,7 @@ func (c *conversation) outcome(line string) string {
 	return reply
 }
 
+// The token of this work says nothing of a KEEP: see below for those that do.
 func TestQuota_CountsAttemptsAtWorkAndLocksTogether(t *testing.T) {
 	for _, end := range []string{"DWORKDONE a:1 work-token", "DWORKFAIL a:1 work-token"} {
 		c, works, _, _ := employed(t)
@@ -54,6 +55,44 @@ func TestQuota_CountsAttemptsAtWorkAndLocksTogether(t *testing.T) {
 		if n := len(works.asked); n != 2 {
 			t.Errorf("the masters received %d requests, want 2: none over the quota", n)
 		}
+	}
+}
+
+// A record stays on the masters until its KEEP ends: a user must not fill them one work after the other.
+func TestQuota_ARecordOfWorkCountsUntilItsKEEPEnds(t *testing.T) {
+	const token = "mBk3m0mNlKf5Mh2PAbFaUZ0yG5E.1.3.60000.1795214315982"
+	for _, end := range []string{"DWORKDONE a:1 " + token, "DWORKFAIL a:1 " + token, "PING"} {
+		c, works, _, now := employed(t)
+		works.work.Token = token
+		for _, line := range []string{"DWORK a:8 1000 MAX 3", "DWORK a:1 1000 MAX 3"} {
+			if got := c.outcome(line); got != "granted" {
+				t.Fatalf("%s: %s", line, got)
+			}
+		}
+		c.say(end)
+		for _, step := range []struct {
+			after time.Duration
+			want  string
+		}{{0, twoAreHeld}, {59 * time.Second, twoAreHeld}, {3 * time.Second, "granted"}} {
+			*now = now.Add(step.after)
+			if got := c.outcome("DWORK a:2 1000 MAX 3"); got != step.want {
+				t.Errorf("%s after %s: %s, want %s", step.after, end, got, step.want)
+			}
+		}
+	}
+}
+
+// A token that no master knows as this attempt's frees the slot: the attempt was taken over.
+func TestQuota_AnAttemptThatWasTakenOverTakesNoSlot(t *testing.T) {
+	const token = "mBk3m0mNlKf5Mh2PAbFaUZ0yG5E.1.3.60000.1795214315982"
+	c, works, _, _ := employed(t)
+	works.work.Token = token
+	c.say("DLOCK a:9 60000")
+	c.say("DWORK a:1 1000 MAX 3")
+	works.so = false
+	c.say("DWORKDONE a:1 " + token)
+	if got := c.outcome("DLOCK a:2 1000"); got != "granted" {
+		t.Errorf("got %s", got)
 	}
 }
 

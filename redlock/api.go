@@ -171,6 +171,9 @@ type (
 	WorkView       = work.View
 )
 
+// KeepOf is how long the end of an attempt is remembered.
+func KeepOf(t Token) time.Duration { return work.KeepOf(t) }
+
 // The four answers to a WorkRequest.
 const (
 	WorkAcquired  = work.Acquired

@@ -97,7 +97,7 @@ func (a *workAnswer) decided(work redlock.Work, err error) {
 	if err != nil || work.State != redlock.WorkAcquired {
 		a.slot.Free()
 	} else {
-		a.slot.Fill(a.at, work.Token, work.Validity())
+		a.slot.Fill(a.at, work.Token, work.Validity()+redlock.KeepOf(work.Token)) // its record outlasts it
 	}
 	if err == nil && work.State == redlock.WorkRunning {
 		err = a.call.Client.OnClose.Expelled()

@@ -15,8 +15,8 @@ import (
 func (h *handlers) dworkdone(c *commands.Call) error { return h.end(c, h.deps.Works.WorkDone) }
 func (h *handlers) dworkfail(c *commands.Call) error { return h.end(c, h.deps.Works.WorkFail) }
 
-// end ends an attempt. Whatever the outcome, unless it is undecided, the attempt is not
-// the user's any more.
+// end ends an attempt. Its record counts in the user's quota until it is forgotten. One that was taken over,
+// or is unknown, is not the user's any more.
 func (h *handlers) end(c *commands.Call, end func(*redlock.Batch, redlock.WorkEndRequest, redlock.WorkEndDone)) error {
 	words := c.Words()
 	request := redlock.WorkEndRequest{DB: c.Client.DB, Key: words.Work(), Token: words.Token()}
@@ -29,8 +29,11 @@ func (h *handlers) end(c *commands.Call, end func(*redlock.Batch, redlock.WorkEn
 		return err
 	}
 	end(c.Batch, request, func(so bool, err error) {
-		if err == nil {
-			h.deps.Users.Released(access.WorkQuotaKey(request.DB, request.Key), request.Token)
+		switch at := access.WorkQuotaKey(request.DB, request.Key); {
+		case err == nil && so:
+			h.deps.Users.Prolonged(at, request.Token, redlock.KeepOf(request.Token))
+		case err == nil:
+			h.deps.Users.Released(at, request.Token)
 		}
 		c.Reply(commands.Either(so, err, commands.Int(1), commands.Int(0)))
 	})
@@ -46,7 +49,7 @@ func (h *handlers) dworkextend(c *commands.Call) error {
 		return err
 	}
 	h.deps.Works.WorkExtend(c.Batch, request, commands.AnswerValidity(c, "the attempt may be taken over", func(work *redlock.Work, validity time.Duration) {
-		h.deps.Users.Prolonged(access.WorkQuotaKey(request.DB, request.Key), work.Token, validity)
+		h.deps.Users.Prolonged(access.WorkQuotaKey(request.DB, request.Key), work.Token, validity+redlock.KeepOf(work.Token))
 	}))
 	return nil
 }

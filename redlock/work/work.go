@@ -116,6 +116,22 @@ func (t workToken) String() string {
 	return fmt.Sprintf("%s.%d.%d.%d.%d", t.secret, t.attempt, t.max, t.keep.Milliseconds(), t.began)
 }
 
+// KeepOf is how long the end of a token's attempt is remembered; 0 if it is no token of an attempt.
+func KeepOf(t engine.Token) time.Duration {
+	parts := strings.Split(string(t), ".")
+	if len(parts) != 5 {
+		return 0
+	}
+	keep, err := strconv.ParseInt(parts[3], 10, 64)
+	if err != nil || keep < 1 || keep > maxKeepOf {
+		return 0
+	}
+	return time.Duration(keep) * time.Millisecond
+}
+
+// maxKeepOf bounds what KeepOf takes for a time, in ms: a client may send any token.
+const maxKeepOf = int64(365 * 24 * time.Hour / time.Millisecond)
+
 // parseWorkToken rejects tokens that Work cannot have issued.
 func (s *Works) parseWorkToken(t engine.Token) (workToken, error) {
 	parts := strings.Split(string(t), ".")
