@@ -105,7 +105,7 @@ func (c *Client) SubscribedBytes() int {
 
 func (c *Client) Subscribed() bool { return c.Subscriptions() > 0 }
 
-// ReplyMode returns the mode that CLIENT REPLY has set; the encoder follows it.
+// ReplyMode is set by CLIENT REPLY; the encoder follows it.
 type ReplyMode uint8
 
 const (

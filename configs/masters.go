@@ -31,7 +31,7 @@ func (m Master) String() string {
 	return address
 }
 
-// Query has the options of its rediss:// URL.
+// Query returns the options of its rediss:// URL.
 func (m Master) Query() string {
 	query := url.Values{}
 	for name, value := range map[string]string{"ca": m.TLS.CAFile, "cert": m.TLS.CertFile, "key": m.TLS.KeyFile, "server-name": m.TLS.ServerName} {

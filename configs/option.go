@@ -124,7 +124,7 @@ func duration(field *time.Duration, min, max time.Duration) value {
 	})
 }
 
-// holdTime bounds the time for which one holder keeps a lock; 0 = as long as it extends it.
+// holdTime reads the longest time for which one holder keeps a lock; 0 = as long as it extends it.
 func holdTime(field *time.Duration) value {
 	v := duration(field, 0, 365*24*time.Hour)
 	bounds := v.check

@@ -127,7 +127,7 @@ func (g *guard) watch(ctx context.Context) int {
 	}
 }
 
-// doubtful bounds the time for which the lock may go unextended.
+// doubtful returns the time for which the lock may still go unextended.
 func (g *guard) doubtful() time.Duration { return max(time.Until(g.lease.until)-g.grace, 0) }
 
 func (g *guard) extend(ctx context.Context) {

@@ -24,7 +24,7 @@ It takes the options of the daemon, too. LOCK_USER and LOCK_PASSWORD authenticat
 --connect lists, LOCK_CONNECT is --connect.
 `
 
-// slotsOptions has the options of the subcommand alone.
+// slotsOptions returns the options of the subcommand alone.
 func slotsOptions() []flagRow {
 	return append([]flagRow{{"to", "GROUP", "the group that is to have the slots"}}, optionsOf(slotsFlags(&connection{}))...)
 }

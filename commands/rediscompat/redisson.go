@@ -364,7 +364,7 @@ const (
 	maxRedissonWait = 2 * time.Second
 )
 
-// redissonSleep bounds the milliseconds for which Redisson sleeps until a message comes.
+// redissonSleep returns the milliseconds for which Redisson sleeps at most until a message comes.
 func redissonSleep(v redlock.View) int64 {
 	if v.Left >= redlock.Endless {
 		return maxRedissonWait.Milliseconds()

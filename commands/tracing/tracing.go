@@ -64,7 +64,7 @@ func New(o Options) (*Tracer, error) {
 	}, nil
 }
 
-// Counts has the spans that the collector accepted, and those that were lost.
+// Counts returns the numbers of spans that the collector accepted, and those that were lost.
 func (t *Tracer) Counts() commands.TraceCounts {
 	return commands.TraceCounts{Sent: t.export.sent.Load(), Dropped: t.export.dropped.Load()}
 }

@@ -74,7 +74,7 @@ type Frame struct {
 	fault   string
 }
 
-// Fault has the reason for which a command is broken: the error's text without "ERR ".
+// Fault returns the reason for which a command is broken: the error's text without "ERR ".
 func (f *Frame) Fault() string { return f.fault }
 
 // Name is the first word of b, the complete array that Next has just found.
