@@ -12,7 +12,7 @@ import (
 // binaries (.ci/build).
 var release, revision string
 
-// Version of the release; of other builds, the module's version, or "(devel)"
+// Version returns the version of the release; of other builds, the module's version, or "(devel)"
 // for a working copy without one.
 func Version() string {
 	if release != "" {
