@@ -55,9 +55,9 @@ func openPair(ctx context.Context, tb *testbed, o rueidis.ClientOption, n int) (
 }
 
 // addCloser adds a function that closeNow and close call before all others.
-func (c *workerSet) addCloser(closeIt func()) {
-	rest := c.close
-	c.close = func() {
+func (ws *workerSet) addCloser(closeIt func()) {
+	rest := ws.close
+	ws.close = func() {
 		closeIt()
 		if rest != nil {
 			rest()
@@ -66,7 +66,7 @@ func (c *workerSet) addCloser(closeIt func()) {
 }
 
 // closeNow closes a workerSet that could not be completed.
-func (c *workerSet) closeNow() error {
-	c.close()
+func (ws *workerSet) closeNow() error {
+	ws.close()
 	return nil
 }

@@ -106,15 +106,15 @@ func startEtcd(program, dir string) (members []*process, endpoints []string, err
 }
 
 // openSessions gives every caller a session of one client.
-func (c *workerSet) openSessions(ctx context.Context, endpoints []string, n int) error {
+func (ws *workerSet) openSessions(ctx context.Context, endpoints []string, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, Logger: zap.NewNop()})
 	if err != nil {
 		return err
 	}
-	end := c.close
-	c.close = func() {
+	end := ws.close
+	ws.close = func() {
 		client.Close() // leases end with the members
 		end()
 	}
@@ -127,7 +127,7 @@ func (c *workerSet) openSessions(ctx context.Context, endpoints []string, n int)
 		if err != nil {
 			return fmt.Errorf("a session of etcd's: %w", err)
 		}
-		c.workers = append(c.workers, &etcdWorker{session: session, keys: workerKeys("etcd", i)})
+		ws.workers = append(ws.workers, &etcdWorker{session: session, keys: workerKeys("etcd", i)})
 	}
 	return nil
 }

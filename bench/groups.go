@@ -83,13 +83,13 @@ func (tb *testbed) writeMap(groups int) ([]string, error) {
 func announced(daemon int) string { return fmt.Sprintf("daemon-%d:7379", daemon) }
 
 // openGroups starts the other daemons of the run, and gives the first one its callers.
-func (c *workerSet) openGroups(ctx context.Context, tb, used *testbed, home bool) error {
+func (ws *workerSet) openGroups(ctx context.Context, tb, used *testbed, home bool) error {
 	for i := 1; i < tb.groups; i++ {
 		d, err := tb.startDaemon("further", "--cluster-announce", announced(i))
 		if err != nil {
 			return err
 		}
-		c.addCloser(d.process.terminate)
+		ws.addCloser(d.process.terminate)
 		if err := tb.allVote(ctx, d); err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ func (c *workerSet) openGroups(ctx context.Context, tb, used *testbed, home bool
 	if err != nil {
 		return err
 	}
-	c.addCloser(client.Close)
+	ws.addCloser(client.Close)
 	next, loaded := 0, map[int]bool{} // groups
 	for range callersOfGroup {
 		w := &multiplexedWorker{client: client, ttl: leaseMillis}
@@ -118,7 +118,7 @@ func (c *workerSet) openGroups(ctx context.Context, tb, used *testbed, home bool
 				loaded[slot*tb.groups/slots.Count] = true
 			}
 		}
-		c.workers = append(c.workers, w)
+		ws.workers = append(ws.workers, w)
 	}
 	used.masters = nil
 	for group := range loaded {

@@ -26,23 +26,23 @@ type recorder struct {
 }
 
 // now returns the stage and the time. Workers call it before they send an acquire.
-func (n *recorder) now() (stage int32, at time.Time) { return n.stage.Load(), time.Now() }
+func (r *recorder) now() (stage int32, at time.Time) { return r.stage.Load(), time.Now() }
 
 // stopped reports that nothing counts any more. A worker that still waits may then stop.
-func (n *recorder) stopped() bool { return n.stage.Load() == stageDone }
+func (r *recorder) stopped() bool { return r.stage.Load() == stageDone }
 
 // acquired records an acquire in the stage in which it began. An acquire during which the
 // fault began counts in the stage of the fault.
-func (n *recorder) acquired(stage int32, began time.Time) {
+func (r *recorder) acquired(stage int32, began time.Time) {
 	took := time.Since(began)
-	if now := n.stage.Load(); stage == stageSteady && (now == stageFault || now == stageAfter) {
+	if now := r.stage.Load(); stage == stageSteady && (now == stageFault || now == stageAfter) {
 		stage = stageFault
 	}
-	n.acquires[stage].add(took)
+	r.acquires[stage].add(took)
 }
 
 // released records a complete pair in the present stage.
-func (n *recorder) released() { n.pairs[n.stage.Load()]++ }
+func (r *recorder) released() { r.pairs[r.stage.Load()]++ }
 
 // handoverCounter counts the grants of one contended lock that go to another caller.
 type handoverCounter struct{ last atomic.Int64 }
@@ -50,8 +50,8 @@ type handoverCounter struct{ last atomic.Int64 }
 // granted records a grant to a caller other than the previous one. A caller that acquires
 // the lock again right after its release is no hand-over. The caller holds the lock here,
 // so callers do not race. A nil handoverCounter records nothing.
-func (b *handoverCounter) granted(n *recorder, caller int) {
-	if b != nil && b.last.Swap(int64(caller)+1) != int64(caller)+1 {
+func (h *handoverCounter) granted(n *recorder, caller int) {
+	if h != nil && h.last.Swap(int64(caller)+1) != int64(caller)+1 {
 		n.handovers[n.stage.Load()]++
 	}
 }

@@ -24,7 +24,7 @@ func newMeasurements() *measurements {
 
 // measure runs the scenarios round by round. Every other round runs backwards, so a machine
 // that slowly gets busier favours no scenario.
-func (b *measurements) measure(ctx context.Context, tb *testbed, chosen []scenario, s settings, out io.Writer) error {
+func (m *measurements) measure(ctx context.Context, tb *testbed, chosen []scenario, s settings, out io.Writer) error {
 	start := time.Now()
 	for round := range s.rounds {
 		order := slices.Clone(chosen)
@@ -32,7 +32,7 @@ func (b *measurements) measure(ctx context.Context, tb *testbed, chosen []scenar
 			slices.Reverse(order)
 		}
 		for i, sc := range order {
-			text := b.record(sc.name, func() (figures, error) { return sc.run(ctx, tb, s.span) })
+			text := m.record(sc.name, func() (figures, error) { return sc.run(ctx, tb, s.span) })
 			if ctx.Err() != nil {
 				return fmt.Errorf("%s: %w", sc.name, ctx.Err())
 			}
@@ -47,19 +47,19 @@ func (b *measurements) measure(ctx context.Context, tb *testbed, chosen []scenar
 // record runs one scenario and returns a line about the result. A failed run keeps its place
 // in the rounds, so ratios stay between runs of one round. A scenario that is unavailable is
 // not tried again.
-func (b *measurements) record(name string, run func() (figures, error)) string {
-	if why, ok := b.missing[name]; ok && b.results[name] == nil {
+func (m *measurements) record(name string, run func() (figures, error)) string {
+	if why, ok := m.missing[name]; ok && m.results[name] == nil {
 		return "left out: " + why
 	}
 	f, err := run()
 	if left := new(unavailable); errors.As(err, &left) {
-		b.missing[name] = left.reason
+		m.missing[name] = left.reason
 		return "left out: " + left.reason
 	}
-	b.results[name] = append(b.results[name], f)
+	m.results[name] = append(m.results[name], f)
 	if err != nil {
-		b.missing[name] = "a run failed: " + err.Error()
-		b.failed = errors.Join(b.failed, fmt.Errorf("%s: %w", name, err))
+		m.missing[name] = "a run failed: " + err.Error()
+		m.failed = errors.Join(m.failed, fmt.Errorf("%s: %w", name, err))
 		return "failed: " + err.Error()
 	}
 	return f.brief()

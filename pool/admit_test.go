@@ -150,11 +150,11 @@ func nonsense() []Reply {
 // replying is a link that answers as a function does.
 type replying struct{ answers func(args []string) Reply }
 
-func (l replying) Close() {}
+func (r replying) Close() {}
 
-func (l replying) Exchange(commands []Command, replies []Reply) []Reply {
+func (r replying) Exchange(commands []Command, replies []Reply) []Reply {
 	for i := range commands {
-		replies = append(replies, l.answers(commands[i].Args))
+		replies = append(replies, r.answers(commands[i].Args))
 	}
 	return replies
 }

@@ -131,7 +131,7 @@ func (c *connection) fail(cause error) {
 	l.conn, l.beat, l.anomaly = nil, false, nil
 	l.claimedRunID = ""
 	if g.now()-c.connectedAt < time.Second {
-		l.attempts = 1 // it did not last: do not dial in a tight loop
+		l.failedDials = 1 // it did not last: do not dial in a tight loop
 	}
 	l.downLocked(stateDown, cause)
 	g.mu.Unlock()

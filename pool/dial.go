@@ -23,11 +23,11 @@ func (l *lane) dialSoon(cause error) {
 	if g.closed || l.left {
 		return
 	}
-	if l.attempts == 0 && !errors.Is(cause, errStalled) {
+	if l.failedDials == 0 && !errors.Is(cause, errStalled) {
 		l.submitDialLocked()
 		return
 	}
-	delay := min(retryLimit(cause), minRetryDelay<<min(l.attempts, 8))
+	delay := min(retryLimit(cause), minRetryDelay<<min(l.failedDials, 8))
 	delay = delay/2 + g.pool.Jitter(delay/2+1)
 	l.redial = g.pool.options.Clock.AfterFunc(delay, func() {
 		g.mu.Lock()
@@ -51,7 +51,7 @@ func (l *lane) submitDialLocked() {
 	}
 }
 
-// dialOnce is one attempt, from the socket to the first vote.
+// dialOnce dials once, from the socket to the first vote.
 func (l *lane) dialOnce() {
 	g := l.group
 	ctx, cancel := context.WithTimeout(context.Background(), 2*g.pool.options.DialTimeout())
@@ -60,7 +60,7 @@ func (l *lane) dialOnce() {
 	link, err := g.pool.dial(ctx, l.master, g.db)
 	var c *connection
 	if err == nil {
-		if c, err = (&attempt{lane: l, link: link}).verify(ctx); errors.As(err, new(*admission.Unfit)) {
+		if c, err = (&handshake{lane: l, link: link}).verify(ctx); errors.As(err, new(*admission.Unfit)) {
 			keepRefused(l, link)
 		} else if err != nil {
 			link.Close()
@@ -73,7 +73,7 @@ func (l *lane) dialOnce() {
 	c.activate()
 }
 
-// dialFailed records why the attempt failed and answers the operations that waited for it.
+// dialFailed records why a dial failed and answers the operations that waited for it.
 func (l *lane) dialFailed(err error) {
 	g := l.group
 	state := stateDown
@@ -86,7 +86,7 @@ func (l *lane) dialFailed(err error) {
 		l.downLocked(state, err)
 	}
 	l.claimedRunID = ""
-	l.attempts++
+	l.failedDials++
 	g.checkRecordsReadLocked()
 	queued := l.queue.take()
 	l.voteLog.Absent(g.now(), state == stateRefused, err)
@@ -120,7 +120,7 @@ func (c *connection) activate() {
 	}
 	g.counters.Admissions++
 	l.conn, l.state, l.cause, l.since = c, stateUp, nil, g.now()
-	l.attempts, l.provedAt, l.carriedAt, l.failing = 0, 0, 0, nil
+	l.failedDials, l.provedAt, l.carriedAt, l.failing = 0, 0, 0, nil
 	l.queue.pushFirst(again)
 	l.queue.pushFirst(l.pending.take(math.MaxInt))
 	l.beat = true

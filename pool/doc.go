@@ -9,7 +9,7 @@
 //   - options.go, pool.go, slotmap.go, group.go: the masters, and their lanes for each database;
 //   - operation.go, batch.go, queue.go, lane.go, connection.go, window.go, flush.go, exchange.go, bulk.go: from an operation to a write;
 //   - verify.go, clockstep.go, masterclock.go, gain.go, readings.go: the checks of each flush;
-//   - fingerprint.go, dial.go, attempt.go, epoch.go, evidence.go, records.go: from a dial to a vote, with package admission;
+//   - fingerprint.go, dial.go, handshake.go, epoch.go, evidence.go, records.go: from a dial to a vote, with package admission;
 //   - pendingrelease.go, reconnect.go, drain.go, follow.go, leftbehind.go, masterlist.go: masters that are away, or change;
 //   - reasons.go, report.go, status.go, carried.go, counters.go, absence.go, votes.go, histogram.go: reports; package masterlog: what the log has;
 //   - tasks.go: goroutines; package wire: connections; package clock: time;

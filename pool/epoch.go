@@ -80,8 +80,8 @@ func (p *Pool) AllBlank() bool {
 
 // awaitTurn finds the configuration. During the first dial, it also waits until the daemon may
 // begin with a blank master, so that a new group serves when Start returns.
-func (d *attempt) awaitTurn() error {
-	l := d.lane
+func (h *handshake) awaitTurn() error {
+	l := h.lane
 	g := l.group
 	end := g.now() + g.pool.options.DialTimeout()
 	for range maxTurns {
@@ -90,7 +90,7 @@ func (d *attempt) awaitTurn() error {
 		now := g.now()
 		stale := g.learnEpochLocked(now, others)
 		e := g.epoch
-		waits := l.state == stateDialing && (l.carries.Fingerprint == "" || l.carries.Ours) && l.carries.Mark != e.Mark && d.mayNotBeginLocked(now, others) != "" && now < end
+		waits := l.state == stateDialing && (l.carries.Fingerprint == "" || l.carries.Ours) && l.carries.Mark != e.Mark && h.mayNotBeginLocked(now, others) != "" && now < end
 		o := g.pool.Options()
 		why := g.evidenceLocked(now).laterText(&o, e.later, &l.carries)
 		g.mu.Unlock()
@@ -163,9 +163,9 @@ func (g *Group) followLocked(next *admission.Configuration) {
 }
 
 // mayNotBeginLocked is the reason why this daemon may not put its configuration on the master.
-func (d *attempt) mayNotBeginLocked(now time.Duration, others elsewhere) string {
-	g, o := d.lane.group, d.lane.group.pool.Options()
-	text := g.evidenceLocked(now).mayNotBegin(d.lane.master.Name, others, &o, g.epoch.later)
+func (h *handshake) mayNotBeginLocked(now time.Duration, others elsewhere) string {
+	g, o := h.lane.group, h.lane.group.pool.Options()
+	text := g.evidenceLocked(now).mayNotBegin(h.lane.master.Name, others, &o, g.epoch.later)
 	if text != "" {
 		text += o.nextText(g.epoch.Mark, g.epoch.next)
 	}

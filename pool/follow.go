@@ -140,7 +140,7 @@ func newLane(g *Group, index int, m Master) *lane {
 
 // redialNowLocked ends the pause before the next dial.
 func (l *lane) redialNowLocked() {
-	l.attempts = 0
+	l.failedDials = 0
 	if l.redial != nil && l.redial.Stop() {
 		l.submitDialLocked()
 	}

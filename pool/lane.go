@@ -63,7 +63,7 @@ type lane struct {
 	commands     int64  // that this process has counted, at the last reading
 	version      string
 	volatile     string // why the server is not durable, "" if it is
-	attempts     int    // failed dials in a row
+	failedDials  int    // in a row
 	redial       Timer
 
 	pending pendingReleases

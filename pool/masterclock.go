@@ -220,14 +220,14 @@ type clockAnomaly struct {
 	time          int64
 }
 
-func (s *clockAnomaly) width() int64 { return s.high - s.low }
+func (c *clockAnomaly) width() int64 { return c.high - c.low }
 
 // deviation is how far the clock is off, give or take half the width.
-func (s *clockAnomaly) deviation() int64 { return s.low + s.width()/2 }
+func (c *clockAnomaly) deviation() int64 { return c.low + c.width()/2 }
 
 // agrees reports whether one jump of this daemon's clock can be the reason for both
 // deviations. Estimates that are wrong by err µs account for a part of them.
-func (s *clockAnomaly) agrees(other *clockAnomaly, err int64) bool {
+func (c *clockAnomaly) agrees(other *clockAnomaly, err int64) bool {
 	slack := clock.Micros(clock.MinStep) + err
-	return !s.contradictory && !other.contradictory && s.low <= other.high+slack && other.low <= s.high+slack
+	return !c.contradictory && !other.contradictory && c.low <= other.high+slack && other.low <= c.high+slack
 }

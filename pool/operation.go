@@ -121,11 +121,11 @@ type SendContext struct {
 }
 
 // Decimal writes n as digits.
-func (m *SendContext) Decimal(n int64) string {
-	if n != m.number || m.digits == "" {
-		m.number, m.digits = n, strconv.FormatInt(n, 10)
+func (s *SendContext) Decimal(n int64) string {
+	if n != s.number || s.digits == "" {
+		s.number, s.digits = n, strconv.FormatInt(n, 10)
 	}
-	return m.digits
+	return s.digits
 }
 
 // Answer is what one master answered to one operation.

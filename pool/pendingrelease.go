@@ -35,27 +35,27 @@ type PendingRelease struct {
 
 // SettledBy reports whether nothing is left to be sent after an answer. An error reply of
 // the master shows that it has not executed the command.
-func (d *PendingRelease) SettledBy(a Answer) bool {
+func (p *PendingRelease) SettledBy(a Answer) bool {
 	if a.Reply.Err == nil {
 		return true
 	}
 	_, refused := a.Reply.Err.(MasterError)
-	return d.Once && a.Sent && !refused
+	return p.Once && a.Sent && !refused
 }
 
-func (d *PendingRelease) CommandArgs(m *SendContext) []string {
-	if d.ArgsAt == nil {
-		return d.Args
+func (p *PendingRelease) CommandArgs(m *SendContext) []string {
+	if p.ArgsAt == nil {
+		return p.Args
 	}
-	return d.ArgsAt(m.Time - (m.Now - d.Since).Microseconds())
+	return p.ArgsAt(m.Time - (m.Now - p.Since).Microseconds())
 }
 
 // Write writes the command for one master, unless it need not, or must not, be sent there.
-func (d *PendingRelease) Write(m *SendContext, c *Command) bool {
-	if m.Now > d.Until || d.ConnectedAt != 0 && d.ConnectedAt != m.ConnectedAt {
+func (p *PendingRelease) Write(m *SendContext, c *Command) bool {
+	if m.Now > p.Until || p.ConnectedAt != 0 && p.ConnectedAt != m.ConnectedAt {
 		return false
 	}
-	c.Set(d.CommandArgs(m)...)
+	c.Set(p.CommandArgs(m)...)
 	return true
 }
 
@@ -108,17 +108,17 @@ type releaseRetry struct {
 
 var _ Operation = (*releaseRetry)(nil)
 
-func (d *releaseRetry) Props() Props       { return Props{Again: d.release.Once} }
-func (d *releaseRetry) Propose(int64, int) {}
+func (r *releaseRetry) Props() Props       { return Props{Again: r.release.Once} }
+func (r *releaseRetry) Propose(int64, int) {}
 
-func (d *releaseRetry) Command(m *SendContext, c *Command) bool { return d.release.Write(m, c) }
+func (r *releaseRetry) Command(m *SendContext, c *Command) bool { return r.release.Write(m, c) }
 
 // Answer settles the release, or keeps it for the next heartbeat or connection.
-func (d *releaseRetry) Answer(a Answer) {
-	if d.release.SettledBy(a) {
+func (r *releaseRetry) Answer(a Answer) {
+	if r.release.SettledBy(a) {
 		return
 	}
-	d.pending.mu.Lock()
-	defer d.pending.mu.Unlock()
-	d.pending.keep(d.release)
+	r.pending.mu.Lock()
+	defer r.pending.mu.Unlock()
+	r.pending.keep(r.release)
 }

@@ -240,13 +240,13 @@ type misfiledLog struct {
 	lines []string
 }
 
-func (u *misfiledLog) Enabled(context.Context, slog.Level) bool { return true }
+func (m *misfiledLog) Enabled(context.Context, slog.Level) bool { return true }
 
-func (u *misfiledLog) Handle(_ context.Context, r slog.Record) error {
+func (m *misfiledLog) Handle(_ context.Context, r slog.Record) error {
 	if strings.Contains(r.Message, "records") {
 		line := r.Message
 		r.Attrs(func(a slog.Attr) bool { line += " " + a.String(); return true })
-		u.lines = append(u.lines, line)
+		m.lines = append(m.lines, line)
 	}
 	return nil
 }

@@ -300,8 +300,8 @@ type tokened struct {
 
 var _ BulkOperation = (*tokened)(nil)
 
-func (o *tokened) BulkToken() string                      { return o.token }
-func (o *tokened) AddToBulk(*SendContext, *BulkCall) bool { return false }
+func (t *tokened) BulkToken() string                      { return t.token }
+func (t *tokened) AddToBulk(*SendContext, *BulkCall) bool { return false }
 
 func (w *windowStage) sendOperation(op Operation) {
 	var b Batch

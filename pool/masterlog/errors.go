@@ -27,14 +27,14 @@ type ErrorLog struct {
 }
 
 // ShouldLog reports whether the text is to be logged now, and counts it as logged.
-func (r *ErrorLog) ShouldLog(text string, now time.Duration) bool {
-	if r.logged == nil || now-r.since >= errorLogPeriod {
-		r.since, r.logged = now, map[string]bool{}
+func (e *ErrorLog) ShouldLog(text string, now time.Duration) bool {
+	if e.logged == nil || now-e.since >= errorLogPeriod {
+		e.since, e.logged = now, map[string]bool{}
 	}
-	if r.logged[text] || len(r.logged) >= maxErrorTexts {
+	if e.logged[text] || len(e.logged) >= maxErrorTexts {
 		return false
 	}
-	r.logged[text] = true
+	e.logged[text] = true
 	return true
 }
 

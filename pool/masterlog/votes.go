@@ -90,185 +90,185 @@ func QuarantineText(wait time.Duration) string {
 }
 
 // Absent: the master has given no vote, for this reason.
-func (s *VoteLog) Absent(now time.Duration, refused bool, err error) {
-	s.WriteDue(now)
+func (v *VoteLog) Absent(now time.Duration, refused bool, err error) {
+	v.WriteDue(now)
 	switch {
-	case !s.state.isAbsence():
-		s.reasonChanges = 0
-	case s.err.Error() != err.Error():
-		s.reasonChanges++
+	case !v.state.isAbsence():
+		v.reasonChanges = 0
+	case v.err.Error() != err.Error():
+		v.reasonChanges++
 	}
-	s.err = err
+	v.err = err
 	if refused {
-		s.note(now, loggedRefused, "")
+		v.note(now, loggedRefused, "")
 	} else {
-		s.note(now, loggedDown, "")
+		v.note(now, loggedDown, "")
 	}
 }
 
 // Quarantined: the master is admitted and does not vote before wait is over.
-func (s *VoteLog) Quarantined(now, wait time.Duration, incarnation string) {
-	s.WriteDue(now)
-	s.err, s.votesAt = errors.New(QuarantineText(wait)), now+wait
-	s.note(now, loggedQuarantined, incarnation)
+func (v *VoteLog) Quarantined(now, wait time.Duration, incarnation string) {
+	v.WriteDue(now)
+	v.err, v.votesAt = errors.New(QuarantineText(wait)), now+wait
+	v.note(now, loggedQuarantined, incarnation)
 }
 
 // Voted: the master has given a vote that counts.
-func (s *VoteLog) Voted(now time.Duration, incarnation string) {
-	if s.state != loggedVoting {
-		s.WriteDue(now)
-		s.note(now, loggedVoting, incarnation)
+func (v *VoteLog) Voted(now time.Duration, incarnation string) {
+	if v.state != loggedVoting {
+		v.WriteDue(now)
+		v.note(now, loggedVoting, incarnation)
 	}
 }
 
 // note writes a change, or counts it.
-func (s *VoteLog) note(now time.Duration, state loggedState, incarnation string) {
-	if s.closed || s.state == state && s.incarnation == incarnation {
+func (v *VoteLog) note(now time.Duration, state loggedState, incarnation string) {
+	if v.closed || v.state == state && v.incarnation == incarnation {
 		return
 	}
 	now = max(now, 1)
-	from := s.state
+	from := v.state
 	if from.isAbsence() && state.isAbsence() {
-		s.state = state
+		v.state = state
 		if state == loggedRefused { // a master that loads its data refuses, too
-			s.dueAfter(now)
+			v.dueAfter(now)
 		}
 		return
 	}
 	// Another incarnation in quarantine is a fall, too: the master restarted.
 	falls := from >= loggedQuarantined && state <= from
-	s.folding = now-s.changed < logPause && (s.folding || falls && s.changed != 0)
-	if falls || s.changed != 0 {
-		s.changed = now
+	v.folding = now-v.changed < logPause && (v.folding || falls && v.changed != 0)
+	if falls || v.changed != 0 {
+		v.changed = now
 	}
 	if from == loggedNothing || from == loggedVoting {
-		s.absentAt = now
+		v.absentAt = now
 	}
-	s.state, s.incarnation, s.deadAt = state, incarnation, 0
-	begins := state == loggedQuarantined && !s.quarantined
-	s.quarantined = state == loggedQuarantined || s.quarantined && state != loggedVoting
-	if s.folding {
-		s.count(now, falls)
-		s.dueAfter(now)
+	v.state, v.incarnation, v.deadAt = state, incarnation, 0
+	begins := state == loggedQuarantined && !v.quarantined
+	v.quarantined = state == loggedQuarantined || v.quarantined && state != loggedVoting
+	if v.folding {
+		v.count(now, falls)
+		v.dueAfter(now)
 		if state.isAbsence() {
-			s.deadAt = now + max(minDeath, 2*s.maxAbsence)
+			v.deadAt = now + max(minDeath, 2*v.maxAbsence)
 		}
 	}
-	if s.folding && !begins {
+	if v.folding && !begins {
 		return
 	}
-	s.forgetOne()
-	s.write(now)
+	v.forgetOne()
+	v.write(now)
 }
 
 // forgetOne drops the counts of a single absence: the line that is written has all of it.
-func (s *VoteLog) forgetOne() {
-	if s.absences <= 1 {
-		s.due, s.absences, s.quarantines, s.maxAbsence = 0, 0, 0, 0
+func (v *VoteLog) forgetOne() {
+	if v.absences <= 1 {
+		v.due, v.absences, v.quarantines, v.maxAbsence = 0, 0, 0, 0
 	}
 }
 
 // dueAfter lets what has no line yet have one after a minute.
-func (s *VoteLog) dueAfter(now time.Duration) {
-	if s.due == 0 {
-		s.due = now + logPause
+func (v *VoteLog) dueAfter(now time.Duration) {
+	if v.due == 0 {
+		v.due = now + logPause
 	}
 }
 
-func (s *VoteLog) count(now time.Duration, falls bool) {
+func (v *VoteLog) count(now time.Duration, falls bool) {
 	if falls {
-		s.absences++
+		v.absences++
 	}
-	switch s.state {
+	switch v.state {
 	case loggedQuarantined:
-		s.quarantines++
+		v.quarantines++
 	case loggedVoting:
-		s.maxAbsence = max(s.maxAbsence, now-s.absentAt)
+		v.maxAbsence = max(v.maxAbsence, now-v.absentAt)
 	}
 }
 
 // write writes the line of the state, unless another database has just written it.
-func (s *VoteLog) write(now time.Duration) {
-	line := statusLine{state: s.state}
-	if s.state.isAbsence() {
-		line.err = s.err.Error()
+func (v *VoteLog) write(now time.Duration) {
+	line := statusLine{state: v.state}
+	if v.state.isAbsence() {
+		line.err = v.err.Error()
 	}
-	if !s.claim(now, line) {
+	if !v.claim(now, line) {
 		return
 	}
-	switch s.state {
+	switch v.state {
 	case loggedVoting:
-		s.logger.Info("master votes", "master", s.master, "db", s.db, "incarnation", s.incarnation,
-			"absent_ms", (now - s.absentAt).Milliseconds(), "reason_changes", s.reasonChanges)
+		v.logger.Info("master votes", "master", v.master, "db", v.db, "incarnation", v.incarnation,
+			"absent_ms", (now - v.absentAt).Milliseconds(), "reason_changes", v.reasonChanges)
 	case loggedQuarantined:
-		s.logger.Warn("master admitted, but "+QuarantineText(max(0, s.votesAt-now)), "master", s.master, "db", s.db, "incarnation", s.incarnation)
+		v.logger.Warn("master admitted, but "+QuarantineText(max(0, v.votesAt-now)), "master", v.master, "db", v.db, "incarnation", v.incarnation)
 	default:
-		s.logger.Warn("master does not vote", "master", s.master, "db", s.db, "err", line.err)
+		v.logger.Warn("master does not vote", "master", v.master, "db", v.db, "err", line.err)
 	}
 }
 
 // claim reports whether the line is to be written. It is not if the line of another database
 // stands for it, and then the end of the absence has none either; unless this database stays
 // behind, which is checked every minute.
-func (s *VoteLog) claim(now time.Duration, line statusLine) bool {
-	votes := s.state == loggedVoting
-	if s.covered && votes && !line.counts || !s.last.isNew(line, s.db, now) {
-		s.covered = !votes
-		s.checkLater(now)
+func (v *VoteLog) claim(now time.Duration, line statusLine) bool {
+	votes := v.state == loggedVoting
+	if v.covered && votes && !line.counts || !v.last.isNew(line, v.db, now) {
+		v.covered = !votes
+		v.checkLater(now)
 		return false
 	}
-	s.covered = false
+	v.covered = false
 	return true
 }
 
-func (s *VoteLog) checkLater(now time.Duration) {
-	if s.state != loggedVoting {
-		s.dueAfter(now)
+func (v *VoteLog) checkLater(now time.Duration) {
+	if v.state != loggedVoting {
+		v.dueAfter(now)
 	}
 }
 
 // WriteDue writes what has been without a line for a minute.
-func (s *VoteLog) WriteDue(now time.Duration) {
-	if s.deadAt != 0 && now >= s.deadAt {
-		s.deadAt = 0
-		s.forgetOne()
-		s.write(now)
+func (v *VoteLog) WriteDue(now time.Duration) {
+	if v.deadAt != 0 && now >= v.deadAt {
+		v.deadAt = 0
+		v.forgetOne()
+		v.write(now)
 	}
-	if s.due != 0 && now >= s.due {
-		s.writeFolded(now)
+	if v.due != 0 && now >= v.due {
+		v.writeFolded(now)
 	}
 }
 
 // writeFolded writes the line of the state after a single change, else the counts.
-func (s *VoteLog) writeFolded(now time.Duration) {
-	s.due = 0
+func (v *VoteLog) writeFolded(now time.Duration) {
+	v.due = 0
 	switch {
-	case s.absences == 0 && s.last.shows(s.state):
-		s.checkLater(now)
-	case s.absences == 0, s.absences == 1 && s.state != loggedVoting:
-		s.write(now)
+	case v.absences == 0 && v.last.shows(v.state):
+		v.checkLater(now)
+	case v.absences == 0, v.absences == 1 && v.state != loggedVoting:
+		v.write(now)
 	default:
-		s.writeCounts(now)
+		v.writeCounts(now)
 	}
-	s.absences, s.quarantines, s.maxAbsence = 0, 0, 0
+	v.absences, v.quarantines, v.maxAbsence = 0, 0, 0
 }
 
-func (s *VoteLog) writeCounts(now time.Duration) {
-	if s.state != loggedVoting {
-		s.maxAbsence = max(s.maxAbsence, now-s.absentAt)
+func (v *VoteLog) writeCounts(now time.Duration) {
+	if v.state != loggedVoting {
+		v.maxAbsence = max(v.maxAbsence, now-v.absentAt)
 	}
-	if s.claim(now, statusLine{state: s.state, counts: true}) {
-		s.logger.Warn("master flaps; its changes are folded", "master", s.master, "db", s.db, "votes", s.state == loggedVoting, "absences", s.absences,
-			"quarantines", s.quarantines, "longest_absence_ms", s.maxAbsence.Milliseconds(), "err", s.err.Error())
+	if v.claim(now, statusLine{state: v.state, counts: true}) {
+		v.logger.Warn("master flaps; its changes are folded", "master", v.master, "db", v.db, "votes", v.state == loggedVoting, "absences", v.absences,
+			"quarantines", v.quarantines, "longest_absence_ms", v.maxAbsence.Milliseconds(), "err", v.err.Error())
 	}
 }
 
 // Close writes what has no line yet; nothing is logged afterwards.
-func (s *VoteLog) Close(now time.Duration) {
-	if s.due != 0 {
-		s.writeFolded(now)
+func (v *VoteLog) Close(now time.Duration) {
+	if v.due != 0 {
+		v.writeFolded(now)
 	}
-	s.closed, s.due = true, 0
+	v.closed, v.due = true, 0
 }
 
 // statusLine is a line about a master.

@@ -30,16 +30,16 @@ func newEventSubscriber(e *Events, m wire.Master) *eventSubscriber {
 }
 
 // run connects again and again, until ctx ends.
-func (h *eventSubscriber) run(ctx context.Context) {
-	defer close(h.ended)
-	e := h.events
+func (es *eventSubscriber) run(ctx context.Context) {
+	defer close(es.ended)
+	e := es.events
 	for {
-		err := wire.Subscribe(ctx, h.master, e.Channel, e.Timeout, func() { h.since.Store(max(int64(e.Clock.Now()), 1)) }, e.deliver)
-		h.since.Store(0)
+		err := wire.Subscribe(ctx, es.master, e.Channel, e.Timeout, func() { es.since.Store(max(int64(e.Clock.Now()), 1)) }, e.deliver)
+		es.since.Store(0)
 		if ctx.Err() != nil {
 			return
 		}
-		e.Logger.Debug("no events from master for now", "master", h.master.Name, "err", err.Error())
+		e.Logger.Debug("no events from master for now", "master", es.master.Name, "err", err.Error())
 		over, end := context.WithCancel(ctx)
 		retry := e.Clock.AfterFunc(subscribeRetry, end)
 		<-over.Done()
@@ -49,12 +49,12 @@ func (h *eventSubscriber) run(ctx context.Context) {
 }
 
 // subscribedSince reports whether it has received everything since then.
-func (h *eventSubscriber) subscribedSince(then time.Duration) bool {
-	since := h.since.Load()
+func (es *eventSubscriber) subscribedSince(then time.Duration) bool {
+	since := es.since.Load()
 	return since != 0 && since < int64(then)
 }
 
-func (h *eventSubscriber) close() {
-	h.stop()
-	<-h.ended
+func (es *eventSubscriber) close() {
+	es.stop()
+	<-es.ended
 }

@@ -54,23 +54,23 @@ type Keys struct {
 
 // Watch reads the key's remaining time on every master and tracks its changes; round
 // is returned with the answers.
-func (s *Keys) Watch(key string, round uint64, w Watcher) {
-	s.mu.Lock()
-	if s.closed || s.Dial == nil {
-		s.mu.Unlock()
+func (k *Keys) Watch(key string, round uint64, w Watcher) {
+	k.mu.Lock()
+	if k.closed || k.Dial == nil {
+		k.mu.Unlock()
 		return
 	}
-	if s.byKey == nil {
-		s.byKey = map[string][]Watcher{}
+	if k.byKey == nil {
+		k.byKey = map[string][]Watcher{}
 	}
-	if s.trackers == nil {
-		for lane, m := range s.Masters {
-			s.trackers = append(s.trackers, &tracker{keys: s, index: lane, master: m})
+	if k.trackers == nil {
+		for lane, m := range k.Masters {
+			k.trackers = append(k.trackers, &tracker{keys: k, index: lane, master: m})
 		}
 	}
-	s.byKey[key] = append(s.byKey[key], w)
-	trackers := s.trackers
-	s.mu.Unlock()
+	k.byKey[key] = append(k.byKey[key], w)
+	trackers := k.trackers
+	k.mu.Unlock()
 	for _, t := range trackers {
 		t.enqueue(keyQuery{key: key, round: round, watcher: w})
 	}
@@ -78,41 +78,41 @@ func (s *Keys) Watch(key string, round uint64, w Watcher) {
 
 // Unwatch ends the calls of a watcher for a key. The masters track the key until it changes once
 // more, which costs one message.
-func (s *Keys) Unwatch(key string, w Watcher) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.byKey == nil { // nothing was ever watched: there is no tracking, or it had closed before
+func (k *Keys) Unwatch(key string, w Watcher) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.byKey == nil { // nothing was ever watched: there is no tracking, or it had closed before
 		return
 	}
-	if s.byKey[key] = slices.DeleteFunc(s.byKey[key], func(other Watcher) bool { return other == w }); len(s.byKey[key]) == 0 {
-		delete(s.byKey, key)
+	if k.byKey[key] = slices.DeleteFunc(k.byKey[key], func(other Watcher) bool { return other == w }); len(k.byKey[key]) == 0 {
+		delete(k.byKey, key)
 	}
-	if len(s.byKey) > 0 || s.trackers == nil {
+	if len(k.byKey) > 0 || k.trackers == nil {
 		return
 	}
-	if s.idle == nil {
-		s.idle = s.Clock.AfterFunc(trackersIdle, s.endIdleTrackers)
+	if k.idle == nil {
+		k.idle = k.Clock.AfterFunc(trackersIdle, k.endIdleTrackers)
 		return
 	}
-	s.idle.Reset(trackersIdle)
+	k.idle.Reset(trackersIdle)
 }
 
-func (s *Keys) endIdleTrackers() { s.end(false) }
+func (k *Keys) endIdleTrackers() { k.end(false) }
 
 // Close ends all connections.
-func (s *Keys) Close() { s.end(true) }
+func (k *Keys) Close() { k.end(true) }
 
-func (s *Keys) end(forever bool) {
-	s.mu.Lock()
-	s.closed = s.closed || forever
+func (k *Keys) end(forever bool) {
+	k.mu.Lock()
+	k.closed = k.closed || forever
 	var trackers []*tracker
-	if s.closed || len(s.byKey) == 0 {
-		trackers, s.trackers = s.trackers, nil
+	if k.closed || len(k.byKey) == 0 {
+		trackers, k.trackers = k.trackers, nil
 	}
-	if s.closed && s.idle != nil {
-		s.idle.Stop()
+	if k.closed && k.idle != nil {
+		k.idle.Stop()
 	}
-	s.mu.Unlock()
+	k.mu.Unlock()
 	for _, t := range trackers {
 		t.close()
 	}
@@ -120,33 +120,33 @@ func (s *Keys) end(forever bool) {
 
 // Follow changes the list of masters. The watchers are told that every key may have changed:
 // what the former masters track is not announced any more.
-func (s *Keys) Follow(masters []wire.Master) {
-	s.mu.Lock()
-	s.Masters = masters
-	former := s.trackers
-	s.trackers = nil
-	s.mu.Unlock()
+func (k *Keys) Follow(masters []wire.Master) {
+	k.mu.Lock()
+	k.Masters = masters
+	former := k.trackers
+	k.trackers = nil
+	k.mu.Unlock()
 	for _, t := range former {
 		t.close()
 	}
 	for lane := range former {
-		s.changed(lane, nil)
+		k.changed(lane, nil)
 	}
 }
 
 // changed delivers a master's announcement; no keys means all of them.
-func (s *Keys) changed(lane int, keys []string) {
+func (k *Keys) changed(lane int, keys []string) {
 	var watching []Watcher
-	s.mu.Lock()
+	k.mu.Lock()
 	for _, key := range keys {
-		watching = append(watching, s.byKey[key]...)
+		watching = append(watching, k.byKey[key]...)
 	}
 	if keys == nil {
-		for _, watchers := range s.byKey {
+		for _, watchers := range k.byKey {
 			watching = append(watching, watchers...)
 		}
 	}
-	s.mu.Unlock()
+	k.mu.Unlock()
 	for _, w := range watching {
 		w.Gone(lane)
 	}

@@ -351,16 +351,16 @@ type endlessSocket struct {
 	at   int
 }
 
-func (l *endlessSocket) Read(p []byte) (n int, err error) {
+func (e *endlessSocket) Read(p []byte) (n int, err error) {
 	for n < len(p) {
-		k := copy(p[n:], l.data[l.at:])
+		k := copy(p[n:], e.data[e.at:])
 		n += k
-		l.at = (l.at + k) % len(l.data)
+		e.at = (e.at + k) % len(e.data)
 	}
 	return n, nil
 }
 
-func (l *endlessSocket) Write(p []byte) (int, error) { return len(p), nil }
+func (e *endlessSocket) Write(p []byte) (int, error) { return len(p), nil }
 
 func FuzzWire(f *testing.F) {
 	for _, k := range badReplies {

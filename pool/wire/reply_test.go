@@ -78,7 +78,7 @@ func TestReply_ReadsAFieldByItsWholeName(t *testing.T) {
 // answering is a Link that answers everything with these replies.
 type answering []Reply
 
-func (l answering) Exchange([]Command, []Reply) []Reply { return l }
+func (a answering) Exchange([]Command, []Reply) []Reply { return a }
 func (answering) Close()                                {}
 
 func TestAsk_TellsACutConnectionFromARefusal(t *testing.T) {

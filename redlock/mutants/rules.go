@@ -56,7 +56,7 @@ func brokenFences() []Mutant {
 		patched("gt", "a register may fall",
 			Change{"pool/flush.go", raised, raised + "\t\tif c := &f.commands[len(f.commands)-1]; Broken(\"gt\") {\n\t\t\tc.Args = append(c.Args[:3], c.Args[4:]...)\n\t\t}\n"},
 			Change{"pool/flush.go", "old < f.minRegister {", "!Broken(\"gt\") && old < f.minRegister {"},
-			Change{"pool/attempt.go", "a.Score >= least", "(Broken(\"gt\") || a.Score >= least)"}),
+			Change{"pool/handshake.go", "a.Score >= least", "(Broken(\"gt\") || a.Score >= least)"}),
 		patched("low-end", "a fence may lie below the voter's old register",
 			Change{"redlock/quorum/fence.go", "\t\tlows[i] = v.Low\n", "\t\tif lows[i] = v.Low; pool.Broken(\"low-end\") {\n\t\t\tlows[i] = 0\n\t\t}\n"},
 			Change{"redlock/quorum/fence.go", "return v.Low < fence &&", "return (v.Low < fence || pool.Broken(\"low-end\")) &&"}),
@@ -80,7 +80,7 @@ func brokenMemories() []Mutant {
 	const proves = "engine.CountsAsVote(answer):\n\t\treturn engine.No\n"
 	return []Mutant{
 		patched("admitted-at", "a durable master that lost acknowledged writes counts once another daemon has raised its register",
-			Change{"pool/attempt.go", "lost := run != \"\" &&", "lost := run != \"\" && !Broken(\"admitted-at\") &&"}).in("liar-5").
+			Change{"pool/handshake.go", "lost := run != \"\" &&", "lost := run != \"\" && !Broken(\"admitted-at\") &&"}).in("liar-5").
 			but("one daemon must see a master's last writes acknowledged, and another one be the first that returns; seen once in 10⁸ executions. TestIncarnation_OfADurableMasterThatLostAcknowledgedWritesEnds is a directed test"),
 		patched("age", "a quarantined master's consent counts",
 			Change{"pool/options.go", "if o.RestartGuardOff {", "if o.RestartGuardOff || Broken(\"age\") {"}),
@@ -95,7 +95,7 @@ func brokenMemories() []Mutant {
 		patched("distinct", "one server counts as two masters",
 			// The fingerprint would refuse one server under two names, too.
 			Change{"pool/fingerprint.go", "\treturn o.settings(db) +", "\tif Broken(\"distinct\") {\n\t\tname = \"any\"\n\t}\n\treturn o.settings(db) +"},
-			Change{"pool/attempt.go", "other.claimedRunID == f.RunID {", "other.claimedRunID == f.RunID && !Broken(\"distinct\") {"}),
+			Change{"pool/handshake.go", "other.claimedRunID == f.RunID {", "other.claimedRunID == f.RunID && !Broken(\"distinct\") {"}),
 	}
 }
 
@@ -115,7 +115,7 @@ func brokenCopies() []Mutant {
 		patched("undo-unlearnt", "an undo by a caller's token goes also where a late answer shows that there is nothing to undo",
 			Change{"redlock/lease/late.go", "\tcase !kept:\n", "\tcase !kept && learnt && pool.Broken(\"undo-unlearnt\"):\n\t\ta.giveBackLate(answer.Lane, copyMade)\n\tcase !kept:\n"}).in("stepping-3"),
 		patched("undo-once", "an undo by a caller's token is repeated though it may have been executed",
-			Change{"pool/pendingrelease.go", "return d.Once && a.Sent && !refused", "return d.Once && a.Sent && !refused && !Broken(\"undo-once\")"}).in("readers-3").
+			Change{"pool/pendingrelease.go", "return p.Once && a.Sent && !refused", "return p.Once && a.Sent && !refused && !Broken(\"undo-once\")"}).in("readers-3").
 			but("the answer to an undo must be lost, and the caller begin again through another daemon within the same 8 ms: seen once, and not in six minutes of today's worlds; TestUndo_ByACallersTokenIsNotRepeatedOnceItMayHaveBeenExecuted is a directed test"),
 		patched("upgrade-undo", "the undo of an upgrade takes the read lease, too",
 			Change{"redlock/lease/upgrade.go", takeBack, "\tif c == copyChanged && pool.Broken(\"upgrade-undo\") {\n\t\ta.undoWithin(lane, c, a.key, a.token, expiryRange{0, 2 * a.ends[lane]})\n\t\treturn\n\t}\n" + takeBack}).in("contest-3"),

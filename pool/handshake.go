@@ -12,40 +12,40 @@ import (
 	"redlockd/pool/wire"
 )
 
-// attempt is one dial of a lane's master, once it has a link.
-type attempt struct {
+// handshake is one dial of a lane's master, once it has a link.
+type handshake struct {
 	lane *lane
 	link Link
 	info admission.ServerInfo // what the server reports
 }
 
 // verify checks the server's identity and admits the connection.
-func (d *attempt) verify(ctx context.Context) (*connection, error) {
+func (h *handshake) verify(ctx context.Context) (*connection, error) {
 	var a admission.Admission
 	var err error
-	if d.lane.group.pool.embedded() {
-		a, err = d.admitEmbedded()
+	if h.lane.group.pool.embedded() {
+		a, err = h.admitEmbedded()
 	} else {
-		a, err = d.admit(ctx)
+		a, err = h.admit(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := admission.LoadScripts(d.link, d.lane.group.pool.scripts); err != nil {
+	if err := admission.LoadScripts(h.link, h.lane.group.pool.scripts); err != nil {
 		return nil, err
 	}
-	return d.connected(a), nil
+	return h.connected(a), nil
 }
 
-func (d *attempt) admit(ctx context.Context) (a admission.Admission, err error) {
-	g := d.lane.group
-	if d.info, err = admission.Probe(d.link, g.pool.options.Clock); err != nil {
-		return a, d.quarantineEvicting(err)
+func (h *handshake) admit(ctx context.Context) (a admission.Admission, err error) {
+	g := h.lane.group
+	if h.info, err = admission.Probe(h.link, g.pool.options.Clock); err != nil {
+		return a, h.quarantineEvicting(err)
 	}
-	if err := d.identify(); err != nil {
+	if err := h.identify(); err != nil {
 		return a, err
 	}
-	if err := d.look(); err != nil {
+	if err := h.look(); err != nil {
 		return a, err
 	}
 	if !g.pool.tasks.Await(ctx, g.ready) {
@@ -54,40 +54,40 @@ func (d *attempt) admit(ctx context.Context) (a admission.Admission, err error) 
 	if !g.pool.tasks.Await(ctx, g.recordsRead) {
 		return a, errNoRecords
 	}
-	if err := d.awaitTurn(); err != nil {
+	if err := h.awaitTurn(); err != nil {
 		return a, err
 	}
 	g.mu.Lock()
 	mark := g.epoch.Mark
 	g.mu.Unlock()
-	if err := admission.Announce(d.link, g.pool.options.Group, mark); err != nil {
+	if err := admission.Announce(h.link, g.pool.options.Group, mark); err != nil {
 		return a, err
 	}
-	if a, err = d.admitOnce(); err != nil {
+	if a, err = h.admitOnce(); err != nil {
 		return a, err
 	}
 	if _, admitted := admission.SplitMark(a.Incarnation.Fingerprint); admitted != mark { // learned meanwhile
-		if err := admission.Announce(d.link, g.pool.options.Group, admitted); err != nil {
+		if err := admission.Announce(h.link, g.pool.options.Group, admitted); err != nil {
 			return a, err
 		}
 	}
-	return a, d.endPredecessor()
+	return a, h.endPredecessor()
 }
 
 // admitEmbedded has nothing to find out: the master is in this process.
-func (d *attempt) admitEmbedded() (a admission.Admission, err error) {
-	g, link := d.lane.group, d.link.(*embeddedLink)
-	d.info = admission.ServerInfo{RunID: link.master.RunID, Version: "embedded", Est: g.pool.inProcess.estimate()}
-	if err := d.identify(); err != nil {
+func (h *handshake) admitEmbedded() (a admission.Admission, err error) {
+	g, link := h.lane.group, h.link.(*embeddedLink)
+	h.info = admission.ServerInfo{RunID: link.master.RunID, Version: "embedded", Est: g.pool.inProcess.estimate()}
+	if err := h.identify(); err != nil {
 		return a, err
 	}
-	return link.admit(g.sealKey, g.pool.fingerprint(g.db, "1", d.lane.master.Name))
+	return link.admit(g.sealKey, g.pool.fingerprint(g.db, "1", h.lane.master.Name))
 }
 
 // identify stores the server's run_id and clock, and refuses a server that
 // is another master already.
-func (d *attempt) identify() error {
-	l, f := d.lane, &d.info
+func (h *handshake) identify() error {
+	l, f := h.lane, &h.info
 	g := l.group
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -128,13 +128,13 @@ func (l *lane) quarantineLocked() time.Duration {
 
 // look reads the master's identity and its records of the others, before it is admitted:
 // both count whether it may vote or not.
-func (d *attempt) look() error {
-	l := d.lane
+func (h *handshake) look() error {
+	l := h.lane
 	g := l.group
 	g.mu.Lock()
 	all := g.recordsLocked()
 	g.mu.Unlock()
-	replies, err := wire.Ask(d.link, append(recordQueries(all), wire.Words("ZRANGE", g.sealKey, "0", "0"),
+	replies, err := wire.Ask(h.link, append(recordQueries(all), wire.Words("ZRANGE", g.sealKey, "0", "0"),
 		wire.Words("HGET", admission.ConfigurationKey, g.pool.options.Group),
 		wire.Words("HGET", admission.ConfigurationKey, g.pool.options.Group+"\nprocesses"))...)
 	if err != nil {
@@ -147,7 +147,7 @@ func (d *attempt) look() error {
 		if len(seal.Items) > 0 {
 			text = seal.Items[0].Str
 		}
-		older := admission.MayBeOlder(text, replies[len(all)+2].Str, d.info.RunID, d.info.Durable(g.pool.options.AssumeDurable))
+		older := admission.MayBeOlder(text, replies[len(all)+2].Str, h.info.RunID, h.info.Durable(g.pool.options.AssumeDurable))
 		l.noteSealLocked(text, older, admission.ParseStored(replies[len(all)+1].Str))
 	}
 	if l.mergeRecords(all, replies, g.now()) {
@@ -163,12 +163,12 @@ func (d *attempt) look() error {
 // quarantineEvicting ends the incarnations of an unfit server that may evict keys: the
 // keys that the policy removed do not return when the policy changes. If it cannot end
 // them, the next dial tries again, and the admission compares the count.
-func (d *attempt) quarantineEvicting(cause error) error {
-	l, f := d.lane, &d.info
+func (h *handshake) quarantineEvicting(cause error) error {
+	l, f := h.lane, &h.info
 	if f.Policy == "" || f.Policy == "noeviction" {
 		return cause
 	}
-	if all, _ := admission.EndIncarnations(d.link, l.group.sealKey, false); len(all) > 0 {
+	if all, _ := admission.EndIncarnations(h.link, l.group.sealKey, false); len(all) > 0 {
 		l.group.pool.options.Logger.Warn("incarnation invalidated", "master", l.master.Name, "db", admission.Databases(all), "err", cause.Error())
 	}
 	return cause
@@ -179,8 +179,8 @@ func (d *attempt) quarantineEvicting(cause error) error {
 // invalidated. That includes an incarnation earlier than the last one that this daemon
 // admitted: a new incarnation begins above the register of the one before. Another daemon may
 // have raised the register since, so the one that each process began with counts, too.
-func (d *attempt) admitOnce() (admission.Admission, error) {
-	l := d.lane
+func (h *handshake) admitOnce() (admission.Admission, error) {
+	l := h.lane
 	g := l.group
 	for range maxAdmissions {
 		others := g.elsewhere()
@@ -190,11 +190,11 @@ func (d *attempt) admitOnce() (admission.Admission, error) {
 		o := g.pool.Options() // with the masters of now
 		r := admission.Request{
 			SealKey: g.sealKey, DB: g.db, Fingerprint: o.Fingerprint(g.db, g.epoch.Mark, l.master.Name),
-			Clock: g.medianLocked(now), Durable: d.info.Durable(o.AssumeDurable), Invalidate: l.invalidated, Older: l.older, Floor: max(g.hybrid.Seen, least),
-			MinBase: g.minBaseLocked(), Refusal: d.mayNotBeginLocked(now, others), Hint: l.carries.leftText(l.master.Name) + o.nextText(g.epoch.Mark, g.epoch.next), Texts: g.epoch.Texts, Group: o.Group, KeyPrefix: o.KeyPrefix, Prefixes: o.prefixes(),
+			Clock: g.medianLocked(now), Durable: h.info.Durable(o.AssumeDurable), Invalidate: l.invalidated, Older: l.older, Floor: max(g.hybrid.Seen, least),
+			MinBase: g.minBaseLocked(), Refusal: h.mayNotBeginLocked(now, others), Hint: l.carries.leftText(l.master.Name) + o.nextText(g.epoch.Mark, g.epoch.next), Texts: g.epoch.Texts, Group: o.Group, KeyPrefix: o.KeyPrefix, Prefixes: o.prefixes(),
 		}
 		g.mu.Unlock()
-		a, err := admission.Admit(d.link, r)
+		a, err := admission.Admit(h.link, r)
 		if err != nil {
 			return a, err
 		}
@@ -223,25 +223,25 @@ func (g *Group) minBaseLocked() (base int64) {
 
 // endPredecessor makes sure that nothing of an earlier connection of this lane
 // is executed any more. Only on the same process: CLIENT IDs restart with it.
-func (d *attempt) endPredecessor() error {
-	l, f := d.lane, &d.info
+func (h *handshake) endPredecessor() error {
+	l, f := h.lane, &h.info
 	l.group.mu.Lock()
 	id, run := l.lastID, l.lastRun
 	l.group.mu.Unlock()
 	if id == 0 || run != f.RunID {
 		return nil
 	}
-	reply, err := wire.AskOne(d.link, "CLIENT", "KILL", "ID", strconv.FormatInt(id, 10))
+	reply, err := wire.AskOne(h.link, "CLIENT", "KILL", "ID", strconv.FormatInt(id, 10))
 	if err == nil && reply.Err != nil {
 		err = admission.Unfitf("CLIENT KILL is refused (%v): allow the commands of the documented ACL", reply.Err)
 	}
 	return err
 }
 
-func (d *attempt) connected(a admission.Admission) *connection {
-	l, f := d.lane, &d.info
+func (h *handshake) connected(a admission.Admission) *connection {
+	l, f := h.lane, &h.info
 	g := l.group
-	c := &connection{lane: l, link: d.link, incarnation: a.Incarnation, connectedAt: g.now()}
+	c := &connection{lane: l, link: h.link, incarnation: a.Incarnation, connectedAt: g.now()}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	l.noteSealLocked(a.Incarnation.Identity, false, l.carries.Stored)
