@@ -76,11 +76,12 @@ func (l *unfencedLink) Exchange(commands []pool.Command, replies []pool.Reply) [
 		return replies
 	}
 	l.replaceScore(replies, at-1)
-	if raise, err := strconv.ParseInt(commands[at].Args[4], 10, 64); err == nil {
-		l.raised = max(l.raised, raise)
+	changed := pool.Reply{Kind: pool.ReplyInt} // what ZADD answers with CH: 1 if it raised the register
+	if raise, err := strconv.ParseInt(commands[at].Args[5], 10, 64); err == nil && raise > l.raised {
+		l.raised, changed.Int = raise, 1
 	}
 	clock := replies[at]
-	replies[at] = pool.Reply{Kind: pool.ReplyInt}
+	replies[at] = changed
 	return append(replies, clock)
 }
 
