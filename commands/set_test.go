@@ -43,6 +43,18 @@ func TestSET_TakesALockInEverySpelling(t *testing.T) {
 	}
 }
 
+// Its next command would be refused with the lock taken.
+func TestSET_OfALibraryWhoseReleaseIsNotServedIsRefusedByName(t *testing.T) {
+	c, _ := dropinConversation(t, commands.Deps{})
+	c.grantsAll()
+	if got := c.say("SET @simple-redis-mutex:lock-k 0.5 NX PX 8000"); !strings.HasPrefix(got, "-ERR simple-redis-mutex is not served") || len(c.locks.locked) != 0 {
+		t.Errorf("%s, and %d locks were requested", got, len(c.locks.locked))
+	}
+	if got := c.say("SET simple-redis-mutex 0.5 NX PX 8000"); got != "+OK" {
+		t.Errorf("another key: %s", got)
+	}
+}
+
 func TestSET_AnswersNilForALockThatIsHeldAndErrorsForWhatIsUnknown(t *testing.T) {
 	c, _ := dropinConversation(t, commands.Deps{NoTTL: commands.PolicyLease})
 	c.refusesAll()

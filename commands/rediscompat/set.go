@@ -5,6 +5,7 @@ package rediscompat
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"redlockd/commands"
@@ -15,6 +16,12 @@ import (
 )
 
 var errNoDatabase = errors.New("redlockd is not a database: SET takes or changes a lock with NX, XX, IFEQ, IFNE, IFDEQ or IFDNE, without GET and KEEPTTL; for a task that counts its attempts use DWORK key timeout MAX n")
+
+// mutexKeys begins the keys of simple-redis-mutex. It is refused here, and not with the lock taken: it counts fences
+// with INCR next, and its release is no compare-and-delete that is recognised.
+const mutexKeys = "@simple-redis-mutex:lock-"
+
+var errMutex = errors.New("simple-redis-mutex is not served: it counts fences with INCR, and its release formats a message; nothing was done; use DLOCK key ttl WAIT ms, whose reply has the fence, and DUNLOCK key token")
 
 func (h *handlers) set(c *commands.Call) error {
 	watch := h.deps.DropinStats.Timed("set")
@@ -30,6 +37,9 @@ func (h *handlers) set(c *commands.Call) error {
 			return h.forwardKey(c)
 		}
 		return errNoDatabase
+	}
+	if strings.HasPrefix(r.Key, mutexKeys) && r.When == dropin.IfAbsent && !h.deps.CompatTest {
+		return errMutex
 	}
 	request, err := valuedRequest(c, r.Key, r.Value)
 	if err != nil {
