@@ -55,8 +55,11 @@ func main() {
 // why there was nothing to run against.
 func drive(ctx context.Context, o options) error {
 	all := runs()
-	if o.measure == "rolling" {
+	switch o.measure {
+	case "rolling":
 		all = rollingRuns()
+	case "pollers":
+		all = pollerRuns()
 	}
 	chosen, err := choose(all, o.only)
 	if err != nil {
@@ -84,6 +87,13 @@ func drive(ctx context.Context, o options) error {
 			return err
 		}
 		return putChapter(o.results, "A rolling restart", text)
+	}
+	if o.measure == "pollers" {
+		text, err := pollAll(ctx, o, stand, chosen)
+		if err != nil || o.results == "" || o.only != "" {
+			return err
+		}
+		return putChapter(o.results, "Clients that poll", text)
 	}
 	outcomes := playAll(ctx, o, stand, chosen)
 	if o.results != "" && o.only == "" && ctx.Err() == nil {

@@ -178,7 +178,9 @@ func roll(ctx context.Context, o options, s *stand, chosen []run) (string, error
 		<-ready
 	}
 	for i := range chosen {
-		running.Go(func() { contend(b.Addr().String(), fmt.Sprint("rolling:", i, ":w"), stop) })
+		running.Go(func() {
+			contend(b.Addr().String(), fmt.Sprint("rolling:", i, ":w"), "the-driver", 30*time.Millisecond, 30*time.Millisecond, stop)
+		})
 	}
 	for _, d := range b.daemons {
 		time.Sleep(settleTime)
@@ -213,8 +215,8 @@ func roll(ctx context.Context, o options, s *stand, chosen []run) (string, error
 	return rollingTable(results), nil
 }
 
-// contend takes a lock again and again, so that the program has to wait for it.
-func contend(address, key string, stop <-chan struct{}) {
+// contend takes a lock again and again, for hold, until stop.
+func contend(address, key, token string, pause, hold time.Duration, stop <-chan struct{}) {
 	var c net.Conn
 	var replies *bufio.Reader
 	ask := func(command string) string {
@@ -246,12 +248,12 @@ func contend(address, key string, stop <-chan struct{}) {
 				c.Close()
 			}
 			return
-		case <-time.After(30 * time.Millisecond):
+		case <-time.After(pause):
 		}
-		if ask("DLOCK "+key+" 5000 TOKEN the-driver WAIT 2000\r\n") == "*3\r\n" {
-			time.Sleep(30 * time.Millisecond)
+		if ask("DLOCK "+key+" 5000 TOKEN "+token+" WAIT 2000\r\n") == "*3\r\n" {
+			time.Sleep(hold)
 		}
-		ask("DUNLOCK " + key + " the-driver\r\n")
+		ask("DUNLOCK " + key + " " + token + "\r\n")
 	}
 }
 

@@ -158,6 +158,10 @@ func main() {
 		ownTests(os.Args[2])
 		return
 	}
+	if os.Args[1] == "poll" {
+		poll()
+		return
+	}
 	made := map[string]func() library{
 		"redsync": redsyncLibrary, "redislock": redislockLibrary,
 		"rueidislock":         func() library { return rueidislockLibrary(false) },
