@@ -43,7 +43,7 @@ type bulk struct {
 // more than 16 for each lock.
 const maxBulkLocks = 500
 
-// maxAlone is for how long operations share no calls after one was denied. Requests for a key that
+// maxAlone bounds the time for which operations share no calls after one was denied. Requests for a key that
 // the master's user may not use are denied one by one then, and delay no others.
 const maxAlone = time.Minute
 

@@ -10,7 +10,7 @@ import (
 	"redlockd/pool/admission"
 )
 
-// carried is what stood at a master's seal at the last look.
+// carried has what stood at a master's seal at the last look.
 type carried struct {
 	at    time.Duration // 0 = never
 	older bool          // what stands there may be older than a change, and counts as nothing
@@ -25,7 +25,7 @@ type groupEpoch struct {
 	later           *admission.Configuration // that is in force by what one master has stored; nil = none
 }
 
-// lookAt is what counts of what stands at a master's seal, and the base of its incarnation if the
+// lookAt returns what counts of what stands at a master's seal, and the base of its incarnation if the
 // settings are this daemon's. whole is the daemon's fingerprint there without a mark, and prefix the
 // first one of its group. What of this group may be older than a change counts as nothing.
 func lookAt(seal string, older bool, stored admission.StoredConfiguration, whole, prefix string) (c carried, base int64) {
@@ -72,7 +72,7 @@ func (c *carried) hasLeft(name string) bool {
 	return now != nil && now.Mark() == c.Mark && !slices.ContainsFunc(now.Masters, func(m Master) bool { return m.Name == name })
 }
 
-// leftText is that a change has left the master out, for people.
+// leftText tells people that a change has left the master out.
 func (c *carried) leftText(name string) string {
 	if !c.hasLeft(name) {
 		return ""
@@ -80,7 +80,7 @@ func (c *carried) leftText(name string) string {
 	return fmt.Sprintf("; this master left the group at epoch %d", c.Stored.Now.Epoch)
 }
 
-// elsewhere is what the other databases show: the configuration that this daemon has there,
+// elsewhere has what the other databases show: the configuration that this daemon has there,
 // and the masters that have proved it there. A change renames all databases of a master at
 // once, so a proof in one is a proof for a database that has not been used yet.
 type elsewhere struct {

@@ -49,7 +49,7 @@ func (p *Pool) Undrain(name string) error {
 	return nil
 }
 
-// drainTime is how long a grant with a master's vote may depend on it.
+// drainTime returns the time for which a grant with a master's vote may depend on it.
 func (p *Pool) drainTime() time.Duration {
 	longest := p.options.MaxTTL + p.options.MasterTimeout
 	return longest + longest/100

@@ -54,7 +54,7 @@ func (g *Group) elsewhere() (e elsewhere) {
 	return e
 }
 
-// evidenceLocked is what all masters show now.
+// evidenceLocked returns what all masters show now.
 func (g *Group) evidenceLocked(now time.Duration) *evidence {
 	e := &evidence{known: g.epoch.Known, next: g.epoch.next}
 	for _, l := range g.lanes {

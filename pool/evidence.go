@@ -28,7 +28,7 @@ const (
 	maxTurns = 500
 )
 
-// evidence is that of all masters of a daemon's list at one moment.
+// evidence has what all masters of a daemon's list show at one moment.
 type evidence struct {
 	known   admission.Known          // the daemon's configuration; "" = unknown
 	next    *admission.Configuration // that replaced it, if it was left behind
@@ -115,7 +115,7 @@ func (e *evidence) later(mark string, others elsewhere) *admission.Configuration
 	return later
 }
 
-// laterText is that a master which carries the daemon's settings is not used beside a later
+// laterText tells people that a master which carries the daemon's settings is not used beside a later
 // configuration, for people; "" if it is none, or if what the master carries is the reason.
 func (e *evidence) laterText(o *Options, later *admission.Configuration, of *carried) string {
 	if later == nil || !of.Ours || of.Mark == later.Mark() {

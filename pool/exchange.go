@@ -33,7 +33,7 @@ type exchange struct {
 	context SendContext
 }
 
-// acquireKind is how a key is acquired in a flush, and so what may follow on it.
+// acquireKind names the way in which a key is acquired in a flush, and so what may follow on it.
 type acquireKind uint8
 
 const (

@@ -63,7 +63,7 @@ func (o *Options) prefixes() []string {
 // GroupKey is the name on the masters of a key that all daemons of the group share.
 func (o *Options) GroupKey(name string) string { return o.prefixes()[0] + "redlockd:" + name }
 
-// Configuration is that of these options. Daemons may reach a master under different
+// Configuration returns the configuration of these options. Daemons may reach a master under different
 // addresses: only names and limits are compared.
 func (o *Options) Configuration(epoch int64) *admission.Configuration {
 	c := &admission.Configuration{

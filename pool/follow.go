@@ -78,7 +78,7 @@ func (p *Pool) followConfiguration(next *admission.Configuration, known admissio
 	o.Logger.Warn("change of the group followed; the configuration of this daemon is older", "epoch", next.Epoch, "masters", o.Names(next), "slots", next.MapText())
 }
 
-// fingerprint is that of the masters of now.
+// fingerprint returns the one of the present masters.
 func (p *Pool) fingerprint(db int, mark, name string) string {
 	o := p.Options()
 	return o.Fingerprint(db, mark, name)

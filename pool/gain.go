@@ -69,12 +69,12 @@ func (o *Options) reserve() time.Duration {
 	return max(clock.MinStep, o.MasterTimeout*reservePercent/100)
 }
 
-// budget is how much gain is tolerated, in µs.
+// budget returns the gain that is tolerated, in µs.
 func (o *Options) budget() int64 {
 	return clock.Micros(o.MasterTimeout - o.reserve() - clock.MinStep)
 }
 
-// maxUnobserved is how long a daemon may go without measuring a clock: a second by
+// maxUnobserved returns the longest time for which a daemon may go without measuring a clock: a second by
 // default, which is ten heartbeats.
 func (o *Options) maxUnobserved() time.Duration {
 	return o.reserve() * agePercent / 100 * 1_000_000 / leakPPM
@@ -86,7 +86,7 @@ func (g *gain) restart(now time.Duration, offset, budget int64) {
 	*g = gain{floor: offset - debt, since: now, debt: debt, observedAt: now}
 }
 
-// owed is what is left of the debt: it decays as the floor rises.
+// owed returns what is left of the debt: it decays as the floor rises.
 func (g *gain) owed(now time.Duration) int64 {
 	return max(0, g.debt-clock.Micros(now-g.since)*leakPPM/1_000_000)
 }

@@ -120,7 +120,7 @@ func (l *lane) replaceLocked(of *Incarnation) {
 	l.group.counters.Invalidated++
 }
 
-// quarantineLocked is how long a quarantined master still has to wait, 0 if it is not.
+// quarantineLocked returns the time that a quarantined master still has to wait, 0 if it is not.
 func (l *lane) quarantineLocked() time.Duration {
 	left := l.conn.incarnation.Base + clock.Micros(l.group.pool.options.Age()) - l.est.At(l.group.now())
 	return max(0, time.Duration(left)*time.Microsecond)

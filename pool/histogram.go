@@ -41,13 +41,13 @@ func bucket(d time.Duration) int {
 	return 4*(octave-firstOctave) + int(us>>(octave-2)&3)
 }
 
-// Bound is where bucket i ends: every duration in it is shorter.
+// Bound returns the end of bucket i: every duration in it is shorter.
 func Bound(i int) time.Duration {
 	octave := firstOctave + i/4
 	return time.Duration(4+i%4+1) << (octave - 2) * time.Microsecond
 }
 
-// String is how many round trips each bucket has that has any, by its end in µs: "20:3 25:1".
+// String lists how many round trips each bucket has that has any, by its end in µs: "20:3 25:1".
 func (h *Histogram) String() string {
 	var parts []string
 	for i, n := range h.Counts {

@@ -92,7 +92,7 @@ const (
 	causeStepped                     // it stepped too far
 )
 
-// resolve is what the anomaly shows now, by the clocks of the masters that answer, its own among them.
+// resolve returns what the anomaly shows now, by the clocks of the masters that answer, its own among them.
 func (m *masterClock) resolve(o *Options, now time.Duration, answering []*masterClock, quorum int) anomalyCause {
 	width, late := m.comparison(o, now)
 	alike, open := m.agreeing(answering, width)
@@ -222,7 +222,7 @@ type clockAnomaly struct {
 
 func (c *clockAnomaly) width() int64 { return c.high - c.low }
 
-// deviation is how far the clock is off, give or take half the width.
+// deviation returns how far the clock is off, give or take half the width.
 func (c *clockAnomaly) deviation() int64 { return c.low + c.width()/2 }
 
 // agrees reports whether one jump of this daemon's clock can be the reason for both

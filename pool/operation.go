@@ -35,7 +35,7 @@ type Learner interface {
 	Learn(a Answer)
 }
 
-// Props is what the lanes must know about an operation.
+// Props has what the lanes must know about an operation.
 type Props struct {
 	// Key is what the command is about; operations on one key keep their order.
 	Key string
@@ -108,7 +108,7 @@ func tokenOf(op Operation) string {
 	return ""
 }
 
-// SendContext is what an operation may use when its command for one master is written.
+// SendContext has what an operation may use when its command for one master is written.
 type SendContext struct {
 	Lane        int           // index of the master
 	Now         time.Duration // on the pool's Clock
@@ -128,7 +128,7 @@ func (s *SendContext) Decimal(n int64) string {
 	return s.digits
 }
 
-// Answer is what one master answered to one operation.
+// Answer has one master's answer to one operation.
 type Answer struct {
 	Lane  int
 	Sent  bool // false: the command was never sent, there is nothing to undo
@@ -166,7 +166,7 @@ func (t Taken) Void(key string, rest []string) bool {
 // ErrSecondTaker is the Seal.Err of an answer that Taken voids.
 var ErrSecondTaker = errors.New("another acquire in the same flush succeeded before")
 
-// Seal is what the end of a flush proved about everything before it.
+// Seal has what the end of a flush proved about everything before it.
 type Seal struct {
 	// Good: same process, same memory, sane clock, in time, from admission to
 	// here. Only then does a refusal count; a consent also needs Quarantined to be false.

@@ -136,7 +136,7 @@ func (o *Options) DialTimeout() time.Duration {
 	return max(2*o.MasterTimeout, 200*time.Millisecond)
 }
 
-// StallTimeout is how long a connection waits for an answer before it ends. A busy machine
+// StallTimeout returns the time for which a connection waits for an answer before it ends. A busy machine
 // delays a master by some 100 ms now and then, and an admission, with its ten round trips, by
 // seconds; a connection to a master that is gone costs nothing while it waits. It outlasts the
 // repetitions of a request (package engine): some undos may be sent on the same one only.
@@ -144,7 +144,7 @@ func (o *Options) StallTimeout() time.Duration {
 	return max(4*o.MasterTimeout, time.Second)
 }
 
-// Age is how old a memory must be before its answer "not held" counts:
+// Age returns the age that a memory must have before its answer "not held" counts:
 // the longest lease, 1 % clock drift, and 2 s for everything else.
 func (o *Options) Age() time.Duration {
 	if o.RestartGuardOff {
@@ -153,7 +153,7 @@ func (o *Options) Age() time.Duration {
 	return o.MaxTTL + o.MaxTTL/100 + 2*time.Second
 }
 
-// WorkAge is how old a memory must be before the absence of a record of work counts: a record
+// WorkAge returns the age that a memory must have before the absence of a record of work counts: a record
 // lasts as long as its attempt's lease and is kept for at most MaxKeep after that.
 func (o *Options) WorkAge() time.Duration {
 	longest := *o

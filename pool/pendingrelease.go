@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// maxRefusedRetries is how many pending releases a heartbeat sends again. A master's user that may no
+// maxRefusedRetries bounds the pending releases that a heartbeat sends again. A master's user that may no
 // longer release has all of them refused for as long as leases last: up to 650,000 a second.
 const maxRefusedRetries = 256
 
@@ -59,7 +59,7 @@ func (p *PendingRelease) Write(m *SendContext, c *Command) bool {
 	return true
 }
 
-// pendingReleases are those of one lane, guarded like it.
+// pendingReleases has the pending releases of one lane, guarded like it.
 type pendingReleases struct {
 	mu      *sync.Mutex // the group's
 	options *Options

@@ -2,7 +2,7 @@
 
 package pool
 
-// maxIdleQueue is for how many entries an idle queue keeps memory.
+// maxIdleQueue bounds the entries for which an idle queue keeps memory.
 const maxIdleQueue = 4096
 
 type queueEntry struct {

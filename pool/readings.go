@@ -13,7 +13,7 @@ import (
 	"redlockd/pool/wire"
 )
 
-// settingsEvery is how many heartbeats lie between two readings: CONFIG GET with a
+// settingsEvery is the number of heartbeats between two readings: CONFIG GET with a
 // pattern costs a master some ten microseconds.
 const settingsEvery = 10
 

@@ -32,7 +32,7 @@ import (
 // maxAdmissions of one connection are tried: each after the first begins a new incarnation.
 const maxAdmissions = 10
 
-// MaxRegister is where Lua and zset scores stop being exact integers. A register
+// MaxRegister bounds the registers: beyond it Lua and zset scores stop being exact integers. A register
 // above it is damaged (clocks reach it in 2112) and nothing can be ordered on it.
 const MaxRegister = 1 << 52
 

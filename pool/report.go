@@ -48,7 +48,7 @@ func (s Status) named() string {
 	return s.Name
 }
 
-// Epoch is that of the daemon's configuration, 0 while no master has shown that it carries it.
+// Epoch returns the epoch of the daemon's configuration, 0 while no master has shown that it carries it.
 func Epoch(reports []MasterReport) int64 {
 	for i := range reports {
 		if reports[i].Configuration == configurationCurrent {

@@ -76,7 +76,7 @@ func (l *lane) stateLocked() (state, detail string) {
 	return votingState, ""
 }
 
-// workLeftLocked is how long it takes until the master votes on work that it has no record of.
+// workLeftLocked returns the time until the master votes on work that it has no record of.
 func (l *lane) workLeftLocked() time.Duration {
 	if l.conn.incarnation.Works {
 		return 0
@@ -121,7 +121,7 @@ func (g *Group) Volatile() []string {
 	return out
 }
 
-// Databases are those in use, in order.
+// Databases returns those in use, in order.
 func (p *Pool) Databases() []int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

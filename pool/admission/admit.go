@@ -26,11 +26,11 @@ var admitScript string
 //go:embed end.lua
 var endScript string
 
-// MaxSkew is how far a master's clock may be off the median at its admission. A new
+// MaxSkew bounds the distance of a master's clock from the median at its admission. A new
 // incarnation's register begins as far above the master's clock.
 const MaxSkew = 500 * time.Millisecond
 
-// Admission is what the admission script decided.
+// Admission has the decision of the admission script.
 type Admission struct {
 	Incarnation *Incarnation
 	Score       int64
@@ -54,7 +54,7 @@ func (a *Admission) LowestSince(run string) int64 {
 	}
 }
 
-// Request is what the script receives.
+// Request has the arguments of the script.
 type Request struct {
 	SealKey     string
 	DB          int
@@ -185,7 +185,7 @@ func (q *Request) otherPrefix(escaped string) error {
 		q.Group, listed, q.KeyPrefix, ConfigurationKey, q.DB)
 }
 
-// AgedAdvice is what helps a blank master with which no daemon begins, and what it risks.
+// AgedAdvice names what helps a blank master with which no daemon begins, and its risk.
 func AgedAdvice(master string) string {
 	return fmt.Sprintf("run redlockd bootstrap --aged %s; it votes when it has its age. "+
 		"If a redlockd reconfigure that this command missed has changed the group, two groups could grant one lock", master)

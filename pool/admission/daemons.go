@@ -37,7 +37,7 @@ func Announce(link wire.Link, group, mark string) error {
 	return err
 }
 
-// connectionPrefix is what the names of a group's lanes begin with. The group's name may have
+// connectionPrefix begins the names of a group's lanes. The group's name may have
 // every character, and the rest of the name none that is escaped.
 func connectionPrefix(group string) string { return "redlockd:" + url.QueryEscape(group) + ":epoch-" }
 

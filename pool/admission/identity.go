@@ -60,7 +60,7 @@ func (i *Incarnation) MayVote(us int64, age time.Duration) bool {
 	return us >= i.Base+clock.Micros(age)
 }
 
-// OlderText is that a memory may lack changes, for people.
+// OlderText tells people that a memory may lack changes.
 const OlderText = "has come back with what may be an older file"
 
 // MayBeOlder reports whether what stands at a seal may be older than the last change that its master
@@ -74,7 +74,7 @@ func MayBeOlder(seal, processes, run string, durable bool) bool {
 	return seal != "" && first != run
 }
 
-// Age is how long the memory has been unbroken when the master's clock shows us.
+// Age returns the time for which the memory has been unbroken when the master's clock shows us.
 func (i *Incarnation) Age(us int64) time.Duration {
 	if i.Base == 0 {
 		return math.MaxInt64
@@ -82,7 +82,7 @@ func (i *Incarnation) Age(us int64) time.Duration {
 	return time.Duration(us-i.Base) * time.Microsecond
 }
 
-// WorkAge is how long it has had all records of work.
+// WorkAge returns the time for which it has had all records of work.
 func (i *Incarnation) WorkAge(us int64) time.Duration {
 	if i.Works {
 		return math.MaxInt64

@@ -11,7 +11,7 @@ import (
 	"redlockd/pool/wire"
 )
 
-// ServerInfo is what a server reports about itself before it is admitted.
+// ServerInfo has what a server reports about itself before it is admitted.
 type ServerInfo struct {
 	ClientID int64
 	RunID    string
@@ -89,7 +89,7 @@ func (s *ServerInfo) ReadClock(link wire.Link, ours clock.Clock) error {
 // emptyReplica is the advice for a server that is a copy of another one.
 const emptyReplica = "they do not replicate (REPLICAOF NO ONE, then restart it empty: its memory may lack writes that its master acknowledged)"
 
-// clusterNode is why a node of a Redis Cluster cannot vote.
+// clusterNode tells why a node of a Redis Cluster cannot vote.
 const clusterNode = "; a node of a Redis Cluster may lose a lock when a replica takes over or a slot moves: start a server with cluster-enabled no; for more masters than those of one group see [[group]] in the configuration file"
 
 func isRedlockd(info string) bool { return wire.InfoField(info, "redlockd_version") != "" }

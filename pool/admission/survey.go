@@ -4,7 +4,7 @@ package admission
 
 import "slices"
 
-// Carried is what stood at one master's seal.
+// Carried has what stood at one master's seal.
 type Carried struct {
 	Fingerprint string // "" = blank, or it may be older than a change
 	Mark        string
@@ -19,7 +19,7 @@ type Survey []Carried
 // Known is a mark and the texts of its configuration.
 type Known struct{ Mark, Texts string }
 
-// count is how many masters carry a mark.
+// count returns the number of masters that carry a mark.
 func (s Survey) count(mark string) (n int) {
 	for i := range s {
 		if s[i].Mark == mark {

@@ -67,7 +67,7 @@ func (m *Master) SetError(text string) {
 	m.moment.failure = text
 }
 
-// TTL is how long a key of database 0 still lasts; 0 = no such key, or no expiry. For tests.
+// TTL returns the time that a key of database 0 still lasts; 0 = no such key, or no expiry. For tests.
 func (m *Master) TTL(key string) (left time.Duration) {
 	m.Turn(func() {
 		if end := m.server.TTL(key); end > 0 {

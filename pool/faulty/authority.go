@@ -30,7 +30,7 @@ type Authority struct {
 	CAFile string // PEM
 }
 
-// Certificate is what one side of a connection presents.
+// Certificate is presented by one side of a connection.
 type Certificate struct{ CertFile, KeyFile string } // PEM
 
 // NewAuthority makes an authority that is trusted only by programs that read its

@@ -34,7 +34,7 @@ type relayLink struct {
 	muted  [directions]bool // see Mute; guarded by relay.mu
 }
 
-// chunk is what one read delivered.
+// chunk has what one read delivered.
 type chunk struct {
 	data    []byte
 	arrived time.Time

@@ -80,7 +80,7 @@ func (p *Program) accepts() bool {
 	return true
 }
 
-// Addr is where it listens, through all its runs.
+// Addr returns the address at which it listens, through all its runs.
 func (p *Program) Addr() string { return p.addr }
 
 // Output is everything that its runs have printed.

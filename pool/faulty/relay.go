@@ -22,7 +22,7 @@ const (
 	directions
 )
 
-// Counts is what has passed a relay since it was made. The arrays are indexed by
+// Counts has what has passed a relay since it was made. The arrays are indexed by
 // Direction.
 type Counts struct {
 	Accepted int64             // connections, refused ones included
@@ -31,7 +31,7 @@ type Counts struct {
 	Writes   [directions]int64 // in which they were forwarded
 }
 
-// connMode is how the relay treats a new connection.
+// connMode names the treatment of a new connection.
 type connMode int
 
 const (
@@ -89,7 +89,7 @@ func NewRelay(target string) *Relay {
 	return r
 }
 
-// Addr is where clients find the relay; it never changes.
+// Addr returns the address at which clients find the relay; it never changes.
 func (r *Relay) Addr() string { return r.port.addr() }
 
 // Pause holds all bytes: nothing is lost, nothing arrives.

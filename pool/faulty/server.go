@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// maxStartTries is how often a new server tries a port that another process does not take.
+// maxStartTries bounds how often a new server tries a port that another process does not take.
 const maxStartTries = 5
 
 // Options are the options of servers to start. The zero value is what Start uses.

@@ -50,7 +50,7 @@ const (
 
 func (s loggedState) isAbsence() bool { return s == loggedDown || s == loggedRefused }
 
-// VoteLog is what is logged about a master in one database. It is guarded by the group's
+// VoteLog logs a master in one database. It is guarded by the group's
 // lock, and the lines are written under it: the breaker opens on a timer's goroutine and
 // closes on the lane's, and the log must have them in that order.
 type VoteLog struct {
@@ -84,7 +84,7 @@ func New(logger *slog.Logger, master string, db int, last *LastLine) VoteLog {
 	return VoteLog{logger: logger, master: master, db: db, last: last}
 }
 
-// QuarantineText is how long a master does not vote yet, for people.
+// QuarantineText tells people how long a master does not vote yet.
 func QuarantineText(wait time.Duration) string {
 	return fmt.Sprintf("its memory is new, votes in %.1fs", wait.Seconds())
 }

@@ -38,7 +38,7 @@ import (
 // a group that starts at the limit would not outlive its first grants.
 const MaxFenceAbove = pool.MaxRegister - 1<<32
 
-// BootstrapTerms are what an operator may give beside the masters.
+// BootstrapTerms has what an operator may give beside the masters.
 type BootstrapTerms struct {
 	// Force also replaces the identities that masters have already, and their memories
 	// no longer count.
@@ -199,7 +199,7 @@ func (b *bootstrapping) prepare(began time.Duration) error {
 	return fmt.Errorf("%w; nothing was changed", err)
 }
 
-// standing is what the masters have in one database.
+// standing has what the masters have in one database.
 type standing struct {
 	ready, prepared, voting int        // masters with these marks, and with an identity that may vote
 	holder                  *candidate // one with an identity, if possible one that is not ready

@@ -34,7 +34,7 @@ var carryScript string
 // carryPage bounds the keys of one command.
 const carryPage = 200
 
-// carried is what is carried over, by database.
+// carried has what is carried over, by database.
 type carried []carriedDB
 
 type carriedDB struct {
@@ -59,7 +59,7 @@ func (c carried) text() string {
 	return fmt.Sprintf("%d counters and %d records of work", counters, works)
 }
 
-// memories are what the masters of one configuration remember.
+// memories has what the masters of one configuration remember.
 type memories struct {
 	group  *group
 	all    []*candidate
@@ -70,7 +70,7 @@ type memories struct {
 	frozen bool // nothing is granted in them any more
 }
 
-// incarnation is what a master has in a database; nil if it does not carry the configuration, is about
+// incarnation returns what a master has in a database; nil if it does not carry the configuration, is about
 // to begin a new incarnation, or may have come back with an older file.
 func (m *memories) incarnation(one *candidate, db int) *admission.Incarnation {
 	r := &one.seals[db]

@@ -98,7 +98,7 @@ func (g *group) inspectAll(ctx context.Context, masters []wire.Master, performan
 	return all
 }
 
-// evenNumber is why a new group has no even number of masters.
+// evenNumber tells why a new group has no even number of masters.
 func evenNumber(n int) error {
 	return fmt.Errorf("%d masters survive the loss of %d, as %d do, and need one answer more for every decision: a new group has an odd number; use %d or %d", n, (n-1)/2, n-1, n-1, n+1)
 }

@@ -79,7 +79,7 @@ func (l *watchedLink) Close() {
 	l.Link.Close()
 }
 
-// progress is what a subcommand waits for from one master.
+// progress shows what a subcommand waits for from one master.
 type progress struct {
 	master string
 	log    *slog.Logger

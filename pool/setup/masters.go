@@ -17,7 +17,7 @@ import (
 	"redlockd/pool/wire"
 )
 
-// MastersChange is what joins and what leaves, by name or address.
+// MastersChange has the masters that join and leave, by name or address.
 type MastersChange struct {
 	Join  []wire.Master
 	Leave []string

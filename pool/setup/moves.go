@@ -193,7 +193,7 @@ func (m *slotMove) nextVersion() int64 {
 	return next
 }
 
-// ownedText is how a configuration has the slots of a group.
+// ownedText writes the slots that a group has in a configuration.
 func ownedText(owned slots.Ranges) string {
 	if owned.Len() == slots.Count {
 		return "" // as a group that is the only one

@@ -50,7 +50,7 @@ const (
 	maxWritingTries = 3
 )
 
-// ChangeTerms are what an operator accepts.
+// ChangeTerms has what an operator accepts.
 type ChangeTerms struct {
 	Force  bool // no daemon with other settings runs any more
 	Absent bool // masters may join that do not answer yet

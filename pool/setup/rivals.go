@@ -59,7 +59,7 @@ func (c *change) isNewer(a admission.StoredConfiguration, masters int, b admissi
 	return a.Now.String() > b.Now.String()
 }
 
-// count is how many masters carry a mark.
+// count returns the number of masters that carry a mark.
 func (c *change) count(mark string) (n int) {
 	for _, one := range c.all {
 		if slices.ContainsFunc(one.seals, func(s sealRecord) bool { return s.mark() == mark }) {

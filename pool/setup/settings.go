@@ -33,7 +33,7 @@ func (s settings) duration(name string) (time.Duration, error) {
 	return time.Duration(ms) * time.Millisecond, nil
 }
 
-// number is how many masters the list had.
+// number returns the number of masters that the list had.
 func (s settings) number() int {
 	n, _, _ := strings.Cut(s["masters"], "-")
 	count, _ := strconv.Atoi(n) // the callers refuse 0

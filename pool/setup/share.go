@@ -146,7 +146,7 @@ func (c *carriedDB) knows() string {
 	return admission.KnowsAll
 }
 
-// known is how many counters a quorum is sure of.
+// known counts the counters of which a quorum is sure.
 func (c *carriedDB) known() (n int) {
 	for _, value := range c.values {
 		if len(value) == 1 {

@@ -45,7 +45,7 @@ const (
 	wireMaxWord     = 1<<31 - 1 // bytes and words of a request of ours: only a sanity check
 )
 
-// wireError is what a master sent and must not send. The connection is closed
+// wireError names what a master sent and must not send. The connection is closed
 // and returns it from every call.
 type wireError struct{ what string }
 
@@ -110,7 +110,7 @@ var _ net.Conn = (*wire)(nil)
 // that it returns, as arrays of bulk strings, for replies are counted against them.
 func guardReplies(c net.Conn) *wire { return &wire{Conn: c} }
 
-// lateRead is how long the rest of an answer may take whose beginning was read late.
+// lateRead bounds the time of the rest of an answer whose beginning was read late.
 const lateRead = 50 * time.Millisecond
 
 // unread reports whether bytes wait in the socket.

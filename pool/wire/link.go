@@ -198,7 +198,7 @@ func certificateHint(conn net.Conn, err error) string {
 	return " (after the TLS handshake: if the master refuses this daemon's certificate, correct cert= and key= of its URL, or tls-ca-cert-file of the master)"
 }
 
-// loginHint is how to give the login that a master wants.
+// loginHint tells how to give the login that a master wants.
 func loginHint(m Master, err error) string {
 	var reply *rueidis.RedisError
 	if !errors.As(err, &reply) || !strings.HasPrefix(reply.Error(), "NOAUTH") && !strings.HasPrefix(reply.Error(), "WRONGPASS") {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// waiting is how many bytes of a socket have arrived and have not been read; 0 if it is closed.
+// waiting returns the number of bytes of a socket that have arrived and have not been read; 0 if it is closed.
 func waiting(s syscall.Conn) (n int) {
 	raw, err := s.SyscallConn()
 	if err != nil {
