@@ -29,6 +29,8 @@ const (
 	long      = redlocktest.Long
 )
 
+var on, scriptOn, endOn = redlocktest.On, redlocktest.ScriptOn, redlocktest.EndOn
+
 // cluster is a group of masters. It is bootstrapped for its first daemon.
 type cluster struct {
 	t       *testing.T
@@ -80,23 +82,6 @@ func (c *cluster) copies(key string) []string {
 func (c *cluster) ends(i int, key string) int64 {
 	c.t.Helper()
 	return endOn(c.t, c.servers[i], key)
-}
-
-// endScript reports when a key ends on any master, as PEXPIRETIME does from Redis 7.0 on.
-const endScript = `
-local ends = redis.pcall('PEXPIRETIME', KEYS[1])
-if type(ends) == 'number' then return ends end
-local function ms() local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] / 1000) end
-while true do
-  local before, left = ms(), redis.call('PTTL', KEYS[1])
-  if left < 0 then return left end
-  if ms() == before then return before + left end
-end`
-
-// endOn is when a key ends on a server, ms of its clock.
-func endOn(t *testing.T, s *faulty.Server, key string) int64 {
-	t.Helper()
-	return on(t, s, "EVAL", endScript, 1, key).(int64)
 }
 
 // identity is what a master's seal holds, as words: run_id, incarnation, base, …

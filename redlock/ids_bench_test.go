@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
 	"redlockd/pool"
 	"redlockd/pool/faulty"
 	"redlockd/pool/setup"

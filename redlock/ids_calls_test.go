@@ -5,15 +5,12 @@ package redlock
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"redlockd/pool"
-	"redlockd/pool/faulty"
-	"redlockd/redlock/scripts"
 )
 
 // longRun: the volumes of a release instead of those of every change.
@@ -141,28 +138,4 @@ func (d *daemon) reconnect(i int, want string) {
 // timeout is the trait of a daemon that waits so long for a master.
 func timeout(limit time.Duration) trait {
 	return func(_ *daemon, o *pool.Options) { o.MasterTimeout = limit }
-}
-
-// scriptOn runs one of our scripts on a server and shows its answer as text.
-func scriptOn(t *testing.T, s *faulty.Server, file, key string, args ...any) string {
-	t.Helper()
-	text, err := scripts.Text(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reply, err := s.Do(append([]any{"EVAL", string(text), 1, key}, args...)...)
-	if err != nil {
-		t.Fatalf("%s%q: %v", file, args, err)
-	}
-	return fmt.Sprint(reply)
-}
-
-// on asks a server directly.
-func on(t *testing.T, s *faulty.Server, args ...any) any {
-	t.Helper()
-	reply, err := s.Do(args...)
-	if err != nil {
-		t.Fatalf("%v: %v", args, err)
-	}
-	return reply
 }

@@ -4,7 +4,6 @@ package redlock
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -12,44 +11,6 @@ import (
 	"redlockd/redlock/events"
 	"redlockd/redlock/redlocktest"
 )
-
-func TestReleaseScript_KeepsACopyUntilItsTimeAndNeverLonger(t *testing.T) {
-	t.Parallel()
-	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
-		end, now := m.pureEnd(), m.now()
-		at := end - 1004
-		m.do("DEL", "lock")
-		m.unchanged("free", 0, "release", "mine", "", "", "", at)
-		m.put("other", end)
-		m.unchanged("another's", 0, "release", "mine", "", "", "", at)
-		m.foreignData(func(what string) { m.unchanged(what, 0, "release", "mine", "", "", "", at) })
-		m.put("mine", at-80)
-		m.unchanged("it ends earlier", 1, "release", "mine", "", "", "", at)
-		m.put("mine", end)
-		m.unchanged("outside of the guard", 0, "release", "mine", 0, end-400, "", at)
-		for _, ends := range []int64{end, 0} { // 0 = without an expiry
-			m.put("mine", ends)
-			if got := m.run("release", "mine", "", "", "", at); got != 1 || m.exact && m.holds() != fmt.Sprintf("string mine ends %d", at) {
-				t.Errorf("its own: %d, %s", got, m.holds())
-			}
-		}
-		if m.run("release", "mine", 0, end, "", now-1); m.holds() != "none" {
-			t.Errorf("repeated after its time: %s", m.holds())
-		}
-		m.readers("mine", end, "other", at-160)
-		m.says("a reader", "1", "release", "mine", "", "", "", at)
-		if m.score("mine") != at || m.score("other") != at-160 || m.exact && m.end() != at {
-			t.Errorf("a reader: %s", m.whole())
-		}
-		m.leaves("a reader that ends earlier", "1", "release", "mine", "", "", "", end)
-		m.permits(3, "1", end, "mine", "2", at-160, "other")
-		m.says("a permit", "1", "release", "mine", "", "", "", at)
-		if got := m.do("HGET", "lock", "1"); got != fmt.Sprintf("%d mine", at) || m.exact && m.end() != at {
-			t.Errorf("a permit: %s", m.whole())
-		}
-		m.leaves("a permit that ends earlier", "1", "release", "mine", "", "", "", end)
-	})
-}
 
 // The clock is the daemon's and the masters'. It stands still until it is moved.
 func TestKeep_TheLockEndsAtItsTimeForWaitersHoldersAndListeners(t *testing.T) {

@@ -207,27 +207,6 @@ func TestExtend_PermitsOfTwoSlotsDoNotAddUp(t *testing.T) {
 	}
 }
 
-// An undo takes the slot of its own attempt, also if another one of the same
-// token ends at the same millisecond.
-func TestUndo_OfAPermitTakesItsOwnSlotOnly(t *testing.T) {
-	t.Parallel()
-	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
-		end := m.pureEnd()
-		m.do("DEL", "lock")
-		for _, slot := range []int{1, 2} {
-			if got := fmt.Sprint(m.reply("permit", "mine", end, 2, slot, "0")); got != "1" {
-				t.Fatalf("slot %d: %s", slot, got)
-			}
-		}
-		if got := m.run("release", "mine", end-2, end+2, "2"); got != 1 {
-			t.Error(got)
-		}
-		if got := fmt.Sprint(m.do("HKEYS", "lock")); strings.Contains(got, "2") || !strings.Contains(got, "1") {
-			t.Errorf("slots %s are left, want the first", got)
-		}
-	})
-}
-
 // The slot that only one master gave is given back there by its number: the next
 // one may have been asked for when that master's answer came.
 func TestUndo_OfAPermitNamesItsSlot(t *testing.T) {

@@ -4,7 +4,6 @@ package redlock
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -213,23 +212,4 @@ func TestReentrant_TheOwnerPassesTheQueueOfFairAndOthersStandInIt(t *testing.T) 
 		one.free("k", g.Token)
 	}
 	c.noQueues("k")
-}
-
-// What prolongs all levels of an owner reads as many holders as a view shows.
-func TestReentrant_AnOwnerHasAThousandLevels(t *testing.T) {
-	t.Parallel()
-	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
-		end := m.pureEnd()
-		words := []any{"ZADD", "k"}
-		for i := range 999 {
-			words = append(words, end, fmt.Sprintf("owner-of-all#%027d", i))
-		}
-		m.do(words...)
-		m.do("PEXPIREAT", "k", end)
-		for i, want := range []any{int64(1), int64(0)} {
-			if got := m.replyOn("share", []string{"k"}, fmt.Sprintf("owner-of-all#%027d", 1000+i), end, ""); fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Errorf("level %d: %v, want %v", 1000+i, got, want)
-			}
-		}
-	})
 }

@@ -38,3 +38,41 @@ func TestUpgrade_OfTwoReadersThroughOneDaemonIsADeadlockForTheSecond(t *testing.
 	}
 	two.held(LockRequest{Key: "k", Mode: Readers})
 }
+
+// The seal is void meanwhile, so the upgrade fails everywhere and is undone everywhere.
+func TestUpgrade_ThatFailsWhileMastersRefuseToWriteReadersKeepsTheReadLease(t *testing.T) {
+	c := newCluster(t, 3, long)
+	c.aclUser()
+	d, other := c.daemon(restricted), c.daemon()
+	d.get(LockRequest{Key: "k", Mode: Readers, Token: tokenA, TTL: long})
+	d.settled(0, 1, 2)
+	for i := range c.servers {
+		c.do(i, "ACL", "SETUSER", "redlockd", "-zadd")
+	}
+	_, err := d.ask(LockRequest{Key: "k", Token: tokenA, TTL: long})
+	noQuorum(t, err)
+	eventually(t, "all masters have refused the undo, which is pending on them", func() bool {
+		for i := range c.servers {
+			if d.Masters(0)[i].PendingReleases == 0 && c.do(i, "EXISTS", "k") == int64(1) {
+				return false
+			}
+		}
+		return true
+	})
+	for i := range c.servers {
+		c.do(i, "ACL", "SETUSER", "redlockd", "+zadd")
+	}
+	for i := range c.servers {
+		d.await(i, "voting")
+	}
+	d.settled(0, 1, 2)
+	for i := range c.servers {
+		if kind := c.do(i, "TYPE", "k"); kind != "zset" || c.do(i, "ZSCORE", "k", string(tokenA)) == nil {
+			t.Errorf("master %s: %v stands at the key, want the reader", name(i), kind)
+		}
+	}
+	other.held(LockRequest{Key: "k", TTL: long})
+	if _, err := d.extend("k", tokenA, long); err != nil {
+		t.Errorf("the read lease is extended: %v", err)
+	}
+}

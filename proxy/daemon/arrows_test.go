@@ -75,7 +75,7 @@ var arrows = map[string][]string{
 	"pool/faulty":             {"proxy/resp"},
 	"redlock/checker":         {},
 	"redlock/mutants":         {},
-	"redlock/redlocktest":     {"redlock/engine", "redlock/events", "redlock/lease", "redlock/mutants", "pool", "pool/embedded", "pool/faulty", "pool/setup"}, // tests only
+	"redlock/redlocktest":     {"redlock/engine", "redlock/events", "redlock/lease", "redlock/mutants", "redlock/scripts", "pool", "pool/embedded", "pool/faulty", "pool/setup"}, // tests only
 	"redlock/sim":             {"redlock", "redlock/groups", "redlock/slots", "redlock/sim/fake", "pool", "pool/setup"},
 	"redlock/sim/fake":        {"pool/wire"},
 	"redlock/spec":            {},
@@ -93,6 +93,7 @@ var testArrows = map[string][]string{
 	"redlock/inspect": {"redlock/events"},
 	"redlock/maxhold": {"redlock/renew", "redlock/wait"},
 	"redlock/renew":   {"redlock/inspect"},
+	"redlock/scripts": {"redlock/engine"}, // what a token says of its lock
 	"proxy":           {"commands/access", "commands/conn"},
 	"proxy/admin":     {"commands/inspect"},
 	"commands":        {"commands/conn", "commands/counter", "commands/inspect", "commands/lock", "commands/rediscompat", "commands/work"},

@@ -1,6 +1,6 @@
-package redlock
+package scripts_test
 
-// inspect_scripts_test.go: the scripts that inspect, and that keep notes, on an embedded
+// the scripts that inspect, and that keep notes, on an embedded
 // master, a real one, and one before Redis 7.0.
 
 import (

@@ -1,4 +1,4 @@
-package redlock
+package scripts_test
 
 import (
 	"fmt"

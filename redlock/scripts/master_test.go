@@ -1,6 +1,6 @@
-package redlock
+package scripts_test
 
-// pure_master_test.go: one master to run lock scripts on, embedded or real.
+// one master to run lock scripts on, embedded or real.
 
 import (
 	"fmt"
@@ -13,6 +13,7 @@ import (
 	inproc "redlockd/pool/embedded"
 	"redlockd/pool/faulty"
 	"redlockd/proxy/resp"
+	"redlockd/redlock/redlocktest"
 	"redlockd/redlock/scripts"
 )
 
@@ -172,7 +173,7 @@ func (m *pureMaster) endOf(key string) int64 {
 	if m.exact {
 		return m.do("PEXPIRETIME", key).(int64)
 	}
-	return m.do("EVAL", endScript, 1, key).(int64)
+	return m.do("EVAL", redlocktest.EndScript, 1, key).(int64)
 }
 
 // put makes the key hold a token until an end; 0 = for ever.

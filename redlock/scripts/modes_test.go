@@ -1,6 +1,6 @@
-package redlock
+package scripts_test
 
-// mode_scripts_test.go: every branch of the scripts of readers, permits and
+// every branch of the scripts of readers, permits and
 // several keys, on an embedded master, a real one, and one before Redis 7.0.
 
 import (
@@ -102,7 +102,7 @@ func TestShareScript_EveryBranch(t *testing.T) {
 func TestShareScript_LevelsOfOneOwner(t *testing.T) {
 	t.Parallel()
 	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
-		unique, end := Token("aaaaaaaaaaaaaaaaaaaaaaaaaaa"), m.pureEnd()
+		unique, end := engine.Token("aaaaaaaaaaaaaaaaaaaaaaaaaaa"), m.pureEnd()
 		outer, inner, other := engine.LevelOf("owner", unique), engine.LevelOf("owner", unique[1:]+"b"), engine.LevelOf("other", unique)
 		m.do("DEL", "lock")
 		m.says("a free key", "1", "share", outer, end+80)
@@ -110,7 +110,7 @@ func TestShareScript_LevelsOfOneOwner(t *testing.T) {
 		if m.score(string(inner)) != end+80 || m.end() != end+80 {
 			t.Errorf("%s, want the inner level as long as the outer one", m.whole())
 		}
-		for _, stranger := range []Token{other, "owner", unique, "owner" + unique, "#" + unique} {
+		for _, stranger := range []engine.Token{other, "owner", unique, "owner" + unique, "#" + unique} {
 			m.leaves("beside levels of another owner", "0", "share", stranger, end)
 			m.readers(string(stranger), end)
 			m.leaves("beside a reader", "0", "share", outer, end)
@@ -405,5 +405,45 @@ func TestMultiScripts_EveryBranch(t *testing.T) {
 		m.put("mine", end)
 		all("a writer among readers", "0", "multiextend", "mine", end+320)
 		m.do("DEL", "x", "y")
+	})
+}
+
+// An undo takes the slot of its own attempt, also if another one of the same
+// token ends at the same millisecond.
+func TestUndo_OfAPermitTakesItsOwnSlotOnly(t *testing.T) {
+	t.Parallel()
+	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
+		end := m.pureEnd()
+		m.do("DEL", "lock")
+		for _, slot := range []int{1, 2} {
+			if got := fmt.Sprint(m.reply("permit", "mine", end, 2, slot, "0")); got != "1" {
+				t.Fatalf("slot %d: %s", slot, got)
+			}
+		}
+		if got := m.run("release", "mine", end-2, end+2, "2"); got != 1 {
+			t.Error(got)
+		}
+		if got := fmt.Sprint(m.do("HKEYS", "lock")); strings.Contains(got, "2") || !strings.Contains(got, "1") {
+			t.Errorf("slots %s are left, want the first", got)
+		}
+	})
+}
+
+// What prolongs all levels of an owner reads as many holders as a view shows.
+func TestReentrant_AnOwnerHasAThousandLevels(t *testing.T) {
+	t.Parallel()
+	onEveryMaster(t, func(t *testing.T, m *pureMaster) {
+		end := m.pureEnd()
+		words := []any{"ZADD", "k"}
+		for i := range 999 {
+			words = append(words, end, fmt.Sprintf("owner-of-all#%027d", i))
+		}
+		m.do(words...)
+		m.do("PEXPIREAT", "k", end)
+		for i, want := range []any{int64(1), int64(0)} {
+			if got := m.replyOn("share", []string{"k"}, fmt.Sprintf("owner-of-all#%027d", 1000+i), end, ""); fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("level %d: %v, want %v", 1000+i, got, want)
+			}
+		}
 	})
 }

@@ -1,12 +1,13 @@
-package redlock
+package scripts_test
 
-// ids_scripts_test.go: what one master does with a counter, on a real server.
+// what one master does with a counter, on a real server.
 
 import (
 	"strings"
 	"testing"
 
 	"redlockd/pool/faulty"
+	"redlockd/redlock/redlocktest"
 )
 
 // counterCase is one call on a counter that held a value before.
@@ -22,23 +23,23 @@ func runCounterCases(t *testing.T, file string, cases []counterCase) {
 	t.Helper()
 	s := faulty.Start(t)
 	for _, c := range cases {
-		on(t, s, "DEL", "n")
+		redlocktest.On(t, s, "DEL", "n")
 		if c.before != nil {
-			on(t, s, "SET", "n", c.before)
+			redlocktest.On(t, s, "SET", "n", c.before)
 		}
-		if got := scriptOn(t, s, file, "n", c.args...); got != c.answer {
+		if got := redlocktest.ScriptOn(t, s, file, "n", c.args...); got != c.answer {
 			t.Errorf("%s: answered %s, want %s", c.name, got, c.answer)
 		}
-		if got := on(t, s, "GET", "n"); got != c.after {
+		if got := redlocktest.On(t, s, "GET", "n"); got != c.after {
 			t.Errorf("%s: the counter is %v, want %v", c.name, got, c.after)
 		}
 	}
-	on(t, s, "DEL", "n")
-	on(t, s, "LPUSH", "n", "x")
-	if got := scriptOn(t, s, file, "n", cases[0].args...); got != "[-1 0 0]" {
+	redlocktest.On(t, s, "DEL", "n")
+	redlocktest.On(t, s, "LPUSH", "n", "x")
+	if got := redlocktest.ScriptOn(t, s, file, "n", cases[0].args...); got != "[-1 0 0]" {
 		t.Errorf("a list: answered %s, want not a counter", got)
 	}
-	if got := on(t, s, "LLEN", "n"); got != int64(1) {
+	if got := redlocktest.On(t, s, "LLEN", "n"); got != int64(1) {
 		t.Errorf("a list has %v elements afterwards, want it untouched", got)
 	}
 }
@@ -105,14 +106,14 @@ func TestDeleteIDScript_DeletesOnlyWhatWasShownAndOnlyInTime(t *testing.T) {
 		{"late", "7@aa", []any{"aa", 1, "1000", "7@aa"}, "[0 7 1 7@aa", "7@aa"},
 		{"somebody's text", "hello", []any{"aa", 1, never, "hello"}, "[-1 0 0 ", "hello"},
 	} {
-		on(t, s, "DEL", "n")
+		redlocktest.On(t, s, "DEL", "n")
 		if c.before != nil {
-			on(t, s, "SET", "n", c.before)
+			redlocktest.On(t, s, "SET", "n", c.before)
 		}
-		if got := scriptOn(t, s, "deleteid", "n", c.args...); !strings.HasPrefix(got, c.answer) {
+		if got := redlocktest.ScriptOn(t, s, "deleteid", "n", c.args...); !strings.HasPrefix(got, c.answer) {
 			t.Errorf("%s: answered %s, want %s", c.name, got, c.answer)
 		}
-		if got := on(t, s, "GET", "n"); got != c.after {
+		if got := redlocktest.On(t, s, "GET", "n"); got != c.after {
 			t.Errorf("%s: the counter is %v, want %v", c.name, got, c.after)
 		}
 	}

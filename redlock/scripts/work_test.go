@@ -1,6 +1,6 @@
-package redlock
+package scripts_test
 
-// work_scripts_test.go: what one master does with a piece of work, on a real
+// what one master does with a piece of work, on a real
 // server. After every step the record expires, or is not there.
 
 import (
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redlockd/pool/faulty"
+	"redlockd/redlock/redlocktest"
 )
 
 // workMaster is a master that runs the scripts of work.
@@ -63,7 +64,7 @@ func (s workStep) answers(want string) workStep {
 
 func (m *workMaster) run(s workStep) {
 	m.t.Helper()
-	now := on(m.t, m.s, "TIME").([]any)
+	now := redlocktest.On(m.t, m.s, "TIME").([]any)
 	var sec, us int64
 	fmt.Sscan(now[0].(string), &sec)
 	fmt.Sscan(now[1].(string), &us)
@@ -74,10 +75,10 @@ func (m *workMaster) run(s workStep) {
 		}
 		args[i] = a
 	}
-	if got := scriptOn(m.t, m.s, s.file, "w", args...); !matches(got, s.answer) {
+	if got := redlocktest.ScriptOn(m.t, m.s, s.file, "w", args...); !matches(got, s.answer) {
 		m.t.Fatalf("%s%q: answered %s, want %s", s.file, s.args, got, s.answer)
 	}
-	if left := on(m.t, m.s, "PTTL", "w").(int64); left == -1 || left > 3_600_000 {
+	if left := redlocktest.On(m.t, m.s, "PTTL", "w").(int64); left == -1 || left > 3_600_000 {
 		m.t.Fatalf("after %s%q the record expires in %d ms", s.file, s.args, left)
 	}
 }
@@ -309,15 +310,15 @@ func TestWorkScripts_TellTheStoryOfAnAttempt(t *testing.T) {
 	m := &workMaster{t, faulty.Start(t)}
 	for _, stories := range []map[string][]workStep{attempts(), ends(), incarnations()} {
 		for name, steps := range stories {
-			on(t, m.s, "DEL", "w")
+			redlocktest.On(t, m.s, "DEL", "w")
 			t.Log(name)
 			for _, s := range steps {
 				switch s.file {
 				case "lapse":
-					on(t, m.s, "HSET", "w", "e", time.Now().Add(over).UnixMilli())
+					redlocktest.On(t, m.s, "HSET", "w", "e", time.Now().Add(over).UnixMilli())
 				case "former":
-					on(t, m.s, "HSET", "w", "u", "")
-					on(t, m.s, "HDEL", "w", "l")
+					redlocktest.On(t, m.s, "HSET", "w", "u", "")
+					redlocktest.On(t, m.s, "HDEL", "w", "l")
 				default:
 					m.run(s)
 				}
@@ -330,12 +331,12 @@ func TestWorkScripts_TellTheStoryOfAnAttempt(t *testing.T) {
 func TestWorkExtendScript_NeverShortens(t *testing.T) {
 	m := &workMaster{t, faulty.Start(t)}
 	m.run(try(first, 1, 3, 30*time.Second).answers("[1 1]"))
-	lease, record := on(t, m.s, "HGET", "w", "e"), endOn(t, m.s, "w")
+	lease, record := redlocktest.On(t, m.s, "HGET", "w", "e"), redlocktest.EndOn(t, m.s, "w")
 	m.run(extend(first, 1, 10*time.Second).answers("1"))
-	if got := on(t, m.s, "HGET", "w", "e"); got != lease {
+	if got := redlocktest.On(t, m.s, "HGET", "w", "e"); got != lease {
 		t.Errorf("the lease ends at %v, ended at %v before", got, lease)
 	}
-	if got := endOn(t, m.s, "w"); got != record {
+	if got := redlocktest.EndOn(t, m.s, "w"); got != record {
 		t.Errorf("the record ends at %v, ended at %v before", got, record)
 	}
 }
@@ -343,9 +344,9 @@ func TestWorkExtendScript_NeverShortens(t *testing.T) {
 func TestWorkScripts_LeaveAloneWhatIsNoWork(t *testing.T) {
 	s := faulty.Start(t)
 	for _, made := range [][]any{{"SET", "w", "text"}, {"LPUSH", "w", "a"}, {"HSET", "w", "name", "somebody's"}} {
-		on(t, s, "DEL", "w")
-		on(t, s, made...)
-		before := on(t, s, "DUMP", "w")
+		redlocktest.On(t, s, "DEL", "w")
+		redlocktest.On(t, s, made...)
+		before := redlocktest.On(t, s, "DUMP", "w")
 		far := time.Now().Add(time.Hour).UnixMilli()
 		for _, call := range []struct {
 			file   string
@@ -358,14 +359,14 @@ func TestWorkScripts_LeaveAloneWhatIsNoWork(t *testing.T) {
 			{"workundo", []any{first}, "0"},
 			{"workread", []any{memory}, "[-1]"},
 		} {
-			if got := scriptOn(t, s, call.file, "w", call.args...); got != call.answer {
+			if got := redlocktest.ScriptOn(t, s, call.file, "w", call.args...); got != call.answer {
 				t.Errorf("%v: %s answered %s, want %s", made, call.file, got, call.answer)
 			}
 		}
-		if got := scriptOn(t, s, "workextend", "w", first, 1, far, 5000, memory); got == "1" {
+		if got := redlocktest.ScriptOn(t, s, "workextend", "w", first, 1, far, 5000, memory); got == "1" {
 			t.Errorf("%v: was extended", made)
 		}
-		if after := on(t, s, "DUMP", "w"); after != before {
+		if after := redlocktest.On(t, s, "DUMP", "w"); after != before {
 			t.Errorf("%v: was changed", made)
 		}
 	}

@@ -1,6 +1,6 @@
-package redlock
+package scripts_test
 
-// replaced_test.go: what a script replaces by DEL and a write stays as it is where the
+// what a script replaces by DEL and a write stays as it is where the
 // daemon's user may not make that write.
 
 import (
@@ -121,43 +121,5 @@ func TestNoteScript_KeepsTheNotesThatItCannotReplace(t *testing.T) {
 	m.says("allowed again", "1", "note", "mine", "for people", end)
 	if n := m.do("HLEN", "lock"); n != int64(1) {
 		t.Errorf("%v notes, want them to begin anew with one", n)
-	}
-}
-
-// The seal is void meanwhile, so the upgrade fails everywhere and is undone everywhere.
-func TestUpgrade_ThatFailsWhileMastersRefuseToWriteReadersKeepsTheReadLease(t *testing.T) {
-	c := newCluster(t, 3, long)
-	c.aclUser()
-	d, other := c.daemon(restricted), c.daemon()
-	d.get(LockRequest{Key: "k", Mode: Readers, Token: tokenA, TTL: long})
-	d.settled(0, 1, 2)
-	for i := range c.servers {
-		c.do(i, "ACL", "SETUSER", "redlockd", "-zadd")
-	}
-	_, err := d.ask(LockRequest{Key: "k", Token: tokenA, TTL: long})
-	noQuorum(t, err)
-	eventually(t, "all masters have refused the undo, which is pending on them", func() bool {
-		for i := range c.servers {
-			if d.Masters(0)[i].PendingReleases == 0 && c.do(i, "EXISTS", "k") == int64(1) {
-				return false
-			}
-		}
-		return true
-	})
-	for i := range c.servers {
-		c.do(i, "ACL", "SETUSER", "redlockd", "+zadd")
-	}
-	for i := range c.servers {
-		d.await(i, "voting")
-	}
-	d.settled(0, 1, 2)
-	for i := range c.servers {
-		if kind := c.do(i, "TYPE", "k"); kind != "zset" || c.do(i, "ZSCORE", "k", string(tokenA)) == nil {
-			t.Errorf("master %s: %v stands at the key, want the reader", name(i), kind)
-		}
-	}
-	other.held(LockRequest{Key: "k", TTL: long})
-	if _, err := d.extend("k", tokenA, long); err != nil {
-		t.Errorf("the read lease is extended: %v", err)
 	}
 }
