@@ -24,13 +24,13 @@ type PendingGrant struct {
 	Keys    []redlock.Key
 	Granted redlock.Grant // the outcome
 
-	call      *Call
-	mode      redlock.Kind
-	slots     []access.Slot // in the user's quota, one for each key
-	givenBack bool
+	call         *Call
+	mode         redlock.Kind
+	reservations []access.Reservation // in the user's quota, one for each key
+	givenBack    bool
 
-	oneKey  [1]redlock.Key // behind the slices in the usual case of one key
-	oneSlot [1]access.Slot
+	oneKey         [1]redlock.Key // behind the slices in the usual case of one key
+	oneReservation [1]access.Reservation
 }
 
 // GrantAnswer forms the reply to the client of a PendingGrant.
@@ -45,15 +45,15 @@ type GrantAnswer interface {
 // Reserve reserves the locks of the request, or replies why it does not.
 func (p *PendingGrant) Reserve(c *Call, request *redlock.LockRequest) bool {
 	p.call, p.DB, p.mode = c, request.DB, request.Kind()
-	p.Keys, p.slots = append(append(p.oneKey[:0], request.Key), request.More...), p.oneSlot[:0]
+	p.Keys, p.reservations = append(append(p.oneKey[:0], request.Key), request.More...), p.oneReservation[:0]
 	who := c.Rights()
 	for _, key := range p.Keys {
-		slot, err := c.users.ReserveKey(who, p.DB, p.mode, key, request.Token)
+		reservation, err := c.users.ReserveKey(who, p.DB, p.mode, key, request.Token)
 		if err != nil {
 			p.Refuse(Error("TRYLATER", err.Error()), nil)
 			return false
 		}
-		p.slots = append(p.slots, slot)
+		p.reservations = append(p.reservations, reservation)
 	}
 	return true
 }
@@ -71,8 +71,8 @@ func (p *PendingGrant) Refuse(reply Reply, err error) {
 			p.call.Saw(key, redlock.Seen{Refused: true}, nil)
 		}
 	}
-	for _, slot := range p.slots {
-		slot.Free()
+	for _, reservation := range p.reservations {
+		reservation.Free()
 	}
 	p.call.Reply(reply)
 }
@@ -88,8 +88,8 @@ func (p *PendingGrant) Fail(err error) {
 // Grant takes a grant that counts in the quota for that long.
 func (p *PendingGrant) Grant(grant redlock.Grant, counts time.Duration) {
 	p.Granted = grant
-	for i, slot := range p.slots {
-		slot.FillKey(p.DB, p.mode, p.Keys[i], grant.TokenOf(i), counts, grant.Hold != nil)
+	for i, reservation := range p.reservations {
+		reservation.FillKey(p.DB, p.mode, p.Keys[i], grant.TokenOf(i), counts, grant.Hold != nil)
 		if p.mode == redlock.Exclusive {
 			p.call.SawHeld(p.Keys[i], grant.TokenOf(i), grant.Left()) // Validity would read the clock with a system call
 		}

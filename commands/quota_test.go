@@ -20,7 +20,7 @@ func TestQuota_AnAttemptAtWorkTakesASlotBesideALockOfItsName(t *testing.T) {
 	now := time.Now()
 	users.Now = func() time.Time { return now }
 	who, lock, work := users.Find("low"), access.HeldKey{Key: "a:1"}, access.WorkQuotaKey(0, "a:1")
-	take := func(at access.HeldKey) (access.Slot, bool) {
+	take := func(at access.HeldKey) (access.Reservation, bool) {
 		slot, err := users.Reserve(who, at)
 		return slot, err == nil
 	}
@@ -312,7 +312,7 @@ func TestQuota_SurvivesThatTheUserIsRemovedForAWhile(t *testing.T) {
 	_, users := guarded(t, user)
 	now := time.Now()
 	users.Now = func() time.Time { return now }
-	take := func(key redlock.Key) (access.Slot, bool) {
+	take := func(key redlock.Key) (access.Reservation, bool) {
 		slot, err := users.ReserveKey(users.Find("low"), 0, redlock.Exclusive, key, "")
 		return slot, err == nil
 	}

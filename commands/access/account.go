@@ -123,7 +123,7 @@ func sharedQuotaKey(db int, key redlock.Key, token redlock.Token) HeldKey {
 }
 
 // QuotaKeyOf is the quota key of a request for the key. A token that is still to
-// be chosen holds nothing yet: it needs a new slot.
+// be chosen holds nothing yet: it needs a new reservation.
 func QuotaKeyOf(db int, mode redlock.Kind, key redlock.Key, token redlock.Token) HeldKey {
 	if mode == redlock.Exclusive {
 		return HeldKey{db, key}

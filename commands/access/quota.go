@@ -22,17 +22,17 @@ func (u *Users) WithinRate(who *Rights) error {
 	return fmt.Errorf("user '%s' may send %d commands per second (rate in the users file); nothing was done", who.Name, who.Rate)
 }
 
-// Slot reserves one lock in a user's quota. The zero value is no limit.
-type Slot struct {
+// Reservation reserves one lock in a user's quota. The zero value is no limit.
+type Reservation struct {
 	users   *Users
 	account *account
 }
 
-// ReserveKey finds a slot for a lock on a key. A token that holds the key already, in
-// whatever mode, takes the same slot again.
-func (u *Users) ReserveKey(who *Rights, db int, mode redlock.Kind, key redlock.Key, token redlock.Token) (Slot, error) {
+// ReserveKey finds a reservation for a lock on a key. A token that holds the key already, in
+// whatever mode, takes the same reservation again.
+func (u *Users) ReserveKey(who *Rights, db int, mode redlock.Kind, key redlock.Key, token redlock.Token) (Reservation, error) {
 	if who == nil || who.Held == 0 {
-		return Slot{}, nil
+		return Reservation{}, nil
 	}
 	at := QuotaKeyOf(db, mode, key, token)
 	if token == "" {
@@ -41,13 +41,15 @@ func (u *Users) ReserveKey(who *Rights, db int, mode redlock.Kind, key redlock.K
 	return u.reserve(who, at, otherMode(db, mode, key, token), token)
 }
 
-// Reserve finds a slot for what is held at a quota key. What the user holds there already,
-// as in a retry or a hand-over, takes the same slot again.
-func (u *Users) Reserve(who *Rights, at HeldKey) (Slot, error) { return u.reserve(who, at, at, "") }
+// Reserve finds a reservation for what is held at a quota key. What the user holds there already,
+// as in a retry or a hand-over, takes the same reservation again.
+func (u *Users) Reserve(who *Rights, at HeldKey) (Reservation, error) {
+	return u.reserve(who, at, at, "")
+}
 
-func (u *Users) reserve(who *Rights, at, other HeldKey, token redlock.Token) (Slot, error) {
+func (u *Users) reserve(who *Rights, at, other HeldKey, token redlock.Token) (Reservation, error) {
 	if who == nil || who.Held == 0 {
-		return Slot{}, nil
+		return Reservation{}, nil
 	}
 	u.ledger.mu.Lock()
 	defer u.ledger.mu.Unlock()
@@ -57,57 +59,57 @@ func (u *Users) reserve(who *Rights, at, other HeldKey, token redlock.Token) (Sl
 	if !again && len(a.leases)+a.reserved >= who.Held {
 		u.ledger.sweepLocked(a, u.Now())
 		if len(a.leases)+a.reserved >= who.Held {
-			return Slot{}, fmt.Errorf("user '%s' may hold %d locks at once (held in the users file); nothing was done", who.Name, who.Held)
+			return Reservation{}, fmt.Errorf("user '%s' may hold %d locks at once (held in the users file); nothing was done", who.Name, who.Held)
 		}
 	}
 	a.reserved++
-	return Slot{u, a}, nil
+	return Reservation{u, a}, nil
 }
 
-// Free gives the slot back: nothing was granted.
-func (s Slot) Free() {
-	if s.account == nil {
+// Free gives the reservation back: nothing was granted.
+func (r Reservation) Free() {
+	if r.account == nil {
 		return
 	}
-	s.users.ledger.mu.Lock()
-	defer s.users.ledger.mu.Unlock()
-	s.account.reserved--
+	r.users.ledger.mu.Lock()
+	defer r.users.ledger.mu.Unlock()
+	r.account.reserved--
 }
 
-// Fill turns the slot into a lease of the token for that long.
-func (s Slot) Fill(at HeldKey, token redlock.Token, validity time.Duration) {
-	if s.account == nil {
+// Fill turns the reservation into a lease of the token for that long.
+func (r Reservation) Fill(at HeldKey, token redlock.Token, validity time.Duration) {
+	if r.account == nil {
 		return
 	}
-	l := &s.users.ledger
+	l := &r.users.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s.fillLocked(at, quotaLease{token: token, until: s.users.Now().Add(validity)})
+	r.fillLocked(at, quotaLease{token: token, until: r.users.Now().Add(validity)})
 }
 
-// FillKey turns the slot into a lock of the token for that long, if it is renewed until
+// FillKey turns the reservation into a lock of the token for that long, if it is renewed until
 // RenewalEnded. It takes the place of the lock that the token had in another mode.
-func (s Slot) FillKey(db int, mode redlock.Kind, key redlock.Key, token redlock.Token, validity time.Duration, renewed bool) {
-	if s.account == nil {
+func (r Reservation) FillKey(db int, mode redlock.Kind, key redlock.Key, token redlock.Token, validity time.Duration, renewed bool) {
+	if r.account == nil {
 		return
 	}
-	l := &s.users.ledger
+	l := &r.users.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.endLocked(otherMode(db, mode, key, token), token)
-	s.fillLocked(QuotaKeyOf(db, mode, key, token), quotaLease{token, s.users.Now().Add(validity), renewed})
+	r.fillLocked(QuotaKeyOf(db, mode, key, token), quotaLease{token, r.users.Now().Add(validity), renewed})
 }
 
-func (s Slot) fillLocked(at HeldKey, lease quotaLease) {
+func (r Reservation) fillLocked(at HeldKey, lease quotaLease) {
 	// Copies: the originals point into the buffer of a whole command.
 	at.Key = redlock.Key(strings.Clone(string(at.Key)))
 	lease.token = redlock.Token(strings.Clone(string(lease.token)))
-	l := &s.users.ledger
-	s.account.reserved--
+	l := &r.users.ledger
+	r.account.reserved--
 	l.dropLocked(at)
-	s.account.leases[at] = lease
-	s.account.noteLocked(lease.until)
-	l.owners[at] = s.account
+	r.account.leases[at] = lease
+	r.account.noteLocked(lease.until)
+	l.owners[at] = r.account
 }
 
 // Released notes that a token does not hold key any more, whatever ended it.
@@ -201,7 +203,7 @@ func (u *Users) ProlongedKey(db int, key redlock.Key, token redlock.Token, valid
 
 // KeepKey is for a token that is about to give up the key, in whatever mode it holds it, while
 // the lock on it goes on for some time. Call goesOn with that time, unless the token did not
-// hold the key. The lock counts for so long, also if a renewal that ends frees its slot before.
+// hold the key. The lock counts for so long, also if a renewal that ends frees its reservation before.
 func (u *Users) KeepKey(db int, key redlock.Key, token redlock.Token) (goesOn func(left time.Duration)) {
 	if u == nil {
 		return func(time.Duration) {}

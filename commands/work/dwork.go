@@ -43,11 +43,11 @@ func (h *handlers) dwork(c *commands.Call) error {
 		return err
 	}
 	at := access.WorkQuotaKey(request.DB, request.Key)
-	slot, err := h.deps.Users.Reserve(c.Rights(), at)
+	reservation, err := h.deps.Users.Reserve(c.Rights(), at)
 	if err != nil {
 		return c.Reply(commands.Error("TRYLATER", err.Error()))
 	}
-	answer := &workAnswer{handlers: h, call: c, slot: slot, at: at}
+	answer := &workAnswer{handlers: h, call: c, reservation: reservation, at: at}
 	leave := h.deps.Works.Work(c.Batch, request, answer.decided)
 	if request.Wait > 0 {
 		c.Client.OnClose.SetWait(leave)
@@ -84,10 +84,10 @@ func (h *handlers) leaseBounds() arg.Bounds {
 // workAnswer is the reply of one DWORK from the request to the socket. The
 // session calls Reply and Undelivered one after the other, never at the same time.
 type workAnswer struct {
-	handlers *handlers
-	call     *commands.Call
-	slot     access.Slot // in the user's quota
-	at       access.HeldKey
+	handlers    *handlers
+	call        *commands.Call
+	reservation access.Reservation // in the user's quota
+	at          access.HeldKey
 
 	work      redlock.Work
 	givenBack bool
@@ -95,9 +95,9 @@ type workAnswer struct {
 
 func (a *workAnswer) decided(work redlock.Work, err error) {
 	if err != nil || work.State != redlock.WorkAcquired {
-		a.slot.Free()
+		a.reservation.Free()
 	} else {
-		a.slot.Fill(a.at, work.Token, work.Validity()+redlock.KeepOf(work.Token)) // its record outlasts it
+		a.reservation.Fill(a.at, work.Token, work.Validity()+redlock.KeepOf(work.Token)) // its record outlasts it
 	}
 	if err == nil && work.State == redlock.WorkRunning {
 		err = a.call.Client.OnClose.Expelled()
