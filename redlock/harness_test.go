@@ -29,7 +29,7 @@ const (
 	long      = redlocktest.Long
 )
 
-var on, scriptOn, endOn = redlocktest.On, redlocktest.ScriptOn, redlocktest.EndOn
+var on, endOn = redlocktest.On, redlocktest.EndOn
 
 // cluster is a group of masters. It is bootstrapped for its first daemon.
 type cluster struct {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"redlockd/pool"
 	"redlockd/pool/faulty"
 )
 
@@ -96,7 +97,9 @@ func TestHold_ThatIsNotRenewedInTimeDeletesNothing(t *testing.T) {
 	t.Parallel()
 	const ttl = 9 * time.Second
 	c := newCluster(t, 3, long)
-	d, other := c.daemon(relayed, blind, timeout(30*time.Second)), c.daemon()
+	// A reading of the lists of requests to let go, which is every second, would be what is not answered.
+	unasked := func(d *daemon, _ *pool.Options) { d.clock.Hold(time.Second) }
+	d, other := c.daemon(relayed, blind, unasked, timeout(30*time.Second)), c.daemon()
 	lost := make(chan error, 1)
 	held := d.get(LockRequest{Key: "k", TTL: ttl, Hold: &HoldTerms{OnEnd: func(_ Grant, reason error, _ time.Duration) { lost <- reason }}})
 	d.settled(0, 1, 2)
