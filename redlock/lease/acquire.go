@@ -180,9 +180,6 @@ func (a *lockBallot) expiry(m *pool.SendContext) (end int64, usable bool) {
 	}
 	end = quorum.Expiry(m.Time, request.lasts(), a.call.leases.engine.Late)
 	a.ends[m.Lane] = end // read only after this lane has answered
-	if h := request.Hold; h != nil {
-		h.wrote[m.Lane] = max(h.wrote[m.Lane], end)
-	}
 	if a.connectedAt != nil {
 		a.connectedAt[m.Lane] = m.ConnectedAt
 	}

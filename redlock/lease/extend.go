@@ -119,15 +119,10 @@ func (e *extension) AddToBulk(m *pool.SendContext, c *pool.BulkCall) bool {
 // expiry chooses when the copies on one master end, unless the extension could not be used any
 // more.
 func (e *extension) expiry(m *pool.SendContext) (end string, usable bool) {
-	r := &e.request
-	if m.Now >= quorum.Deadline(e.start, r.TTL) {
+	if m.Now >= quorum.Deadline(e.start, e.request.TTL) {
 		return "", false
 	}
-	ends := quorum.Expiry(m.Time, e.lasts(), e.leases.engine.Late)
-	if r.wrote != nil {
-		r.wrote[m.Lane] = max(r.wrote[m.Lane], ends)
-	}
-	return m.Decimal(ends), true
+	return m.Decimal(quorum.Expiry(m.Time, e.lasts(), e.leases.engine.Late)), true
 }
 
 // Read: a master that holds the key in another way than most has answered and proves nothing,

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"redlockd/redlock/engine"
-	"redlockd/redlock/quorum"
 )
 
 // Grant is a lock that a quorum of masters gave.
@@ -74,17 +73,12 @@ type HoldTerms struct {
 	Longest time.Duration // likewise, and no renewal lasts beyond it
 	EndsBy  time.Duration // no renewal lasts beyond it, on the pool's clock; 0 = without an end
 	// OnEnd is called once, from any goroutine: with nil when the lease was released, else with
-	// the reason for its loss. What is left of a lease that a quorum has lost is being given back,
-	// and what ended by time runs out, see GiveUpLost. The keys stay taken for goesOn after that,
-	// unless a release that is under way is acknowledged before; 0 = they are released, or lost.
+	// the reason for its loss. The keys stay taken for goesOn after that, unless a release that is
+	// under way is acknowledged before; 0 = they are released, or lost.
 	OnEnd func(g Grant, reason error, goesOn time.Duration)
 	// OnWanted is called, from any goroutine, when a client requests that the holder lets go of
 	// this key; nil = it is not. It may come shortly after OnEnd.
 	OnWanted func(key engine.Key, text string)
-
-	// wrote is the latest end written on each master, ms of its clock. A lane writes only its
-	// own entry. What a lost lease gives back ends by then.
-	wrote [quorum.MaxMasters]int64
 }
 
 // Hold is the renewal of a lease.

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"redlockd/redlock/engine"
-	"redlockd/redlock/quorum"
 )
 
 // Lock requests a lock; done is called exactly once. b may be nil; otherwise nothing is
@@ -132,35 +131,21 @@ func (l *Leases) releaseAlways(event change, b *engine.Batch, id engine.LeaseID,
 // not know yet that its connection has ended. If the holder chose the token, it may by
 // now hold it through another daemon, after its connection to this one broke. That lease is not
 // this daemon's to end, and runs out by itself.
-func (l *Leases) GiveUp(g *Grant) { l.giveUp(g, nil) }
-
-// GiveUpLost is GiveUp for a lease that a quorum no longer holds, and for copies that this daemon
-// can have made. until is the end of the lost validity. With a linger, nothing is released: the
-// copies last for it and run out.
-//
-// It is not for a lease that this daemon could not renew in time. The holder may have extended
-// that one through another daemon and rely on it, and where an unanswered renewal has written a
-// later end, nobody can see what the extension promised. Such copies run out.
-func (l *Leases) GiveUpLost(g *Grant, terms *HoldTerms, until time.Duration) {
-	ends := until + quorum.Drift(g.TTL())
-	l.giveUp(g, &releaseScope{upTo: ends - l.engine.Recent() + l.engine.MasterTimeout + 2*quorum.ExpiryGrain*time.Millisecond, wrote: &terms.wrote})
-}
-
-func (l *Leases) giveUp(g *Grant, only *releaseScope) {
-	if g.Chosen() || only != nil && g.linger > 0 {
+func (l *Leases) GiveUp(g *Grant) {
+	if g.Chosen() {
 		return
 	}
 	for _, id := range g.Leases() {
 		l.engine.EnterAlways()
-		l.startRelease(nil, &release{id: id, event: released, scope: only, linger: g.linger, done: func(bool, error) {}}, nil)
+		l.startRelease(nil, &release{id: id, event: released, linger: g.linger, done: func(bool, error) {}}, nil)
 	}
 }
 
 // Renew extends a lease for its holder by ttl, beyond the limit of what is in flight if necessary. If the
 // lease is released meanwhile, the renewal precedes the release on every master, or finds nothing.
-func (l *Leases) Renew(b *engine.Batch, g *Grant, ttl time.Duration, terms *HoldTerms, done ExtendDone) {
+func (l *Leases) Renew(b *engine.Batch, g *Grant, ttl time.Duration, done ExtendDone) {
 	l.engine.EnterAlways()
-	l.extend(b, ExtendRequest{DB: g.db, Key: g.Key, More: g.More, Token: g.Token, TTL: ttl, wrote: &terms.wrote}, done)
+	l.extend(b, ExtendRequest{DB: g.db, Key: g.Key, More: g.More, Token: g.Token, TTL: ttl}, done)
 }
 
 // IsBusy reports whether an acquire of one of the grant's leases is in flight, and its token was

@@ -90,27 +90,6 @@ func TestNotes_AreForgottenWithTheLease(t *testing.T) {
 	}
 }
 
-// A renewal may have been written late on some master: what it wrote there is given back
-// all the same, and what ends later is another daemon's extension.
-func TestHold_GivesBackWhatItsRenewalsWroteAndNoMore(t *testing.T) {
-	t.Parallel()
-	d := newPureDaemon(t)
-	g := d.take(LockRequest{Key: "k", TTL: time.Minute})
-	d.quiet()
-	var wrote [quorum.MaxMasters]int64
-	d.onMasters(func(lane int) {
-		wrote[lane] = time.Now().Add(d.engine.Pool.Embedded().At(lane).TTL("k")).UnixMilli()
-		if lane < 2 {
-			wrote[lane] -= 1000
-		}
-	})
-	d.giveUp(&g, &releaseScope{upTo: -time.Hour, wrote: &wrote})
-	d.quiet()
-	if n := d.holders(0, "k", string(g.Token)); n != 2 {
-		t.Errorf("%d copies are left, want the 2 that end later than what was written", n)
-	}
-}
-
 // The extension is decided after the release has been asked for: a copy that it
 // re-created would stand until it expires, and nobody would ever release it.
 func TestLocker_AnExtensionReleasedMeanwhileRepairsNothing(t *testing.T) {

@@ -28,15 +28,7 @@ type release struct {
 	event  change        // that is reported, 0 = none
 	linger time.Duration // the copies end so much later, or when they were to; 0 = now
 	start  time.Duration
-	scope  *releaseScope // nil = every copy
 	done   UnlockDone
-}
-
-// releaseScope limits a release to copies that end up to some time after the release was
-// requested, or up to the expiry that was written on that master.
-type releaseScope struct {
-	upTo  time.Duration
-	wrote *[quorum.MaxMasters]int64 // ms of each master's clock; only the lane itself reads its entry
 }
 
 var _ engine.Question = (*release)(nil)
@@ -75,7 +67,7 @@ func (l *Leases) startRelease(b *engine.Batch, r *release, t *engine.Trace) {
 // Props: "deleted" needs no seal, "not held" counts only under a good one.
 func (r *release) Props() pool.Props {
 	plan := pool.Props{Key: r.key, SharesKey: true, SealZero: true}
-	if r.scope == nil && r.linger == 0 {
+	if r.linger == 0 {
 		plan.Bulk = r.leases.engine.Scripts.Releases
 	}
 	return plan
@@ -97,11 +89,6 @@ func (r *release) Command(m *pool.SendContext, c *pool.Command) bool {
 		c.Set(append(releaseWords(r.leases.engine, r.key, r.id.Token, anyExpiry), "", m.Decimal(r.lingerExpiry(m.Time)))...)
 		return true
 	}
-	if r.scope != nil {
-		pending := r.pendingRelease(m.Lane)
-		c.Set(pending.CommandArgs(m)...)
-		return true
-	}
 	c.Set("EVALSHA", r.leases.engine.Scripts.Release, "1", r.key, string(r.id.Token), "", "")
 	return true
 }
@@ -111,7 +98,7 @@ func (r *release) Command(m *pool.SendContext, c *pool.Command) bool {
 // lease.
 func (r *release) Failed(answer pool.Answer) {
 	if r.copies&(1<<answer.Lane) != 0 && len(r.id.Token) >= shortToken {
-		r.ballot.Group.RetryRelease(answer.Lane, r.pendingRelease(answer.Lane))
+		r.ballot.Group.RetryRelease(answer.Lane, r.pendingRelease())
 	}
 }
 
@@ -178,36 +165,20 @@ func (r *release) Decided(v quorum.Result) {
 	r.done(v == quorum.Granted, err)
 }
 
-func (r *release) pendingRelease(lane int) pool.PendingRelease {
-	e := r.leases.engine
-	switch {
-	case r.linger > 0:
-		pending := pendingRelease(e, r.key, r.id.Token, r.start)
-		words := pending.ArgsAt
-		pending.ArgsAt = func(then int64) []string {
-			return append(words(then), "", strconv.FormatInt(r.lingerExpiry(then), 10))
-		}
-		return pending
-	case r.scope == nil:
-		return pendingRelease(e, r.key, r.id.Token, r.start)
-	}
-	return pendingReleaseUpTo(e, r.key, r.id.Token, r.start, r.scope.upTo, r.scope.wrote[lane]+2*quorum.ExpiryGrain)
-}
-
 // pendingRelease releases whatever the token may have held when the release was requested, on a
 // master that did not answer.
-func pendingRelease(e *engine.Engine, key string, token engine.Token, requested time.Duration) pool.PendingRelease {
-	return pendingReleaseUpTo(e, key, token, requested, e.MaxTTL+e.MasterTimeout+time.Second, 0)
-}
-
-// pendingReleaseUpTo spares copies that end later than upTo after the release was
-// requested, and later than wrote, ms of the master's clock.
-func pendingReleaseUpTo(e *engine.Engine, key string, token engine.Token, requested, upTo time.Duration, wrote int64) pool.PendingRelease {
+func (r *release) pendingRelease() pool.PendingRelease {
+	e := r.leases.engine
+	latest := (e.MaxTTL + e.MasterTimeout + time.Second).Milliseconds()
 	return pool.PendingRelease{
 		ArgsAt: func(then int64) []string {
-			return releaseWords(e, key, token, expiryRange{0, max(then/1000+upTo.Milliseconds(), wrote)})
+			words := releaseWords(e, r.key, r.id.Token, expiryRange{0, then/1000 + latest})
+			if r.linger > 0 {
+				words = append(words, "", strconv.FormatInt(r.lingerExpiry(then), 10))
+			}
+			return words
 		},
-		Since: requested,
-		Until: requested + e.MaxTTL + 4*e.MasterTimeout,
+		Since: r.start,
+		Until: r.start + e.MaxTTL + 4*e.MasterTimeout,
 	}
 }

@@ -136,10 +136,6 @@ type ExtendRequest struct {
 
 	repeats    bool          // it is a client's, and repeated if the masters are too slow
 	unanswered time.Duration // as of acquireCall
-
-	// wrote is the latest end sent to each master, ms of its clock. It is for callers that must
-	// not delete what ends later; otherwise nil. A lane writes only its own entry.
-	wrote *[quorum.MaxMasters]int64
 }
 
 // View is what a quorum agrees on.

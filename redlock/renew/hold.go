@@ -362,7 +362,8 @@ func (h *hold) reason(now time.Duration) error {
 	return ErrLostExpired
 }
 
-// onLost notifies the holder, and gives back what is left of a lease that the masters no longer have.
+// onLost notifies the holder. What is left of the copies runs out: the holder may have extended the lock
+// through another daemon and rely on it, and nobody can see on a master which end an extension promised.
 func (h *hold) onLost(reason error) {
 	s := h.holds
 	s.engine.Counts.HoldsLost.Add(1)
@@ -373,9 +374,6 @@ func (h *hold) onLost(reason error) {
 		}
 		s.events.Emit(events.Lost, id, h.grant.Fence, 0)
 		s.log.note(id, reason)
-	}
-	if reason == ErrLostHeld {
-		s.leases.GiveUpLost(&h.grant, h.terms, h.until)
 	}
 	h.terms.OnEnd(h.grant, reason, h.grant.Linger())
 }

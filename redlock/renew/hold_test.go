@@ -84,8 +84,9 @@ func TestHold_ALostLeaseIsReportedOnceAndNeverRevived(t *testing.T) {
 		t.Errorf("lost because %v", reason)
 	}
 	d.Quiet()
-	if n := redlocktest.Holders(d.engine, 0, "k", string(g.Token)); n != 0 {
-		t.Errorf("%d copies of a lost lease are left", n)
+	// What a quorum lacks runs out where it is, beside the lock of the next holder.
+	if n := redlocktest.Holders(d.engine, 0, "k", string(g.Token)); n != 2 {
+		t.Errorf("%d copies of a lost lease are left, want 2 until they run out", n)
 	}
 	if d.engine.Counts.HoldsLost.Load() != 1 || len(lost) > 0 {
 		t.Errorf("%d losses counted, %d more told", d.engine.Counts.HoldsLost.Load(), len(lost))
@@ -93,6 +94,7 @@ func TestHold_ALostLeaseIsReportedOnceAndNeverRevived(t *testing.T) {
 	if _, err := d.Prolong(lease.ExtendRequest{Key: "k", Token: g.Token, TTL: redlocktest.Long}); !errors.Is(err, engine.ErrNotHeld) {
 		t.Errorf("an extension of a lost lease: %v, want ErrNotHeld", err)
 	}
+	d.Take(lease.LockRequest{Key: "k"})
 }
 
 // contend lets another client compete for "k" on the first two masters.

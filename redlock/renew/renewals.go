@@ -105,7 +105,7 @@ func (s *Holds) onTimer() {
 	s.mu.Unlock()
 	var batch engine.Batch
 	for _, h := range renewing {
-		s.leases.Renew(&batch, &h.grant, min(h.grant.TTL(), h.last-now), h.terms, h.onRenewed)
+		s.leases.Renew(&batch, &h.grant, min(h.grant.TTL(), h.last-now), h.onRenewed)
 	}
 	batch.Send()
 	for _, h := range lost {

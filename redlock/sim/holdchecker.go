@@ -71,13 +71,11 @@ func (j *checker) holdOver(h *holdRecord, reason error) {
 	}
 	for _, key := range h.keys {
 		t := j.token(key, h.token)
-		if h.lost = true; !errors.Is(reason, redlock.ErrLostHeld) { // what extensions promised stands
-			t.until, t.reads = min(t.until, max(w.now, t.extendedTo)), min(t.reads, max(w.now, t.extendedTo))
-			continue
+		until := w.now
+		if h.lost = true; !errors.Is(reason, redlock.ErrLostHeld) {
+			until = max(until, t.extendedTo) // what extensions promised stands
 		}
-		if t.until, t.reads = min(t.until, w.now), min(t.reads, w.now); t.release == 0 {
-			t.release = j.tick() // what is left is being given back
-		}
+		t.until, t.reads = min(t.until, until), min(t.reads, until)
 	}
 	switch {
 	case errors.Is(reason, redlock.ErrLostMax) && (h.maxTime == 0 || w.now+h.daemon.clock.jumped-h.jumped+grace < h.began+h.maxTime):
