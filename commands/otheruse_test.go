@@ -44,7 +44,7 @@ func newHolds(t *testing.T) *holds {
 			g.Key, g.More = r.Key, r.More
 			ended := g
 			open[r.Key] = func() { terms.OnEnd(ended, nil, 0) }
-			g.Hold = &fakeHold{open[r.Key]}
+			terms.OnBegin(&fakeHold{open[r.Key]})
 		}
 		return g, err
 	}

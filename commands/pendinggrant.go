@@ -85,11 +85,11 @@ func (p *PendingGrant) Fail(err error) {
 	p.Refuse(Failure(err), err)
 }
 
-// Grant takes a grant that counts in the quota for that long.
-func (p *PendingGrant) Grant(grant redlock.Grant, counts time.Duration) {
+// Grant takes a grant that counts in the quota for that long, or until its renewal ends.
+func (p *PendingGrant) Grant(grant redlock.Grant, counts time.Duration, renewed bool) {
 	p.Granted = grant
 	for i, reservation := range p.reservations {
-		reservation.FillKey(p.DB, p.mode, p.Keys[i], grant.TokenOf(i), counts, grant.Hold != nil)
+		reservation.FillKey(p.DB, p.mode, p.Keys[i], grant.TokenOf(i), counts, renewed)
 		if p.mode == redlock.Exclusive {
 			p.call.SawHeld(p.Keys[i], grant.TokenOf(i), grant.Left()) // Validity would read the clock with a system call
 		}

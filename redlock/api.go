@@ -9,6 +9,7 @@ import (
 	"redlockd/redlock/ids"
 	"redlockd/redlock/inspect"
 	"redlockd/redlock/lease"
+	"redlockd/redlock/renew"
 	"redlockd/redlock/track"
 	"redlockd/redlock/wait"
 	"redlockd/redlock/work"
@@ -31,9 +32,6 @@ type (
 type (
 	Kind           = lease.Kind
 	Mode           = lease.Mode
-	LockRequest    = lease.LockRequest
-	HoldTerms      = lease.HoldTerms
-	Hold           = lease.Hold
 	Grant          = lease.Grant
 	UnlockRequest  = lease.UnlockRequest
 	ExtendRequest  = lease.ExtendRequest
@@ -58,17 +56,18 @@ type (
 	Part           = lease.Part
 )
 
-// Join makes one lock of parts in several groups of masters, and GiveBackParts undoes such parts.
-func Join(r *LockRequest, parts []*Part, done LockDone) { lease.Join(r, parts, done) }
-func GiveBackParts(parts []*Part)                       { lease.GiveBackParts(parts) }
-
-// DescribeWait is a request that waits until end.
-func DescribeWait(r *LockRequest, keys []Key, place int, end, now time.Duration) Waiting {
-	return wait.Describe(r, keys, place, end, now)
-}
+// PartsOf are the parts of a lock over several groups of masters, and GiveBackParts undoes such parts.
+func PartsOf(g *Grant) []*Part    { return lease.PartsOf(g) }
+func GiveBackParts(parts []*Part) { lease.GiveBackParts(parts) }
 
 // IsUndecided reports whether the masters could not decide now, and may decide later.
 func IsUndecided(err error) bool { return wait.IsUndecided(err) }
+
+// Renewals, see package renew.
+type (
+	HoldTerms = renew.Terms
+	Hold      = renew.Hold
+)
 
 // Modes of requests; without one a lock is exclusive.
 var (

@@ -37,7 +37,8 @@ func (d *daemon) lock(key Key, ttl time.Duration) (Grant, error) {
 // lockAs asks with the caller's token.
 func (d *daemon) lockAs(key Key, token Token, ttl time.Duration) (Grant, error) {
 	d.t.Helper()
-	return redlocktest.Acquire(d.t, d.Leases, LockRequest{Key: key, TTL: ttl, Token: token})
+	a := receive(d.t, d.request(LockRequest{Key: key, TTL: ttl, Token: token}))
+	return a.grant, a.err
 }
 
 // take is lock for a key that is free; all masters have answered when it

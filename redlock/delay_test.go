@@ -162,8 +162,8 @@ func TestDelay_AReleaseDeletesAtOnce(t *testing.T) {
 func TestDelay_TheEndOfAHoldLeavesTheDelay(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(d *pureDaemon, c *stillClock, g Grant) (from time.Duration){
-		"its connection ends": func(_ *pureDaemon, c *stillClock, g Grant) time.Duration {
-			g.Hold.End()
+		"its connection ends": func(d *pureDaemon, c *stillClock, g Grant) time.Duration {
+			d.holds.Of(&g).End()
 			return c.Now()
 		},
 		"its max-ms is over": func(d *pureDaemon, c *stillClock, g Grant) time.Duration {
@@ -216,6 +216,6 @@ func TestDelay_ARenewedHoldKeepsIt(t *testing.T) {
 	c.move(delayTTL / 2)
 	eventually(t, "it is renewed", func() bool { return d.Counters().Extended > began })
 	renewed := c.Now()
-	g.Hold.Abandon(nil) // it runs out
+	d.holds.Of(&g).Abandon(nil) // it runs out
 	d.lastsUntil(c, "renewed", renewed+delayTTL+delay)
 }

@@ -20,7 +20,7 @@ type ringMember struct {
 
 // joins takes a key through a daemon.
 func joins(d *daemon, r LockRequest) *ringMember {
-	m := &ringMember{d: d, holds: redlocktest.Take(d.t, d.Leases, r)}
+	m := &ringMember{d: d, holds: redlocktest.Take(d.t, d.Leases, r.plain())}
 	m.held = []Lease{{Key: r.Key, Token: m.holds.Token}}
 	return m
 }

@@ -45,7 +45,7 @@ func TestHold_LastsAsLongAsAnExtensionPromisedItsHolder(t *testing.T) {
 	if d.Holds() != 1 {
 		t.Errorf("%d holds, want 1", d.Holds())
 	}
-	held.Hold.End()
+	d.holds.Of(&held).End()
 	eventually(t, "the lock is gone", func() bool { return c.empty(0, 1, 2) })
 }
 
@@ -152,6 +152,6 @@ func TestHold_OfSeveralKeysIsRenewedAndGivenBackWhole(t *testing.T) {
 	if len(lost) > 0 {
 		t.Fatalf("it is over: %v", <-lost)
 	}
-	g.Hold.End()
+	d.holds.Of(&g).End()
 	eventually(t, "no key is left", func() bool { return c.empty(0, 1, 2) })
 }

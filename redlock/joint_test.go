@@ -105,27 +105,24 @@ func (j *jointStand) play() (far int64) {
 	return far
 }
 
-// A part with HOLD may have been renewed when another part is refused: no undo would match its copies.
-func TestJoin_APartThatWasRenewedIsGivenBack(t *testing.T) {
+// A part may have been extended when another part is refused: no undo would match its copies.
+func TestJoin_APartThatWasExtendedIsGivenBack(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, long)
 	d := c.daemon()
 	whole := Token("token-of-the-whole")
-	r := LockRequest{Key: "k", TTL: long, Mode: PartOf(whole), Hold: &HoldTerms{OnEnd: func(Grant, error, time.Duration) {}}}
+	r := LockRequest{Key: "k", TTL: long, Mode: PartOf(whole)}
 	part := receive(t, d.request(r))
 	if part.err != nil {
 		t.Fatal(part.err)
 	}
-	if _, err := d.extend(r.Key, whole, long); err != nil { // as its renewal does
+	if _, err := d.extend(r.Key, whole, long); err != nil {
 		t.Fatal(err)
 	}
 	happened := make(chan Event, 9)
 	defer d.Listen(0, func(e Event) { happened <- e })()
 	GiveBackParts([]*Part{{Leases: d.Leases, Grant: part.grant}})
 	eventually(t, "nothing is left", func() bool { return c.empty(0, 1, 2) })
-	if n := d.Holds(); n != 0 {
-		t.Errorf("%d renewals", n)
-	}
 	d.take("last", long)
 	if e := receive(t, happened); e.Key != "last" {
 		t.Errorf("%+v is announced, and the part was not", e)

@@ -18,9 +18,9 @@ func (d *daemon) ask(r LockRequest) (Grant, error) {
 	if r.TTL == 0 {
 		r.TTL = long
 	}
-	g, err := redlocktest.Acquire(d.t, d.Leases, r)
+	a := receive(d.t, d.request(r))
 	d.idle()
-	return g, err
+	return a.grant, a.err
 }
 
 // get is ask for what must be granted.

@@ -3,6 +3,7 @@ package redlock
 // pure_locker_test.go: the Locker's promises on masters inside this process.
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"log/slog"
@@ -39,13 +40,21 @@ func newPureDaemon(t *testing.T, o Options) *pureDaemon {
 
 func (d *pureDaemon) lock(r LockRequest) (Grant, error) {
 	d.t.Helper()
-	return redlocktest.Acquire(d.t, d.Leases, r)
+	answer := make(chan lockAnswer, 1)
+	d.Lock(nil, r, func(g Grant, err error) { answer <- lockAnswer{g, err} })
+	a := receive(d.t, answer)
+	return a.grant, a.err
 }
 
 // take is lock for what must be granted.
 func (d *pureDaemon) take(r LockRequest) Grant {
 	d.t.Helper()
-	return redlocktest.Take(d.t, d.Leases, r)
+	r.TTL = cmp.Or(r.TTL, patience)
+	g, err := d.lock(r)
+	if err != nil || g.Validity() <= 0 || g.Validity() >= r.TTL || g.Key != r.Key || g.Fence <= 0 {
+		d.t.Fatalf("lock %+v: %+v, %v", r, g, err)
+	}
+	return g
 }
 
 func (d *pureDaemon) unlock(r UnlockRequest) (bool, error) {

@@ -100,13 +100,47 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 }
 
 // Lock, Wait, Unlock, Extend and Write are those of the leases and their waits, within the longest time of each hold.
-func (l *Locker) Lock(b *Batch, r LockRequest, done LockDone) { l.maxHold.Lock(b, r, done) }
+func (l *Locker) Lock(b *Batch, r LockRequest, done LockDone) {
+	l.maxHold.Lock(b, r.plain(), l.holding(&r, done))
+}
 func (l *Locker) Wait(b *Batch, r LockRequest, done LockDone) (leave func()) {
-	return l.maxHold.Wait(b, r, done)
+	return l.maxHold.Wait(b, r.plain(), l.holding(&r, done))
 }
 func (l *Locker) Unlock(b *Batch, r UnlockRequest, done UnlockDone) { l.maxHold.Unlock(b, r, done) }
 func (l *Locker) Extend(b *Batch, r ExtendRequest, done ExtendDone) { l.maxHold.Extend(b, r, done) }
 func (l *Locker) Write(b *Batch, r WriteRequest, done WriteDone)    { l.maxHold.Write(b, r, done) }
+
+// holding begins the renewal of a grant before its client receives it.
+func (l *Locker) holding(r *LockRequest, done LockDone) LockDone {
+	if r.Hold == nil {
+		return done
+	}
+	terms := *r.Hold
+	return func(g Grant, err error) {
+		if err == nil {
+			l.Hold(g, terms)
+		}
+		done(g, err)
+	}
+}
+
+// Hold renews a new grant. The deadline of its longest time goes with it.
+func (l *Locker) Hold(g Grant, terms HoldTerms) Hold {
+	onEnd := terms.OnEnd
+	terms.OnEnd = func(g Grant, reason error, goesOn time.Duration) {
+		l.maxHold.Forget(&g)
+		onEnd(g, reason, goesOn)
+	}
+	return l.holds.Begin(g, terms)
+}
+
+// GiveBack gives back a grant that never reached its holder. Its renewal ends before.
+func (l *Locker) GiveBack(g Grant) {
+	if hold := l.holds.Of(&g); hold != nil {
+		hold.Abandon(nil)
+	}
+	l.Leases.GiveBack(g)
+}
 
 // Masters shows every master as database db's lanes see it.
 func (l *Locker) Masters(db int) []MasterStatus { return l.engine.Pool.Group(db).Statuses() }

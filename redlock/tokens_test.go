@@ -132,11 +132,11 @@ func TestHold_OfAChosenTokenIsNotReleasedByTheEndOfItsConnection(t *testing.T) {
 	terms := func() *HoldTerms { return &HoldTerms{OnEnd: func(Grant, error, time.Duration) {}} }
 	first := one.get(LockRequest{Key: "k", Token: tokenA, Hold: terms()})
 	two.get(LockRequest{Key: "k", Token: tokenA, Hold: terms()})
-	first.Hold.End()
+	one.holds.Of(&first).End()
 	one.settled(0, 1, 2)
 	one.held(LockRequest{Key: "k", Token: tokenB})
 	generated := one.get(LockRequest{Key: "l", Hold: terms()})
-	generated.Hold.End()
+	one.holds.Of(&generated).End()
 	one.settled(0, 1, 2)
 	two.get(LockRequest{Key: "l"})
 }

@@ -216,7 +216,7 @@ func TestUndo_OfARequestThatMetItsOwnTokensCopyLeavesThatAlone(t *testing.T) {
 			for i, m := range all {
 				answers[i] = make(chan error, 1) // its one answer
 				m.second.Wait = 1                // it is not repeated
-				two.Leases.Lock(&b, m.second, func(_ Grant, err error) { answers[i] <- err })
+				two.Leases.Lock(&b, m.second.plain(), func(_ Grant, err error) { answers[i] <- err })
 			}
 			b.Send()
 			for i, m := range all {

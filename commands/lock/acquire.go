@@ -19,7 +19,7 @@ func (h *handlers) acquire(c *commands.Call, request redlock.LockRequest) {
 		request.Fair = request.Fair || fair(request.Key) || slices.ContainsFunc(request.More, fair)
 	}
 	request.Mode = redlock.HeldFor(request.Mode, h.deps.Longest(c, redlock.Longest(request.Mode)))
-	answer := &lockAnswer{client: c.Client, endless: request.Hold != nil && request.Hold.MaxTime == 0}
+	answer := &lockAnswer{client: c.Client, terms: request.Hold}
 	answer.Locks, answer.Answer = h.deps.Locks, answer
 	if answer.Reserve(c, &request) {
 		h.send(c, request, answer.decided)
@@ -56,8 +56,8 @@ func unlessExpelled(c *commands.Client, done redlock.LockDone) redlock.LockDone 
 // lockAnswer is the reply of one DLOCK or DMLOCK.
 type lockAnswer struct {
 	commands.PendingGrant
-	client  *commands.Client
-	endless bool // HOLD without max-ms
+	client *commands.Client
+	terms  *redlock.HoldTerms // nil: it is not renewed
 }
 
 func (a *lockAnswer) decided(grant redlock.Grant, err error) {
@@ -65,7 +65,7 @@ func (a *lockAnswer) decided(grant redlock.Grant, err error) {
 		a.Fail(err)
 		return
 	}
-	a.Grant(grant, a.lasting(&grant)+grant.Linger())
+	a.Grant(grant, a.lasting(&grant)+grant.Linger(), a.terms != nil)
 }
 
 // ReplyTo remembers the locks for DUNLOCK without a token.
@@ -99,9 +99,9 @@ func (a *lockAnswer) Fate(fresh bool) string {
 // renewal ends.
 func (a *lockAnswer) lasting(grant *redlock.Grant) time.Duration {
 	switch {
-	case grant.Hold == nil:
+	case a.terms == nil:
 		return grant.Left()
-	case a.endless:
+	case a.terms.MaxTime == 0:
 		return commands.Endless
 	}
 	return commands.Unbounded

@@ -16,6 +16,7 @@ type heldLock struct {
 	users  *access.Users
 	client *commands.Client
 
+	hold   redlock.Hold
 	mu     sync.Mutex
 	unbind func() // removes the hook
 	ended  bool
@@ -26,25 +27,26 @@ type heldLock struct {
 func bind(users *access.Users, client *commands.Client, request *redlock.LockRequest, done redlock.LockDone) redlock.LockDone {
 	held := &heldLock{users: users, client: client}
 	terms := *request.Hold
-	terms.OnEnd, terms.OnWanted = held.onEnded, held.onWanted
+	terms.OnBegin, terms.OnEnd, terms.OnWanted = held.onBegun, held.onEnded, held.onWanted
 	request.Hold = &terms
 	return func(grant redlock.Grant, err error) {
 		done(grant, err)
-		if err == nil && grant.Hold != nil {
+		if held.hold != nil {
 			held.onGranted(&grant)
 		}
 	}
 }
 
+func (h *heldLock) onBegun(hold redlock.Hold) { h.hold = hold }
+
 // onGranted ties the renewal to the connection. If the renewal ended meanwhile, it removes the
 // hook again, and the lock counts no longer than its lease: its end came before its slot was filled.
 func (h *heldLock) onGranted(grant *redlock.Grant) {
-	hold := grant.Hold
 	unbind := h.client.OnClose.Add(func(why error) {
 		if why == nil {
-			hold.End()
+			h.hold.End()
 		} else {
-			hold.Abandon(why)
+			h.hold.Abandon(why)
 		}
 	})
 	h.mu.Lock()

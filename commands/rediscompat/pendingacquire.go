@@ -49,7 +49,7 @@ func (a *pendingAcquire) decided(grant redlock.Grant, err error) {
 		a.Fail(err)
 		return
 	}
-	a.Grant(grant, grant.Validity())
+	a.Grant(grant, grant.Validity(), false)
 }
 
 // ReplyTo runs when the reply is written. The client counts its lease from here and

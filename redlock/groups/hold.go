@@ -1,4 +1,4 @@
-// HOLD over several groups: a renewal of each part in its group. What ends one part ends the renewal
+// HOLD over several groups: a renewal of each part in its group, once the client has all of them. What ends one part ends the renewal
 // of all, and the client is notified once: before another client can get a key of that part. The
 // other keys then run out by themselves, because the client may still be at work.
 
@@ -11,50 +11,44 @@ import (
 	"redlockd/redlock"
 )
 
-// heldParts is the renewal of one attempt at a lock. That of a part begins with its grant; an
-// attempt that fails ends all of them, and notifies nobody.
+// heldParts is the renewal of a lock, of which each part is renewed in its group.
 type heldParts struct {
-	terms *redlock.HoldTerms // of the whole
+	terms redlock.HoldTerms
+	grant redlock.Grant
 
 	mu     sync.Mutex
 	parts  []redlock.Hold
-	grant  redlock.Grant // of the whole
-	whole  bool          // grant is valid
+	whole  bool          // parts has all of them
 	ended  bool          // a part has ended, or the client has left
 	reason error         // of that
 	goesOn time.Duration // for how long keys of ended parts stay taken
 }
 
-// ofPart are the terms of a part.
-func (h *heldParts) ofPart() *redlock.HoldTerms {
-	return &redlock.HoldTerms{
-		MaxTime: h.terms.MaxTime, OnWanted: h.terms.OnWanted,
-		OnEnd: func(_ redlock.Grant, reason error, goesOn time.Duration) {
-			h.mu.Lock()
-			h.goesOn = max(h.goesOn, goesOn)
-			h.mu.Unlock()
-			h.Abandon(reason)
-		},
+// hold renews the parts of a lock. One may end before the others are renewed.
+func (d *directory) hold(g redlock.Grant, terms redlock.HoldTerms) {
+	h := &heldParts{terms: terms, grant: g}
+	of := redlock.HoldTerms{MaxTime: terms.MaxTime, OnWanted: terms.OnWanted, OnEnd: func(_ redlock.Grant, reason error, goesOn time.Duration) {
+		h.mu.Lock()
+		h.goesOn = max(h.goesOn, goesOn)
+		h.mu.Unlock()
+		h.Abandon(reason)
+	}}
+	for _, p := range redlock.PartsOf(&g) {
+		h.parts = append(h.parts, d.groups[d.indexOf(p.Grant.Key)].Locker.Hold(p.Grant, of))
 	}
-}
-
-// granted makes it the renewal of the whole. A part may have ended before.
-func (h *heldParts) granted(g redlock.Grant, parts []*redlock.Part) redlock.Grant {
-	g.Hold = h
+	if terms.OnBegin != nil {
+		terms.OnBegin(h)
+	}
 	h.mu.Lock()
-	h.grant, h.whole = g, true
-	for _, p := range parts {
-		h.parts = append(h.parts, p.Grant.Hold)
-	}
+	h.whole = true
 	ended, reason := h.ended, h.reason
 	h.mu.Unlock()
 	if ended {
 		h.finish(reason, func(p redlock.Hold) { p.Abandon(nil) })
 	}
-	return g
 }
 
-// End and Abandon: see lease.Hold.
+// End and Abandon: see redlock.Hold.
 func (h *heldParts) End() { h.end(nil, redlock.Hold.End) }
 
 func (h *heldParts) Abandon(reason error) {

@@ -17,18 +17,21 @@ type ending struct {
 }
 
 // hold takes two keys of two groups and renews them.
-func (s *stand) hold() (g redlock.Grant, endings chan ending) {
+func (s *stand) hold() (g redlock.Grant, hold redlock.Hold, endings chan ending) {
 	s.t.Helper()
 	endings = make(chan ending, 9)
-	terms := redlock.HoldTerms{OnEnd: func(g redlock.Grant, reason error, goesOn time.Duration) { endings <- ending{g.Keys(), reason, goesOn} }}
+	terms := redlock.HoldTerms{
+		OnBegin: func(h redlock.Hold) { hold = h },
+		OnEnd:   func(g redlock.Grant, reason error, goesOn time.Duration) { endings <- ending{g.Keys(), reason, goesOn} },
+	}
 	answers := make(chan answer, 1)
 	keys := s.both()
 	s.Wait(nil, redlock.LockRequest{Key: keys[0], More: keys[1:], TTL: time.Minute, Wait: time.Minute, Hold: &terms}, func(g redlock.Grant, err error) { answers <- answer{g, err} })
 	a := receive(s.t, answers)
-	if a.err != nil || a.grant.Hold == nil || s.Holds() != 2 {
+	if a.err != nil || hold == nil || s.Holds() != 2 {
 		s.t.Fatalf("%+v, %v, %d renewals", a.grant, a.err, s.Holds())
 	}
-	return a.grant, endings
+	return a.grant, hold, endings
 }
 
 // both is a key of each group, that of the second group first.
@@ -50,24 +53,24 @@ func (s *stand) ends(what string, endings chan ending, reason error, goesOn bool
 func TestSeveral_HoldEndsForAllKeysAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
-	g, endings := s.hold()
+	g, hold, endings := s.hold()
 	if _, err := s.lock(s.key(0, 0)); !errors.Is(err, redlock.ErrHeld) {
 		t.Errorf("a key of it: %v", err)
 	}
-	g.Hold.End()
+	hold.End()
 	s.ends("the connection ends", endings, nil, false)
 	s.eventuallyFree(s.both()...)
 
-	g, endings = s.hold()
+	g, hold, endings = s.hold()
 	s.release(g)
 	s.ends("a release", endings, nil, true) // until it is acknowledged
 
-	g, endings = s.hold()
-	g.Hold.Abandon(redlock.ErrLeft)
+	g, hold, endings = s.hold()
+	hold.Abandon(redlock.ErrLeft)
 	s.ends("the daemon stops", endings, redlock.ErrLeft, true)
 	s.release(g) // it runs out by itself
 
-	g, endings = s.hold()
+	g, hold, endings = s.hold()
 	forced := make(chan bool, 1)
 	s.Force(redlock.ForceRequest{Key: s.key(1, 0)}, func(done bool, err error) { forced <- done && err == nil })
 	if !receive(t, forced) {
@@ -80,7 +83,7 @@ func TestSeveral_HoldEndsForAllKeysAtOnce(t *testing.T) {
 	if _, err := s.lock(s.key(0, 0)); !errors.Is(err, redlock.ErrHeld) {
 		t.Errorf("the key of the other group has not run out, and a lock answers %v", err)
 	}
-	g.Hold.End() // it has ended
+	hold.End() // it has ended
 	if len(endings) > 0 {
 		t.Error("it ends twice")
 	}

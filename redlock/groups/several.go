@@ -41,7 +41,6 @@ type several struct {
 	end     time.Duration // of the wait; before now without one
 
 	granted []*redlock.Part
-	held    *heldParts // of this attempt; nil without HOLD
 
 	waitInTurn
 	refused int // waitN when a part was refused last
@@ -81,16 +80,10 @@ func (s *several) next() {
 	}
 	part := s.parts[n]
 	before := redlock.Token("")
-	switch {
-	case n > 0:
+	if n > 0 {
 		before = s.granted[0].Grant.Token
-	case s.request.Hold != nil:
-		s.held = &heldParts{terms: s.request.Hold}
 	}
-	part.Mode = redlock.PartOf(before)
-	if s.held != nil {
-		part.Hold = s.held.ofPart()
-	}
+	part.Mode, part.Hold = redlock.PartOf(before), nil
 	locker := s.groups[s.indexOf(part.Key)].Locker
 	decided := func(g redlock.Grant, err error) { s.onPart(locker, g, err) }
 	if part.Wait = s.timeLeft(); n == 0 && part.Wait > 0 {
@@ -107,8 +100,8 @@ func (s *several) joined(g redlock.Grant, err error) {
 		s.fail(err)
 		return
 	}
-	if s.held != nil {
-		g = s.held.granted(g, s.granted)
+	if terms := s.request.Hold; terms != nil {
+		s.hold(g, *terms)
 	}
 	s.done(g, nil)
 }

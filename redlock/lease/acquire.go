@@ -262,7 +262,7 @@ func (a *lockBallot) grant(fence int64) {
 	now := l.engine.Recent() // the reply reads the clock again before it promises anything
 	g := Grant{
 		Key: r.Key, More: r.More, Token: a.token, Fence: engine.Fence(fence), Fresh: a.fresh,
-		Term: l.engine.NewTerm(a.start, r.TTL), db: r.DB, kind: r.Kind(), linger: r.Linger,
+		Term: l.engine.NewTerm(a.start, r.TTL), db: r.DB, kind: r.Kind(), linger: r.Linger, made: a,
 	}
 	if g.Until() <= now {
 		a.takeBack()
@@ -281,9 +281,6 @@ func (a *lockBallot) grant(fence int64) {
 			l.announce(r, id, known, now)
 		}
 	})
-	if r.Hold != nil {
-		g.Hold = l.changes.Granted(g, a, r.Hold)
-	}
 	if mode, ok := a.mode.(grantedMode); ok {
 		mode.granted(a)
 	}

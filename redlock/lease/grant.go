@@ -15,12 +15,14 @@ type Grant struct {
 	// Fresh is false when some master already held this token: the lease
 	// existed before, and an undeliverable reply must not take it back.
 	Fresh bool
-	Hold  Hold // its renewal; nil unless requested
+	// EndsBy: no extension of it lasts longer, on the pool's clock; 0 = as long as it is extended.
+	EndsBy time.Duration
 
 	// ballot made the grant. It is set if the caller chose the token and may be using it
 	// through another daemon: only what the ballot made is ever given back without a request.
 	// It is also set for a lock over several groups and its parts.
 	ballot grantor
+	made   Copies // what its ballot knows of the copies
 
 	engine.Term
 	db     int
@@ -37,6 +39,12 @@ type grantor interface {
 	tokenOf(i int) engine.Token
 }
 
+// Copies are what a ballot knows of the copies of its lease, now.
+type Copies interface {
+	CopiedEverywhere() bool // every master is known to have one
+	WasRefused() bool       // some master has a copy of another token
+}
+
 // Keys are all keys of the grant, DB is their database.
 func (g *Grant) Keys() []engine.Key { return append([]engine.Key{g.Key}, g.More...) }
 func (g *Grant) DB() int            { return g.db }
@@ -47,6 +55,12 @@ func (g *Grant) TokenOf(i int) engine.Token {
 		return g.Token
 	}
 	return g.ballot.tokenOf(i)
+}
+
+// TakeCopies returns what the ballot of the grant knows of the copies, and lets the ballot go.
+func (g *Grant) TakeCopies() (made Copies) {
+	made, g.made = g.made, nil
+	return made
 }
 
 // Kind is how the key is held.
@@ -65,28 +79,4 @@ func (g *Grant) Leases() (all []engine.LeaseID) {
 		all = append(all, engine.LeaseID{DB: g.db, Key: key, Token: g.Token})
 	}
 	return all
-}
-
-// HoldTerms are how long a lease is renewed, and the function that reports its end.
-type HoldTerms struct {
-	MaxTime time.Duration // since the granted ballot began; 0 = without an end
-	Longest time.Duration // likewise, and no renewal lasts beyond it
-	EndsBy  time.Duration // no renewal lasts beyond it, on the pool's clock; 0 = without an end
-	// OnEnd is called once, from any goroutine: with nil when the lease was released, else with
-	// the reason for its loss. The keys stay taken for goesOn after that, unless a release that is
-	// under way is acknowledged before; 0 = they are released, or lost.
-	OnEnd func(g Grant, reason error, goesOn time.Duration)
-	// OnWanted is called, from any goroutine, when a client requests that the holder lets go of
-	// this key; nil = it is not. It may come shortly after OnEnd.
-	OnWanted func(key engine.Key, text string)
-}
-
-// Hold is the renewal of a lease.
-type Hold interface {
-	// End ends the renewal and releases the lease, as when its connection has ended; with a linger,
-	// the lease ends so much later. A daemon that drains only ends the renewal.
-	End()
-	// Abandon ends the renewal without a release, as when the daemon ends the connection of
-	// a client that may be at work: the lease runs out by itself.
-	Abandon(reason error)
 }

@@ -25,7 +25,6 @@ type noted struct{ refused chan []engine.LeaseID }
 
 var _ Changes = (*noted)(nil)
 
-func (n *noted) Granted(Grant, Copies, *HoldTerms) Hold   { return nil }
 func (n *noted) Released(engine.LeaseID)                  {}
 func (n *noted) Forced(engine.LeaseID)                    {}
 func (n *noted) Extended([]engine.LeaseID, time.Duration) {}

@@ -77,7 +77,7 @@ func (j *joint) onRaised(err error) {
 			g = p.Grant
 		}
 	}
-	g.Key, g.More, g.Fence, g.Fresh, g.Hold, g.ballot = r.Key, r.More, j.fence, fresh, nil, j
+	g.Key, g.More, g.Fence, g.Fresh, g.ballot, g.made = r.Key, r.More, j.fence, fresh, j, nil
 	if failed == nil && g.Left() <= 0 {
 		failed = g.ExpiredError()
 	}
@@ -90,6 +90,14 @@ func (j *joint) onRaised(err error) {
 		p.join(r, j.fence)
 	}
 	j.done(g, nil)
+}
+
+// PartsOf are the parts of a joint lock; nil = it is of one group.
+func PartsOf(g *Grant) []*Part {
+	if j, ok := g.ballot.(*joint); ok {
+		return j.parts
+	}
+	return nil
 }
 
 // GiveBackParts gives back the parts of a lock that is not to be. What a token held before stays.

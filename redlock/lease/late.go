@@ -36,7 +36,7 @@ func (a *lockBallot) followLate(answer *pool.Answer, learnt bool) {
 	switch {
 	case !kept:
 		a.giveBackLate(answer.Lane, v.copy)
-	case v.no && a.call.request.Hold != nil:
+	case v.no:
 		a.call.leases.changes.Copied(a.ids(), false)
 	}
 }

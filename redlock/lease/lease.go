@@ -73,13 +73,10 @@ func (l *Leases) extendInTurn(b *engine.Batch, r ExtendRequest, done ExtendDone)
 }
 
 // Undelivered handles a grant whose client has left. What its token held before stays as
-// it was, but its renewal ends, because no client is left to end it.
+// it was.
 func (l *Leases) Undelivered(g Grant) {
-	switch {
-	case g.Fresh:
+	if g.Fresh {
 		l.GiveBack(g)
-	case g.Hold != nil:
-		g.Hold.Abandon(nil)
 	}
 }
 
@@ -99,9 +96,6 @@ func (l *Leases) GiveBack(g Grant) {
 			l.releaseAlways(event, nil, id, func(bool, error) {})
 		}
 		return
-	}
-	if g.Hold != nil {
-		g.Hold.Abandon(nil)
 	}
 	g.ballot.takeBack()
 	for i, key := range g.Keys() {

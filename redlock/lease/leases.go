@@ -32,8 +32,6 @@ type Leases struct {
 
 // Changes receives what happens to leases. Its calls must not block.
 type Changes interface {
-	// Granted renews a lease from now on; made is what its ballot knows of the copies.
-	Granted(g Grant, made Copies, terms *HoldTerms) Hold
 	Released(id engine.LeaseID)                         // a release is about to leave
 	Forced(id engine.LeaseID)                           // its end is about to leave; without a token, any holder's
 	Extended(ids []engine.LeaseID, until time.Duration) // the holder has extended it
@@ -49,12 +47,6 @@ type Tries interface {
 
 // Follow sets what follows the requests that do not wait.
 func Follow(l *Leases, t Tries) { l.tries = t }
-
-// Copies are what a ballot knows of the copies of its lease, now.
-type Copies interface {
-	CopiedEverywhere() bool // every master is known to have one
-	WasRefused() bool       // some master has a copy of another token
-}
 
 // Connect sets the two hooks for what must go up. freed is called for a key that may be free now,
 // with the batch that the release is part of.

@@ -21,7 +21,7 @@ import (
 func TestBallot_ARefusalIsReportedBeforeAndAfterTheGrant(t *testing.T) {
 	t.Parallel()
 	d := newPureDaemon(t)
-	made := &lockBallot{call: &acquireCall{leases: d.Leases, request: LockRequest{Key: "k", Hold: &HoldTerms{}}}, mode: &plainMode{}, token: "a token"}
+	made := &lockBallot{call: &acquireCall{leases: d.Leases, request: LockRequest{Key: "k"}}, mode: &plainMode{}, token: "a token"}
 	made.won = true
 	if made.WasRefused() {
 		t.Error("refused before any answer")

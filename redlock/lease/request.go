@@ -26,8 +26,6 @@ type LockRequest struct {
 	Wait      time.Duration // of a wait: how long at most
 	Owner     Owner         // the connection that will hold the lock, for the detection of deadlock cycles; nil = unknown
 	Requester *Requester    // the client that makes the request, for people; nil = unknown
-
-	Hold *HoldTerms // renew the lease; nil = do not
 }
 
 // tries reports whether a request does not wait, and its client is known: it may come again.

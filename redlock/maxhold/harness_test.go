@@ -26,16 +26,17 @@ func TestMain(m *testing.M) {
 type daemon struct {
 	*redlocktest.Daemon
 	*MaxHold
+	holds *renew.Holds
 }
 
 func (d *daemon) connect(base *redlocktest.Daemon) {
 	d.Daemon = base
 	e, logger := base.Engine, slog.New(slog.NewTextHandler(io.Discard, nil))
 	queues := wait.New(e, base.Leases, 100, 100)
-	holds := renew.New(e, base.Events, base.Leases, logger)
-	inspector := inspect.New(e, base.Leases, logger, inspect.Local{Waiters: queues.CountAt, Wanted: holds.WantedText, Renews: holds.Renews})
+	d.holds = renew.New(e, base.Events, base.Leases, logger)
+	inspector := inspect.New(e, base.Leases, logger, inspect.Local{Waiters: queues.CountAt, Wanted: d.holds.WantedText, Renews: d.holds.Renews})
 	d.MaxHold = New(e, base.Leases, inspector, base.Events, queues.Wait)
-	base.Connect(queues.Freed, holds)
+	base.Connect(queues.Freed, d.holds)
 	base.T.Cleanup(queues.End)
 }
 

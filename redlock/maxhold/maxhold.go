@@ -163,14 +163,15 @@ func (m *MaxHold) take(b *engine.Batch, r lease.LockRequest, done lease.LockDone
 			return
 		}
 		r.TTL = min(r.TTL, left)
-		limit, terms := lease.HoldLimit{}, lease.HoldTerms{Longest: left}
+		limit := lease.HoldLimit{}
 		if deadline > 0 {
 			limit.EndsBy = m.engine.Clock.Now() + left
-			terms = lease.HoldTerms{EndsBy: limit.EndsBy}
 		}
-		if h := r.Hold; h != nil {
-			terms.MaxTime, terms.OnEnd, terms.OnWanted = h.MaxTime, h.OnEnd, h.OnWanted
-			r.Hold = &terms
+		bounded := func(g lease.Grant, err error) {
+			if g.EndsBy = limit.EndsBy; deadline == 0 {
+				g.EndsBy = g.Began() + left
+			}
+			done(g, err)
 		}
 		ends := func() int64 {
 			if deadline > 0 {
@@ -187,17 +188,8 @@ func (m *MaxHold) take(b *engine.Batch, r lease.LockRequest, done lease.LockDone
 		}
 		r.Mode = lease.Limited(r.Mode, limit)
 		if r.Token == "" {
-			lock(b, r, done)
+			lock(b, r, bounded)
 			return
-		}
-		if h := r.Hold; h != nil {
-			onEnd := h.OnEnd
-			h.OnEnd = func(g lease.Grant, reason error, goesOn time.Duration) {
-				for _, id := range leasesOf(r.DB, &g) {
-					m.forget(nil, id)
-				}
-				onEnd(g, reason, goesOn)
-			}
 		}
 		lock(b, r, func(g lease.Grant, err error) {
 			if err != nil {
@@ -213,10 +205,20 @@ func (m *MaxHold) take(b *engine.Batch, r lease.LockRequest, done lease.LockDone
 					m.leases.Undelivered(g)
 					g = lease.Grant{}
 				}
-				done(g, err)
+				bounded(g, err)
 			})
 		})
 	})
+}
+
+// Forget forgets the deadline of a lock that is held no more.
+func (m *MaxHold) Forget(g *lease.Grant) {
+	if g.EndsBy == 0 || !g.Chosen() {
+		return
+	}
+	for _, id := range leasesOf(g.DB(), g) {
+		m.forget(nil, id)
+	}
 }
 
 func leasesOf(db int, g *lease.Grant) (all []engine.LeaseID) {

@@ -303,9 +303,8 @@ func TestMaxHold_HoldEndsWithItsReason(t *testing.T) {
 			end := d.Events.Listen(0, seen.note)
 			defer end()
 			lost := make(chan error, 2)
-			g := d.take(lease.LockRequest{Key: "k", Token: one.token, TTL: ttl, Mode: heldFor(nil, longest), Hold: &lease.HoldTerms{
-				MaxTime: one.maxTime, OnEnd: func(_ lease.Grant, reason error, _ time.Duration) { lost <- reason },
-			}})
+			g := d.take(lease.LockRequest{Key: "k", Token: one.token, TTL: ttl, Mode: heldFor(nil, longest)})
+			d.holds.Begin(g, renew.Terms{MaxTime: one.maxTime, OnEnd: func(_ lease.Grant, reason error, _ time.Duration) { lost <- reason }})
 			for i := range 3 { // two thirds of the ttl: it has been renewed once a third was over
 				renewed := d.Engine.Counts.Extended.Load()
 				d.later(12 * time.Minute)

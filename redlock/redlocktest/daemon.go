@@ -141,9 +141,8 @@ type NoChanges struct{}
 
 var _ lease.Changes = NoChanges{}
 
-func (NoChanges) Granted(lease.Grant, lease.Copies, *lease.HoldTerms) lease.Hold { return nil }
-func (NoChanges) Released(engine.LeaseID)                                        {}
-func (NoChanges) Forced(engine.LeaseID)                                          {}
-func (NoChanges) Extended([]engine.LeaseID, time.Duration)                       {}
-func (NoChanges) Shortened(engine.LeaseID, time.Duration)                        {}
-func (NoChanges) Copied([]engine.LeaseID, bool)                                  {}
+func (NoChanges) Released(engine.LeaseID)                  {}
+func (NoChanges) Forced(engine.LeaseID)                    {}
+func (NoChanges) Extended([]engine.LeaseID, time.Duration) {}
+func (NoChanges) Shortened(engine.LeaseID, time.Duration)  {}
+func (NoChanges) Copied([]engine.LeaseID, bool)            {}

@@ -60,6 +60,10 @@ func (d *daemon) extended() int64 { return d.engine.Counts.Extended.Load() }
 func (d *daemon) holdFor(key engine.Key, ttl, longest time.Duration) (*hold, lease.Grant, chan error) {
 	d.T.Helper()
 	lost := make(chan error, 2) // 2: so that a second loss would be seen
-	g := d.Take(lease.LockRequest{Key: key, TTL: ttl, Hold: &lease.HoldTerms{MaxTime: longest, OnEnd: func(_ lease.Grant, reason error, _ time.Duration) { lost <- reason }}})
-	return g.Hold.(*hold), g, lost
+	g := d.Take(lease.LockRequest{Key: key, TTL: ttl})
+	h := d.Begin(g, Terms{MaxTime: longest, OnEnd: func(_ lease.Grant, reason error, _ time.Duration) { lost <- reason }})
+	return h.(*hold), g, lost
 }
+
+// holdOf is the hold of a grant, with the mutex held.
+func (d *daemon) holdOf(g lease.Grant) *hold { return d.byID[g.Lease()] }

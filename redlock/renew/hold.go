@@ -35,6 +35,30 @@ var (
 	ErrLostForced = errors.New("it was released by force")
 )
 
+// Terms are how long a lease is renewed, and the functions that report its end.
+type Terms struct {
+	MaxTime time.Duration // since the granted ballot began; 0 = without an end
+	// OnBegin is called, before the client receives the grant, with the renewal; nil = it is not.
+	OnBegin func(Hold)
+	// OnEnd is called once, from any goroutine: with nil when the lease was released, else with
+	// the reason for its loss. The keys stay taken for goesOn after that, unless a release that is
+	// under way is acknowledged before; 0 = they are released, or lost.
+	OnEnd func(g lease.Grant, reason error, goesOn time.Duration)
+	// OnWanted is called, from any goroutine, when a client requests that the holder lets go of
+	// this key; nil = it is not. It may come shortly after OnEnd.
+	OnWanted func(key engine.Key, text string)
+}
+
+// Hold is the renewal of a lease.
+type Hold interface {
+	// End ends the renewal and releases the lease, as when its connection has ended; with a linger,
+	// the lease ends so much later. A daemon that drains only ends the renewal.
+	End()
+	// Abandon ends the renewal without a release, as when the daemon ends the connection of
+	// a client that may be at work: the lease runs out by itself.
+	Abandon(reason error)
+}
+
 // forever is the end of a hold that has none.
 const forever = time.Duration(1<<63 - 1)
 
@@ -42,7 +66,7 @@ const forever = time.Duration(1<<63 - 1)
 type hold struct {
 	holds *Holds
 	grant lease.Grant
-	terms *lease.HoldTerms
+	terms Terms
 	stop  time.Duration // no renewal from here on; forever = without an end
 	last  time.Duration // no renewal lasts longer; forever = without an end
 
@@ -105,9 +129,9 @@ func (s *Holds) Count() int { return int(s.count.Load()) }
 // Drain begins the end of this daemon: holds that end from here on are not released.
 func (s *Holds) Drain() { s.draining.Store(true) }
 
-// Granted renews a grant until it is released, or ended with End, or lost. made is what the ballot knows of
-// the copies.
-func (s *Holds) Granted(g lease.Grant, made lease.Copies, terms *lease.HoldTerms) lease.Hold {
+// Begin renews a new grant until it is released, or ended with End, or lost.
+func (s *Holds) Begin(g lease.Grant, terms Terms) Hold {
+	made := g.TakeCopies()
 	h := &hold{holds: s, grant: g, terms: terms, stop: forever, last: forever, until: g.Until()}
 	first := g.Began() + g.TTL()/3
 	if soon := s.engine.Clock.Now() + afterBallot; soon < first {
@@ -116,13 +140,8 @@ func (s *Holds) Granted(g lease.Grant, made lease.Copies, terms *lease.HoldTerms
 	if terms.MaxTime > 0 {
 		h.stop = g.Began() + terms.MaxTime
 	}
-	if terms.Longest > 0 {
-		h.last = g.Began() + terms.Longest
-	}
-	if terms.EndsBy > 0 {
-		h.last = min(h.last, terms.EndsBy)
-	}
-	if h.last != forever {
+	if g.EndsBy > 0 {
+		h.last = g.EndsBy
 		h.stop = min(h.stop, h.last-minRenewal)
 	}
 	s.mu.Lock()
@@ -143,18 +162,42 @@ func (s *Holds) Granted(g lease.Grant, made lease.Copies, terms *lease.HoldTerms
 		first = min(first, s.engine.Clock.Now()+h.refusalPause)
 	}
 	heap.Push(&s.queue, h)
+	gone := false // what ends the lease from now on finds the hold
+	for _, id := range g.Leases() {
+		until := s.leases.Known(id).Until
+		gone, h.until = gone || until == 0, min(h.until, until)
+	}
 	s.scheduleLocked(h, first)
+	if gone {
+		s.endLocked(h)
+	}
 	s.mu.Unlock()
 	s.lists.follow(g.DB())
 	if before != nil {
 		before.terms.OnEnd(before.grant, nil, before.left())
 	}
+	if terms.OnBegin != nil {
+		terms.OnBegin(h)
+	}
+	if gone {
+		h.onLost(ErrLostHeld)
+	}
 	return h
+}
+
+// Of is the renewal of a grant; nil = it has none.
+func (s *Holds) Of(g *lease.Grant) Hold {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.byID[g.Lease()]; h != nil && h.grant.Fence == g.Fence {
+		return h
+	}
+	return nil
 }
 
 func (h *hold) id() engine.LeaseID { return h.grant.Lease() }
 
-// End and Abandon: see lease.Hold.
+// End and Abandon: see Hold.
 func (h *hold) End() {
 	s := h.holds
 	if !s.end(h) {

@@ -36,8 +36,10 @@ func (s *sequence) add(line string) {
 // watchedHold takes a lock with HOLD and returns when all masters have answered the watch.
 func (d *daemon) watchedHold(r lease.LockRequest, over func(reason error)) lease.Grant {
 	d.T.Helper()
-	r.TTL, r.Hold = rare, &lease.HoldTerms{OnEnd: func(_ lease.Grant, reason error, _ time.Duration) { over(reason) }}
-	g := d.Get(r)
+	r.TTL = rare
+	g := d.Take(r)
+	d.Begin(g, Terms{OnEnd: func(_ lease.Grant, reason error, _ time.Duration) { over(reason) }})
+	d.Idle()
 	d.watched(g)
 	return g
 }
@@ -49,7 +51,7 @@ func (d *daemon) watched(g lease.Grant) {
 	redlocktest.Eventually(d.T, "all masters watch the copies of the hold", func() bool {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		h := g.Hold.(*hold)
+		h := d.holdOf(g)
 		return len(h.watches) == len(g.Keys()) && !slices.ContainsFunc(h.watches, func(w *holdWatch) bool {
 			return bits.OnesCount16(w.answered) < d.engine.Pool.N() || w.changed != 0 || bits.OnesCount16(w.gone) > d.engine.Pool.N()-d.engine.Pool.Quorum()
 		})
@@ -177,7 +179,7 @@ func TestHoldWatch_ARenewalCausesNoOther(t *testing.T) {
 	g := d.watchedHold(lease.LockRequest{Key: "k"}, func(error) {})
 	for n := int64(1); n <= 20; n++ {
 		d.mu.Lock()
-		d.moveLocked(g.Hold.(*hold), d.engine.Clock.Now())
+		d.moveLocked(d.holdOf(g), d.engine.Clock.Now())
 		d.mu.Unlock()
 		redlocktest.Eventually(t, "it is renewed", func() bool { return d.extended() >= n })
 		d.watched(g)
@@ -193,7 +195,7 @@ func TestHoldWatch_ARenewalCausesNoOther(t *testing.T) {
 		redlocktest.Eventually(t, "the master has announced it", func() bool {
 			d.mu.Lock()
 			defer d.mu.Unlock()
-			return len(g.Hold.(*hold).watches) == 0 || g.Hold.(*hold).watches[0].gone&1 != 0
+			return len(d.holdOf(g).watches) == 0 || d.holdOf(g).watches[0].gone&1 != 0
 		})
 		d.watched(g)
 		if n := d.extended(); n == renewed && d.Count() == 1 {
@@ -230,7 +232,7 @@ func TestHoldWatch_ALostAnnouncementFallsBackToTheRenewal(t *testing.T) {
 	lost := make(chan error, 2)
 	g := d.watchedHold(lease.LockRequest{Key: "k"}, func(reason error) { lost <- reason })
 	d.mu.Lock()
-	d.unwatchLocked(g.Hold.(*hold))
+	d.unwatchLocked(d.holdOf(g))
 	d.mu.Unlock()
 	for i := range c.Masters {
 		c.Do(i, "DEL", "k")
@@ -240,7 +242,7 @@ func TestHoldWatch_ALostAnnouncementFallsBackToTheRenewal(t *testing.T) {
 		t.Fatalf("it ended with %v, and nothing can have announced it", <-lost)
 	}
 	d.mu.Lock()
-	d.moveLocked(g.Hold.(*hold), d.engine.Clock.Now())
+	d.moveLocked(d.holdOf(g), d.engine.Clock.Now())
 	d.mu.Unlock()
 	if reason := redlocktest.Receive(t, lost); !errors.Is(reason, ErrLostHeld) {
 		t.Errorf("it ended with %v", reason)
@@ -258,15 +260,15 @@ func TestHoldWatch_IsForHoldsAloneAndBounded(t *testing.T) {
 	g := d.watchedHold(lease.LockRequest{Key: "k"}, func(error) {})
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.unwatchLocked(g.Hold.(*hold))
+	d.unwatchLocked(d.holdOf(g))
 	d.Holds.watched = maxWatchedKeys
-	d.watchLocked(g.Hold.(*hold))
-	if g.Hold.(*hold).watches != nil {
+	d.watchLocked(d.holdOf(g))
+	if d.holdOf(g).watches != nil {
 		t.Error("more is watched than allowed")
 	}
 	d.Holds.watched = maxWatchedKeys - 1
-	d.watchLocked(g.Hold.(*hold))
-	if len(g.Hold.(*hold).watches) != 1 || d.Holds.watched != maxWatchedKeys {
+	d.watchLocked(d.holdOf(g))
+	if len(d.holdOf(g).watches) != 1 || d.Holds.watched != maxWatchedKeys {
 		t.Error("less is watched than allowed")
 	}
 	d.Holds.watched = 1

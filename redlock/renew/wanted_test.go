@@ -55,8 +55,8 @@ func TestWanted_TheHolderIsNotifiedOnceASecondAndKeepsItsLock(t *testing.T) {
 	t.Parallel()
 	d := newEmbedded(t)
 	l := &told{}
-	terms := func(name string) *lease.HoldTerms {
-		return &lease.HoldTerms{
+	terms := func(name string) Terms {
+		return Terms{
 			OnEnd:    func(lease.Grant, error, time.Duration) {},
 			OnWanted: func(key engine.Key, text string) { l.add(fmt.Sprintf("%s %s %s", name, key, text)) },
 		}
@@ -65,7 +65,8 @@ func TestWanted_TheHolderIsNotifiedOnceASecondAndKeepsItsLock(t *testing.T) {
 	if n := d.tell(0, "plain", "x"); n != 0 || d.text("plain") != "none" {
 		t.Errorf("a lock without HOLD: %d are notified, shown is %q", n, d.text("plain"))
 	}
-	g := d.Take(lease.LockRequest{Key: "a", More: []engine.Key{"b"}, TTL: time.Minute, Hold: terms("two")})
+	g := d.Take(lease.LockRequest{Key: "a", More: []engine.Key{"b"}, TTL: time.Minute})
+	d.Begin(g, terms("two"))
 	for _, other := range []int{d.tell(1, "a", "x"), d.tell(0, "c", "x")} {
 		if other != 0 {
 			t.Error("another key's or database's holder is notified")
@@ -86,12 +87,12 @@ func TestWanted_TheHolderIsNotifiedOnceASecondAndKeepsItsLock(t *testing.T) {
 	if n := d.Count(); n != 1 {
 		t.Errorf("%d holds, want that nothing has changed", n)
 	}
-	g.Hold.End()
+	d.Of(&g).End()
 	if n := d.tell(0, "b", "x"); n != 0 || d.text("b") != "none" || d.wanted != 0 {
 		t.Errorf("after the end: %d are notified, shown is %q, %d are counted", n, d.text("b"), d.wanted)
 	}
 	for range 2 {
-		d.Take(lease.LockRequest{Key: "r", Mode: lease.Readers, TTL: time.Minute, Hold: terms("reader")})
+		d.Begin(d.Take(lease.LockRequest{Key: "r", Mode: lease.Readers, TTL: time.Minute}), terms("reader"))
 	}
 	if n := d.tell(0, "r", "x"); n != 2 {
 		t.Errorf("%d readers are notified, want 2", n)

@@ -46,11 +46,12 @@ func (d *daemon) wantsNotified(want int, key engine.Key, text string) {
 func (l *told) asks(d *daemon, r lease.LockRequest, name string) lease.Grant {
 	d.T.Helper()
 	r.TTL = redlocktest.Long
-	r.Hold = &lease.HoldTerms{
+	g := d.Take(r)
+	d.Begin(g, Terms{
 		OnEnd:    func(lease.Grant, error, time.Duration) {},
 		OnWanted: func(key engine.Key, text string) { l.add(fmt.Sprintf("%s %s %s", name, key, text)) },
-	}
-	return d.Take(r)
+	})
+	return g
 }
 
 // No daemon has a listener: its holders are asked all the same, each once, and counted.
@@ -128,7 +129,7 @@ func TestRevoke_TheNextHolderIsNotAsked(t *testing.T) {
 	one, two, three, l := newDaemon(c), revoker(c), newDaemon(c), &told{}
 	first := l.asks(one, lease.LockRequest{Key: "k"}, "first")
 	two.wantsNotified(1, "k", "x")
-	first.Hold.End()
+	one.Of(&first).End()
 	redlocktest.Eventually(t, "the lock is free", func() bool {
 		for i := range c.Masters {
 			if c.Do(i, "GET", "k") != nil {

@@ -20,6 +20,7 @@ import (
 type holdRecord struct {
 	client  *waiting
 	daemon  *daemon
+	hold    redlock.Hold
 	keys    []string
 	token   string        // "" = not granted
 	began   time.Duration // granted; its maximum time counts from the request
@@ -37,7 +38,7 @@ func (j *checker) holds(c *waiting, d *daemon, keys []string, r *redlock.LockReq
 	if w.chance(3) {
 		h.maxTime = w.between(10*time.Millisecond, 3*w.Scenario.MaxTTL)
 	}
-	r.Hold = &redlock.HoldTerms{MaxTime: h.maxTime, OnEnd: func(_ redlock.Grant, reason error, _ time.Duration) {
+	r.Hold = &redlock.HoldTerms{MaxTime: h.maxTime, OnBegin: func(hold redlock.Hold) { h.hold = hold }, OnEnd: func(_ redlock.Grant, reason error, _ time.Duration) {
 		if !d.dead {
 			j.holdOver(h, reason)
 		}

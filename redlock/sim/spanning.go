@@ -103,17 +103,18 @@ func (c *spanning) acquire(d *daemon) {
 			w.checker().token(key, string(c.token)).acquires = 2 // a wait tries again and again
 		}
 	}
+	var hold redlock.Hold
 	if r.Token == "" && w.chance(2) {
-		r.Hold = &redlock.HoldTerms{OnEnd: func(redlock.Grant, error, time.Duration) {}}
+		r.Hold = &redlock.HoldTerms{OnBegin: func(h redlock.Hold) { hold = h }, OnEnd: func(redlock.Grant, error, time.Duration) {}}
 	}
 	w.trace.note(c.keys[0], "client %d sends daemon %d an acquire of %q with %s, ttl %v, wait %v", c.index, d.index, c.keys, abbreviate(string(c.token)), r.TTL, r.Wait)
 	c.call(d, func(turn int) {
 		done := func(g redlock.Grant, err error) {
 			switch {
 			case c.answered(d, turn):
-				c.onAnswer(d, g, err, before)
-			case err == nil && g.Hold != nil && !d.dead:
-				g.Hold.End()
+				c.onAnswer(d, g, err, before, hold != nil)
+			case hold != nil && !d.dead:
+				hold.End()
 			}
 		}
 		if r.Wait > 0 {
@@ -124,7 +125,7 @@ func (c *spanning) acquire(d *daemon) {
 	})
 }
 
-func (c *spanning) onAnswer(d *daemon, g redlock.Grant, err error, before []int64) {
+func (c *spanning) onAnswer(d *daemon, g redlock.Grant, err error, before []int64, renewed bool) {
 	w := c.world
 	for _, key := range c.keys {
 		w.checker().token(key, string(c.token)).acquiring = 0
@@ -141,7 +142,7 @@ func (c *spanning) onAnswer(d *daemon, g redlock.Grant, err error, before []int6
 		c.soon(0, w.Scenario.think())
 		return
 	}
-	if c.token = g.Token; g.Hold != nil {
+	if c.token = g.Token; renewed {
 		c.owner = d
 	}
 	until := d.clock.world(g.Until())

@@ -141,8 +141,8 @@ func (c *waiting) request(d *daemon) {
 				c.onAnswer(record, held, before, g, err)
 			} else if err == nil && g.Fresh {
 				d.engine.GiveBack(g)
-			} else if err == nil && g.Hold != nil {
-				g.Hold.End()
+			} else if err == nil && held != nil {
+				held.hold.End()
 			}
 		}
 		if !waits {
@@ -173,19 +173,20 @@ func (c *waiting) onAnswer(record *waitRecord, held *holdRecord, before []int64,
 	if w.chance(w.Scenario.Undelivered) || until <= w.now {
 		if g.Fresh {
 			d.engine.GiveBack(g)
-		} else if g.Hold != nil { // its connection has ended
-			g.Hold.End()
+		} else if held != nil { // its connection has ended
+			held.hold.End()
 		}
 		c.soon(0, w.Scenario.think())
 		return
 	}
-	c.tenure = &tenure{keys: record.keys, token: g.Token, owner: d, hold: g.Hold, until: until, ttl: until - w.now, mode: record.mode, fair: record.fair}
+	c.tenure = &tenure{keys: record.keys, token: g.Token, owner: d, until: until, ttl: until - w.now, mode: record.mode, fair: record.fair}
 	for i, key := range record.keys {
 		t := w.checker().token(key, string(g.Token))
 		t.mode, t.limit = record.mode, permits
 		w.checker().granted(d, key, string(g.Token), int64(g.Fence), before[i], until)
 		t.delayed(until, record.delay)
 		if t.hold = held; held != nil {
+			c.tenure.hold = held.hold
 			held.granted(string(g.Token))
 		}
 	}
