@@ -39,7 +39,6 @@ type (
 	UnlockDone     = lease.UnlockDone
 	ExtendDone     = lease.ExtendDone
 	Requester      = lease.Requester
-	Owner          = lease.Owner
 	Note           = lease.Note
 	View           = lease.View
 	ViewDone       = lease.ViewDone
@@ -153,6 +152,7 @@ type Seen = track.Seen
 
 // Waits, see package wait.
 type (
+	Owner        = wait.Owner
 	Waiting      = wait.Waiting
 	AwaitRequest = wait.AwaitRequest
 	AwaitDone    = wait.AwaitDone

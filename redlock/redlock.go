@@ -93,7 +93,7 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 	l.Tracks = track.New(e, l.Leases)
 	l.holds = renew.New(e, l.Events, l.Leases, o.Logger)
 	l.Inspector = inspect.New(e, l.Leases, o.Logger, inspect.Local{Waiters: l.CountAt, Wanted: l.holds.WantedText, Renews: l.holds.Renews})
-	l.maxHold = maxhold.New(e, l.Leases, l.Inspector, l.Events, l.Queues.Wait)
+	l.maxHold = maxhold.New(e, l.Leases, l.Inspector, l.Events)
 	l.Connect(l.Freed, l.holds)
 	p.Start(texts...)
 	return l, nil
@@ -101,10 +101,14 @@ func New(p *pool.Pool, o Options) (*Locker, error) {
 
 // Lock, Wait, Unlock, Extend and Write are those of the leases and their waits, within the longest time of each hold.
 func (l *Locker) Lock(b *Batch, r LockRequest, done LockDone) {
-	l.maxHold.Lock(b, r.plain(), l.holding(&r, done))
+	l.maxHold.Lock(b, r.alone(), l.holding(&r, done))
 }
 func (l *Locker) Wait(b *Batch, r LockRequest, done LockDone) (leave func()) {
-	return l.maxHold.Wait(b, r.plain(), l.holding(&r, done))
+	return l.maxHold.Wait(b, r.plain(), l.holding(&r, done), func(b *Batch, within lease.LockRequest, done LockDone) (leave func()) {
+		waits := r.waits()
+		waits.LockRequest = within
+		return l.Queues.Wait(b, waits, done)
+	})
 }
 func (l *Locker) Unlock(b *Batch, r UnlockRequest, done UnlockDone) { l.maxHold.Unlock(b, r, done) }
 func (l *Locker) Extend(b *Batch, r ExtendRequest, done ExtendDone) { l.maxHold.Extend(b, r, done) }

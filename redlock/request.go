@@ -31,8 +31,21 @@ type LockRequest struct {
 func (r *LockRequest) plain() lease.LockRequest {
 	return lease.LockRequest{
 		DB: r.DB, Key: r.Key, More: r.More, TTL: r.TTL, Linger: r.Linger, Token: r.Token, Mode: r.Mode, Requester: r.Requester,
-		Fair: r.Fair, Wait: r.Wait, Owner: r.Owner,
 	}
+}
+
+// alone is the request without a wait. With FAIR, the masters look at the queue.
+func (r *LockRequest) alone() lease.LockRequest {
+	alone := r.plain()
+	if r.Fair {
+		alone.Mode = lease.LookingIf(alone.Mode, true)
+	}
+	return alone
+}
+
+// waits is the request with a wait.
+func (r *LockRequest) waits() wait.Request {
+	return wait.Request{LockRequest: r.plain(), Wait: r.Wait, Fair: r.Fair, Owner: r.Owner}
 }
 
 // Kind is how the request's keys are to be held.
@@ -55,6 +68,6 @@ func Join(r *LockRequest, parts []*Part, done LockDone) {
 
 // DescribeWait is a request that waits until end.
 func DescribeWait(r *LockRequest, keys []Key, place int, end, now time.Duration) Waiting {
-	plain := r.plain()
-	return wait.Describe(&plain, keys, place, end, now)
+	waits := r.waits()
+	return wait.Describe(&waits, keys, place, end, now)
 }

@@ -22,7 +22,7 @@ var plainSET = &plainMode{looks: Looking}
 
 func (*exclusiveMode) Kind() Kind { return Exclusive }
 
-func (f *exclusiveMode) bounded(r *LockRequest) bool { return f.isPlain(r) && !r.Fair }
+func (f *exclusiveMode) bounded(r *LockRequest) bool { return f.isPlain(r) }
 
 func (f *exclusiveMode) isPlain(r *LockRequest) bool {
 	return !f.looks && len(r.More) == 0 && r.Token == ""
@@ -30,7 +30,7 @@ func (f *exclusiveMode) isPlain(r *LockRequest) bool {
 
 func (f *exclusiveMode) ballot(a *lockBallot) ballotMode {
 	switch r := &a.call.request; {
-	case f.isPlain(r) && !r.Fair:
+	case f.isPlain(r):
 		return plainSET
 	case r.Token == "" && ticketOf(r.Mode) == nil:
 		return &freshMode{}

@@ -15,7 +15,7 @@ func (a *lockBallot) fail(v quorum.Result) {
 	a.call.copies |= a.lanesWithCopy()
 	l := a.call.leases
 	if v == quorum.Unknown {
-		if r := &a.call.request; r.Wait == 0 && a.mode.repeats(a) && a.ballot.Repeat(&a.call.unanswered, func() { a.call.try(nil) }) {
+		if r := &a.call.request; !r.Mode.waits() && a.mode.repeats(a) && a.ballot.Repeat(&a.call.unanswered, func() { a.call.try(nil) }) {
 			return
 		}
 		note := ""

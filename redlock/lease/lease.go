@@ -30,7 +30,7 @@ func (l *Leases) Lock(b *engine.Batch, r LockRequest, done LockDone) {
 	if call.request.tries() && l.tries != nil {
 		l.tries.Begins(&call.request)
 	}
-	if call.bounded = r.Wait == 0 && r.Mode.bounded(&call.request); call.bounded {
+	if call.bounded = r.Mode.bounded(&call.request); call.bounded {
 		l.hot.enter(b, call)
 		return
 	}

@@ -22,6 +22,8 @@ type Mode interface {
 	tokenOf(i int, own engine.Token) engine.Token
 	// bounded reports whether few tries of such requests are sent at once, see hotkey.go.
 	bounded(r *LockRequest) bool
+	// waits reports whether the request is one of a wait, which repeats it.
+	waits() bool
 	// announced reports whether a grant is a client's lock, and not a part of one.
 	announced() bool
 }
@@ -32,6 +34,7 @@ type oneToken struct{}
 func (oneToken) token(fresh engine.Token) engine.Token        { return fresh }
 func (oneToken) tokenOf(_ int, own engine.Token) engine.Token { return own }
 func (oneToken) bounded(*LockRequest) bool                    { return false }
+func (oneToken) waits() bool                                  { return false }
 func (oneToken) announced() bool                              { return true }
 
 // ballotMode is a mode's part of one ballot. command and read are called for each master from its

@@ -26,11 +26,16 @@ var _ ballotMode = (*plainMode)(nil)
 // of plain SET NX gets nil from Redis, too, and a wait looks by itself.
 func (p *plainMode) after(a *lockBallot, v quorum.Result) (ballotMode, error) {
 	next, err := p.sameAgain.after(a, v)
-	if r, l := &a.call.request, a.call.leases; errors.Is(err, engine.ErrHeld) && !p.valued && r.Wait == 0 && l.refusals.lastLong(r.DB, r.Key) {
-		r.Mode = p.looks
+	if errors.Is(err, engine.ErrHeld) && p.mayLook(a) {
+		a.call.request.Mode = p.looks
 		return nil, nil
 	}
 	return next, err
+}
+
+func (p *plainMode) mayLook(a *lockBallot) bool {
+	r := &a.call.request
+	return !p.valued && !r.Mode.waits() && a.call.leases.refusals.lastLong(r.DB, r.Key)
 }
 
 // refused: to a client with a value of its own, a copy of an earlier ballot, which no quorum answered, would look

@@ -61,18 +61,25 @@ type Ticket struct {
 	Since  time.Duration // when that was
 }
 
-// enqueued is a mode with a place in the queue.
+// enqueued is a mode with a place in the queue, or of a wait.
 type enqueued struct {
 	Mode
 	ticket *Ticket
+	waiter bool
 }
+
+func (e *enqueued) waits() bool                 { return e.waiter }
+func (e *enqueued) bounded(r *LockRequest) bool { return !e.waiter && e.Mode.bounded(r) }
+
+// Waiting is the mode of a request that a wait repeats, with its place in the queue if it has one.
+func Waiting(m Mode, t *Ticket) Mode { return &enqueued{withoutPlace(m), t, true} }
 
 // Enqueued is a mode of a request that has a place in the queue; without one, t is nil.
 func Enqueued(m Mode, t *Ticket) Mode {
 	if m = withoutPlace(m); t == nil {
 		return m
 	}
-	return &enqueued{m, t}
+	return &enqueued{m, t, false}
 }
 
 func withoutPlace(m Mode) Mode {

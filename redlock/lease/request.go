@@ -20,16 +20,15 @@ type LockRequest struct {
 	Token  engine.Token // "" = generate one (27 characters, 136 random bits)
 
 	Mode Mode         // nil = Exclusive
-	Fair bool         // first come, first served, over all daemons
 	More []engine.Key // further keys, different from Key and from one another: all of them or none
 
-	Wait      time.Duration // of a wait: how long at most
-	Owner     Owner         // the connection that will hold the lock, for the detection of deadlock cycles; nil = unknown
-	Requester *Requester    // the client that makes the request, for people; nil = unknown
+	Requester *Requester // the client that makes the request, for people; nil = unknown
 }
 
 // tries reports whether a request does not wait, and its client is known: it may come again.
-func (r *LockRequest) tries() bool { return r.Wait == 0 && r.Requester != nil && r.Mode.announced() }
+func (r *LockRequest) tries() bool {
+	return !r.Mode.waits() && r.Requester != nil && r.Mode.announced()
+}
 
 // Requester describes the client of a request, for people.
 type Requester struct {
@@ -90,13 +89,6 @@ func (r *LockRequest) trace() *engine.Trace {
 		return nil
 	}
 	return r.Requester.Trace
-}
-
-// Owner is a connection of this daemon that waits for locks and holds locks.
-type Owner interface {
-	// Holds lists the leases that only this owner will release. runs reports whether this
-	// daemon knows that a lease is running.
-	Holds(runs func(engine.LeaseID) bool) []engine.LeaseID
 }
 
 // UnlockRequest gives a lock back.

@@ -41,6 +41,7 @@ func readSwap(answer pool.Answer, keys []string) (code int64, s swapped, ok bool
 
 // Swap is the Mode of an acquire with values of the caller's choice.
 type Swap struct {
+	oneToken
 	// Tokens of the keys, in their order, if each has its own; the first is the request's.
 	Tokens  []engine.Token
 	Retakes *Retake // it may find a value of the caller's; nil = that is another's, or Token
@@ -54,11 +55,8 @@ type Retake struct {
 	EndlessToo bool         // also where it has no expiry
 }
 
-func (s *Swap) Kind() Kind                            { return Exclusive }
-func (s *Swap) ballot(*lockBallot) ballotMode         { return &swapMode{swap: s} }
-func (s *Swap) token(fresh engine.Token) engine.Token { return fresh }
-func (s *Swap) bounded(*LockRequest) bool             { return false }
-func (s *Swap) announced() bool                       { return true }
+func (s *Swap) Kind() Kind                    { return Exclusive }
+func (s *Swap) ballot(*lockBallot) ballotMode { return &swapMode{swap: s} }
 
 func (s *Swap) tokenOf(i int, own engine.Token) engine.Token {
 	if i < len(s.Tokens) {

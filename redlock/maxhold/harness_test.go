@@ -26,18 +26,26 @@ func TestMain(m *testing.M) {
 type daemon struct {
 	*redlocktest.Daemon
 	*MaxHold
-	holds *renew.Holds
+	holds  *renew.Holds
+	queues *wait.Queues
 }
 
 func (d *daemon) connect(base *redlocktest.Daemon) {
 	d.Daemon = base
 	e, logger := base.Engine, slog.New(slog.NewTextHandler(io.Discard, nil))
-	queues := wait.New(e, base.Leases, 100, 100)
+	d.queues = wait.New(e, base.Leases, 100, 100)
 	d.holds = renew.New(e, base.Events, base.Leases, logger)
-	inspector := inspect.New(e, base.Leases, logger, inspect.Local{Waiters: queues.CountAt, Wanted: d.holds.WantedText, Renews: d.holds.Renews})
-	d.MaxHold = New(e, base.Leases, inspector, base.Events, queues.Wait)
-	base.Connect(queues.Freed, d.holds)
-	base.T.Cleanup(queues.End)
+	inspector := inspect.New(e, base.Leases, logger, inspect.Local{Waiters: d.queues.CountAt, Wanted: d.holds.WantedText, Renews: d.holds.Renews})
+	d.MaxHold = New(e, base.Leases, inspector, base.Events)
+	base.Connect(d.queues.Freed, d.holds)
+	base.T.Cleanup(d.queues.End)
+}
+
+// wait is Lock with a wait.
+func (d *daemon) wait(r lease.LockRequest, done lease.LockDone) (leave func()) {
+	return d.MaxHold.Wait(nil, r, done, func(b *engine.Batch, r lease.LockRequest, done lease.LockDone) (leave func()) {
+		return d.queues.Wait(b, wait.Request{LockRequest: r, Wait: time.Hour}, done)
+	})
 }
 
 // newEmbedded is a daemon on masters inside this process, which have its clock.

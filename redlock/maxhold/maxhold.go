@@ -37,7 +37,6 @@ type MaxHold struct {
 	leases    *lease.Leases
 	inspector *inspect.Inspector
 	events    *events.Events
-	wait      func(*engine.Batch, lease.LockRequest, lease.LockDone) (leave func())
 
 	latest  atomic.Int64 // the latest deadline that this daemon has met, ms of the masters' clock
 	begun   begun
@@ -45,9 +44,9 @@ type MaxHold struct {
 	overdue overdue
 }
 
-// New returns the bounds of a daemon's leases. wait is their wait.
-func New(e *engine.Engine, l *lease.Leases, i *inspect.Inspector, v *events.Events, wait func(*engine.Batch, lease.LockRequest, lease.LockDone) (leave func())) *MaxHold {
-	return &MaxHold{engine: e, leases: l, inspector: i, events: v, wait: wait}
+// New returns the bounds of a daemon's leases.
+func New(e *engine.Engine, l *lease.Leases, i *inspect.Inspector, v *events.Events) *MaxHold {
+	return &MaxHold{engine: e, leases: l, inspector: i, events: v}
 }
 
 // now is the time by the masters' clocks, in ms.
@@ -91,15 +90,15 @@ func (m *MaxHold) Lock(b *engine.Batch, r lease.LockRequest, done lease.LockDone
 	m.take(b, r, done, m.leases.Lock)
 }
 
-// Wait waits for a lock, see wait.Queues.
-func (m *MaxHold) Wait(b *engine.Batch, r lease.LockRequest, done lease.LockDone) (leave func()) {
+// Wait is Lock with a wait.
+func (m *MaxHold) Wait(b *engine.Batch, r lease.LockRequest, done lease.LockDone, wait func(*engine.Batch, lease.LockRequest, lease.LockDone) (leave func())) (leave func()) {
 	if !m.bounds(&r) {
-		return m.wait(b, r, done)
+		return wait(b, r, done)
 	}
 	var mu sync.Mutex
 	left, end := false, func() {}
 	m.take(b, r, done, func(b *engine.Batch, r lease.LockRequest, done lease.LockDone) {
-		leave := m.wait(b, r, done)
+		leave := wait(b, r, done)
 		mu.Lock()
 		end = leave
 		gone := left

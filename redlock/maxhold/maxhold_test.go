@@ -29,7 +29,7 @@ var ways = map[string]lease.LockRequest{
 	"level":              {Key: "k", Mode: lease.LevelsOf("an-owner")},
 	"several":            {Key: "k", More: []engine.Key{"l", "m"}},
 	"several, chosen":    {Key: "k", More: []engine.Key{"l", "m"}, Token: "a-token-of-its-own"},
-	"with FAIR":          {Key: "k", Fair: true},
+	"with FAIR":          {Key: "k", Mode: lease.Looking},
 	"a value of its own": {Key: "k", Token: "value", Mode: &lease.Swap{Retakes: &lease.Retake{Held: "value"}}},
 }
 
@@ -124,7 +124,7 @@ func TestMaxHold_FurtherRequestsDoNotBeginAnew(t *testing.T) {
 		"the same permit":   {lease.LockRequest{Token: token, Mode: lease.PermitsOf(2)}, lease.LockRequest{Token: token, Mode: lease.PermitsOf(2)}},
 		"a further level":   {lease.LockRequest{Mode: lease.LevelsOf(token)}, lease.LockRequest{Mode: lease.LevelsOf(token)}},
 		"a generated token": {lease.LockRequest{}, lease.LockRequest{}},
-		"one that waits":    {lease.LockRequest{Token: token}, lease.LockRequest{Token: token, Wait: time.Minute}},
+		"one that waits":    {lease.LockRequest{Token: token}, lease.LockRequest{Token: token}},
 		"several keys":      {lease.LockRequest{Token: token, More: []engine.Key{"l1"}}, lease.LockRequest{Token: token, More: []engine.Key{"l2"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -137,8 +137,8 @@ func TestMaxHold_FurtherRequestsDoNotBeginAnew(t *testing.T) {
 			for range 2 {
 				d.later(15 * time.Minute)
 				a := d.ask(func(done func(lease.Grant, error)) {
-					if one.next.Wait > 0 {
-						d.MaxHold.Wait(nil, one.next, done)
+					if name == "one that waits" {
+						d.wait(one.next, done)
 					} else {
 						d.MaxHold.Lock(nil, one.next, done)
 					}
@@ -375,7 +375,7 @@ func TestMaxHold_AWaitThatIsLeftEnds(t *testing.T) {
 	d := newDaemon(c)
 	holder := d.take(lease.LockRequest{Key: "k", TTL: ttl})
 	out := make(chan error, 2)
-	leave := d.MaxHold.Wait(nil, lease.LockRequest{Key: "k", Token: "a-token-of-its-own", TTL: ttl, Mode: heldFor(nil, longest), Wait: time.Hour}, func(_ lease.Grant, err error) { out <- err })
+	leave := d.wait(lease.LockRequest{Key: "k", Token: "a-token-of-its-own", TTL: ttl, Mode: heldFor(nil, longest)}, func(_ lease.Grant, err error) { out <- err })
 	leave()
 	if err := redlocktest.Receive(t, out); !errors.Is(err, wait.ErrLeft) {
 		t.Errorf("%v, want %v", err, wait.ErrLeft)

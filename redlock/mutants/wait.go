@@ -40,7 +40,7 @@ func brokenWaits() []Mutant {
 func brokenTurns() []Mutant {
 	return []Mutant{
 		patched("turn-look", "a hand-over does not look at the queue of FAIR",
-			Change{"redlock/wait/waitqueue.go", "wq.reads || wq.contested)\n", "wq.reads || wq.contested && !pool.Broken(\"turn-look\"))\n"}).in("turns-3"),
+			Change{"redlock/wait/waitqueue.go", "wq.reads || wq.contested), place)\n", "wq.reads || wq.contested && !pool.Broken(\"turn-look\")), place)\n"}).in("turns-3"),
 		patched("turn-ticket", "a waiter that others have passed takes no ticket",
 			Change{"redlock/wait/turn.go", "!wq.passed.enough(l.engine.Clock.Now()) {", "(!wq.passed.enough(l.engine.Clock.Now()) || pool.Broken(\"turn-ticket\")) {"}).in("turns-3"),
 		patched("turn-place", "a client that polls has no place",
@@ -99,8 +99,8 @@ func brokenQueues() []Mutant {
 			Change{dir + "queue.lua", "return ticket == '' or tonumber(first[2]) < tonumber(ticket)",
 				"return ticket ~= '' and tonumber(first[2]) < tonumber(ticket)"}).in("fair-3"),
 		patched("fair-unasked", "a script of a request without FAIR does not look at the queue",
-			Change{"redlock/lease/queuecheck.go", "\treturn queueCheck{keys: a.", "\tif !a.call.request.Fair && pool.Broken(\"fair-unasked\") {\n\t\treturn queueCheck{}\n\t}\n\treturn queueCheck{keys: a."},
-			Change{"redlock/lease/queuecheck.go", "\treturn a.call.request.Token == \"\" &&", "\treturn (a.call.request.Fair || !pool.Broken(\"fair-unasked\")) && a.call.request.Token == \"\" &&"}).in("unasked-3"),
+			Change{"redlock/lease/queuecheck.go", "\treturn queueCheck{keys: a.", "\tif ticketOf(a.call.request.Mode) == nil && pool.Broken(\"fair-unasked\") {\n\t\treturn queueCheck{}\n\t}\n\treturn queueCheck{keys: a."},
+			Change{"redlock/lease/queuecheck.go", "\treturn a.call.request.Token == \"\" &&", "\treturn !pool.Broken(\"fair-unasked\") && a.call.request.Token == \"\" &&"}).in("unasked-3"),
 		patched("fair-first", "a waiter in the FAIR queue ignores the waiters before it",
 			Change{dir + "fair.lua", "  if precedes(", "  if ARGV[#ARGV - 3] == '' and precedes("}).in("queue-3"),
 		patched("refresh-left", "a waiter that has left a FAIR queue is refreshed in it once more",

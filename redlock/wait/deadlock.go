@@ -51,7 +51,7 @@ const maxCycleSteps = 10_000
 
 // visitedOwner is an owner that the search has reached, and the key that led to it.
 type visitedOwner struct {
-	owner lease.Owner
+	owner Owner
 	key   engine.Key
 	from  int // index of the owner that led here, −1 for the first
 }
@@ -68,7 +68,7 @@ func (l *waitList) cycleLocked(w *waiter) *Deadlock {
 	}
 	goals := w.request.SortedKeys()
 	queue := []visitedOwner{{w.request.Owner, "", -1}}
-	visited := map[lease.Owner]bool{w.request.Owner: true}
+	visited := map[Owner]bool{w.request.Owner: true}
 	steps := 0
 	for at := 0; at < len(queue); at++ {
 		for _, held := range queue[at].owner.Holds(l.leases.Runs) {

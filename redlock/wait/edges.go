@@ -51,7 +51,7 @@ type waiterEdges struct {
 	engine   *engine.Engine
 	leases   *lease.Leases
 	group    *pool.Group
-	request  *lease.LockRequest
+	request  *Request
 	id       string                                       // no two waiters have the same; a later one has a larger one
 	deadlock func(keys []engine.Key, began time.Duration) // ends the wait, unless the search that began then took too long
 

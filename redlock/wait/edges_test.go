@@ -21,7 +21,7 @@ func TestEdges_AreOfLeasesOfTheSameGroup(t *testing.T) {
 	d := newEmbedded(t)
 	g := d.take("k", time.Minute)
 	here, elsewhere := engine.LeaseID{Key: "k", Token: g.Token}, engine.LeaseID{Key: "another group's", Token: "another token"}
-	r := &lease.LockRequest{Key: "l", Owner: spanning{elsewhere, here}}
+	r := &Request{LockRequest: lease.LockRequest{Key: "l"}, Owner: spanning{elsewhere, here}}
 	if held := (&waiterEdges{leases: d.Leases, request: r}).holds(); !slices.Equal(held, []engine.LeaseID{here}) {
 		t.Errorf("edges for %v, want for %v alone", held, here)
 	}

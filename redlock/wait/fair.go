@@ -125,7 +125,7 @@ func (p *proposal) err() error {
 // leaveQueue takes the waiter out of its queues on the masters, if it is in any. On a master
 // that does not receive it, the waiter's ticket expires in time.
 func (w *waiter) leaveQueue() {
-	r := w.request
+	r := w.request.LockRequest
 	if r.Mode = lease.Enqueued(r.Mode, w.ticket); w.ticket != nil {
 		w.list.dequeue(&r)
 	}
@@ -217,7 +217,7 @@ func (wq *waitQueue) ticketsLocked() int {
 
 // refreshesLocked are the commands that refresh all tickets of a wait queue.
 func (wq *waitQueue) refreshesLocked() (again []pool.Operation) {
-	keys := wq.list.leases.QueueKeys(&wq.head.request)
+	keys := wq.list.leases.QueueKeys(&wq.head.request.LockRequest)
 	for part := 0; part*maxTicketsPerRefresh < wq.ticketsLocked(); part++ {
 		again = append(again, &engine.Message{
 			Plan:  pool.Props{Key: keys[0], Rest: keys[1:]},

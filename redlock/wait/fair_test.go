@@ -22,7 +22,7 @@ import (
 func (d *daemon) stands() (out chan waited, leave func()) {
 	d.T.Helper()
 	out = make(chan waited, 1) // its one answer
-	r := lease.LockRequest{Key: "k", TTL: long, Wait: time.Minute, Fair: true}
+	r := Request{LockRequest: lease.LockRequest{Key: "k", TTL: long}, Wait: time.Minute, Fair: true}
 	leave = d.Wait(nil, r, func(g lease.Grant, err error) { out <- waited{"k", g, err} })
 	redlocktest.Eventually(d.T, "the wait is established", func() bool {
 		_, all := d.Waiting(0, func(engine.Key) bool { return true }, 1)
@@ -98,7 +98,7 @@ func TestFair_NoEstablishedWaiterIsOvertakenInAStorm(t *testing.T) {
 		all.Go(func() {
 			for round := range rounds {
 				out := make(chan waited, 1) // its one answer
-				r := lease.LockRequest{Key: "k", TTL: long, Wait: time.Minute, Fair: true}
+				r := Request{LockRequest: lease.LockRequest{Key: "k", TTL: long}, Wait: time.Minute, Fair: true}
 				w := &waiter{list: &d.waitList, request: r, end: d.engine.Clock.Now() + r.Wait, done: func(g lease.Grant, err error) { out <- waited{fmt.Sprint(i), g, err} }}
 				came := time.Now()
 				d.enqueue(nil, w)
@@ -151,7 +151,7 @@ func TestFair_AWaiterOnItsWayIntoTheWaitQueueReceivesTheEnd(t *testing.T) {
 	d.take("k", long)
 	for range 20 {
 		out := make(chan waited, 1) // its one answer
-		d.waitFor("k", lease.LockRequest{Key: "k", TTL: long, Fair: true}, out)
+		d.waitFor("k", Request{LockRequest: lease.LockRequest{Key: "k", TTL: long}, Fair: true}, out)
 		d.End()
 		if w := <-out; !errors.Is(w.err, engine.ErrShutdown) {
 			t.Fatalf("answered %v, want ErrShutdown", w.err)
@@ -186,7 +186,7 @@ func (d *daemon) places(lane int, key string) []string {
 func (d *daemon) inLine(db int, key engine.Key) (out []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	w := waiter{request: lease.LockRequest{DB: db, Key: key, Fair: true}}
+	w := waiter{request: Request{LockRequest: lease.LockRequest{DB: db, Key: key}, Fair: true}}
 	if ln := d.queues[w.queueID()]; ln != nil {
 		for one := ln.head; one != nil; one = one.next {
 			out = append(out, one.ticket.ID)
@@ -205,7 +205,7 @@ func TestFair_AMasterThatForgotHasThePlacesAgainBeforeTheNextKeep(t *testing.T) 
 	out := make(chan waited, 4) // every answer
 	for _, db := range []int{0, 3} {
 		for range 2 {
-			d.waitFor("waits", lease.LockRequest{DB: db, Key: "k", Fair: true}, out)
+			d.waitFor("waits", Request{LockRequest: lease.LockRequest{DB: db, Key: "k"}, Fair: true}, out)
 		}
 	}
 	redlocktest.Eventually(t, "all of them stand in line", func() bool { return len(d.inLine(0, "k")) == 2 && len(d.inLine(3, "k")) == 2 })

@@ -39,7 +39,7 @@ func TestWait_ForDataThatIsNoLockEndsWithWrongType(t *testing.T) {
 		}
 		out := make(chan waited, 3) // the answers
 		for range 3 {
-			one.waitFor(how, lease.LockRequest{Key: "k", Wait: time.Hour}, out)
+			one.waitFor(how, Request{LockRequest: lease.LockRequest{Key: "k"}, Wait: time.Hour}, out)
 		}
 		for range 3 {
 			if w := redlocktest.Receive(t, out); !errors.Is(w.err, engine.ErrWrongType) {
@@ -70,10 +70,10 @@ func TestFair_NamesAQueueOfWhichAKeyIsOtherData(t *testing.T) {
 			}
 		}
 		out := make(chan waited, 1)
-		one.waitFor("k", lease.LockRequest{Key: "k", Wait: time.Hour, Fair: true}, out)
+		one.waitFor("k", Request{LockRequest: lease.LockRequest{Key: "k"}, Wait: time.Hour, Fair: true}, out)
 		names("a wait", redlocktest.Receive(t, out).err)
 		if foreign == "q" { // the others are read behind it
-			_, err := redlocktest.Acquire(t, one.Leases, lease.LockRequest{Key: "k", TTL: long, Fair: true})
+			_, err := redlocktest.Acquire(t, one.Leases, lease.LockRequest{Key: "k", TTL: long, Mode: lease.Looking})
 			names("a request at once", err)
 		}
 		one.Idle()
@@ -89,7 +89,7 @@ func TestWait_ForALockWithoutAnExpiryGoesOn(t *testing.T) {
 	for i := range c.Masters {
 		c.Do(i, "SET", "k", "by hand")
 	}
-	out := one.waiting("k", lease.LockRequest{})
+	out := one.waiting("k", Request{LockRequest: lease.LockRequest{}})
 	redlocktest.Eventually(t, "the key has been looked at", func() bool { return one.looks("k") && one.refused() >= 2 })
 	one.Idle()
 	for i := range c.Masters {
@@ -109,7 +109,7 @@ func TestWait_ForALeaseDoesNotLookAtTheKey(t *testing.T) {
 	c := redlocktest.NewCluster(t, 3, long)
 	one, two := newDaemon(c), newDaemon(c)
 	held := two.take("k", long)
-	out := one.waiting("k", lease.LockRequest{})
+	out := one.waiting("k", Request{LockRequest: lease.LockRequest{}})
 	one.Idle()
 	if one.looks("k") {
 		t.Error("it looks at the key")

@@ -72,7 +72,7 @@ type waited struct {
 }
 
 // waitFor starts a wait; its answer goes to out.
-func (d *daemon) waitFor(name string, r lease.LockRequest, out chan<- waited) (leave func()) {
+func (d *daemon) waitFor(name string, r Request, out chan<- waited) (leave func()) {
 	d.T.Helper()
 	if r.TTL == 0 {
 		r.TTL = time.Minute

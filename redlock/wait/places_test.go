@@ -118,7 +118,7 @@ func TestWindow_OpensOnceWhenAKeyHasBeenBusy(t *testing.T) {
 	g := d.Take(lease.LockRequest{Key: "k"})
 	d.Quiet()
 	out := make(chan waited, 1)
-	d.waitFor("w", lease.LockRequest{Key: "k"}, out)
+	d.waitFor("w", Request{LockRequest: lease.LockRequest{Key: "k"}}, out)
 	d.Quiet()
 	d.mu.Lock()
 	lines := d.byKey[dbKey{0, "k"}]
@@ -153,7 +153,7 @@ func TestWindow_IsForClientsThatUseTheMastersThemselves(t *testing.T) {
 			defer all.Done()
 			for !over.Load() {
 				out := make(chan waited, 1)
-				d.waitFor("keeps", lease.LockRequest{Key: "k"}, out)
+				d.waitFor("keeps", Request{LockRequest: lease.LockRequest{Key: "k"}}, out)
 				w := <-out
 				if w.err != nil {
 					t.Error(w.err)

@@ -22,7 +22,7 @@ func TestWait_IsServedInOrderByReleasesThroughThisDaemon(t *testing.T) {
 	const n = 50
 	out := make(chan waited, n) // n: every answer
 	for i := range n {
-		d.waitFor(fmt.Sprint(i), lease.LockRequest{Key: "k"}, out)
+		d.waitFor(fmt.Sprint(i), Request{LockRequest: lease.LockRequest{Key: "k"}}, out)
 	}
 	if got := d.Waiters(); got != n {
 		t.Fatalf("%d wait, want %d", got, n)
@@ -53,8 +53,8 @@ func TestWait_EndsWithNilWhenItsTimeIsOver(t *testing.T) {
 	d := newEmbedded(t)
 	d.Take(lease.LockRequest{Key: "k"})
 	out := make(chan waited, 2) // both answers
-	d.waitFor("head", lease.LockRequest{Key: "k", Wait: 2 * time.Second}, out)
-	d.waitFor("second", lease.LockRequest{Key: "k", Wait: 2 * time.Second}, out)
+	d.waitFor("head", Request{LockRequest: lease.LockRequest{Key: "k"}, Wait: 2 * time.Second}, out)
+	d.waitFor("second", Request{LockRequest: lease.LockRequest{Key: "k"}, Wait: 2 * time.Second}, out)
 	for range 2 {
 		if w := <-out; !errors.Is(w.err, engine.ErrHeld) {
 			t.Errorf("%s: %v, want ErrHeld", w.name, w.err)
@@ -75,7 +75,7 @@ func TestWait_StormOfWaitersLeaversAndReleases(t *testing.T) {
 			me := fmt.Sprint(i)
 			for round := range 12 {
 				answer := make(chan waited, 2) // 2: a second answer would be seen
-				leave := d.waitFor(me, lease.LockRequest{Key: "k", Wait: time.Duration(1+(i+round)%4) * 20 * time.Millisecond}, answer)
+				leave := d.waitFor(me, Request{LockRequest: lease.LockRequest{Key: "k"}, Wait: time.Duration(1+(i+round)%4) * 20 * time.Millisecond}, answer)
 				if (i+round)%5 == 0 {
 					leave()
 				}
@@ -121,7 +121,7 @@ func TestWait_AHandOverLetsTheQueueOfFairGoFirst(t *testing.T) {
 		}
 	}
 	out := make(chan waited, 1)
-	d.waitFor("w", lease.LockRequest{Key: "k"}, out)
+	d.waitFor("w", Request{LockRequest: lease.LockRequest{Key: "k"}}, out)
 	state := func() (ln *waitQueue, contends, behind bool) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -156,7 +156,7 @@ func TestWait_AHandOverLetsTheQueueOfFairGoFirst(t *testing.T) {
 func TestWait_RemembersThatADowngradeHasBegun(t *testing.T) {
 	t.Parallel()
 	d := newEmbedded(t)
-	w := &waiter{list: &d.waitList, request: lease.LockRequest{Key: "k", Mode: lease.Readers}, end: forever}
+	w := &waiter{list: &d.waitList, request: Request{LockRequest: lease.LockRequest{Key: "k", Mode: lease.Readers}}, end: forever}
 	w.queue = &waitQueue{list: &d.waitList}
 	begun := &engine.NoQuorum{Downgrading: true}
 	for _, c := range []struct{ said, want error }{

@@ -31,7 +31,7 @@ func (wq *waitQueue) enlistsLocked(w *waiter, err error) *lease.LockRequest {
 	}
 	l.heads++
 	w.ticket = &lease.Ticket{ID: l.name + "+" + strconv.FormatInt(l.heads, 36)}
-	r := w.request
+	r := w.request.LockRequest
 	r.Mode = lease.Enqueued(r.Mode, w.ticket)
 	return &r
 }

@@ -45,7 +45,7 @@ func New(e *engine.Engine, l *lease.Leases, maxWaiters, maxPerKey int) *Queues {
 // is called exactly once, as for Lock, or with ErrLeft once leave was called. A grant
 // that arrives after that is given back. When the time is over the answer is ErrHeld, or
 // the reason why the masters could not decide.
-func (q *Queues) Wait(b *engine.Batch, r lease.LockRequest, done lease.LockDone) (leave func()) {
+func (q *Queues) Wait(b *engine.Batch, r Request, done lease.LockDone) (leave func()) {
 	w := &waiter{list: &q.waitList, request: r, done: done, end: q.engine.Recent() + r.Wait}
 	enter := q.enter
 	if r.Fair {
@@ -57,7 +57,9 @@ func (q *Queues) Wait(b *engine.Batch, r lease.LockRequest, done lease.LockDone)
 	}
 	// Its token or owner may hold the key already: a repeat must not wait for its own lock.
 	end := q.engine.Clock.AfterFunc(max(r.Wait, q.engine.MasterTimeout), w.onTrialTimeout)
-	q.leases.Lock(b, r, func(g lease.Grant, err error) {
+	trial := r.LockRequest
+	trial.Mode = lease.Waiting(r.Mode, nil)
+	q.leases.Lock(b, trial, func(g lease.Grant, err error) {
 		end.Stop()
 		q.mu.Lock()
 		if errors.Is(err, engine.ErrHeld) || IsUndecided(err) {
@@ -94,7 +96,7 @@ type AwaitDone func(free bool, err error)
 // waiter polls a moment later, in case the first no longer requests the lock. leave ends the wait of a
 // client that has left.
 func (q *Queues) AwaitFree(r AwaitRequest, done AwaitDone) (leave func()) {
-	request := lease.LockRequest{DB: r.DB, Key: r.Key, Wait: r.Timeout, Requester: r.Requester}
+	request := Request{LockRequest: lease.LockRequest{DB: r.DB, Key: r.Key, Requester: r.Requester}, Wait: r.Timeout}
 	w := &waiter{list: &q.waitList, request: request, peekOnly: true, end: q.engine.Recent() + r.Timeout, done: func(_ lease.Grant, err error) {
 		if errors.Is(err, engine.ErrHeld) || errors.Is(err, ErrLeft) {
 			done(false, nil)
@@ -110,7 +112,7 @@ func (q *Queues) AwaitFree(r AwaitRequest, done AwaitDone) (leave func()) {
 func (q *Queues) AwaitWork(db int, record engine.Key, wait, runs time.Duration, contend work.Contend, done func(error)) (leave func()) {
 	now := q.engine.Clock.Now()
 	w := &waiter{
-		list: &q.waitList, request: lease.LockRequest{DB: db, Key: record, Wait: wait}, work: &workWaiter{contend, now + runs},
+		list: &q.waitList, request: Request{LockRequest: lease.LockRequest{DB: db, Key: record}, Wait: wait}, work: &workWaiter{contend, now + runs},
 		done: func(_ lease.Grant, err error) { done(err) }, end: now + wait, everRefused: true,
 	}
 	q.enter(nil, w)
@@ -228,7 +230,7 @@ func (q *Queues) proposeLocked(b *engine.Batch, w *waiter) {
 		w.rejectLocked(engine.ErrShutdown)
 		return
 	}
-	r := w.request
+	r := w.request.LockRequest
 	r.Mode = lease.Enqueued(r.Mode, w.ticket)
 	q.mu.Unlock()
 	q.propose(b, &r, q.maxPerKey, ticketTimeout, func(p *proposal, r quorum.Result) {

@@ -60,7 +60,7 @@ type waiter struct {
 	list        *waitList
 	queue       *waitQueue // nil until the waiter is in a queue
 	prev, next  *waiter
-	request     lease.LockRequest
+	request     Request
 	work        *workWaiter   // what it requests instead of a lock; nil: a lock
 	ticket      *lease.Ticket // in the queues on the masters, nil = none is requested
 	done        lease.LockDone
@@ -226,7 +226,7 @@ func (l *waitList) Waiting(db int, wanted func(engine.Key) bool, limit int) (lis
 }
 
 // Describe is a request that waits until end.
-func Describe(r *lease.LockRequest, keys []engine.Key, place int, end, now time.Duration) Waiting {
+func Describe(r *Request, keys []engine.Key, place int, end, now time.Duration) Waiting {
 	one := Waiting{
 		Keys: keys, Mode: r.Kind(), Reenters: lease.LevelOwner(r.Mode) != "", Fair: r.Fair, Place: place,
 		Since: max(0, now-(end-r.Wait)), Left: max(0, end-now),

@@ -44,10 +44,11 @@ const (
 // SET NX. Whoever comes for a key that others want, too, does not pass the queue of FAIR.
 func (wq *waitQueue) setContenderLocked(w *waiter) {
 	wq.contender, wq.hinted = w, false
-	w.request.Mode = lease.LookingIf(w.request.Mode, wq.reads || wq.contested)
-	if w.ticket != nil && w.ticket.Number != 0 {
-		w.request.Mode = lease.Enqueued(w.request.Mode, w.ticket)
+	place := w.ticket
+	if place != nil && place.Number == 0 {
+		place = nil
 	}
+	w.request.Mode = lease.Waiting(lease.LookingIf(w.request.Mode, wq.fair || wq.reads || wq.contested), place)
 	if wq.watch.confirmed = wq.unchangedLocked(); !wq.watch.confirmed {
 		wq.unwatchLocked()
 	}
@@ -73,7 +74,7 @@ func (wq *waitQueue) contend(b *engine.Batch, w *waiter) {
 			wq.decided(w, lease.Grant{}, err)
 		})
 	default:
-		l.leases.Lock(b, w.request, func(g lease.Grant, err error) { wq.decided(w, g, err) })
+		l.leases.Lock(b, w.request.LockRequest, func(g lease.Grant, err error) { wq.decided(w, g, err) })
 	}
 }
 
@@ -324,7 +325,7 @@ func (wq *waitQueue) contendLocked() {
 	closes := wq.busy.closes(wq.list.engine.Clock.Now())
 	wq.list.mu.Unlock()
 	if closes {
-		wq.list.closeWindow(w.request)
+		wq.list.closeWindow(w.request.LockRequest)
 	}
 	wq.contend(nil, w)
 }

@@ -17,7 +17,7 @@ import (
 
 // waiting starts a wait and returns when its first ballot has been refused and the queue
 // has queried the masters.
-func (d *daemon) waiting(key string, r lease.LockRequest) <-chan waited {
+func (d *daemon) waiting(key string, r Request) <-chan waited {
 	d.T.Helper()
 	out := make(chan waited, 1) // its one answer
 	r.Key, r.TTL = engine.Key(key), long
@@ -55,7 +55,7 @@ func TestWait_IsWokenByAReleaseThroughAnotherDaemon(t *testing.T) {
 	one, two := newDaemon(c), newDaemon(c)
 	for range 20 {
 		held := one.take("k", long)
-		out := two.waiting("k", lease.LockRequest{})
+		out := two.waiting("k", Request{LockRequest: lease.LockRequest{}})
 		asked := two.refused()
 		one.Free("k", held.Token)
 		two.Free("k", two.granted(out, asked).Token)
@@ -75,7 +75,7 @@ func TestWait_IsWokenByForeignReleases(t *testing.T) {
 		for i := range c.Masters {
 			c.Do(i, "SET", "k", "foreign", "PX", 60_000)
 		}
-		out := one.waiting("k", lease.LockRequest{})
+		out := one.waiting("k", Request{LockRequest: lease.LockRequest{}})
 		asked := one.refused()
 		for i := range c.Masters {
 			release(i)
@@ -93,7 +93,7 @@ func TestWait_IsWokenWhenTheCopiesOfAQuorumHaveExpired(t *testing.T) {
 	for i := range c.Masters {
 		c.Do(i, "SET", "k", "foreign", "PX", 3000) // time enough to be refused, also on a busy machine
 	}
-	out := one.waiting("k", lease.LockRequest{})
+	out := one.waiting("k", Request{LockRequest: lease.LockRequest{}})
 	asked := one.refused()
 	one.Free("k", one.granted(out, asked).Token)
 }
@@ -113,7 +113,7 @@ func TestWait_OpensWatchConnectionsOnlyWhileARequestWaits(t *testing.T) {
 	if n := tracking(); n != 0 {
 		t.Errorf("%d connections for news with nobody waiting", n)
 	}
-	out := one.waiting("k", lease.LockRequest{})
+	out := one.waiting("k", Request{LockRequest: lease.LockRequest{}})
 	if n := tracking(); n != 3 {
 		t.Errorf("%d connections for news, want one a master", n)
 	}
@@ -136,7 +136,7 @@ func TestUpgrade_OfOneReaderWaitsForTheOthers(t *testing.T) {
 	one.Get(lease.LockRequest{Key: "k", Mode: lease.Readers, Token: tokenA})
 	two.Get(lease.LockRequest{Key: "k", Mode: lease.Readers, Token: tokenB})
 	answer := make(chan error, 1)
-	r := lease.LockRequest{Key: "k", Token: tokenA, TTL: long, Wait: redlocktest.Patience, Owner: connectionOf{Key: "k", Token: tokenA}}
+	r := Request{LockRequest: lease.LockRequest{Key: "k", Token: tokenA, TTL: long}, Wait: redlocktest.Patience, Owner: connectionOf{Key: "k", Token: tokenA}}
 	one.Wait(nil, r, func(_ lease.Grant, err error) { answer <- err })
 	redlocktest.Eventually(t, "it waits and watches", func() bool {
 		one.mu.Lock()
@@ -156,9 +156,9 @@ func TestWait_EndsInTimeWhateverItsRequestDoes(t *testing.T) {
 	c := redlocktest.NewCluster(t, 3, long)
 	// Held, the breaker does not answer for the masters.
 	d := newDaemon(c, redlocktest.Relayed, func(d *redlocktest.Daemon, _ *pool.Options) { d.Clock.Hold(redlocktest.MasterTimeout) })
-	for what, request := range map[string]lease.LockRequest{
-		"plain": {}, "token": {Token: "a-token-of-mine"}, "reader": {Mode: lease.Readers}, "reader's token": {Mode: lease.Readers, Token: "another-of-mine"},
-		"level": {Mode: lease.LevelsOf("an-owner")}, "several keys": {More: []engine.Key{"more"}}, "fair": {Fair: true}, "fair token": {Fair: true, Token: "a-third-of-mine"},
+	for what, request := range map[string]Request{
+		"plain": {}, "token": {LockRequest: lease.LockRequest{Token: "a-token-of-mine"}}, "reader": {LockRequest: lease.LockRequest{Mode: lease.Readers}}, "reader's token": {LockRequest: lease.LockRequest{Mode: lease.Readers, Token: "another-of-mine"}},
+		"level": {LockRequest: lease.LockRequest{Mode: lease.LevelsOf("an-owner")}}, "several keys": {LockRequest: lease.LockRequest{More: []engine.Key{"more"}}}, "fair": {Fair: true}, "fair token": {LockRequest: lease.LockRequest{Token: "a-third-of-mine"}, Fair: true},
 	} {
 		for _, r := range d.Relays {
 			r.Pause(faulty.ToClient)

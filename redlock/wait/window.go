@@ -28,7 +28,7 @@ func (l *waitList) windowLocked(lines []*waitQueue) (keys []string) {
 			ln.busy.since = now
 		}
 		if now-ln.busy.since >= busyInterval {
-			keys = l.leases.QueueKeys(&ln.head.request)
+			keys = l.leases.QueueKeys(&ln.head.request.LockRequest)
 		}
 	}
 	if keys == nil || slices.ContainsFunc(lines, func(ln *waitQueue) bool { return ln.contender != nil && !ln.peekOnly }) {
