@@ -27,12 +27,12 @@ type index struct {
 }
 
 // add registers a row and its subcommands, and adds a HELP subcommand.
-func (x *index) add(row *Command) {
+func (ix *index) add(row *Command) {
 	row.Since = cmp.Or(row.Since, firstVersion)
-	x.rows = append(x.rows, row)
-	x.byName[row.Name] = row
+	ix.rows = append(ix.rows, row)
+	ix.byName[row.Name] = row
 	for _, name := range row.Tried {
-		x.tried[name] = row
+		ix.tried[name] = row
 	}
 	if len(row.Parts) > 0 && !row.Named() { // in a named row HELP may be a name
 		row.Parts = append(row.Parts, helpRow(row))
@@ -53,11 +53,11 @@ func (c *Command) fill(full string) {
 }
 
 // named finds "client" as well as "client|id"; nil is what there is no row for.
-func (x *index) named(names []string) []*Command {
+func (ix *index) named(names []string) []*Command {
 	rows := make([]*Command, len(names))
 	for i, name := range names {
 		name, part, both := strings.Cut(name, "|")
-		rows[i] = find(x.byName, name)
+		rows[i] = find(ix.byName, name)
 		if rows[i] != nil && both {
 			rows[i] = find(rows[i].byName, part)
 		}
@@ -66,13 +66,13 @@ func (x *index) named(names []string) []*Command {
 }
 
 // route finds the row of a command or subcommand.
-func (x *index) route(args []string) (*Command, error) {
+func (ix *index) route(args []string) (*Command, error) {
 	if len(args) == 0 {
 		return nil, unknownCommand([]string{""})
 	}
-	row := find(x.byName, args[0])
+	row := find(ix.byName, args[0])
 	if row == nil {
-		if meant := find(x.tried, args[0]); meant != nil {
+		if meant := find(ix.tried, args[0]); meant != nil {
 			return nil, RedisText(unknownCommand(args).Error() + "(did you mean " + meant.Syntax + "?)")
 		}
 		return nil, RedisText(unknownCommand(args).Error() + notServed(args[0]))

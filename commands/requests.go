@@ -18,22 +18,22 @@ type RequestCounts struct {
 	Expired  int64
 }
 
-func (n *Requests) load() (c RequestCounts) {
-	if n == nil {
+func (rs *Requests) load() (c RequestCounts) {
+	if rs == nil {
 		return c
 	}
-	return RequestCounts{n.refused.Load(), n.noQuorum.Load(), n.expired.Load()}
+	return RequestCounts{rs.refused.Load(), rs.noQuorum.Load(), rs.expired.Load()}
 }
 
 // note counts a reply that says that a request was not decided, or too late.
-func (n *Requests) note(r *Reply) {
-	if n == nil || r.Kind != KindError {
+func (rs *Requests) note(r *Reply) {
+	if rs == nil || r.Kind != KindError {
 		return
 	}
 	switch code, _, _ := strings.Cut(r.Text, " "); code {
 	case "NOQUORUM":
-		n.noQuorum.Add(1)
+		rs.noQuorum.Add(1)
 	case "EXPIRED":
-		n.expired.Add(1)
+		rs.expired.Add(1)
 	}
 }

@@ -71,77 +71,77 @@ var errUnexpectedBulk = errors.New("answered a script for several operations wit
 
 // mayMove reports whether a release may move forward. A key with one holder at a time is
 // acquired behind it, or the flush would have ended.
-func (x *exchange) mayMove(e *queueEntry) bool {
-	if x.keys[e.props.Key] != acquireJoint {
+func (ex *exchange) mayMove(e *queueEntry) bool {
+	if ex.keys[e.props.Key] != acquireJoint {
 		return true
 	}
-	return !x.joint[""] && !x.joint[tokenOf(e.op)] // one without a token of its own lets none move
+	return !ex.joint[""] && !ex.joint[tokenOf(e.op)] // one without a token of its own lets none move
 }
 
 // addToBulk adds entry i to the segment's bulk of its script.
-func (x *exchange) addToBulk(i int) {
-	props := &x.entries[i].props
+func (ex *exchange) addToBulk(i int) {
+	props := &ex.entries[i].props
 	locks := 1 + len(props.Rest)
-	for n := x.segment; n < len(x.bulks); n++ {
-		b := &x.bulks[n]
-		if x.entries[b.entries[0]].props.Bulk == props.Bulk && b.locks+locks <= maxBulkLocks {
+	for n := ex.segment; n < len(ex.bulks); n++ {
+		b := &ex.bulks[n]
+		if ex.entries[b.entries[0]].props.Bulk == props.Bulk && b.locks+locks <= maxBulkLocks {
 			b.entries, b.locks = append(b.entries, i), b.locks+locks
 			return
 		}
 	}
-	n := len(x.bulks)
-	if n < cap(x.bulks) {
-		x.bulks = x.bulks[:n+1]
+	n := len(ex.bulks)
+	if n < cap(ex.bulks) {
+		ex.bulks = ex.bulks[:n+1]
 	} else {
-		x.bulks = append(x.bulks, bulk{})
+		ex.bulks = append(ex.bulks, bulk{})
 	}
-	x.bulks[n] = bulk{at: -1, entries: append(x.bulks[n].entries[:0], i), locks: locks}
-	if !props.Exclusive && !x.stays {
-		x.place(n)
+	ex.bulks[n] = bulk{at: -1, entries: append(ex.bulks[n].entries[:0], i), locks: locks}
+	if !props.Exclusive && !ex.stays {
+		ex.place(n)
 	}
 }
 
 // place gives a bulk the next command.
-func (x *exchange) place(n int) {
-	x.next()
-	x.bulks[n].at = len(x.commands) - 1
-	x.order = append(x.order, ^n)
+func (ex *exchange) place(n int) {
+	ex.next()
+	ex.bulks[n].at = len(ex.commands) - 1
+	ex.order = append(ex.order, ^n)
 }
 
 // endSegment writes the bulks that no operation joins any more.
-func (x *exchange) endSegment() {
-	for n := x.segment; n < len(x.bulks); n++ {
-		b := &x.bulks[n]
+func (ex *exchange) endSegment() {
+	for n := ex.segment; n < len(ex.bulks); n++ {
+		b := &ex.bulks[n]
 		waited := b.at < 0
 		if waited {
-			x.place(n)
+			ex.place(n)
 		}
-		if !x.writeBulk(b) && waited {
-			x.commands = x.commands[:b.at]
+		if !ex.writeBulk(b) && waited {
+			ex.commands = ex.commands[:b.at]
 		}
 	}
-	x.segment = len(x.bulks)
+	ex.segment = len(ex.bulks)
 }
 
 // writeBulk reports false if no entry has anything to send, as Operation.Command. An entry
 // that shares with no other has its own command.
-func (x *exchange) writeBulk(b *bulk) bool {
-	c, first := &x.commands[b.at], &x.entries[b.entries[0]]
+func (ex *exchange) writeBulk(b *bulk) bool {
+	c, first := &ex.commands[b.at], &ex.entries[b.entries[0]]
 	if len(b.entries) == 1 {
-		if !first.op.Command(&x.context, c) {
+		if !first.op.Command(&ex.context, c) {
 			return false
 		}
-		x.index[b.entries[0]] = b.at
+		ex.index[b.entries[0]] = b.at
 		return true
 	}
 	if first.props.Exclusive {
-		slices.SortStableFunc(b.entries, func(i, j int) int { return cmp.Compare(x.entries[i].props.Key, x.entries[j].props.Key) })
+		slices.SortStableFunc(b.entries, func(i, j int) int { return cmp.Compare(ex.entries[i].props.Key, ex.entries[j].props.Key) })
 	}
-	call := &x.call
+	call := &ex.call
 	call.Keys, call.Args, call.size = call.Keys[:0], call.Args[:0], 0
 	for _, i := range b.entries {
-		if x.entries[i].op.(BulkOperation).AddToBulk(&x.context, call) {
-			x.index[i], x.part[i] = b.at, b.parts
+		if ex.entries[i].op.(BulkOperation).AddToBulk(&ex.context, call) {
+			ex.index[i], ex.part[i] = b.at, b.parts
 			b.parts++
 		}
 	}
@@ -151,12 +151,12 @@ func (x *exchange) writeBulk(b *bulk) bool {
 }
 
 // unexpectedBulk is the error of a bulk's reply that does not have one part for each operation.
-func (x *exchange) unexpectedBulk() error {
-	for _, b := range x.bulks {
+func (ex *exchange) unexpectedBulk() error {
+	for _, b := range ex.bulks {
 		if b.parts == 0 {
 			continue
 		}
-		switch r := x.replies[b.at]; r.Kind {
+		switch r := ex.replies[b.at]; r.Kind {
 		case ReplyError:
 		case ReplyString:
 			if len(r.Str) != b.parts || strings.Trim(r.Str, "0123456789") != "" {
@@ -172,8 +172,8 @@ func (x *exchange) unexpectedBulk() error {
 }
 
 // reply is the answer to entry i, which was sent.
-func (x *exchange) reply(i int) Reply {
-	r, part := x.replies[x.index[i]], x.part[i]
+func (ex *exchange) reply(i int) Reply {
+	r, part := ex.replies[ex.index[i]], ex.part[i]
 	switch {
 	case part >= 0 && r.Kind == ReplyString:
 		return Reply{Kind: ReplyInt, Int: int64(r.Str[part] - '0')}
@@ -223,21 +223,21 @@ func (f *flush) takeAgain() (again []queueEntry) {
 
 // unexecuted reports whether the master has refused a command before it executed anything. Texts of
 // clients, which may return any error, are not sent by EVALSHA.
-func (x *exchange) unexecuted(at int) bool {
-	return x.replies[at].Begins("NOPERM") || x.replies[at].Begins("NOSCRIPT") && x.commands[at].Args[0] == "EVALSHA"
+func (ex *exchange) unexecuted(at int) bool {
+	return ex.replies[at].Begins("NOPERM") || ex.replies[at].Begins("NOSCRIPT") && ex.commands[at].Args[0] == "EVALSHA"
 }
 
 // isOvertaken reports whether the master has executed a later operation that entry i must not follow.
 // It may have executed all of the flushes behind.
-func (x *exchange) isOvertaken(i int, behind []*flush) bool {
-	e := &x.entries[i]
+func (ex *exchange) isOvertaken(i int, behind []*flush) bool {
+	e := &ex.entries[i]
 	token := tokenOf(e.op)
 	overtakes := func(later *queueEntry) bool {
 		other := tokenOf(later.op)
 		return (token == "" || other == "" || token == other) && e.props.meets(&later.props)
 	}
-	for j := i + 1; j < len(x.entries); j++ {
-		if at := x.index[j]; at >= 0 && !x.unexecuted(at) && overtakes(&x.entries[j]) {
+	for j := i + 1; j < len(ex.entries); j++ {
+		if at := ex.index[j]; at >= 0 && !ex.unexecuted(at) && overtakes(&ex.entries[j]) {
 			return true
 		}
 	}
@@ -253,13 +253,13 @@ func (x *exchange) isOvertaken(i int, behind []*flush) bool {
 
 // inOrder calls do with each entry, in the order in which the master executes them: a release
 // that made room for an acquire is answered before it.
-func (x *exchange) inOrder(do func(i int)) {
-	for _, i := range x.order {
+func (ex *exchange) inOrder(do func(i int)) {
+	for _, i := range ex.order {
 		if i >= 0 {
 			do(i)
 			continue
 		}
-		for _, one := range x.bulks[^i].entries {
+		for _, one := range ex.bulks[^i].entries {
 			do(one)
 		}
 	}

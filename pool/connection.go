@@ -146,8 +146,8 @@ func (c *connection) fail(cause error) {
 // connections are some that end for one reason.
 type connections []*connection
 
-func (all connections) fail(cause error) {
-	for _, c := range all {
+func (cs connections) fail(cause error) {
+	for _, c := range cs {
 		c.fail(cause)
 	}
 }

@@ -52,19 +52,19 @@ func (p *Props) acquireKind() acquireKind {
 	return acquireAlone
 }
 
-func (x *exchange) reset() {
-	clear(x.entries)
-	x.entries, x.commands, x.replies = x.entries[:0], x.commands[:0], x.replies[:0]
-	x.index, x.part, x.order = x.index[:0], x.part[:0], x.order[:0]
-	x.bulks, x.segment, x.stays = x.bulks[:0], 0, false
-	x.sealed, x.bare, x.ahead, x.least = false, false, 0, 0
-	if x.keys == nil {
-		x.keys, x.joint = make(map[string]acquireKind), make(map[string]bool)
+func (ex *exchange) reset() {
+	clear(ex.entries)
+	ex.entries, ex.commands, ex.replies = ex.entries[:0], ex.commands[:0], ex.replies[:0]
+	ex.index, ex.part, ex.order = ex.index[:0], ex.part[:0], ex.order[:0]
+	ex.bulks, ex.segment, ex.stays = ex.bulks[:0], 0, false
+	ex.sealed, ex.bare, ex.ahead, ex.least = false, false, 0, 0
+	if ex.keys == nil {
+		ex.keys, ex.joint = make(map[string]acquireKind), make(map[string]bool)
 	}
-	clear(x.keys)
-	clear(x.joint)
-	clear(x.taken)
-	x.repeats = false
+	clear(ex.keys)
+	clear(ex.joint)
+	clear(ex.taken)
+	ex.repeats = false
 }
 
 // fill takes entries from the front of the queue, at most limit, and stops
@@ -83,47 +83,47 @@ func (x *exchange) reset() {
 // is void (Taken), and its copy is released unless other masters grant it. A release, or
 // anything else on the key, still ends the flush: what comes behind it may be OK after an
 // acquire that counts.
-func (x *exchange) fill(queue []queueEntry, limit int) int {
+func (ex *exchange) fill(queue []queueEntry, limit int) int {
 	n := 0
 	for ; n < len(queue) && n < limit; n++ {
 		plan := &queue[n].props
-		if len(x.keys) > 0 && x.conflictsWithEarlier(plan) {
+		if len(ex.keys) > 0 && ex.conflictsWithEarlier(plan) {
 			break
 		}
 		if plan.Exclusive {
 			by := plan.acquireKind()
-			x.keys[plan.Key] = by
+			ex.keys[plan.Key] = by
 			for _, key := range plan.Rest {
-				x.keys[key] = by
+				ex.keys[key] = by
 			}
 			if by == acquireJoint {
-				x.joint[tokenOf(queue[n].op)] = true
+				ex.joint[tokenOf(queue[n].op)] = true
 			}
 		}
-		x.sealed = x.sealed || plan.Sealed
-		x.bare = x.bare || plan.SealOnly
-		x.ahead, x.least = max(x.ahead, plan.RaiseBy), max(x.least, plan.RaiseTo)
-		x.entries = append(x.entries, queue[n])
+		ex.sealed = ex.sealed || plan.Sealed
+		ex.bare = ex.bare || plan.SealOnly
+		ex.ahead, ex.least = max(ex.ahead, plan.RaiseBy), max(ex.least, plan.RaiseTo)
+		ex.entries = append(ex.entries, queue[n])
 	}
 	return n
 }
 
 // conflictsWithEarlier reports whether an earlier command of the flush acquires one of
 // the keys and this operation must not follow it.
-func (x *exchange) conflictsWithEarlier(plan *Props) bool {
-	conflicts := func(key string) bool { return x.conflicts(plan, key) }
+func (ex *exchange) conflictsWithEarlier(plan *Props) bool {
+	conflicts := func(key string) bool { return ex.conflicts(plan, key) }
 	return plan.Key != "" && conflicts(plan.Key) || slices.ContainsFunc(plan.Rest, conflicts)
 }
 
-func (x *exchange) conflicts(plan *Props, key string) bool {
-	switch x.keys[key] {
+func (ex *exchange) conflicts(plan *Props, key string) bool {
+	switch ex.keys[key] {
 	case 0:
 		return false
 	case acquireJoint:
 		return !plan.SharesKey
 	case acquireOnce:
 		if plan.Exclusive && plan.SharesFlush && !plan.SharesKey {
-			x.repeats = true
+			ex.repeats = true
 			return false
 		}
 	}
@@ -131,41 +131,41 @@ func (x *exchange) conflicts(plan *Props, key string) bool {
 }
 
 // writeOperations turns the entries into commands.
-func (x *exchange) writeOperations() {
-	for i := range x.entries {
-		e := &x.entries[i]
-		x.index, x.part = append(x.index, -1), append(x.part, -1)
-		if stays := e.props.keepsPlace(); stays != x.stays {
-			x.endSegment()
-			x.stays = stays
+func (ex *exchange) writeOperations() {
+	for i := range ex.entries {
+		e := &ex.entries[i]
+		ex.index, ex.part = append(ex.index, -1), append(ex.part, -1)
+		if stays := e.props.keepsPlace(); stays != ex.stays {
+			ex.endSegment()
+			ex.stays = stays
 		}
-		if e.props.Bulk != "" && x.context.Now >= x.aloneUntil && (e.props.Exclusive || x.stays || x.mayMove(e)) {
-			x.addToBulk(i)
+		if e.props.Bulk != "" && ex.context.Now >= ex.aloneUntil && (e.props.Exclusive || ex.stays || ex.mayMove(e)) {
+			ex.addToBulk(i)
 			continue
 		}
 		if !e.props.Exclusive && !e.props.SealOnly {
-			x.endSegment()
+			ex.endSegment()
 		}
-		x.order = append(x.order, i)
+		ex.order = append(ex.order, i)
 		switch {
 		case e.props.SealOnly:
-		case e.op.Command(&x.context, x.next()):
-			x.index[i] = len(x.commands) - 1
+		case e.op.Command(&ex.context, ex.next()):
+			ex.index[i] = len(ex.commands) - 1
 		default:
-			x.commands = x.commands[:len(x.commands)-1]
+			ex.commands = ex.commands[:len(ex.commands)-1]
 		}
 	}
-	x.endSegment()
+	ex.endSegment()
 }
 
 // next appends one more command, with the buffer of an earlier one.
-func (x *exchange) next() *Command {
-	if len(x.commands) < cap(x.commands) {
-		x.commands = x.commands[:len(x.commands)+1]
+func (ex *exchange) next() *Command {
+	if len(ex.commands) < cap(ex.commands) {
+		ex.commands = ex.commands[:len(ex.commands)+1]
 	} else {
-		x.commands = append(x.commands, Command{})
+		ex.commands = append(ex.commands, Command{})
 	}
-	return &x.commands[len(x.commands)-1]
+	return &ex.commands[len(ex.commands)-1]
 }
 
 // unsealedAnswer is an answer that waits for the seal of a later flush.
@@ -175,13 +175,13 @@ type unsealedAnswer struct {
 }
 
 // takeUnsealed removes the answers of 0 that count only under a seal, and adds them to held.
-func (x *exchange) takeUnsealed(held []unsealedAnswer) []unsealedAnswer {
-	for i := range x.entries {
-		e := &x.entries[i]
-		if !e.props.SealZero || x.index[i] < 0 {
+func (ex *exchange) takeUnsealed(held []unsealedAnswer) []unsealedAnswer {
+	for i := range ex.entries {
+		e := &ex.entries[i]
+		if !e.props.SealZero || ex.index[i] < 0 {
 			continue
 		}
-		if r := x.reply(i); r.Kind == ReplyInt && r.Int == 0 {
+		if r := ex.reply(i); r.Kind == ReplyInt && r.Int == 0 {
 			held = append(held, unsealedAnswer{entry: *e, reply: r})
 			e.op = nil // answered later
 		}
@@ -190,33 +190,33 @@ func (x *exchange) takeUnsealed(held []unsealedAnswer) []unsealedAnswer {
 }
 
 // teach calls do with the late answer to each operation that wants it.
-func (x *exchange) teach(lane int, do func(op Learner, a Answer)) {
-	x.inOrder(func(i int) {
-		if op, ok := x.entries[i].op.(Learner); ok && x.index[i] >= 0 {
-			do(op, Answer{Lane: lane, Sent: true, Reply: x.reply(i), Seal: Seal{Err: errStalled}})
+func (ex *exchange) teach(lane int, do func(op Learner, a Answer)) {
+	ex.inOrder(func(i int) {
+		if op, ok := ex.entries[i].op.(Learner); ok && ex.index[i] >= 0 {
+			do(op, Answer{Lane: lane, Sent: true, Reply: ex.reply(i), Seal: Seal{Err: errStalled}})
 		}
 	})
 }
 
 // answers calls do with the answer to each operation, in the order in which the master
 // executed them, and counts the votes.
-func (x *exchange) answers(lane int, seal Seal, do func(op Operation, a Answer)) (counted Votes) {
-	if x.repeats && x.taken == nil {
-		x.taken = Taken{}
+func (ex *exchange) answers(lane int, seal Seal, do func(op Operation, a Answer)) (counted Votes) {
+	if ex.repeats && ex.taken == nil {
+		ex.taken = Taken{}
 	}
-	x.inOrder(func(i int) {
-		op := x.entries[i].op
+	ex.inOrder(func(i int) {
+		op := ex.entries[i].op
 		if op == nil {
 			return
 		}
 		a := Answer{Lane: lane, Seal: seal}
-		if x.repeats {
-			a.Taken = x.taken
+		if ex.repeats {
+			a.Taken = ex.taken
 		}
-		if x.index[i] >= 0 {
-			a.Sent, a.Reply = true, x.reply(i)
+		if ex.index[i] >= 0 {
+			a.Sent, a.Reply = true, ex.reply(i)
 		}
-		if x.entries[i].props.Exclusive {
+		if ex.entries[i].props.Exclusive {
 			counted.count(&a)
 		}
 		do(op, a)

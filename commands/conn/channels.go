@@ -66,90 +66,90 @@ type handlers struct {
 // subscribe subscribes a connection to channels and patterns, which have been
 // checked and are the connection's own copies. A name that it is subscribed to
 // already moves to its present database.
-func (r *channels) subscribe(c *commands.Client, names []string, patterns []glob.Pattern) {
-	s := r.subscriber(c)
-	r.mu.Lock()
-	defer r.mu.Unlock() // starting the events may panic, which costs the connection alone
-	if r.subscribers[c] != s {
+func (cs *channels) subscribe(c *commands.Client, names []string, patterns []glob.Pattern) {
+	s := cs.subscriber(c)
+	cs.mu.Lock()
+	defer cs.mu.Unlock() // starting the events may panic, which costs the connection alone
+	if cs.subscribers[c] != s {
 		return // the connection has ended meanwhile
 	}
 	s.user = c.User
 	for _, name := range names {
-		r.dropLocked(s, toChannel, name)
+		cs.dropLocked(s, toChannel, name)
 		if hasEvents(name) {
-			r.addLocked(s, toChannel, name, nil)
+			cs.addLocked(s, toChannel, name, nil)
 		}
 	}
 	for _, pattern := range patterns {
-		r.dropLocked(s, toPattern, pattern.Text)
-		r.addLocked(s, toPattern, pattern.Text, &pattern)
+		cs.dropLocked(s, toPattern, pattern.Text)
+		cs.addLocked(s, toPattern, pattern.Text, &pattern)
 	}
-	r.sweepLocked()
+	cs.sweepLocked()
 }
 
 // subscriber is the connection's entry. The connection's end removes it.
-func (r *channels) subscriber(c *commands.Client) *channelSubscriber {
-	r.mu.Lock()
-	s := r.subscribers[c]
+func (cs *channels) subscriber(c *commands.Client) *channelSubscriber {
+	cs.mu.Lock()
+	s := cs.subscribers[c]
 	isNew := s == nil
 	if isNew {
 		s = &channelSubscriber{client: c, names: [kinds]map[string]int{{}, {}}}
-		if r.subscribers == nil {
-			r.subscribers, r.dbs = map[*commands.Client]*channelSubscriber{}, map[int]*dbSubscriptions{}
+		if cs.subscribers == nil {
+			cs.subscribers, cs.dbs = map[*commands.Client]*channelSubscriber{}, map[int]*dbSubscriptions{}
 		}
-		r.subscribers[c] = s
+		cs.subscribers[c] = s
 	}
-	r.mu.Unlock()
+	cs.mu.Unlock()
 	if isNew { // if the connection has ended meanwhile, the hook runs at once
-		unhook := c.OnClose.Add(func(error) { r.unsubscribeAll(c) })
-		r.mu.Lock()
+		unhook := c.OnClose.Add(func(error) { cs.unsubscribeAll(c) })
+		cs.mu.Lock()
 		s.unhook = unhook
-		r.mu.Unlock()
+		cs.mu.Unlock()
 	}
 	return s
 }
 
-func (r *channels) unsubscribe(c *commands.Client, of kind, names []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if s := r.subscribers[c]; s != nil {
+func (cs *channels) unsubscribe(c *commands.Client, of kind, names []string) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if s := cs.subscribers[c]; s != nil {
 		for _, name := range names {
-			r.dropLocked(s, of, name)
+			cs.dropLocked(s, of, name)
 		}
-		r.sweepLocked()
+		cs.sweepLocked()
 	}
 }
 
-func (r *channels) unsubscribeAll(c *commands.Client) {
-	if unhook := r.remove(c); unhook != nil {
+func (cs *channels) unsubscribeAll(c *commands.Client) {
+	if unhook := cs.remove(c); unhook != nil {
 		unhook()
 	}
 }
 
-func (r *channels) remove(c *commands.Client) (unhook func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s := r.subscribers[c]
+func (cs *channels) remove(c *commands.Client) (unhook func()) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	s := cs.subscribers[c]
 	if s == nil {
 		return nil
 	}
-	delete(r.subscribers, c)
+	delete(cs.subscribers, c)
 	for of := range kinds {
 		for name := range s.names[of] {
-			r.dropLocked(s, of, name)
+			cs.dropLocked(s, of, name)
 		}
 	}
-	r.sweepLocked()
+	cs.sweepLocked()
 	return s.unhook
 }
 
-func (r *channels) addLocked(s *channelSubscriber, of kind, name string, pattern *glob.Pattern) {
+func (cs *channels) addLocked(s *channelSubscriber, of kind, name string, pattern *glob.Pattern) {
 	db := s.client.DB
-	w := r.dbs[db]
+	w := cs.dbs[db]
 	if w == nil { // the first one starts the events of the database
 		w = &dbSubscriptions{sets: [kinds]map[string]*subscriberSet{{}, {}}}
-		w.end = r.events.Listen(db, func(e redlock.Event) { r.publish(db, e) })
-		r.dbs[db] = w
+		w.end = cs.events.Listen(db, func(e redlock.Event) { cs.publish(db, e) })
+		cs.dbs[db] = w
 	}
 	s.names[of][name] = db
 	if w.sets[of][name] == nil {
@@ -158,22 +158,22 @@ func (r *channels) addLocked(s *channelSubscriber, of kind, name string, pattern
 	w.sets[of][name].members.add(s)
 }
 
-func (r *channels) dropLocked(s *channelSubscriber, of kind, name string) {
+func (cs *channels) dropLocked(s *channelSubscriber, of kind, name string) {
 	db, known := s.names[of][name]
 	if !known {
 		return
 	}
 	delete(s.names[of], name)
-	if sets := r.dbs[db].sets[of]; sets[name].members.remove(s) {
+	if sets := cs.dbs[db].sets[of]; sets[name].members.remove(s) {
 		delete(sets, name)
 	}
 }
 
 // sweepLocked ends the events of databases without subscriptions.
-func (r *channels) sweepLocked() {
-	for db, w := range r.dbs {
+func (cs *channels) sweepLocked() {
+	for db, w := range cs.dbs {
 		if len(w.sets[toChannel])+len(w.sets[toPattern]) == 0 {
-			delete(r.dbs, db)
+			delete(cs.dbs, db)
 			w.end()
 		}
 	}
@@ -186,25 +186,25 @@ type delivery struct {
 
 // publish sends an event to every subscriber. It sends without the lock: a client
 // that is closed because it does not read leaves the registry.
-func (r *channels) publish(db int, e redlock.Event) {
+func (cs *channels) publish(db int, e redlock.Event) {
 	channel, text := channelPrefix+string(e.Key), e.Text()
 	may := map[string]bool{} // checks each user once, not once for each subscription
 	var all []delivery
-	r.mu.Lock()
-	if w := r.dbs[db]; w != nil {
+	cs.mu.Lock()
+	if w := cs.dbs[db]; w != nil {
 		if a := w.sets[toChannel][channel]; a != nil {
-			all = r.addRecipientsLocked(all, a, may, e.Key, commands.Bulk("message"), commands.Bulk(channel), commands.Bulk(text))
+			all = cs.addRecipientsLocked(all, a, may, e.Key, commands.Bulk("message"), commands.Bulk(channel), commands.Bulk(text))
 		}
 		for pattern, a := range w.sets[toPattern] {
 			if a.pattern.Matches(channel) {
-				all = r.addRecipientsLocked(all, a, may, e.Key, commands.Bulk("pmessage"), commands.Bulk(pattern), commands.Bulk(channel), commands.Bulk(text))
+				all = cs.addRecipientsLocked(all, a, may, e.Key, commands.Bulk("pmessage"), commands.Bulk(pattern), commands.Bulk(channel), commands.Bulk(text))
 			}
 		}
 		if endsLock(e.Kind) {
-			all = r.redissonLocked(r.registriesLocked(all, w, may, e.Key), w, may, e.Key)
+			all = cs.redissonLocked(cs.registriesLocked(all, w, may, e.Key), w, may, e.Key)
 		}
 	}
-	r.mu.Unlock()
+	cs.mu.Unlock()
 	for _, one := range all {
 		for _, c := range one.to {
 			c.Push(one.message, true)
@@ -212,12 +212,12 @@ func (r *channels) publish(db int, e redlock.Event) {
 	}
 }
 
-func (r *channels) addRecipientsLocked(all []delivery, a *subscriberSet, may map[string]bool, key redlock.Key, words ...commands.Reply) []delivery {
+func (cs *channels) addRecipientsLocked(all []delivery, a *subscriberSet, may map[string]bool, key redlock.Key, words ...commands.Reply) []delivery {
 	one := delivery{message: commands.Reply{Kind: commands.KindPush, Items: words}}
 	for s := range a.members.all {
 		allowed, known := may[s.user]
 		if !known {
-			who := r.users.Find(s.user) // at every event: a user may have been changed or removed since
+			who := cs.users.Find(s.user) // at every event: a user may have been changed or removed since
 			allowed = who.May(access.CategoryEvents) && who.MayUse(string(key))
 			may[s.user] = allowed
 		}

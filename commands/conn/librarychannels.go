@@ -42,7 +42,7 @@ func endsLock(kind redlock.EventKind) bool {
 
 // registriesLocked adds the messages to registries that the lock may belong to: the
 // text before any colon of its name may be their name.
-func (r *channels) registriesLocked(all []delivery, w *dbSubscriptions, may map[string]bool, key redlock.Key) []delivery {
+func (cs *channels) registriesLocked(all []delivery, w *dbSubscriptions, may map[string]bool, key redlock.Key) []delivery {
 	lock, seen := string(key), 0
 	for i := 0; i < len(lock) && seen < maxRegistries; i++ {
 		if lock[i] != ':' {
@@ -51,10 +51,10 @@ func (r *channels) registriesLocked(all []delivery, w *dbSubscriptions, may map[
 		seen++
 		channel := lock[:i] + registryChannel
 		if a := w.sets[toChannel][channel]; a != nil {
-			all = r.addRecipientsLocked(all, a, may, key, commands.Bulk("message"), commands.Bulk(channel), commands.Bulk(lock))
+			all = cs.addRecipientsLocked(all, a, may, key, commands.Bulk("message"), commands.Bulk(channel), commands.Bulk(lock))
 		}
 		if a := w.sets[toPattern][channel+":*"]; a != nil {
-			all = r.addRecipientsLocked(all, a, may, key, commands.Bulk("pmessage"), commands.Bulk(channel+":*"), commands.Bulk(channel+":"+lock), commands.Bulk(lock))
+			all = cs.addRecipientsLocked(all, a, may, key, commands.Bulk("pmessage"), commands.Bulk(channel+":*"), commands.Bulk(channel+":"+lock), commands.Bulk(lock))
 		}
 	}
 	return all
@@ -66,13 +66,13 @@ const (
 )
 
 // redissonLocked adds the message to clients of Redisson that wait for the lock.
-func (r *channels) redissonLocked(all []delivery, w *dbSubscriptions, may map[string]bool, key redlock.Key) []delivery {
+func (cs *channels) redissonLocked(all []delivery, w *dbSubscriptions, may map[string]bool, key redlock.Key) []delivery {
 	channel := redissonChannel + string(key)
 	if !strings.Contains(string(key), "{") {
 		channel = redissonChannel + "{" + string(key) + "}"
 	}
 	if a := w.sets[toChannel][channel]; a != nil {
-		all = r.addRecipientsLocked(all, a, may, key, commands.Bulk("message"), commands.Bulk(channel), commands.Bulk(redissonUnlock))
+		all = cs.addRecipientsLocked(all, a, may, key, commands.Bulk("message"), commands.Bulk(channel), commands.Bulk(redissonUnlock))
 	}
 	return all
 }

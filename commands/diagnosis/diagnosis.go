@@ -141,13 +141,13 @@ func (r *Record) State(m *redlock.MasterReport, now time.Time) (since time.Durat
 }
 
 // note adds the present state of the masters.
-func (a histories) note(reports []redlock.MasterReport, now time.Time) {
+func (hs histories) note(reports []redlock.MasterReport, now time.Time) {
 	for i := range reports {
 		m := &reports[i]
-		h, began := a[m.Name], now.Add(-m.Since)
+		h, began := hs[m.Name], now.Add(-m.Since)
 		if h == nil {
 			h = &history{since: began}
-			a[m.Name] = h
+			hs[m.Name] = h
 		}
 		if h.state == stateVoting && (m.State != stateVoting || m.Since < h.age) {
 			h.losses, h.since, h.reason = append(h.losses, now), now, ""

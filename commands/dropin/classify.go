@@ -38,39 +38,39 @@ type classifier struct {
 	effects map[states]effect // what can happen to a lock in that state; no entry: nothing
 }
 
-func (v *classifier) classify(script []ast.Stmt) *Class {
-	v.findLocks()
-	v.findEffects()
-	v.checkExpiries()
-	c := &Class{Op: v.operation(), Keys: len(v.call.Keys), Args: len(v.call.Args), DB: v.db + 1, Time: v.time, Typed: v.typed, script: script, run: run}
-	for i := range v.call.Keys {
-		if !slices.Contains(v.locks, i) {
+func (cr *classifier) classify(script []ast.Stmt) *Class {
+	cr.findLocks()
+	cr.findEffects()
+	cr.checkExpiries()
+	c := &Class{Op: cr.operation(), Keys: len(cr.call.Keys), Args: len(cr.call.Args), DB: cr.db + 1, Time: cr.time, Typed: cr.typed, script: script, run: run}
+	for i := range cr.call.Keys {
+		if !slices.Contains(cr.locks, i) {
 			c.Others = append(c.Others, i+1)
 		}
 	}
-	v.findRoles(c)
-	v.checkAnswers(c)
-	c.EndlessToo = v.effects[stateSelfNoExpiry].change == Renewed
-	c.Looks = c.looksByOp() || v.threshold != nil || !v.wholeOrNothing(c)
-	for _, p := range v.paths {
-		shows := v.answer(p).showsKey()
-		c.Shows = c.Shows || shows && !v.holdsAll(p)
-		c.Looks = c.Looks || shows && v.changed(p) > 0
+	cr.findRoles(c)
+	cr.checkAnswers(c)
+	c.EndlessToo = cr.effects[stateSelfNoExpiry].change == Renewed
+	c.Looks = c.looksByOp() || cr.threshold != nil || !cr.wholeOrNothing(c)
+	for _, p := range cr.paths {
+		shows := cr.answer(p).showsKey()
+		c.Shows = c.Shows || shows && !cr.holdsAll(p)
+		c.Looks = c.Looks || shows && cr.changed(p) > 0
 		for _, k := range p.keys {
-			c.Longer = c.Longer || k.remainder == remainderBelow && v.changed(p) > 0
+			c.Longer = c.Longer || k.remainder == remainderBelow && cr.changed(p) > 0
 		}
 	}
 	return c
 }
 
 // findLocks finds the keys that are locks: those that a command uses.
-func (v *classifier) findLocks() {
-	for i := range v.call.Keys {
-		if v.touched[i] {
-			v.locks = append(v.locks, i)
+func (cr *classifier) findLocks() {
+	for i := range cr.call.Keys {
+		if cr.touched[i] {
+			cr.locks = append(cr.locks, i)
 		}
 	}
-	if len(v.locks) == 0 {
+	if len(cr.locks) == 0 {
 		panic(refuse("it uses no key"))
 	}
 }
@@ -102,11 +102,11 @@ func effectOn(k keyPath, state states) effect {
 
 // findEffects finds the effect for each state: there is one at most, on any path and for any lock.
 // On other paths the lock stays as it is.
-func (v *classifier) findEffects() {
-	v.effects = make(map[states]effect)
-	keys := slices.Clone(v.merged)
-	for _, p := range v.paths {
-		for _, i := range v.locks {
+func (cr *classifier) findEffects() {
+	cr.effects = make(map[states]effect)
+	keys := slices.Clone(cr.merged)
+	for _, p := range cr.paths {
+		for _, i := range cr.locks {
 			keys = append(keys, p.keys[i])
 		}
 	}
@@ -115,32 +115,32 @@ func (v *classifier) findEffects() {
 			if k.before&state == 0 {
 				continue
 			}
-			e, known := effectOn(k, state), v.effects[state]
+			e, known := effectOn(k, state), cr.effects[state]
 			if e.change == Unchanged || e == known {
 				continue
 			}
 			if known.change != Unchanged {
 				panic(refuse("it can do two different things to a key that is held in one way"))
 			}
-			v.effects[state] = e
+			cr.effects[state] = e
 		}
 	}
-	if e := v.effects[stateOtherNoExpiry]; e.change != Unchanged && e != v.effects[stateOther] {
+	if e := cr.effects[stateOtherNoExpiry]; e.change != Unchanged && e != cr.effects[stateOther] {
 		panic(refuse("it does something else to another's lock without an expiry"))
 	}
 }
 
 // doable are the states in which something can happen.
-func (v *classifier) doable() (s states) {
-	for state := range v.effects {
+func (cr *classifier) doable() (s states) {
+	for state := range cr.effects {
 		s |= state
 	}
 	return s
 }
 
 // changed counts the locks that a path changes.
-func (v *classifier) changed(p *path) (n int) {
-	for _, i := range v.locks {
+func (cr *classifier) changed(p *path) (n int) {
+	for _, i := range cr.locks {
 		if p.keys[i].changed() && slices.ContainsFunc(eachState, func(s states) bool {
 			return p.keys[i].before&s != 0 && effectOn(p.keys[i], s).change != Unchanged
 		}) {
@@ -152,38 +152,38 @@ func (v *classifier) changed(p *path) (n int) {
 
 // wholeOrNothing reports whether each path does its work on all locks, where that is possible for
 // all of them, and else on none. Then one operation decides which.
-func (v *classifier) wholeOrNothing(c *Class) bool {
-	doable := v.doable()
-	for _, p := range v.paths {
+func (cr *classifier) wholeOrNothing(c *Class) bool {
+	doable := cr.doable()
+	for _, p := range cr.paths {
 		possible, impossible := true, false
-		for _, i := range v.locks {
+		for _, i := range cr.locks {
 			before := p.keys[i].before
 			possible, impossible = possible && before&^doable == 0, impossible || before&doable == 0
 		}
-		n := v.changed(p)
-		if n == len(v.locks) && !possible || n == 0 && !impossible || n > 0 && n < len(v.locks) {
+		n := cr.changed(p)
+		if n == len(cr.locks) && !possible || n == 0 && !impossible || n > 0 && n < len(cr.locks) {
 			return false
 		}
 	}
-	return len(v.merged) == 0
+	return len(cr.merged) == 0
 }
 
 // checkExpiries checks that every state takes its expiry from the same source.
-func (v *classifier) checkExpiries() {
+func (cr *classifier) checkExpiries() {
 	for _, state := range eachState {
-		e := v.effects[state]
+		e := cr.effects[state]
 		if e.change == Unchanged || e.change == Deleted {
 			continue
 		}
-		ok := e.expiry == expiryGiven || e.expiry == expiryAdded && e.change == Renewed && v.effects[stateFree].change == Unchanged
-		if v.time.Unit == NoTime {
+		ok := e.expiry == expiryGiven || e.expiry == expiryAdded && e.change == Renewed && cr.effects[stateFree].change == Unchanged
+		if cr.time.Unit == NoTime {
 			ok = e.expiry == expiryNone
 		}
 		if !ok {
 			panic(refuse("it does not always give the expiry that it is asked for"))
 		}
 	}
-	if mine, endless := v.effects[stateSelf], v.effects[stateSelfNoExpiry]; mine.change == Renewed && endless.change == Renewed && mine.expiry != endless.expiry {
+	if mine, endless := cr.effects[stateSelf], cr.effects[stateSelfNoExpiry]; mine.change == Renewed && endless.change == Renewed && mine.expiry != endless.expiry {
 		panic(refuse("it gives a lock without an expiry another one than a lock with one"))
 	}
 }
@@ -202,9 +202,9 @@ var operations = map[[3]Change]Op{
 
 // operation returns the Op for the pattern of changes. A lock without an expiry may stay
 // Unchanged, unless the script deletes any lock.
-func (v *classifier) operation() Op {
-	mine, other, endless := v.effects[stateSelf], v.effects[stateOther].change, v.effects[stateSelfNoExpiry].change
-	op := operations[[3]Change{v.effects[stateFree].change, mine.change, other}]
+func (cr *classifier) operation() Op {
+	mine, other, endless := cr.effects[stateSelf], cr.effects[stateOther].change, cr.effects[stateSelfNoExpiry].change
+	op := operations[[3]Change{cr.effects[stateFree].change, mine.change, other}]
 	switch {
 	case endless != mine.change && (endless != Unchanged || op == Discard), op == Extend && mine.expiry == expiryNone:
 		op = 0
@@ -224,7 +224,7 @@ func (v *classifier) operation() Op {
 
 // findRoles finds the role of each argument: token, time, database, number or a word to
 // compare with. No argument may have two roles.
-func (v *classifier) findRoles(c *Class) {
+func (cr *classifier) findRoles(c *Class) {
 	role := make(map[int]string)
 	name := func(arg int, as string) {
 		if before := role[arg]; before != "" && before != as {
@@ -232,37 +232,37 @@ func (v *classifier) findRoles(c *Class) {
 		}
 		role[arg] = as
 	}
-	for _, i := range v.locks {
-		if v.tokens[i] >= 0 {
-			name(v.tokens[i], "the token")
+	for _, i := range cr.locks {
+		if cr.tokens[i] >= 0 {
+			name(cr.tokens[i], "the token")
 		}
 	}
-	v.findTokens(c)
-	if v.time.Arg > 0 {
-		name(v.time.Arg-1, "a time")
+	cr.findTokens(c)
+	if cr.time.Arg > 0 {
+		name(cr.time.Arg-1, "a time")
 	}
-	if v.threshold != nil && v.threshold.arg >= 0 && v.threshold.arg != v.time.Arg-1 {
-		name(v.threshold.arg, "the least time that must be left")
+	if cr.threshold != nil && cr.threshold.arg >= 0 && cr.threshold.arg != cr.time.Arg-1 {
+		name(cr.threshold.arg, "the least time that must be left")
 	}
-	c.Given = v.givenArgs()
-	if v.db >= 0 {
-		name(v.db, "a database")
+	c.Given = cr.givenArgs()
+	if cr.db >= 0 {
+		name(cr.db, "a database")
 	}
-	for arg := range len(v.call.Args) + len(v.call.Keys) {
-		if v.numbers[arg] && role[arg] == "the token" {
+	for arg := range len(cr.call.Args) + len(cr.call.Keys) {
+		if cr.numbers[arg] && role[arg] == "the token" {
 			name(arg, "a number")
 		}
-		if v.numbers[arg] && arg != c.Time.Arg-1 {
+		if cr.numbers[arg] && arg != c.Time.Arg-1 {
 			c.Numbers = append(c.Numbers, arg+1)
 		}
 	}
 }
 
 // findTokens finds one token for all locks, or one for each lock that the script takes.
-func (v *classifier) findTokens(c *Class) {
+func (cr *classifier) findTokens(c *Class) {
 	var tokens []int
-	for _, i := range v.locks {
-		tokens = append(tokens, v.tokens[i]+1)
+	for _, i := range cr.locks {
+		tokens = append(tokens, cr.tokens[i]+1)
 	}
 	if len(tokens) == 0 {
 		return
@@ -280,35 +280,35 @@ func (v *classifier) findTokens(c *Class) {
 // checkAnswers refuses an acquire or an extension whose answer does not tell whether the caller holds
 // the lock afterwards: what it answers where it has taken or prolonged the locks may not be an
 // answer where the caller has not all of them. A release may answer as it likes.
-func (v *classifier) checkAnswers(c *Class) {
+func (cr *classifier) checkAnswers(c *Class) {
 	var refusals []luaValue
-	for _, p := range v.paths {
-		if n := v.changed(p); n > 0 && c.Op == Acquire {
-			v.checkTurns(p)
+	for _, p := range cr.paths {
+		if n := cr.changed(p); n > 0 && c.Op == Acquire {
+			cr.checkTurns(p)
 		} else if n == 0 {
-			refusals = append(refusals, v.answer(p))
+			refusals = append(refusals, cr.answer(p))
 		}
-		if len(v.merged) > 0 {
-			refusals = append(refusals, v.answer(p))
+		if len(cr.merged) > 0 {
+			refusals = append(refusals, cr.answer(p))
 		}
 	}
 	c.refusal = onlyOne(refusals)
 	if c.Op == Read || c.Op == Release || c.Op == Overwrite || c.Op == Discard {
-		for _, p := range v.paths {
-			v.answer(p) // it must have one
+		for _, p := range cr.paths {
+			cr.answer(p) // it must have one
 		}
 		return
 	}
-	for _, p := range v.paths {
-		if !v.holdsAll(p) || v.changed(p) == 0 {
+	for _, p := range cr.paths {
+		if !cr.holdsAll(p) || cr.changed(p) == 0 {
 			continue
 		}
-		yes := v.answer(p)
+		yes := cr.answer(p)
 		if yes.kind == valueFailure {
 			panic(refuse("it answers with an error where it did something"))
 		}
-		for _, q := range v.paths {
-			if no := v.answer(q); !v.holdsAll(q) && !v.apart(yes, no) && yes.overlaps(no) {
+		for _, q := range cr.paths {
+			if no := cr.answer(q); !cr.holdsAll(q) && !cr.apart(yes, no) && yes.overlaps(no) {
 				panic(refuse("its answer does not tell whether the caller holds the lock: it is the same where another one does, or nobody"))
 			}
 		}
@@ -316,8 +316,8 @@ func (v *classifier) checkAnswers(c *Class) {
 }
 
 // checkTurns refuses a script that takes one of its keys and leaves others that may be free.
-func (v *classifier) checkTurns(p *path) {
-	for _, i := range v.locks {
+func (cr *classifier) checkTurns(p *path) {
+	for _, i := range cr.locks {
 		if k := p.keys[i]; !k.changed() && k.before&stateFree != 0 {
 			panic(refuse("it does not treat its keys alike (for the first free one of several, DLOCK has LIMIT n)"))
 		}
@@ -325,8 +325,8 @@ func (v *classifier) checkTurns(p *path) {
 }
 
 // holdsAll reports whether the caller holds all locks after a path.
-func (v *classifier) holdsAll(p *path) bool {
-	for _, i := range v.locks {
+func (cr *classifier) holdsAll(p *path) bool {
+	for _, i := range cr.locks {
 		k := p.keys[i]
 		if k.content != contentToken && (k.content == contentNone || k.before&^selfStates != 0) {
 			return false
@@ -336,15 +336,15 @@ func (v *classifier) holdsAll(p *path) bool {
 }
 
 // apart reports whether a token differs from what another one holds.
-func (v *classifier) apart(yes, no luaValue) bool {
-	return yes.kind == valueArg && no.kind == valueHeld && v.tokens[no.key] == yes.arg
+func (cr *classifier) apart(yes, no luaValue) bool {
+	return yes.kind == valueArg && no.kind == valueHeld && cr.tokens[no.key] == yes.arg
 }
 
 // answer converts the value that a path returns, as Redis does: false becomes nil, and a list
 // ends at its first nil.
-func (v *classifier) answer(p *path) luaValue { return v.redisAnswer(p.reply, p) }
+func (cr *classifier) answer(p *path) luaValue { return cr.redisAnswer(p.reply, p) }
 
-func (v *classifier) redisAnswer(of luaValue, p *path) luaValue {
+func (cr *classifier) redisAnswer(of luaValue, p *path) luaValue {
 	switch of.kind {
 	case valueNil, valueFalse:
 		return luaValue{}
@@ -353,8 +353,8 @@ func (v *classifier) redisAnswer(of luaValue, p *path) luaValue {
 	case valueNumber, valueText, valueStatus, valueArg, valueKey, valueJoined, valueFailure, valueRemainingMS, valueRemainingS:
 		return of
 	case valueHeld:
-		if v.tokens[of.key] >= 0 && p.keys[of.key].before&^selfStates == 0 {
-			return luaValue{kind: valueArg, arg: v.tokens[of.key]}
+		if cr.tokens[of.key] >= 0 && p.keys[of.key].before&^selfStates == 0 {
+			return luaValue{kind: valueArg, arg: cr.tokens[of.key]}
 		}
 		return of
 	case valueTable:
@@ -364,7 +364,7 @@ func (v *classifier) redisAnswer(of luaValue, p *path) luaValue {
 				break
 			}
 			if item.kind != valueFalse { // which is a nil that does not end it
-				item = v.redisAnswer(item, p)
+				item = cr.redisAnswer(item, p)
 			}
 			list.items = append(list.items, item)
 		}

@@ -91,11 +91,11 @@ func Admit(link wire.Link, r Request) (Admission, error) {
 	return r.read(reply)
 }
 
-func (q *Request) mayBegin() string {
-	if q.Lost && q.Refusal == "" {
+func (rt *Request) mayBegin() string {
+	if rt.Lost && rt.Refusal == "" {
 		return "2"
 	}
-	return Bit(q.Refusal == "")
+	return Bit(rt.Refusal == "")
 }
 
 // Delayed reports whether the duration of an admission explains the refusal: the
@@ -106,7 +106,7 @@ func Delayed(err error, took time.Duration) bool {
 }
 
 // read reads the script's answer.
-func (q *Request) read(r wire.Reply) (Admission, error) {
+func (rt *Request) read(r wire.Reply) (Admission, error) {
 	if r.Err != nil {
 		return Admission{}, Unfitf("the admission script is refused: %v", r.Err)
 	}
@@ -133,21 +133,21 @@ func (q *Request) read(r wire.Reply) (Admission, error) {
 		us, _ := strconv.ParseInt(detail, 10, 64)
 		return Admission{}, &Unfit{ClockOff(us), us}
 	case "FINGERPRINT":
-		switch ours, mark := SplitMark(q.Fingerprint); {
-		case older(q.Fingerprint, detail):
-			return Admission{}, Unfitf("carries a former configuration of the group: %s", q.Refusal)
+		switch ours, mark := SplitMark(rt.Fingerprint); {
+		case older(rt.Fingerprint, detail):
+			return Admission{}, Unfitf("carries a former configuration of the group: %s", rt.Refusal)
 		case mark == "" && detail != "" && ours == settingsOf(detail):
-			return Admission{}, Unfitf("waits for the configuration of the group: %s", q.Refusal)
+			return Admission{}, Unfitf("waits for the configuration of the group: %s", rt.Refusal)
 		}
-		return Admission{}, Unfitf("serves daemons with other settings: %s%s", Difference(q.Fingerprint, detail), q.Hint)
+		return Admission{}, Unfitf("serves daemons with other settings: %s%s", Difference(rt.Fingerprint, detail), rt.Hint)
 	case "BLANK":
-		return Admission{}, Unfitf("is empty, and %s", q.Refusal)
+		return Admission{}, Unfitf("is empty, and %s", rt.Refusal)
 	case "OLDER":
-		return Admission{}, Unfitf("%s, and %s", OlderText, q.Refusal)
+		return Admission{}, Unfitf("%s, and %s", OlderText, rt.Refusal)
 	case "PREFIX":
-		return Admission{}, q.otherPrefix(detail)
+		return Admission{}, rt.otherPrefix(detail)
 	case "FOREIGN":
-		return Admission{}, Unfitf("the key %s in database %d holds %s that redlockd did not write: delete it on this master, or give all daemons another --key-prefix", q.SealKey, q.DB, "a "+detail)
+		return Admission{}, Unfitf("the key %s in database %d holds %s that redlockd did not write: delete it on this master, or give all daemons another --key-prefix", rt.SealKey, rt.DB, "a "+detail)
 	}
 	return Admission{}, Unfitf("the admission script answered %q", r.Items[0].Str)
 }
@@ -171,18 +171,18 @@ func groupOf(fingerprint string) string {
 }
 
 // otherPrefix is the reason if the group has other key prefixes than this daemon has.
-func (q *Request) otherPrefix(escaped string) error {
+func (rt *Request) otherPrefix(escaped string) error {
 	listed, _ := url.QueryUnescape(strings.ReplaceAll(escaped, ",", url.QueryEscape(",")))
 	all := strings.Split(listed, ",")
 	switch {
-	case slices.Contains(all, q.KeyPrefix):
-		return Unfitf("serves group %s with several key prefixes: give this daemon all of them: --key-prefixes %s", q.Group, listed)
-	case len(all) > 1 || len(q.Prefixes) > 1:
-		return Unfitf("serves group %s with the key prefixes %q, and this daemon's --key-prefix is %q: allowed are those; redlockd reconfigure --key-prefixes %s,%[3]s adds it", q.Group, all, q.KeyPrefix, listed)
+	case slices.Contains(all, rt.KeyPrefix):
+		return Unfitf("serves group %s with several key prefixes: give this daemon all of them: --key-prefixes %s", rt.Group, listed)
+	case len(all) > 1 || len(rt.Prefixes) > 1:
+		return Unfitf("serves group %s with the key prefixes %q, and this daemon's --key-prefix is %q: allowed are those; redlockd reconfigure --key-prefixes %s,%[3]s adds it", rt.Group, all, rt.KeyPrefix, listed)
 	}
 	return Unfitf("serves daemons of group %s whose --key-prefix is %q, and this daemon's is %q: locks would be held twice. "+
 		"Give all daemons of the group the same; or list both, %[2]q first: --key-prefixes; or give this one another --group; or, if no daemon with the other prefix runs any more, delete %[4]s in database %[5]d on every master",
-		q.Group, listed, q.KeyPrefix, ConfigurationKey, q.DB)
+		rt.Group, listed, rt.KeyPrefix, ConfigurationKey, rt.DB)
 }
 
 // AgedAdvice names what helps a blank master with which no daemon begins, and its risk.

@@ -77,19 +77,19 @@ func (c *change) share(ctx context.Context, of *admission.Configuration) (learne
 
 // shareOnce does so in all databases, with the masters that can be given it now; wait is in how long
 // others can that must.
-func (m *sharing) shareOnce(ctx context.Context, learned *[]string) (all carried, wait time.Duration, err error) {
-	for db := range m.group.options.Databases {
-		if !used(m.all, db) {
+func (sg *sharing) shareOnce(ctx context.Context, learned *[]string) (all carried, wait time.Duration, err error) {
+	for db := range sg.group.options.Databases {
+		if !used(sg.all, db) {
 			continue
 		}
-		of, err := m.readDB(db)
+		of, err := sg.readDB(db)
 		if err == nil {
-			err = m.mayForget(db, &of)
+			err = sg.mayForget(db, &of)
 		}
 		if err != nil {
 			return nil, 0, err
 		}
-		rest, err := m.shareDB(db, &of, learned)
+		rest, err := sg.shareDB(db, &of, learned)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -99,35 +99,35 @@ func (m *sharing) shareOnce(ctx context.Context, learned *[]string) (all carried
 }
 
 // shareDB does so in one database.
-func (m *sharing) shareDB(db int, of *carriedDB, learned *[]string) (wait time.Duration, err error) {
+func (sg *sharing) shareDB(db int, of *carriedDB, learned *[]string) (wait time.Duration, err error) {
 	knows := of.knows()
 	var waits []time.Duration // of those that stay, or that must have it
-	for _, one := range m.all {
-		incarnation := m.incarnation(one, db)
+	for _, one := range sg.all {
+		incarnation := sg.incarnation(one, db)
 		if incarnation == nil {
 			continue
 		}
 		lacks := knows != "" && !incarnation.Works || knows == admission.KnowsAll && !incarnation.Counters
-		rest := m.untilSettled(one, db, incarnation)
+		rest := sg.untilSettled(one, db, incarnation)
 		if !lacks {
 			rest = 0
 		}
 		if rest <= 0 {
-			if err := m.installDB(one, db, of, knows); err != nil {
-				return 0, fmt.Errorf("%s: master %s, database %d: %w", m.what, one.master.Name, db, err)
+			if err := sg.installDB(one, db, of, knows); err != nil {
+				return 0, fmt.Errorf("%s: master %s, database %d: %w", sg.what, one.master.Name, db, err)
 			}
 			if lacks && !slices.Contains(*learned, one.master.Name) {
 				*learned = append(*learned, one.master.Name)
 			}
 		}
-		if m.mustLearn(one) {
+		if sg.mustLearn(one) {
 			waits = append(waits, rest)
 		}
 	}
 	slices.Sort(waits)
 	needed := len(waits)
-	if m.of == m.change.former && !m.change.inForce { // so many must remember it, so that the others can be given it
-		needed = pool.Quorum(len(m.change.next.Masters))
+	if sg.of == sg.change.former && !sg.change.inForce { // so many must remember it, so that the others can be given it
+		needed = pool.Quorum(len(sg.change.next.Masters))
 	}
 	if needed == 0 || needed > len(waits) || knows == "" && of.known() == 0 { // nothing is there to be lost
 		return 0, nil
@@ -158,30 +158,30 @@ func (c *carriedDB) known() (n int) {
 
 // mustLearn reports whether the change goes on only when a master knows it: before, those that stay;
 // then the new ones. Others get it if they can.
-func (m *sharing) mustLearn(one *candidate) bool {
-	if m.of == m.change.former {
-		return has(m.change.next, one.master.Name)
+func (sg *sharing) mustLearn(one *candidate) bool {
+	if sg.of == sg.change.former {
+		return has(sg.change.next, one.master.Name)
 	}
-	return m.change.inForce || !has(m.change.former, one.master.Name)
+	return sg.change.inForce || !has(sg.change.former, one.master.Name)
 }
 
 // untilSettled is in how long nothing is under way any more in which a master had a part that it may
 // have forgotten.
-func (m *sharing) untilSettled(one *candidate, db int, of *admission.Incarnation) time.Duration {
-	if m.of == m.change.next && !has(m.change.former, one.master.Name) && m.isFresh(db) {
+func (sg *sharing) untilSettled(one *candidate, db int, of *admission.Incarnation) time.Duration {
+	if sg.of == sg.change.next && !has(sg.change.former, one.master.Name) && sg.isFresh(db) {
 		return 0
 	}
-	return m.untilAged(one, of, m.group.options.Age())
+	return sg.untilAged(one, of, sg.group.options.Age())
 }
 
 // isFresh reports whether the next configuration is in force for less than the longest lease. So a new
 // master cannot have voted under it.
-func (m *sharing) isFresh(db int) bool {
-	for _, one := range m.all {
+func (sg *sharing) isFresh(db int) bool {
+	for _, one := range sg.all {
 		s := &one.seals[db]
-		if has(m.change.former, one.master.Name) && s.mark() == m.change.next.Mark() && s.carriesStored() {
-			age := time.Duration(one.info.Est.At(m.group.options.Clock.Now())-s.stored.At) * time.Microsecond
-			if age >= m.group.options.Age()-2*admission.MaxSkew {
+		if has(sg.change.former, one.master.Name) && s.mark() == sg.change.next.Mark() && s.carriesStored() {
+			age := time.Duration(one.info.Est.At(sg.group.options.Clock.Now())-s.stored.At) * time.Microsecond
+			if age >= sg.group.options.Age()-2*admission.MaxSkew {
 				return false
 			}
 		}
@@ -190,18 +190,18 @@ func (m *sharing) isFresh(db int) bool {
 }
 
 // mayForget refuses a change after which ids would be lost that masters which are away may remember.
-func (m *sharing) mayForget(db int, of *carriedDB) error {
-	if m.of != m.change.former || len(of.lost) == 0 || m.change.terms.Force {
+func (sg *sharing) mayForget(db int, of *carriedDB) error {
+	if sg.of != sg.change.former || len(of.lost) == 0 || sg.change.terms.Force {
 		return nil
 	}
 	away := 0
-	for _, master := range m.change.former.Masters {
-		if !slices.ContainsFunc(m.all, func(one *candidate) bool { return one.master.Name == master.Name && !one.seals[db].older }) {
+	for _, master := range sg.change.former.Masters {
+		if !slices.ContainsFunc(sg.all, func(one *candidate) bool { return one.master.Name == master.Name && !one.seals[db].older }) {
 			away++
 		}
 	}
 	if away == 0 {
 		return nil // the change makes nothing worse
 	}
-	return fmt.Errorf("%s: %s", m.what, lostText(of.lost, "nothing was changed"))
+	return fmt.Errorf("%s: %s", sg.what, lostText(of.lost, "nothing was changed"))
 }

@@ -39,38 +39,38 @@ type watch struct {
 }
 
 // of returns the watch of a database, nil when the endpoint is closed.
-func (l *watches) of(db int) *watch {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.all == nil {
+func (ws *watches) of(db int) *watch {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.all == nil {
 		return nil
 	}
-	if l.idle == nil {
-		l.idle = time.AfterFunc(idleAfter, func() { l.end(map[int]*watch{}) })
+	if ws.idle == nil {
+		ws.idle = time.AfterFunc(idleAfter, func() { ws.end(map[int]*watch{}) })
 	}
-	l.idle.Reset(idleAfter)
-	w, now := l.all[db], time.Now().UnixMilli()
+	ws.idle.Reset(idleAfter)
+	w, now := ws.all[db], time.Now().UnixMilli()
 	if w == nil {
 		w = &watch{first: now, last: now}
-		w.end = l.locks.Listen(db, w.onEvent)
-		l.all[db] = w
+		w.end = ws.locks.Listen(db, w.onEvent)
+		ws.all[db] = w
 	}
 	return w
 }
 
 // end ends all watches; next replaces them, nil closes. A poll that is under way may still
 // read an ended one.
-func (l *watches) end(next map[int]*watch) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, w := range l.all {
+func (ws *watches) end(next map[int]*watch) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for _, w := range ws.all {
 		w.end()
 	}
-	if l.all != nil {
-		l.all = next
+	if ws.all != nil {
+		ws.all = next
 	}
-	if l.idle != nil {
-		l.idle.Stop()
+	if ws.idle != nil {
+		ws.idle.Stop()
 	}
 }
 

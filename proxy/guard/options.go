@@ -38,11 +38,11 @@ func NewGroup(options Options) *Group {
 }
 
 // Guard puts a guard over a socket, or over a connection with TLS.
-func (p *Group) Guard(conn net.Conn, events Events) *Conn {
-	g := &Conn{Conn: conn, group: p, Events: events, closed: make(chan struct{}), wake: make(chan struct{}, 1)}
-	g.buffer = preauth.Buffer{Pools: &p.pools, Memory: p.options.Reserve(g.evict)}
+func (gp *Group) Guard(conn net.Conn, events Events) *Conn {
+	g := &Conn{Conn: conn, group: gp, Events: events, closed: make(chan struct{}), wake: make(chan struct{}, 1)}
+	g.buffer = preauth.Buffer{Pools: &gp.pools, Memory: gp.options.Reserve(g.evict)}
 	if secure, ok := conn.(*preauth.TLSConn); ok {
-		secure.Attach(g, p.options.Reserve)
+		secure.Attach(g, gp.options.Reserve)
 	}
 	return g
 }

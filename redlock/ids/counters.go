@@ -46,36 +46,36 @@ type counterID struct {
 // costs its next request a second round.
 const maxIdleIDCounters = 65_536
 
-func (s *IDs) get(id counterID) *idCounter {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.byID == nil {
-		s.byID = map[counterID]*idCounter{}
+func (is *IDs) get(id counterID) *idCounter {
+	is.mu.Lock()
+	defer is.mu.Unlock()
+	if is.byID == nil {
+		is.byID = map[counterID]*idCounter{}
 	}
-	c := s.byID[id]
+	c := is.byID[id]
 	if c == nil {
-		if len(s.byID) >= maxIdleIDCounters {
-			s.forgetLocked()
+		if len(is.byID) >= maxIdleIDCounters {
+			is.forgetLocked()
 		}
-		c = &idCounter{ids: s, group: s.engine.Pool.Group(id.db), id: id, key: s.key(id.name)}
-		s.byID[id] = c
+		c = &idCounter{ids: is, group: is.engine.Pool.Group(id.db), id: id, key: is.key(id.name)}
+		is.byID[id] = c
 	}
 	c.users++
 	return c
 }
 
-func (s *IDs) release(c *idCounter, n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (is *IDs) release(c *idCounter, n int) {
+	is.mu.Lock()
+	defer is.mu.Unlock()
 	c.users -= n
 }
 
 // forgetLocked drops some of the idle counters, in the map's random order.
-func (s *IDs) forgetLocked() {
+func (is *IDs) forgetLocked() {
 	n := 0
-	for id, c := range s.byID {
+	for id, c := range is.byID {
 		if c.users == 0 {
-			delete(s.byID, id)
+			delete(is.byID, id)
 			n++
 		}
 		if n == maxIdleIDCounters/8 {
@@ -85,25 +85,25 @@ func (s *IDs) forgetLocked() {
 }
 
 // DropMoved forgets what this daemon knows of counters that have left the group: they may come back.
-func (s *IDs) DropMoved() {
-	s.mu.Lock()
+func (is *IDs) DropMoved() {
+	is.mu.Lock()
 	var moved []counterID
-	for id := range s.byID {
-		if s.engine.Ownership.Since(id.name) == 0 {
+	for id := range is.byID {
+		if is.engine.Ownership.Since(id.name) == 0 {
 			moved = append(moved, id)
 		}
 	}
-	s.mu.Unlock()
+	is.mu.Unlock()
 	for _, id := range moved {
-		s.forget(id)
+		is.forget(id)
 	}
 }
 
 // forget drops what this daemon remembers of a counter's value.
-func (s *IDs) forget(id counterID) {
-	s.mu.Lock()
-	c := s.byID[id]
-	s.mu.Unlock()
+func (is *IDs) forget(id counterID) {
+	is.mu.Lock()
+	c := is.byID[id]
+	is.mu.Unlock()
 	if c == nil {
 		return
 	}
@@ -138,9 +138,9 @@ type idCaller struct {
 	unanswered time.Duration // end of the first round that no quorum answered, 0 = none
 }
 
-func (s *IDs) key(name engine.Key) string { return s.engine.MasterKey(stored.Counters + name) }
+func (is *IDs) key(name engine.Key) string { return is.engine.MasterKey(stored.Counters + name) }
 
 // foreign is the reason of a master that has other data in the place of a counter.
-func (s *IDs) foreign(name engine.Key) error {
-	return fmt.Errorf("keeps something at %s that is no counter", s.key(name))
+func (is *IDs) foreign(name engine.Key) error {
+	return fmt.Errorf("keeps something at %s that is no counter", is.key(name))
 }

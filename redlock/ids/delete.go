@@ -86,12 +86,12 @@ func readShown(a pool.Answer) shownCounter {
 
 // DeleteCounter deletes a counter whose value is confirm. done is called exactly once; its
 // errors are *NotConfirmed, *InUse, *LostState, *NoQuorum, engine.ErrWrongType and ErrShutdown.
-func (s *IDs) DeleteCounter(db int, name engine.Key, confirm int64, done func([]CounterFate, error)) {
-	if err := s.engine.Enter(); err != nil {
+func (is *IDs) DeleteCounter(db int, name engine.Key, confirm int64, done func([]CounterFate, error)) {
+	if err := is.engine.Enter(); err != nil {
 		done(nil, err)
 		return
 	}
-	d := &deletion{ids: s, group: s.engine.Pool.Group(db), id: counterID{db, name}, confirm: confirm, done: done}
+	d := &deletion{ids: is, group: is.engine.Pool.Group(db), id: counterID{db, name}, confirm: confirm, done: done}
 	d.query(func(int) (until, text string) { return "", "" }, d.onShown)
 }
 

@@ -36,14 +36,14 @@ const (
 )
 
 // NextID requests ids; done is called exactly once.
-func (s *IDs) NextID(b *engine.Batch, r Request, done Done) {
-	if err := s.engine.Enter(); err != nil {
+func (is *IDs) NextID(b *engine.Batch, r Request, done Done) {
+	if err := is.engine.Enter(); err != nil {
 		done(0, err)
 		return
 	}
-	c := s.get(counterID{r.DB, r.Name})
+	c := is.get(counterID{r.DB, r.Name})
 	c.mu.Lock()
-	c.waiting = append(c.waiting, idCaller{r.Count, s.engine.Clock.Now(), done, r.Trace, 0})
+	c.waiting = append(c.waiting, idCaller{r.Count, is.engine.Clock.Now(), done, r.Trace, 0})
 	start := !c.running
 	c.running = true
 	c.mu.Unlock()

@@ -31,25 +31,25 @@ type Counter struct {
 
 // ReadCounter reads one counter from every master; err is *NoQuorum if fewer than a
 // quorum answered.
-func (s *IDs) ReadCounter(db int, name engine.Key, done func(Counter, error)) {
-	if err := s.engine.Enter(); err != nil {
+func (is *IDs) ReadCounter(db int, name engine.Key, done func(Counter, error)) {
+	if err := is.engine.Enter(); err != nil {
 		done(Counter{}, err)
 		return
 	}
-	s.readCounter(db, name, func(c Counter, m *engine.Missing) {
-		s.engine.Leave()
-		if m.Answered() < s.engine.Pool.Quorum() {
-			done(c, s.engine.NoQuorum(m, "what is known of the counter is incomplete"))
+	is.readCounter(db, name, func(c Counter, m *engine.Missing) {
+		is.engine.Leave()
+		if m.Answered() < is.engine.Pool.Quorum() {
+			done(c, is.engine.NoQuorum(m, "what is known of the counter is incomplete"))
 			return
 		}
 		done(c, nil)
 	})
 }
 
-func (s *IDs) readCounter(db int, name engine.Key, done func(Counter, *engine.Missing)) {
-	g := s.engine.Pool.Group(db)
-	s.engine.Collect(nil, g, pool.Props{Sealed: true}, func(m *pool.SendContext, c *pool.Command) {
-		c.Set("EVALSHA", s.engine.Scripts.DeleteID, "1", s.key(name), m.Incarnation.ID, blankIsZero(m.Incarnation), "", "") // it shows only
+func (is *IDs) readCounter(db int, name engine.Key, done func(Counter, *engine.Missing)) {
+	g := is.engine.Pool.Group(db)
+	is.engine.Collect(nil, g, pool.Props{Sealed: true}, func(m *pool.SendContext, c *pool.Command) {
+		c.Set("EVALSHA", is.engine.Scripts.DeleteID, "1", is.key(name), m.Incarnation.ID, blankIsZero(m.Incarnation), "", "") // it shows only
 	}, func(answers []pool.Answer) {
 		counter, m := Counter{Name: name}, new(engine.Missing)
 		for i, status := range g.Statuses() {
@@ -57,7 +57,7 @@ func (s *IDs) readCounter(db int, name engine.Key, done func(Counter, *engine.Mi
 			if value.code >= -1 && answers[i].Seal.Good { // -1 counts, too: the key holds something else
 				m.MarkCounted(i)
 			}
-			m.MarkMissing(i, s.engine.Pool.Absence(&answers[i]))
+			m.MarkMissing(i, is.engine.Pool.Absence(&answers[i]))
 			counter.Masters = append(counter.Masters, CounterOnMaster{
 				Master: status.Name, Known: value.code == 1 && answers[i].Seal.Good,
 				Value: value.number, Trusted: value.trusted,
@@ -69,13 +69,13 @@ func (s *IDs) readCounter(db int, name engine.Key, done func(Counter, *engine.Mi
 
 // Reseed installs the value of a counter whose value was lost, on every master that
 // answers. It is refused below any value that a master still has.
-func (s *IDs) Reseed(db int, name engine.Key, value int64, done func(error)) {
-	if err := s.engine.Enter(); err != nil {
+func (is *IDs) Reseed(db int, name engine.Key, value int64, done func(error)) {
+	if err := is.engine.Enter(); err != nil {
 		done(err)
 		return
 	}
-	finish := func(err error) { s.engine.Leave(); done(err) }
-	s.readCounter(db, name, func(c Counter, _ *engine.Missing) {
+	finish := func(err error) { is.engine.Leave(); done(err) }
+	is.readCounter(db, name, func(c Counter, _ *engine.Missing) {
 		highest := CounterOnMaster{Value: value} // the error proposes it: a lower one would be refused again
 		for _, m := range c.Masters {
 			if m.Known && m.Value > highest.Value {
@@ -86,19 +86,19 @@ func (s *IDs) Reseed(db int, name engine.Key, value int64, done func(error)) {
 			finish(&BelowKnown{Counter: name, Value: value, Known: highest.Value, Master: highest.Master})
 			return
 		}
-		s.install(db, name, value, finish)
+		is.install(db, name, value, finish)
 	})
 }
 
-func (s *IDs) install(db int, name engine.Key, value int64, done func(error)) {
-	g := s.engine.Pool.Group(db)
-	s.engine.Collect(nil, g, pool.Props{Sealed: true}, func(m *pool.SendContext, c *pool.Command) {
-		c.Set("EVALSHA", s.engine.Scripts.Reseed, "1", s.key(name), strconv.FormatInt(value, 10), m.Incarnation.ID)
+func (is *IDs) install(db int, name engine.Key, value int64, done func(error)) {
+	g := is.engine.Pool.Group(db)
+	is.engine.Collect(nil, g, pool.Props{Sealed: true}, func(m *pool.SendContext, c *pool.Command) {
+		c.Set("EVALSHA", is.engine.Scripts.Reseed, "1", is.key(name), strconv.FormatInt(value, 10), m.Incarnation.ID)
 	}, func(answers []pool.Answer) {
 		var m engine.Missing
 		unconfirmed := 0 // may have installed the value without confirming it
 		for _, a := range answers {
-			m.MarkMissing(a.Lane, s.engine.Pool.Absence(&a))
+			m.MarkMissing(a.Lane, is.engine.Pool.Absence(&a))
 			switch stored := readID(a.Reply); {
 			case stored.code == 1 && a.Seal.Good:
 				m.MarkCounted(a.Lane)
@@ -106,12 +106,12 @@ func (s *IDs) install(db int, name engine.Key, value int64, done func(error)) {
 				done(&BelowKnown{Counter: name, Value: value, Known: stored.number, Master: g.Statuses()[a.Lane].Name})
 				return
 			case stored.code == -1 && a.Seal.Good:
-				m.MarkMissing(a.Lane, pool.AbsentFor(s.foreign(name), 0))
+				m.MarkMissing(a.Lane, pool.AbsentFor(is.foreign(name), 0))
 			case stored.code != -1 && a.Sent:
 				unconfirmed++
 			}
 		}
-		if installed := m.Answered(); installed < s.engine.Pool.Quorum() {
+		if installed := m.Answered(); installed < is.engine.Pool.Quorum() {
 			note := "the value was installed on the masters that answered; repeat the command"
 			switch {
 			case installed == 0 && unconfirmed == 0:
@@ -119,7 +119,7 @@ func (s *IDs) install(db int, name engine.Key, value int64, done func(error)) {
 			case installed == 0:
 				note = "no master has confirmed the value; repeat the command"
 			}
-			done(s.engine.NoQuorum(&m, note))
+			done(is.engine.NoQuorum(&m, note))
 			return
 		}
 		done(nil)
@@ -133,14 +133,14 @@ const maxListed = 10_000
 
 // ListCounters collects the names of counters from all masters, sorted, at most maxListed
 // of them.
-func (s *IDs) ListCounters(db int, done func([]engine.Key, error)) {
-	if err := s.engine.Enter(); err != nil {
+func (is *IDs) ListCounters(db int, done func([]engine.Key, error)) {
+	if err := is.engine.Enter(); err != nil {
 		done(nil, err)
 		return
 	}
-	g := s.engine.Pool.Group(db)
-	scan := &counterScan{engine: s.engine, group: g, prefix: s.key(""), names: map[engine.Key]bool{}, open: s.engine.Pool.N()}
-	scan.done = func(names []engine.Key, err error) { s.engine.Leave(); done(names, err) }
+	g := is.engine.Pool.Group(db)
+	scan := &counterScan{engine: is.engine, group: g, prefix: is.key(""), names: map[engine.Key]bool{}, open: is.engine.Pool.N()}
+	scan.done = func(names []engine.Key, err error) { is.engine.Leave(); done(names, err) }
 	for lane := range scan.open {
 		scan.send(lane, "0")
 	}

@@ -26,13 +26,13 @@ type ForceRequest struct {
 // any more. It releases every holder that is found, even if too few masters for a quorum show
 // it. False means that the key had no holder. If that is not known, because too few masters
 // remember every holder, the error is *NoQuorum.
-func (l *Inspector) Force(r ForceRequest, done func(bool, error)) {
-	if err := l.engine.Enter(); err != nil {
+func (ir *Inspector) Force(r ForceRequest, done func(bool, error)) {
+	if err := ir.engine.Enter(); err != nil {
 		done(false, err)
 		return
 	}
-	f := &forceCall{inspector: l, request: r, done: done}
-	l.readLock(r.DB, r.Key, f.onView)
+	f := &forceCall{inspector: ir, request: r, done: done}
+	ir.readLock(r.DB, r.Key, f.onView)
 }
 
 // maxForceRounds bounds how often the masters are queried for further holders, because they do

@@ -41,52 +41,52 @@ func New(e *engine.Engine, l *lease.Leases, logger *slog.Logger, local Local) *I
 }
 
 // ReadLock reads one lock from every master.
-func (l *Inspector) ReadLock(db int, key engine.Key, done func(LockView, error)) {
-	if err := l.engine.Enter(); err != nil {
+func (ir *Inspector) ReadLock(db int, key engine.Key, done func(LockView, error)) {
+	if err := ir.engine.Enter(); err != nil {
 		done(LockView{}, err)
 		return
 	}
-	l.readLock(db, key, func(v LockView, err error) { l.engine.Leave(); done(v, err) })
+	ir.readLock(db, key, func(v LockView, err error) { ir.engine.Leave(); done(v, err) })
 }
 
-func (l *Inspector) readLock(db int, key engine.Key, done func(LockView, error)) {
-	g := l.engine.Pool.Group(db)
-	l.engine.Collect(nil, g, pool.Props{Sealed: true}, func(_ *pool.SendContext, c *pool.Command) {
-		c.Set("EVALSHA", l.engine.Scripts.Inspect, "3", l.engine.MasterKey(key), lease.NotesKey(l.engine, key), l.engine.KeyOf("qx:", key), // when each entry of its queue expires
+func (ir *Inspector) readLock(db int, key engine.Key, done func(LockView, error)) {
+	g := ir.engine.Pool.Group(db)
+	ir.engine.Collect(nil, g, pool.Props{Sealed: true}, func(_ *pool.SendContext, c *pool.Command) {
+		c.Set("EVALSHA", ir.engine.Scripts.Inspect, "3", ir.engine.MasterKey(key), lease.NotesKey(ir.engine, key), ir.engine.KeyOf("qx:", key), // when each entry of its queue expires
 			strconv.Itoa(maxHolders), "1")
 	}, func(answers []pool.Answer) {
-		masters := l.mastersOf(g, answers)
+		masters := ir.mastersOf(g, answers)
 		for i := range masters {
 			if items := answers[i].Reply.Items; masters[i].Known && len(items) > 1 {
 				masters[i].queued = int(items[1].Int)
 			}
 		}
-		view, err := l.viewOf(masters)
+		view, err := ir.viewOf(masters)
 		if view.State == LockUndecided {
-			view.undecided = l.engine.NoQuorum(missing(masters, true), "who holds it is not known")
+			view.undecided = ir.engine.NoQuorum(missing(masters, true), "who holds it is not known")
 		}
-		view.Waiters, view.Wanted = l.local.Waiters(db, key), l.local.Wanted(db, key)
+		view.Waiters, view.Wanted = ir.local.Waiters(db, key), ir.local.Wanted(db, key)
 		for i := range view.Holders {
 			id := engine.LeaseID{DB: db, Key: key, Token: view.Holders[i].Token}
-			view.Holders[i].identify(l.leases.Known(id), func() bool { return l.local.Renews(id) }, l.engine.Clock.Now(), g)
+			view.Holders[i].identify(ir.leases.Known(id), func() bool { return ir.local.Renews(id) }, ir.engine.Clock.Now(), g)
 		}
 		done(view, err)
 	})
 }
 
 // viewOf is the lock that the masters show.
-func (l *Inspector) viewOf(masters []LockOnMaster) (LockView, error) {
-	view, known := aggregate(masters, l.engine.Pool.Quorum(), l.engine.Late)
+func (ir *Inspector) viewOf(masters []LockOnMaster) (LockView, error) {
+	view, known := aggregate(masters, ir.engine.Pool.Quorum(), ir.engine.Late)
 	if !known {
-		return view, l.engine.NoQuorum(missing(masters, false), "who holds the lock is unknown at the moment")
+		return view, ir.engine.NoQuorum(missing(masters, false), "who holds the lock is unknown at the moment")
 	}
 	return view, nil
 }
 
 // Describe replaces the text of a token's note, for people. The result is false if the token does
 // not hold the key.
-func (l *Inspector) Describe(id engine.LeaseID, text string, done func(bool, error)) {
-	l.ReadLock(id.DB, id.Key, func(v LockView, err error) {
+func (ir *Inspector) Describe(id engine.LeaseID, text string, done func(bool, error)) {
+	ir.ReadLock(id.DB, id.Key, func(v LockView, err error) {
 		at := slices.IndexFunc(v.Holders, func(h Holder) bool { return h.Token == id.Token })
 		switch {
 		case err != nil || at < 0 && !v.unseen:
@@ -97,21 +97,21 @@ func (l *Inspector) Describe(id engine.LeaseID, text string, done func(bool, err
 			h := &v.Holders[at]
 			note := cmp.Or(h.Note, &lease.Note{})
 			note.Meta, note.Fence = text, max(note.Fence, h.Fence)
-			l.leases.ReplaceNote(id, *note, h.Left)
+			ir.leases.ReplaceNote(id, *note, h.Left)
 			done(true, nil)
 		}
 	})
 }
 
 // mastersOf reads each master's answer about the key.
-func (l *Inspector) mastersOf(g *pool.Group, answers []pool.Answer) []LockOnMaster {
+func (ir *Inspector) mastersOf(g *pool.Group, answers []pool.Answer) []LockOnMaster {
 	masters := make([]LockOnMaster, len(answers))
 	for lane, status := range g.Statuses() {
 		a, m := &answers[lane], &masters[lane]
 		m.Master, m.Known = status.Name, a.Reply.Err == nil && a.Seal.Good && len(a.Reply.Items) > 0
 		m.Quarantined = m.Known && a.Seal.Quarantined
 		if !m.Known || m.Quarantined {
-			m.absence = l.engine.Pool.Absence(a)
+			m.absence = ir.engine.Pool.Absence(a)
 			m.Reason = m.absence.String()
 		}
 		if m.Known {

@@ -129,26 +129,26 @@ type walk struct {
 }
 
 // ListLocks takes one step of a walk over the locks of a database.
-func (l *Inspector) ListLocks(r Listing, done func(LockPage, error)) {
-	cursor, err := unpackCursor(r.Cursor, l.engine.Pool.N())
+func (ir *Inspector) ListLocks(r Listing, done func(LockPage, error)) {
+	cursor, err := unpackCursor(r.Cursor, ir.engine.Pool.N())
 	if err == nil {
-		err = l.engine.Enter()
+		err = ir.engine.Enter()
 	}
 	if err != nil {
 		done(LockPage{}, err)
 		return
 	}
-	g := l.engine.Pool.Group(r.DB)
-	w := &walk{inspector: l, group: g, listing: r, order: byName(g), cursor: cursor, left: r.Count}
-	keys := l.walks.take(r.Client, r.DB, r.Cursor)
+	g := ir.engine.Pool.Group(r.DB)
+	w := &walk{inspector: ir, group: g, listing: r, order: byName(g), cursor: cursor, left: r.Count}
+	keys := ir.walks.take(r.Client, r.DB, r.Cursor)
 	w.done = func(p LockPage, err error) {
-		l.engine.Leave()
+		ir.engine.Leave()
 		next := p.Cursor
 		if err != nil { // the step may be repeated
 			next = r.Cursor
 		}
-		p.Locks = slices.DeleteFunc(p.Locks, func(one ListedLock) bool { return !l.walks.isNew(one.Key, keys) })
-		l.walks.keep(r.Client, r.DB, next, keys)
+		p.Locks = slices.DeleteFunc(p.Locks, func(one ListedLock) bool { return !ir.walks.isNew(one.Key, keys) })
+		ir.walks.keep(r.Client, r.DB, next, keys)
 		done(p, err)
 	}
 	w.step()

@@ -135,33 +135,33 @@ func (m *MaxHold) read(b *engine.Batch, db int, keys []engine.Key, t engine.Toke
 	q.ballot.Ask(m.engine, b, m.engine.Pool.Group(db), nil, q)
 }
 
-func (q *reading) Props() pool.Props { return pool.Props{Sealed: true} }
+func (rg *reading) Props() pool.Props { return pool.Props{Sealed: true} }
 
-func (q *reading) Command(_ *pool.SendContext, c *pool.Command) bool {
+func (rg *reading) Command(_ *pool.SendContext, c *pool.Command) bool {
 	c.Set("MGET")
-	c.Args = append(c.Args, q.names...)
+	c.Args = append(c.Args, rg.names...)
 	return true
 }
 
-func (q *reading) Read(a pool.Answer) engine.Reading {
-	if a.Reply.Err != nil || len(a.Reply.Items) != len(q.names) || !engine.CountsAsVote(a) {
+func (rg *reading) Read(a pool.Answer) engine.Reading {
+	if a.Reply.Err != nil || len(a.Reply.Items) != len(rg.names) || !engine.CountsAsVote(a) {
 		return engine.Uncounted
 	}
 	for i, item := range a.Reply.Items {
-		if at, err := strconv.ParseInt(item.Str, 10, 64); err == nil && (q.deadlines[i] == 0 || at < q.deadlines[i]) {
-			q.deadlines[i] = at
+		if at, err := strconv.ParseInt(item.Str, 10, 64); err == nil && (rg.deadlines[i] == 0 || at < rg.deadlines[i]) {
+			rg.deadlines[i] = at
 		}
 	}
 	return engine.Yes
 }
 
-func (q *reading) Decided(r quorum.Result) {
-	q.engine.Leave()
+func (rg *reading) Decided(r quorum.Result) {
+	rg.engine.Leave()
 	if r != quorum.Granted {
-		q.done(nil, q.ballot.NoQuorum(lease.Unchanged))
+		rg.done(nil, rg.ballot.NoQuorum(lease.Unchanged))
 		return
 	}
-	q.done(q.deadlines, nil)
+	rg.done(rg.deadlines, nil)
 }
 
 // earliest is the first of some deadlines, latest the last one; 0 = none.

@@ -70,7 +70,7 @@ func brokenFences() []Mutant {
 			Change{"pool/operation.go", "\tif t == nil {\n", "\tif t == nil || Broken(\"one-taker\") {\n"}).
 			but("both succeed only if the key is deleted by hand between the two commands, and then nothing is promised of the first one's lease; that the second one does not count has a directed test, TestFence_OfTwoLocksThatSucceedInOneFlushOneCounts"),
 		patched("one-flush", "whatever follows an acquire of its key shares its flush",
-			Change{"pool/exchange.go", "x.conflictsWithEarlier(plan) {", "x.conflictsWithEarlier(plan) && !Broken(\"one-flush\") {"}).
+			Change{"pool/exchange.go", "ex.conflictsWithEarlier(plan) {", "ex.conflictsWithEarlier(plan) && !Broken(\"one-flush\") {"}).
 			but("the second one can succeed only behind the first one's release, which is queued after the first one's answer; by then every seal has been sent whose raise holds the first fence, and the second proposal is above all raises that were sent"),
 	}
 }
@@ -124,7 +124,7 @@ func brokenCopies() []Mutant {
 		patched("fresh-queue", "a request whose keys are free does not look at the queue",
 			Change{scripts + "acquires.lua", "names[i], names[n + i] = lock, queue .. string.sub(lock, prefix + 1)", "names[i], names[n + i] = lock, lock"}).in("fair-3"),
 		patched("bulk-own", "a release may be executed before an acquire with its own token that was queued first",
-			Change{"pool/bulk.go", "if x.keys[e.props.Key] != acquireJoint {", "if x.keys[e.props.Key] != acquireJoint || Broken(\"bulk-own\") {"}).in("reloads-3"),
+			Change{"pool/bulk.go", "if ex.keys[e.props.Key] != acquireJoint {", "if ex.keys[e.props.Key] != acquireJoint || Broken(\"bulk-own\") {"}).in("reloads-3"),
 		patched("bulk-stay", "an acquire that waits for others waits also behind the release of its own token",
 			Change{"pool/exchange.go", "if !e.props.Exclusive && !e.props.SealOnly {", "if !e.props.Exclusive && !e.props.SealOnly && (e.props.Bulk == \"\" || !Broken(\"bulk-stay\")) {"}).in("reloads-3"),
 		patched("bulk-shifted", "an acquire reads the answer of the next one of its script's call",

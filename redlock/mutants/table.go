@@ -82,7 +82,7 @@ func brokenLocks() []Mutant {
 			Change{"redlock/lease/release.go", "case r.valid && t.Yes > 0:", "case (r.valid || pool.Broken(\"false-one\")) && t.Yes > 0:"}).in("stragglers-3"),
 		patched("prefetch", "ids are served from what an earlier round left over",
 			Change{"redlock/ids/nextid.go", "\tr.lo++\n\tr.announce", "\tr.lo++\n\tif pool.Broken(\"prefetch\") && len(r.callers) > 0 {\n\t\tr.hi += 8\n\t}\n\tr.announce"},
-			Change{"redlock/ids/nextid.go", "\tc.mu.Lock()\n\tc.waiting = append(c.waiting, idCaller{", "\tc.mu.Lock()\n\tif first := c.spare; pool.Broken(\"prefetch\") && first > 0 && first+r.Count-1 <= c.highest {\n\t\tc.spare += r.Count\n\t\tc.mu.Unlock()\n\t\ts.engine.Leave()\n\t\tdone(first, nil)\n\t\treturn\n\t}\n\tc.waiting = append(c.waiting, idCaller{"},
+			Change{"redlock/ids/nextid.go", "\tc.mu.Lock()\n\tc.waiting = append(c.waiting, idCaller{", "\tc.mu.Lock()\n\tif first := c.spare; pool.Broken(\"prefetch\") && first > 0 && first+r.Count-1 <= c.highest {\n\t\tc.spare += r.Count\n\t\tc.mu.Unlock()\n\t\tis.engine.Leave()\n\t\tdone(first, nil)\n\t\treturn\n\t}\n\tc.waiting = append(c.waiting, idCaller{"},
 			Change{"redlock/ids/nextid.go", "\tc.ids.engine.Counts.IDs.Add(first - r.lo)", "\tc.spare = first\n\tc.ids.engine.Counts.IDs.Add(first - r.lo)"},
 			Change{"redlock/ids/counters.go", "\trunning bool\n", "\trunning bool\n\tspare   int64\n"}),
 		patched("work-age", "a master that forgot ends of work votes on work",

@@ -66,7 +66,7 @@ func brokenMaxHolds() []Mutant {
 func brokenHolds() []Mutant {
 	return []Mutant{
 		patched("renew-released", "a lease is renewed after its release",
-			Change{"redlock/renew/hold.go", "\th := s.byID[id]\n\tif h != nil {", "\th := s.byID[id]\n\tif h != nil && !pool.Broken(\"renew-released\") {"}).in("holds-3"),
+			Change{"redlock/renew/hold.go", "\th := hs.byID[id]\n\tif h != nil {", "\th := hs.byID[id]\n\tif h != nil && !pool.Broken(\"renew-released\") {"}).in("holds-3"),
 		patched("renew-max", "a lease is renewed past its longest time",
 			Change{"redlock/renew/renewals.go", "\tif due >= h.stop {", "\tif due >= h.stop && !pool.Broken(\"renew-max\") {"}).in("holds-3"),
 		patched("renew-lost", "a lease that a quorum has lost is renewed further",
@@ -75,7 +75,7 @@ func brokenHolds() []Mutant {
 		patched("suspended", "the end of a lease while the machine was suspended is noticed by the timer that was set before",
 			Change{"redlock/renew/renewals.go", "\tdelay := min(max(first-now, 0), maxSleep)\n", "\tdelay := min(max(first-now, 0), maxSleep)\n\tif pool.Broken(\"suspended\") {\n\t\tdelay = max(first-now, 0)\n\t}\n"}).in("waitjumps-3"),
 		patched("renewing", "a lease does not end while its renewal is under way",
-			Change{"redlock/renew/renewals.go", "\t\t\ts.queueLocked(h, h.until) // no", "\t\t\ts.queueLocked(h, h.until)\n\t\t\tif pool.Broken(\"renewing\") {\n\t\t\t\th.due = forever\n\t\t\t\theap.Fix(&s.queue, h.index)\n\t\t\t}\n\t\t\t// no"}).in("holds-3"),
+			Change{"redlock/renew/renewals.go", "\t\t\ths.queueLocked(h, h.until) // no", "\t\t\ths.queueLocked(h, h.until)\n\t\t\tif pool.Broken(\"renewing\") {\n\t\t\t\th.due = forever\n\t\t\t\theap.Fix(&hs.queue, h.index)\n\t\t\t}\n\t\t\t// no"}).in("holds-3"),
 		patched("lost-late", "a lease that could not be renewed is given back, with what an extension promised",
 			Change{"redlock/renew/hold.go", "\th.terms.OnEnd(h.grant, reason, h.grant.Linger())\n", "\tif pool.Broken(\"lost-late\") {\n\t\ts.leases.GiveUp(&h.grant)\n\t}\n\th.terms.OnEnd(h.grant, reason, h.grant.Linger())\n"}).in("holds-3"),
 		patched("paused", "a lease is renewed although its validity is over",

@@ -124,17 +124,17 @@ func New(e *engine.Engine, v *events.Events, l *lease.Leases, logger *slog.Logge
 }
 
 // Count returns the number of leases that are being renewed.
-func (s *Holds) Count() int { return int(s.count.Load()) }
+func (hs *Holds) Count() int { return int(hs.count.Load()) }
 
 // Drain begins the end of this daemon: holds that end from here on are not released.
-func (s *Holds) Drain() { s.draining.Store(true) }
+func (hs *Holds) Drain() { hs.draining.Store(true) }
 
 // Begin renews a new grant until it is released, or ended with End, or lost.
-func (s *Holds) Begin(g lease.Grant, terms Terms) Hold {
+func (hs *Holds) Begin(g lease.Grant, terms Terms) Hold {
 	made := g.TakeCopies()
-	h := &hold{holds: s, grant: g, terms: terms, stop: forever, last: forever, until: g.Until()}
+	h := &hold{holds: hs, grant: g, terms: terms, stop: forever, last: forever, until: g.Until()}
 	first := g.Began() + g.TTL()/3
-	if soon := s.engine.Clock.Now() + afterBallot; soon < first {
+	if soon := hs.engine.Clock.Now() + afterBallot; soon < first {
 		first, h.ballot = soon, made
 	}
 	if terms.MaxTime > 0 {
@@ -144,35 +144,35 @@ func (s *Holds) Begin(g lease.Grant, terms Terms) Hold {
 		h.last = g.EndsBy
 		h.stop = min(h.stop, h.last-minRenewal)
 	}
-	s.mu.Lock()
-	if s.byID == nil {
-		s.byID = map[engine.LeaseID]*hold{}
+	hs.mu.Lock()
+	if hs.byID == nil {
+		hs.byID = map[engine.LeaseID]*hold{}
 	}
-	before := s.byID[h.id()] // the same token again, perhaps from another owner
+	before := hs.byID[h.id()] // the same token again, perhaps from another owner
 	if before != nil {
-		s.endLocked(before)
+		hs.endLocked(before)
 	}
-	s.byID[h.id()] = h
-	s.count.Add(1)
+	hs.byID[h.id()] = h
+	hs.count.Add(1)
 	if len(g.More) > 0 {
-		s.multiKey++
+		hs.multiKey++
 	}
 	if made.WasRefused() { // read now that a later refusal would find the hold
 		h.refusalPause = afterRefusal
-		first = min(first, s.engine.Clock.Now()+h.refusalPause)
+		first = min(first, hs.engine.Clock.Now()+h.refusalPause)
 	}
-	heap.Push(&s.queue, h)
+	heap.Push(&hs.queue, h)
 	gone := false // what ends the lease from now on finds the hold
 	for _, id := range g.Leases() {
-		until := s.leases.Known(id).Until
+		until := hs.leases.Known(id).Until
 		gone, h.until = gone || until == 0, min(h.until, until)
 	}
-	s.scheduleLocked(h, first)
+	hs.scheduleLocked(h, first)
 	if gone {
-		s.endLocked(h)
+		hs.endLocked(h)
 	}
-	s.mu.Unlock()
-	s.lists.follow(g.DB())
+	hs.mu.Unlock()
+	hs.lists.follow(g.DB())
 	if before != nil {
 		before.terms.OnEnd(before.grant, nil, before.left())
 	}
@@ -186,10 +186,10 @@ func (s *Holds) Begin(g lease.Grant, terms Terms) Hold {
 }
 
 // Of is the renewal of a grant; nil = it has none.
-func (s *Holds) Of(g *lease.Grant) Hold {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if h := s.byID[g.Lease()]; h != nil && h.grant.Fence == g.Fence {
+func (hs *Holds) Of(g *lease.Grant) Hold {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if h := hs.byID[g.Lease()]; h != nil && h.grant.Fence == g.Fence {
 		return h
 	}
 	return nil
@@ -228,16 +228,16 @@ func (h *hold) left() time.Duration {
 
 // Released ends the renewal of a lease that is being released. A renewal that is under way
 // comes before the release on every master.
-func (s *Holds) Released(id engine.LeaseID) {
-	if s.count.Load() == 0 {
+func (hs *Holds) Released(id engine.LeaseID) {
+	if hs.count.Load() == 0 {
 		return
 	}
-	s.mu.Lock()
-	h := s.byID[id]
+	hs.mu.Lock()
+	h := hs.byID[id]
 	if h != nil {
-		s.endLocked(h)
+		hs.endLocked(h)
 	}
-	s.mu.Unlock()
+	hs.mu.Unlock()
 	if h != nil {
 		h.terms.OnEnd(h.grant, nil, h.left()) // until the release is acknowledged
 	}
@@ -246,17 +246,17 @@ func (s *Holds) Released(id engine.LeaseID) {
 // Forced ends the renewal of a lease that is released by force. It notifies the holder before
 // another client can get the lock. The lease may be one of several keys, and then all of them
 // are lost. Without a token, any holder is meant.
-func (s *Holds) Forced(id engine.LeaseID) {
-	if s.count.Load() == 0 {
+func (hs *Holds) Forced(id engine.LeaseID) {
+	if hs.count.Load() == 0 {
 		return
 	}
 	var lost []*hold
-	s.mu.Lock()
-	for _, h := range s.ofLocked(id) {
-		s.endLocked(h)
+	hs.mu.Lock()
+	for _, h := range hs.ofLocked(id) {
+		hs.endLocked(h)
 		lost = append(lost, h)
 	}
-	s.mu.Unlock()
+	hs.mu.Unlock()
 	for _, h := range lost {
 		h.onForced(id.Key)
 	}
@@ -274,45 +274,45 @@ func (h *hold) onForced(key engine.Key) {
 }
 
 // end ends a hold, and reports whether this call did.
-func (s *Holds) end(h *hold) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (hs *Holds) end(h *hold) bool {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
 	ended := h.ended
-	s.endLocked(h)
+	hs.endLocked(h)
 	return !ended
 }
 
 // endLocked removes a hold from all lists; a second call does nothing.
-func (s *Holds) endLocked(h *hold) {
+func (hs *Holds) endLocked(h *hold) {
 	if h.ended {
 		return
 	}
 	h.ended = true
-	s.unwatchLocked(h)
-	s.count.Add(-1)
+	hs.unwatchLocked(h)
+	hs.count.Add(-1)
 	if len(h.grant.More) > 0 {
-		s.multiKey--
+		hs.multiKey--
 	}
 	if h.wanted != nil {
-		s.wanted--
+		hs.wanted--
 	}
-	if s.byID[h.id()] == h {
-		delete(s.byID, h.id())
+	if hs.byID[h.id()] == h {
+		delete(hs.byID, h.id())
 	}
-	heap.Remove(&s.queue, h.index)
+	heap.Remove(&hs.queue, h.index)
 }
 
 // Extended notes that the holder itself has extended its lease, and knows for how long. The
 // hold is not lost, and nothing is given back, before that is over, whether or not a renewal is
 // decided meanwhile.
-func (s *Holds) Extended(ids []engine.LeaseID, until time.Duration) {
-	if s.count.Load() == 0 {
+func (hs *Holds) Extended(ids []engine.LeaseID, until time.Duration) {
+	if hs.count.Load() == 0 {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
 	for _, id := range ids {
-		h := s.byID[id]
+		h := hs.byID[id]
 		if h == nil || until <= h.until || !h.coveredBy(ids) {
 			continue
 		}
@@ -320,7 +320,7 @@ func (s *Holds) Extended(ids []engine.LeaseID, until time.Duration) {
 		h.until = until
 		if last { // no renewal is left, or one is under way: the end comes next
 			h.due = until
-			heap.Fix(&s.queue, h.index)
+			heap.Fix(&hs.queue, h.index)
 		}
 	}
 }
@@ -328,14 +328,14 @@ func (s *Holds) Extended(ids []engine.LeaseID, until time.Duration) {
 // Shortened notes that a lease ends earlier than its renewal assumes, and renews it now:
 // otherwise another client would get it before its holder is notified. Without a token, any
 // holder is meant.
-func (s *Holds) Shortened(id engine.LeaseID, until time.Duration) {
-	if s.count.Load() == 0 {
+func (hs *Holds) Shortened(id engine.LeaseID, until time.Duration) {
+	if hs.count.Load() == 0 {
 		return
 	}
-	now := s.engine.Clock.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, h := range s.ofLocked(id) {
+	now := hs.engine.Clock.Now()
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	for _, h := range hs.ofLocked(id) {
 		if until >= h.until {
 			continue
 		}
@@ -347,27 +347,27 @@ func (s *Holds) Shortened(id engine.LeaseID, until time.Duration) {
 		if h.renewing || now >= h.stop { // its end comes next
 			due = until
 		}
-		s.moveLocked(h, due)
+		hs.moveLocked(h, due)
 	}
 }
 
 // moveLocked changes the time of the next action of a hold in the queue.
-func (s *Holds) moveLocked(h *hold, due time.Duration) {
+func (hs *Holds) moveLocked(h *hold, due time.Duration) {
 	h.due = due
-	heap.Fix(&s.queue, h.index)
-	s.setTimerLocked()
+	heap.Fix(&hs.queue, h.index)
+	hs.setTimerLocked()
 }
 
 // ofLocked are the holds of a key, also as one of several, with this token; without a token,
 // with any. Only a search without a token, or for holds of several keys, scans all of them.
-func (s *Holds) ofLocked(id engine.LeaseID) (found []*hold) {
-	if id.Token != "" && s.multiKey == 0 {
-		if h := s.byID[id]; h != nil {
+func (hs *Holds) ofLocked(id engine.LeaseID) (found []*hold) {
+	if id.Token != "" && hs.multiKey == 0 {
+		if h := hs.byID[id]; h != nil {
 			found = append(found, h)
 		}
 		return found
 	}
-	for at, h := range s.byID {
+	for at, h := range hs.byID {
 		if at.DB == id.DB && (id.Token == "" || at.Token == id.Token) && slices.Contains(h.grant.Keys(), id.Key) {
 			found = append(found, h)
 		}
@@ -378,10 +378,10 @@ func (s *Holds) ofLocked(id engine.LeaseID) (found []*hold) {
 }
 
 // Renews reports whether a lease is renewed for a connection of this daemon.
-func (s *Holds) Renews(id engine.LeaseID) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.ofLocked(id)) > 0
+func (hs *Holds) Renews(id engine.LeaseID) bool {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	return len(hs.ofLocked(id)) > 0
 }
 
 // coveredBy reports whether all keys of the hold are among these.

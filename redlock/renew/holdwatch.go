@@ -47,27 +47,27 @@ type holdWatch struct {
 var _ pool.Watcher = (*holdWatch)(nil)
 
 // watchLocked watches the keys of a hold whose copies no renewal changes for a while.
-func (s *Holds) watchLocked(h *hold) {
+func (hs *Holds) watchLocked(h *hold) {
 	n := 1 + len(h.grant.More)
-	if h.due-s.engine.Clock.Now() < minWatch || s.watched+n > maxWatchedKeys || s.engine.InProcess {
+	if h.due-hs.engine.Clock.Now() < minWatch || hs.watched+n > maxWatchedKeys || hs.engine.InProcess {
 		return
 	}
-	s.watched += n
+	hs.watched += n
 	h.watches = make([]*holdWatch, 0, n)
 	for _, key := range h.grant.Keys() {
-		w := &holdWatch{hold: h, key: s.engine.MasterKey(key)}
+		w := &holdWatch{hold: h, key: hs.engine.MasterKey(key)}
 		h.watches = append(h.watches, w)
-		s.engine.Pool.Group(h.grant.DB()).Keys.Watch(w.key, 0, w)
+		hs.engine.Pool.Group(h.grant.DB()).Keys.Watch(w.key, 0, w)
 	}
 }
 
 // unwatchLocked ends the watch; a second time it does nothing.
-func (s *Holds) unwatchLocked(h *hold) {
+func (hs *Holds) unwatchLocked(h *hold) {
 	for _, w := range h.watches {
 		w.off = true
-		s.engine.Pool.Group(h.grant.DB()).Keys.Unwatch(w.key, w)
+		hs.engine.Pool.Group(h.grant.DB()).Keys.Unwatch(w.key, w)
 	}
-	s.watched -= len(h.watches)
+	hs.watched -= len(h.watches)
 	h.watches = nil
 }
 
@@ -99,37 +99,37 @@ func (w *holdWatch) Gone(lane int) {
 
 // checkCopiesLocked renews a hold at once if too few masters may have a copy. If a change is in
 // doubt, it queries the masters again: one that has announced a change announces no more.
-func (s *Holds) checkCopiesLocked(w *holdWatch) {
-	spare := s.engine.Pool.N() - s.engine.Pool.Quorum()
+func (hs *Holds) checkCopiesLocked(w *holdWatch) {
+	spare := hs.engine.Pool.N() - hs.engine.Pool.Quorum()
 	switch {
 	case w.off:
 	case bits.OnesCount16(w.gone) > spare:
-		s.hurryLocked(w.hold)
+		hs.hurryLocked(w.hold)
 	case w.changed&w.answered != 0 && !w.again:
 		w.again = true
 		pause := hurryPause
 		if w.hold.grant.Kind() != lease.Exclusive {
 			pause = sharedPause
 		}
-		s.engine.Clock.AfterFunc(pause, func() { s.queryAgain(w) })
+		hs.engine.Clock.AfterFunc(pause, func() { hs.queryAgain(w) })
 	}
 }
 
-func (s *Holds) queryAgain(w *holdWatch) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (hs *Holds) queryAgain(w *holdWatch) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
 	if !w.off {
-		s.unwatchLocked(w.hold)
-		s.watchLocked(w.hold)
+		hs.unwatchLocked(w.hold)
+		hs.watchLocked(w.hold)
 	}
 }
 
 // hurryLocked makes the next renewal due now, or as soon as one may follow another.
-func (s *Holds) hurryLocked(h *hold) {
-	due := max(s.engine.Clock.Now(), h.hurried+hurryPause)
+func (hs *Holds) hurryLocked(h *hold) {
+	due := max(hs.engine.Clock.Now(), h.hurried+hurryPause)
 	if h.renewing || due >= h.due || due >= h.stop {
 		return
 	}
 	h.hurried = due
-	s.moveLocked(h, due)
+	hs.moveLocked(h, due)
 }

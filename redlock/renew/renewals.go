@@ -39,73 +39,73 @@ const (
 
 // scheduleLocked sets when the hold is due next. Once no renewal is left, that is the end
 // of its validity.
-func (s *Holds) scheduleLocked(h *hold, due time.Duration) {
-	s.queueLocked(h, due)
-	s.setTimerLocked()
+func (hs *Holds) scheduleLocked(h *hold, due time.Duration) {
+	hs.queueLocked(h, due)
+	hs.setTimerLocked()
 }
 
-func (s *Holds) queueLocked(h *hold, due time.Duration) {
+func (hs *Holds) queueLocked(h *hold, due time.Duration) {
 	if due >= h.stop {
 		due = h.until
 	}
 	h.due = min(due, h.until)
-	heap.Fix(&s.queue, h.index)
+	heap.Fix(&hs.queue, h.index)
 }
 
-func (s *Holds) setTimerLocked() {
-	if len(s.queue) == 0 {
+func (hs *Holds) setTimerLocked() {
+	if len(hs.queue) == 0 {
 		return
 	}
-	first := s.queue[0].due
-	if s.timerAt != 0 && s.timerAt <= first {
+	first := hs.queue[0].due
+	if hs.timerAt != 0 && hs.timerAt <= first {
 		return
 	}
-	now := s.engine.Clock.Now()
+	now := hs.engine.Clock.Now()
 	delay := min(max(first-now, 0), maxSleep)
-	s.timerAt = now + delay
-	if s.timer == nil {
-		s.timer = s.engine.Clock.AfterFunc(delay, s.onTimer)
+	hs.timerAt = now + delay
+	if hs.timer == nil {
+		hs.timer = hs.engine.Clock.AfterFunc(delay, hs.onTimer)
 		return
 	}
-	s.timer.Reset(delay)
+	hs.timer.Reset(delay)
 }
 
 // onTimer handles every hold that is due about now.
-func (s *Holds) onTimer() {
+func (hs *Holds) onTimer() {
 	var lost, renewing []*hold
-	s.mu.Lock()
-	now := s.engine.Clock.Now()
-	s.timerAt = 0
-	for n := 0; n < maxRenewals && len(s.queue) > 0 && s.queue[0].due <= now+renewalWindow; n++ {
-		h := s.queue[0]
+	hs.mu.Lock()
+	now := hs.engine.Clock.Now()
+	hs.timerAt = 0
+	for n := 0; n < maxRenewals && len(hs.queue) > 0 && hs.queue[0].due <= now+renewalWindow; n++ {
+		h := hs.queue[0]
 		switch {
 		case now >= h.until: // this process was paused, or no renewal was decided for too long
-			s.endLocked(h)
+			hs.endLocked(h)
 			lost = append(lost, h)
 		case h.last-now < minRenewal: // the timer was late
-			s.queueLocked(h, h.until)
+			hs.queueLocked(h, h.until)
 		case h.due >= h.until: // not yet over: its last milliseconds
-			s.queueLocked(h, h.until)
+			hs.queueLocked(h, h.until)
 			n = maxRenewals
 		case h.fullyCopied():
-			s.queueLocked(h, h.grant.Began()+h.grant.TTL()/3)
-			s.watchLocked(h)
-		case h.until-now > h.grant.TTL()/4 && s.leases.IsBusy(&h.grant):
+			hs.queueLocked(h, h.grant.Began()+h.grant.TTL()/3)
+			hs.watchLocked(h)
+		case h.until-now > h.grant.TTL()/4 && hs.leases.IsBusy(&h.grant):
 			// A renewal would move the expiry, and then that acquire's undo would miss
 			// the copy.
-			s.queueLocked(h, now+2*renewalWindow)
+			hs.queueLocked(h, now+2*renewalWindow)
 		default:
-			s.unwatchLocked(h)
+			hs.unwatchLocked(h)
 			h.renewing = true
-			s.queueLocked(h, h.until) // no master may answer before that
+			hs.queueLocked(h, h.until) // no master may answer before that
 			renewing = append(renewing, h)
 		}
 	}
-	s.setTimerLocked()
-	s.mu.Unlock()
+	hs.setTimerLocked()
+	hs.mu.Unlock()
 	var batch engine.Batch
 	for _, h := range renewing {
-		s.leases.Renew(&batch, &h.grant, min(h.grant.TTL(), h.last-now), h.onRenewed)
+		hs.leases.Renew(&batch, &h.grant, min(h.grant.TTL(), h.last-now), h.onRenewed)
 	}
 	batch.Send()
 	for _, h := range lost {
@@ -152,15 +152,15 @@ func (h *hold) onRenewed(g lease.Grant, err error) {
 // over. So the renewal does not wait until a third of the TTL has passed. Each renewal
 // that a master refuses doubles the wait for the next one: the other copy may also belong
 // to a dead client.
-func (s *Holds) Copied(ids []engine.LeaseID, taken bool) {
-	if s.count.Load() == 0 {
+func (hs *Holds) Copied(ids []engine.LeaseID, taken bool) {
+	if hs.count.Load() == 0 {
 		return
 	}
-	now := s.engine.Clock.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	now := hs.engine.Clock.Now()
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
 	for _, id := range ids {
-		h := s.byID[id]
+		h := hs.byID[id]
 		switch {
 		case h == nil:
 			continue
@@ -175,7 +175,7 @@ func (s *Holds) Copied(ids []engine.LeaseID, taken bool) {
 		case h.renewing:
 			h.renewBy = due
 		case due < h.due:
-			s.moveLocked(h, due)
+			hs.moveLocked(h, due)
 		default:
 			continue
 		}

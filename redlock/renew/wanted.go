@@ -26,21 +26,21 @@ type revocation struct {
 
 // Wanted notifies the connections of this daemon that hold a key, and returns how many do; alone: nobody
 // else can hold it.
-func (s *Holds) Wanted(db int, key engine.Key, text string) (n int, alone bool) {
-	if s.count.Load() == 0 {
+func (hs *Holds) Wanted(db int, key engine.Key, text string) (n int, alone bool) {
+	if hs.count.Load() == 0 {
 		return 0, false
 	}
 	wanted := &revocation{engine.Key(strings.Clone(string(key))), strings.Clone(text)}
 	var notified []*hold
-	s.mu.Lock()
-	found := s.ofLocked(engine.LeaseID{DB: db, Key: key})
+	hs.mu.Lock()
+	found := hs.ofLocked(engine.LeaseID{DB: db, Key: key})
 	for _, h := range found {
 		alone = alone || h.grant.Kind() == lease.Exclusive
-		if s.wantedLocked(h, wanted) {
+		if hs.wantedLocked(h, wanted) {
 			notified = append(notified, h)
 		}
 	}
-	s.mu.Unlock()
+	hs.mu.Unlock()
 	for _, h := range notified {
 		h.onWanted(wanted)
 	}
@@ -48,10 +48,10 @@ func (s *Holds) Wanted(db int, key engine.Key, text string) (n int, alone bool) 
 }
 
 // wantedLocked notes a request, and reports whether the holder is to be notified now.
-func (s *Holds) wantedLocked(h *hold, wanted *revocation) bool {
-	now := s.engine.Clock.Now()
+func (hs *Holds) wantedLocked(h *hold, wanted *revocation) bool {
+	now := hs.engine.Clock.Now()
 	if h.wanted == nil {
-		s.wanted++
+		hs.wanted++
 	} else if now-h.wantedAt < wantedInterval {
 		h.wanted = wanted
 		return false
@@ -67,37 +67,37 @@ func (h *hold) onWanted(wanted *revocation) {
 }
 
 // WantedMoved notifies the holders of keys that have left the group: their locks are not renewed any more.
-func (s *Holds) WantedMoved() {
-	if s.count.Load() == 0 {
+func (hs *Holds) WantedMoved() {
+	if hs.count.Load() == 0 {
 		return
 	}
 	var moved []engine.LeaseID
-	s.mu.Lock()
-	for _, h := range s.byID {
+	hs.mu.Lock()
+	for _, h := range hs.byID {
 		for _, id := range h.grant.Leases() {
-			if s.engine.Ownership.Since(id.Key) == 0 {
+			if hs.engine.Ownership.Since(id.Key) == 0 {
 				moved = append(moved, engine.LeaseID{DB: id.DB, Key: id.Key}) // of whatever token
 			}
 		}
 	}
-	s.mu.Unlock()
+	hs.mu.Unlock()
 	slices.SortFunc(moved, func(a, b engine.LeaseID) int { return cmp.Or(cmp.Compare(a.DB, b.DB), cmp.Compare(a.Key, b.Key)) })
 	for _, id := range slices.Compact(moved) {
-		m := s.engine.Ownership.Moving(id.Key)
-		s.Wanted(id.DB, id.Key, fmt.Sprintf("the slots %s move from group %s to %s: the lock is not renewed any more", m.Slots, m.From, m.To))
+		m := hs.engine.Ownership.Moving(id.Key)
+		hs.Wanted(id.DB, id.Key, fmt.Sprintf("the slots %s move from group %s to %s: the lock is not renewed any more", m.Slots, m.From, m.To))
 	}
 }
 
 // WantedText is the text of the latest request to let go of a key that this daemon holds for a
 // connection; nil if there is none.
-func (s *Holds) WantedText(db int, key engine.Key) *string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.wanted == 0 {
+func (hs *Holds) WantedText(db int, key engine.Key) *string {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if hs.wanted == 0 {
 		return nil
 	}
 	var latest *hold
-	for _, h := range s.ofLocked(engine.LeaseID{DB: db, Key: key}) {
+	for _, h := range hs.ofLocked(engine.LeaseID{DB: db, Key: key}) {
 		if h.wanted != nil && h.wanted.key == key && (latest == nil || h.wantedAt > latest.wantedAt) {
 			latest = h
 		}

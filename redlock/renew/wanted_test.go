@@ -19,20 +19,20 @@ type told struct {
 	lines []string
 }
 
-func (l *told) add(line string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lines = append(l.lines, line)
+func (td *told) add(line string) {
+	td.mu.Lock()
+	defer td.mu.Unlock()
+	td.lines = append(td.lines, line)
 }
 
-func (l *told) has(t *testing.T, lines ...string) {
+func (td *told) has(t *testing.T, lines ...string) {
 	t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !slices.Equal(l.lines, lines) {
-		t.Errorf("told %q, want %q", l.lines, lines)
+	td.mu.Lock()
+	defer td.mu.Unlock()
+	if !slices.Equal(td.lines, lines) {
+		t.Errorf("told %q, want %q", td.lines, lines)
 	}
-	l.lines = nil
+	td.lines = nil
 }
 
 // text is what DINFO shows.

@@ -69,24 +69,24 @@ type wantedRequest struct {
 
 // Revoke requests that the holders of a key let go, and answers how many connections were notified. A lock
 // that is held here and can have no other holder costs the masters nothing.
-func (s *Holds) Revoke(db int, key engine.Key, text string, done func(int, error)) {
-	if err := s.engine.Enter(); err != nil {
+func (hs *Holds) Revoke(db int, key engine.Key, text string, done func(int, error)) {
+	if err := hs.engine.Enter(); err != nil {
 		done(0, err)
 		return
 	}
 	answered := func(n int, err error) {
-		s.engine.Leave()
+		hs.engine.Leave()
 		done(n, err)
 	}
 	key, text = engine.Key(strings.Clone(string(key))), strings.Clone(text)
-	own, alone := s.Wanted(db, key, text)
-	group := s.engine.Pool.Group(db)
+	own, alone := hs.Wanted(db, key, text)
+	group := hs.engine.Pool.Group(db)
 	if alone || !group.Events.Carried {
 		answered(own, nil)
 		return
 	}
-	l := s.lists.of(db)
-	id := s.lists.nextID(group.Time())
+	l := hs.lists.of(db)
+	id := hs.lists.nextID(group.Time())
 	before, behind := "? "+id+" ", fmt.Sprintf(" %d %s%s", len(key), key, text)
 	l.put(key, before, behind, func(answers []pool.Answer) {
 		var m engine.Missing
@@ -96,16 +96,16 @@ func (s *Holds) Revoke(db int, key engine.Key, text string, done func(int, error
 				m.MarkCounted(lane)
 				want, n = max(want, int(a.Reply.Int)), n+1
 			} else {
-				m.MarkMissing(lane, s.engine.Pool.Absence(a))
+				m.MarkMissing(lane, hs.engine.Pool.Absence(a))
 			}
 		}
 		switch {
-		case n < s.engine.Pool.Quorum():
-			answered(0, s.engine.NoQuorum(&m, fmt.Sprintf("%d connections of this daemon are notified, those of others may be", own)))
+		case n < hs.engine.Pool.Quorum():
+			answered(0, hs.engine.NoQuorum(&m, fmt.Sprintf("%d connections of this daemon are notified, those of others may be", own)))
 		case want <= own:
 			answered(own, nil)
 		default:
-			l.await(id, &askedRequest{own: own, want: want, until: s.engine.Clock.Now() + s.lists.patience, done: answered})
+			l.await(id, &askedRequest{own: own, want: want, until: hs.engine.Clock.Now() + hs.lists.patience, done: answered})
 		}
 	})
 }
@@ -270,10 +270,10 @@ func (l *wantedList) settle(answers map[string]map[string]int) {
 }
 
 // in reports whether something is held in a database.
-func (s *Holds) in(db int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id := range s.byID {
+func (hs *Holds) in(db int) bool {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	for id := range hs.byID {
 		if id.DB == db {
 			return true
 		}
@@ -282,16 +282,16 @@ func (s *Holds) in(db int) bool {
 }
 
 // named are the holds that a request names; those that have met it already are not notified again.
-func (s *Holds) named(db int, r *wantedRequest) (notified []*hold, n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, h := range s.ofLocked(engine.LeaseID{DB: db, Key: r.key}) {
+func (hs *Holds) named(db int, r *wantedRequest) (notified []*hold, n int) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	for _, h := range hs.ofLocked(engine.LeaseID{DB: db, Key: r.key}) {
 		if h.met == r.id || !strings.Contains(r.names, holderName(h.grant.Token)) {
 			continue
 		}
 		h.met = r.id
 		n++
-		if s.wantedLocked(h, &r.revocation) {
+		if hs.wantedLocked(h, &r.revocation) {
 			notified = append(notified, h)
 		}
 	}

@@ -43,13 +43,13 @@ func (d *daemon) wantsNotified(want int, key engine.Key, text string) {
 }
 
 // asks holds a key as a client that is to be asked.
-func (l *told) asks(d *daemon, r lease.LockRequest, name string) lease.Grant {
+func (td *told) asks(d *daemon, r lease.LockRequest, name string) lease.Grant {
 	d.T.Helper()
 	r.TTL = redlocktest.Long
 	g := d.Take(r)
 	d.Begin(g, Terms{
 		OnEnd:    func(lease.Grant, error, time.Duration) {},
-		OnWanted: func(key engine.Key, text string) { l.add(fmt.Sprintf("%s %s %s", name, key, text)) },
+		OnWanted: func(key engine.Key, text string) { td.add(fmt.Sprintf("%s %s %s", name, key, text)) },
 	})
 	return g
 }

@@ -55,34 +55,34 @@ type dividing struct {
 }
 
 // full returns the daemons that have their share of all slots, or lack no more than some of them.
-func (h *dividing) full(some int) func(daemon string) bool {
-	return func(d string) bool { return (h.load[d]+some)*len(h.daemons) >= h.total }
+func (dg *dividing) full(some int) func(daemon string) bool {
+	return func(d string) bool { return (dg.load[d]+some)*len(dg.daemons) >= dg.total }
 }
 
-func (h *dividing) divide(g Ranges) {
+func (dg *dividing) divide(g Ranges) {
 	var homes []string
 	for _, r := range g {
 		for next := r.First; next <= r.Last; {
 			piece := Range{next, min(r.Last, next|(pieceSlots-1))}
 			next = piece.Last + 1
-			if homes = slices.DeleteFunc(homes, h.full(pieceSlots/2)); len(homes) == 0 {
-				homes = h.choose(g)
+			if homes = slices.DeleteFunc(homes, dg.full(pieceSlots/2)); len(homes) == 0 {
+				homes = dg.choose(g)
 			}
 			best := byWeight(piece.First, homes)[0]
-			h.load[best] += next - piece.First
-			h.pieces = append(h.pieces, Home{piece, best})
+			dg.load[best] += next - piece.First
+			dg.pieces = append(dg.pieces, Home{piece, best})
 		}
 	}
 }
 
 // choose returns daemons for a group. Less than a piece is worth no further daemon.
-func (h *dividing) choose(g Ranges) []string {
-	nearest := byWeight(g[0].First, h.daemons)
-	if homes := slices.DeleteFunc(slices.Clone(nearest), h.full(pieceSlots/2)); len(homes) > 0 {
-		shares := ((g.Len()-pieceSlots)*len(h.daemons) + h.total - 1) / h.total
+func (dg *dividing) choose(g Ranges) []string {
+	nearest := byWeight(g[0].First, dg.daemons)
+	if homes := slices.DeleteFunc(slices.Clone(nearest), dg.full(pieceSlots/2)); len(homes) > 0 {
+		shares := ((g.Len()-pieceSlots)*len(dg.daemons) + dg.total - 1) / dg.total
 		return homes[:min(len(homes), max(shares, 1))]
 	}
-	return slices.DeleteFunc(nearest, h.full(0))
+	return slices.DeleteFunc(nearest, dg.full(0))
 }
 
 // byWeight is the daemons in the order in which they are considered for the slots from first on.

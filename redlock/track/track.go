@@ -73,33 +73,33 @@ func (t *track) still(v lease.View, now time.Duration) bool {
 // Track calls report once, from any goroutine, when the key is no longer as it was seen: it was
 // released, has expired or is another's, its lease changed, or lost is true, because the masters
 // cannot tell. After stop there is no call, but one may be under way.
-func (s *Tracks) Track(db int, key engine.Key, seen Seen, report func(lost bool)) (stop func()) {
-	t := &track{seen: seen, until: s.engine.Clock.Now() + seen.Lease, report: report}
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
+func (ts *Tracks) Track(db int, key engine.Key, seen Seen, report func(lost bool)) (stop func()) {
+	t := &track{seen: seen, until: ts.engine.Clock.Now() + seen.Lease, report: report}
+	ts.mu.Lock()
+	if ts.closed {
+		ts.mu.Unlock()
 		return func() {}
 	}
 	at := dbKey{db, key}
-	e := s.entries[at]
+	e := ts.entries[at]
 	if e == nil {
-		if s.entries == nil {
-			s.entries = map[dbKey]*entry{}
+		if ts.entries == nil {
+			ts.entries = map[dbKey]*entry{}
 		}
-		e = &entry{tracks: s, dbKey: at, master: s.engine.MasterKey(key), group: s.engine.Pool.Group(db), members: map[*track]struct{}{}}
-		s.entries[at] = e
+		e = &entry{tracks: ts, dbKey: at, master: ts.engine.MasterKey(key), group: ts.engine.Pool.Group(db), members: map[*track]struct{}{}}
+		ts.entries[at] = e
 		e.watchLocked()
 	}
 	t.views = e.views
 	e.members[t] = struct{}{}
 	views := e.joinedLocked()
-	s.mu.Unlock()
+	ts.mu.Unlock()
 	if views {
 		e.view()
 	}
 	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		ts.mu.Lock()
+		defer ts.mu.Unlock()
 		if delete(e.members, t); len(e.members) == 0 {
 			e.dropLocked()
 		}
@@ -107,36 +107,36 @@ func (s *Tracks) Track(db int, key engine.Key, seen Seen, report func(lost bool)
 }
 
 // DropMoved reports keys that have left the group as lost: their changes are not seen here any more.
-func (s *Tracks) DropMoved() {
+func (ts *Tracks) DropMoved() {
 	var over []*track
-	s.mu.Lock()
-	for _, e := range s.entries {
-		if s.engine.Ownership.Since(e.key) == 0 {
+	ts.mu.Lock()
+	for _, e := range ts.entries {
+		if ts.engine.Ownership.Since(e.key) == 0 {
 			for t := range e.members {
 				over = append(over, t)
 			}
 			e.dropLocked()
 		}
 	}
-	s.mu.Unlock()
+	ts.mu.Unlock()
 	for _, t := range over {
 		t.report(true)
 	}
 }
 
 // Tracked counts the keys that are tracked, each once however many clients track it.
-func (s *Tracks) Tracked() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.entries)
+func (ts *Tracks) Tracked() int {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return len(ts.entries)
 }
 
 // End ends all tracking without a report, with the daemon.
-func (s *Tracks) End() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-	for _, e := range s.entries {
+func (ts *Tracks) End() {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	ts.closed = true
+	for _, e := range ts.entries {
 		e.dropLocked()
 	}
 }

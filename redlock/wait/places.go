@@ -94,25 +94,25 @@ func placeOf(r *lease.LockRequest) placeID {
 }
 
 // Begins gives a request that looks at the queue its ticket.
-func (s *places) Begins(r *lease.LockRequest) {
-	if s.count.Load() == 0 {
+func (ps *places) Begins(r *lease.LockRequest) {
+	if ps.count.Load() == 0 {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p := s.all[placeOf(r)]; p != nil && p.established() {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if p := ps.all[placeOf(r)]; p != nil && p.established() {
 		r.Mode = lease.Enqueued(r.Mode, p.ticket)
 	}
 }
 
 // Ended notes a request that was granted or refused.
-func (s *places) Ended(r *lease.LockRequest, err error) {
+func (ps *places) Ended(r *lease.LockRequest, err error) {
 	switch {
 	case len(r.More) > 0:
 	case errors.Is(err, engine.ErrHeld):
-		s.refused(r)
-	case err == nil && s.count.Load() > 0:
-		s.granted(r)
+		ps.refused(r)
+	case err == nil && ps.count.Load() > 0:
+		ps.granted(r)
 	}
 }
 
@@ -126,13 +126,13 @@ func (p *place) life() time.Duration {
 	return min(max(2*p.interval, minPolled), maxPlaceTime)
 }
 
-func (s *places) refused(r *lease.LockRequest) {
-	id, now := placeOf(r), s.list.engine.Clock.Now()
-	s.mu.Lock()
-	p := s.all[id]
+func (ps *places) refused(r *lease.LockRequest) {
+	id, now := placeOf(r), ps.list.engine.Clock.Now()
+	ps.mu.Lock()
+	p := ps.all[id]
 	if p == nil {
-		s.addLocked(id, r, now)
-		s.mu.Unlock()
+		ps.addLocked(id, r, now)
+		ps.mu.Unlock()
 		return
 	}
 	p.interval, p.last = max(now-p.last, p.interval*3/4), now
@@ -145,32 +145,32 @@ func (s *places) refused(r *lease.LockRequest) {
 	if looks {
 		p.looked = now
 	}
-	s.mu.Unlock()
+	ps.mu.Unlock()
 	switch {
 	case refreshes:
-		s.refresh(p)
+		ps.refresh(p)
 	case looks:
-		s.list.leases.View(nil, id.db, id.key, func(v lease.View, err error) { s.saw(p, v, err) })
+		ps.list.leases.View(nil, id.db, id.key, func(v lease.View, err error) { ps.saw(p, v, err) })
 	}
 }
 
-func (s *places) addLocked(id placeID, r *lease.LockRequest, now time.Duration) {
-	if s.closed || len(s.all) >= maxPlaces || s.ofKey[id.dbKey] >= maxPlacesOfKey || s.ofPoller[id.poller] >= maxPlacesOfPoller {
+func (ps *places) addLocked(id placeID, r *lease.LockRequest, now time.Duration) {
+	if ps.closed || len(ps.all) >= maxPlaces || ps.ofKey[id.dbKey] >= maxPlacesOfKey || ps.ofPoller[id.poller] >= maxPlacesOfPoller {
 		return
 	}
 	p := &place{id: id, last: now, request: lease.LockRequest{DB: r.DB, Key: r.Key, Mode: lease.Enqueued(r.Mode, nil)}}
-	p.end = s.list.engine.Clock.AfterFunc(p.life(), func() { s.onTimer(p) })
-	s.all[id] = p
-	s.ofKey[id.dbKey]++
-	s.ofPoller[id.poller]++
-	s.count.Add(1)
+	p.end = ps.list.engine.Clock.AfterFunc(p.life(), func() { ps.onTimer(p) })
+	ps.all[id] = p
+	ps.ofKey[id.dbKey]++
+	ps.ofPoller[id.poller]++
+	ps.count.Add(1)
 }
 
 // saw takes a look at the holder. If it is another one than at the last look, the key was granted to
 // another client while this one was refused.
-func (s *places) saw(p *place, v lease.View, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (ps *places) saw(p *place, v lease.View, err error) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
 	if p.over || err != nil {
 		return
 	}
@@ -180,45 +180,45 @@ func (s *places) saw(p *place, v lease.View, err error) {
 		return
 	}
 	p.due = true
-	s.list.engine.Clock.AfterFunc(p.interval*3/4, func() { s.enlist(p) })
+	ps.list.engine.Clock.AfterFunc(p.interval*3/4, func() { ps.enlist(p) })
 }
 
 // enlist requests the ticket of a place.
-func (s *places) enlist(p *place) {
-	s.mu.Lock()
+func (ps *places) enlist(p *place) {
+	ps.mu.Lock()
 	if p.over {
-		s.mu.Unlock()
+		ps.mu.Unlock()
 		return
 	}
-	s.tickets++
+	ps.tickets++
 	request, life := p.request, p.life()
-	ticket := &lease.Ticket{ID: s.list.name + "-" + strconv.FormatInt(s.tickets, 36)}
+	ticket := &lease.Ticket{ID: ps.list.name + "-" + strconv.FormatInt(ps.tickets, 36)}
 	request.Mode = lease.Enqueued(request.Mode, ticket)
 	p.due, p.ticket = false, ticket
-	s.mu.Unlock()
-	s.list.propose(nil, &request, s.list.maxPerKey, life, func(t *proposal, r quorum.Result) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+	ps.mu.Unlock()
+	ps.list.propose(nil, &request, ps.list.maxPerKey, life, func(t *proposal, r quorum.Result) {
+		ps.mu.Lock()
+		defer ps.mu.Unlock()
 		switch {
 		case r == quorum.Granted && !p.over:
-			p.ticket = &lease.Ticket{ID: ticket.ID, Number: t.ballot.Proposal, Since: s.list.engine.Clock.Now()}
+			p.ticket = &lease.Ticket{ID: ticket.ID, Number: t.ballot.Proposal, Since: ps.list.engine.Clock.Now()}
 		default: // the next try requests another
 			p.ticket, p.looked = nil, 0
-			s.list.dequeue(&request)
+			ps.list.dequeue(&request)
 		}
 	})
 }
 
 // refresh makes the ticket of a place last.
-func (s *places) refresh(p *place) {
-	l := s.list
+func (ps *places) refresh(p *place) {
+	l := ps.list
 	keys := l.leases.QueueKeys(&p.request)
 	l.engine.Submit(nil, l.engine.Pool.Group(p.id.db), &engine.Message{
 		Plan: pool.Props{Key: keys[0], Rest: keys[1:]},
 		Write: func(m *pool.SendContext, c *pool.Command) bool {
-			s.mu.Lock()
+			ps.mu.Lock()
 			over, t, life, writes := p.over, p.ticket, p.life(), p.request.Writes()
-			s.mu.Unlock()
+			ps.mu.Unlock()
 			if over || t == nil {
 				return false // its dequeuing is behind, or has been sent
 			}
@@ -230,55 +230,55 @@ func (s *places) refresh(p *place) {
 }
 
 // granted ends the place of a request. If it had none, another's has had its turn, which begins anew.
-func (s *places) granted(r *lease.LockRequest) {
+func (ps *places) granted(r *lease.LockRequest) {
 	id := placeOf(r)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := s.all[id]
-	if p == nil && s.ofKey[id.dbKey] > 0 {
-		for _, other := range s.all {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	p := ps.all[id]
+	if p == nil && ps.ofKey[id.dbKey] > 0 {
+		for _, other := range ps.all {
 			if other.id.dbKey == id.dbKey && other.established() && (p == nil || other.ticket.Number < p.ticket.Number) {
 				p = other
 			}
 		}
 	}
 	if p != nil {
-		s.endLocked(p)
+		ps.endLocked(p)
 	}
 }
 
-func (s *places) onTimer(p *place) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (ps *places) onTimer(p *place) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
 	if !p.over {
-		s.endLocked(p)
+		ps.endLocked(p)
 	}
 }
 
-func (s *places) endLocked(p *place) {
+func (ps *places) endLocked(p *place) {
 	p.over = true
 	p.end.Stop()
-	delete(s.all, p.id)
-	if s.ofKey[p.id.dbKey]--; s.ofKey[p.id.dbKey] == 0 {
-		delete(s.ofKey, p.id.dbKey)
+	delete(ps.all, p.id)
+	if ps.ofKey[p.id.dbKey]--; ps.ofKey[p.id.dbKey] == 0 {
+		delete(ps.ofKey, p.id.dbKey)
 	}
-	if s.ofPoller[p.id.poller]--; s.ofPoller[p.id.poller] == 0 {
-		delete(s.ofPoller, p.id.poller)
+	if ps.ofPoller[p.id.poller]--; ps.ofPoller[p.id.poller] == 0 {
+		delete(ps.ofPoller, p.id.poller)
 	}
-	s.count.Add(-1)
+	ps.count.Add(-1)
 	if p.ticket != nil {
 		request := p.request
 		request.Mode = lease.Enqueued(request.Mode, p.ticket)
-		s.list.dequeue(&request)
+		ps.list.dequeue(&request)
 	}
 }
 
 // end ends all places, and no request gets one any more.
-func (s *places) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-	for _, p := range s.all {
-		s.endLocked(p)
+func (ps *places) end() {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.closed = true
+	for _, p := range ps.all {
+		ps.endLocked(p)
 	}
 }

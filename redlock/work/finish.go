@@ -32,18 +32,18 @@ type EndDone func(bool, error)
 type ExtendDone func(Work, error)
 
 // WorkDone marks the work done; no attempt starts while that is remembered.
-func (s *Works) WorkDone(b *engine.Batch, r EndRequest, done EndDone) {
-	s.finishWork(b, r, "D", done)
+func (ws *Works) WorkDone(b *engine.Batch, r EndRequest, done EndDone) {
+	ws.finishWork(b, r, "D", done)
 }
 
 // WorkFail ends the attempt without success, so that the next may start at once.
-func (s *Works) WorkFail(b *engine.Batch, r EndRequest, done EndDone) {
-	s.finishWork(b, r, "F", done)
+func (ws *Works) WorkFail(b *engine.Batch, r EndRequest, done EndDone) {
+	ws.finishWork(b, r, "F", done)
 }
 
-func (s *Works) finishWork(b *engine.Batch, r EndRequest, how string, done EndDone) {
+func (ws *Works) finishWork(b *engine.Batch, r EndRequest, how string, done EndDone) {
 	w := &workFinish{how: how, result: r.Result, done: done}
-	if err := w.begin(s, r); err != nil {
+	if err := w.begin(ws, r); err != nil {
 		done(false, err)
 		return
 	}
@@ -51,8 +51,8 @@ func (s *Works) finishWork(b *engine.Batch, r EndRequest, how string, done EndDo
 		b = &engine.Batch{}
 		defer b.Send()
 	}
-	w.ballot.Ask(s.engine, b, s.engine.Pool.Group(r.DB), r.Trace, w)
-	s.freed(b, r.DB, record(r.Key))
+	w.ballot.Ask(ws.engine, b, ws.engine.Pool.Group(r.DB), r.Trace, w)
+	ws.freed(b, r.DB, record(r.Key))
 }
 
 // workCommand has what the two ways to change an attempt have in common.
@@ -185,13 +185,13 @@ func (w *workFinish) remembers(s pool.Seal) bool {
 }
 
 // WorkExtend makes an attempt's lease last at least r.Timeout from now.
-func (s *Works) WorkExtend(b *engine.Batch, r EndRequest, done ExtendDone) {
+func (ws *Works) WorkExtend(b *engine.Batch, r EndRequest, done ExtendDone) {
 	w := &workExtension{request: r, done: done}
-	if err := w.begin(s, r); err != nil {
+	if err := w.begin(ws, r); err != nil {
 		done(Work{}, err)
 		return
 	}
-	w.ballot.Ask(s.engine, b, s.engine.Pool.Group(r.DB), r.Trace, w)
+	w.ballot.Ask(ws.engine, b, ws.engine.Pool.Group(r.DB), r.Trace, w)
 }
 
 // workExtension extends the lease of an attempt.
@@ -255,11 +255,11 @@ func (w *workExtension) grant() {
 
 // WorkGiveBack undoes an attempt that never reached its worker; it does not count as a
 // run.
-func (s *Works) WorkGiveBack(w Work) {
-	s.engine.Counts.GivenBack.Add(1)
-	g, key := s.engine.Pool.Group(w.db), s.workKey(w.Key)
-	for lane := range s.engine.Pool.N() {
-		s.undoWork(g, lane, key, string(w.Token), w.undoUntil)
+func (ws *Works) WorkGiveBack(w Work) {
+	ws.engine.Counts.GivenBack.Add(1)
+	g, key := ws.engine.Pool.Group(w.db), ws.workKey(w.Key)
+	for lane := range ws.engine.Pool.N() {
+		ws.undoWork(g, lane, key, string(w.Token), w.undoUntil)
 	}
-	s.freed(nil, w.db, record(w.Key))
+	ws.freed(nil, w.db, record(w.Key))
 }

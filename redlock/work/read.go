@@ -24,23 +24,23 @@ type View struct {
 // ReadWork reads the work from every master; the answer is what a quorum agrees on. A
 // master that may have forgotten proves nothing by a missing record: see
 // workBallot.count.
-func (s *Works) ReadWork(db int, key engine.Key, done func(View, error)) {
-	if err := s.engine.Enter(); err != nil {
+func (ws *Works) ReadWork(db int, key engine.Key, done func(View, error)) {
+	if err := ws.engine.Enter(); err != nil {
 		done(View{}, err)
 		return
 	}
-	g := s.engine.Pool.Group(db)
-	s.engine.Collect(nil, g, pool.Props{Sealed: true}, func(m *pool.SendContext, c *pool.Command) {
-		c.Set("EVALSHA", s.engine.Scripts.WorkRead, "1", s.workKey(key), m.Incarnation.ID)
+	g := ws.engine.Pool.Group(db)
+	ws.engine.Collect(nil, g, pool.Props{Sealed: true}, func(m *pool.SendContext, c *pool.Command) {
+		c.Set("EVALSHA", ws.engine.Scripts.WorkRead, "1", ws.workKey(key), m.Incarnation.ID)
 	}, func(answers []pool.Answer) {
-		s.engine.Leave()
-		done(s.viewOf(key, answers))
+		ws.engine.Leave()
+		done(ws.viewOf(key, answers))
 	})
 }
 
 // viewOf finds the (attempt, owner, state) that a quorum shows. Times are those of the
 // master whose record expires first.
-func (s *Works) viewOf(key engine.Key, answers []pool.Answer) (View, error) {
+func (ws *Works) viewOf(key engine.Key, answers []pool.Answer) (View, error) {
 	type record struct {
 		attempt int64
 		holder  engine.Token
@@ -51,7 +51,7 @@ func (s *Works) viewOf(key engine.Key, answers []pool.Answer) (View, error) {
 	for lane := range answers {
 		a := &answers[lane]
 		if a.Reply.Kind != pool.ReplyArray || !a.Seal.Good {
-			m.MarkMissing(lane, s.engine.Pool.Absence(a))
+			m.MarkMissing(lane, ws.engine.Pool.Absence(a))
 			continue
 		}
 		if len(a.Reply.Items) == 1 {
@@ -59,9 +59,9 @@ func (s *Works) viewOf(key engine.Key, answers []pool.Answer) (View, error) {
 			wrongType++
 			continue
 		}
-		view, state, known := s.workViewOf(a.Reply.Items)
-		if !known && !s.outlivesWork(a.Seal) {
-			m.MarkMissing(lane, pool.AbsentFor(errUnknownWork, s.workAge()-a.Seal.WorkAge))
+		view, state, known := ws.workViewOf(a.Reply.Items)
+		if !known && !ws.outlivesWork(a.Seal) {
+			m.MarkMissing(lane, pool.AbsentFor(errUnknownWork, ws.workAge()-a.Seal.WorkAge))
 			continue
 		}
 		m.MarkCounted(lane)
@@ -74,24 +74,24 @@ func (s *Works) viewOf(key engine.Key, answers []pool.Answer) (View, error) {
 		views[at] = view
 	}
 	for _, view := range views {
-		if view.Votes >= s.engine.Pool.Quorum() {
+		if view.Votes >= ws.engine.Pool.Quorum() {
 			return view, nil
 		}
 	}
-	if wrongType >= s.engine.Pool.Quorum() {
-		return View{}, s.foreign(key)
+	if wrongType >= ws.engine.Pool.Quorum() {
+		return View{}, ws.foreign(key)
 	}
 	note := "how the work stands is unknown at the moment"
-	if m.Answered() >= s.engine.Pool.Quorum() { // and no quorum of them agrees
+	if m.Answered() >= ws.engine.Pool.Quorum() { // and no quorum of them agrees
 		note = "the masters disagree about this work at the moment"
 	}
-	return View{}, s.engine.NoQuorum(&m, note)
+	return View{}, ws.engine.NoQuorum(&m, note)
 }
 
 // workViewOf reads one master's answer. Its times include the time by which
 // every copy outlives its lease; the view's times do not. known: nothing that this master
 // acknowledged can be missing. For a work that is done, missing records change nothing.
-func (s *Works) workViewOf(items []pool.Reply) (view View, state string, known bool) {
+func (ws *Works) workViewOf(items []pool.Reply) (view View, state string, known bool) {
 	if len(items) < 9 {
 		return View{}, "", false
 	}
@@ -99,8 +99,8 @@ func (s *Works) workViewOf(items []pool.Reply) (view View, state string, known b
 	ms := func(i int) time.Duration { return time.Duration(number(i)) * time.Millisecond }
 	left := ms(3)
 	view = View{
-		Attempt: number(1), Holder: engine.Token(items[2].Str), Left: max(0, left-s.engine.Late), Max: number(4),
-		Keep: ms(5), Meta: items[6].Str, Forgot: max(time.Millisecond, ms(7)-s.engine.Late),
+		Attempt: number(1), Holder: engine.Token(items[2].Str), Left: max(0, left-ws.engine.Late), Max: number(4),
+		Keep: ms(5), Meta: items[6].Str, Forgot: max(time.Millisecond, ms(7)-ws.engine.Late),
 	}
 	if len(items) > 9 {
 		result := items[9].Str

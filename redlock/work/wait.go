@@ -15,16 +15,16 @@ import (
 
 // Work requests an attempt; done is called exactly once. leave ends the wait of a client
 // that has left: an attempt that is granted after that is given back.
-func (s *Works) Work(b *engine.Batch, r Request, done Completion) (leave func()) {
-	if err := s.engine.Enter(); err != nil {
+func (ws *Works) Work(b *engine.Batch, r Request, done Completion) (leave func()) {
+	if err := ws.engine.Enter(); err != nil {
 		done(Work{}, err)
 		return func() {}
 	}
 	if r.Keep == 0 {
-		r.Keep = min(2*r.Timeout, s.engine.Pool.Options().MaxKeep)
+		r.Keep = min(2*r.Timeout, ws.engine.Pool.Options().MaxKeep)
 	}
-	w := &workCall{works: s, group: s.engine.Pool.Group(r.DB), request: r, began: s.engine.Clock.Now()}
-	w.answer = func(a Work, err error) { s.engine.Leave(); done(a, err) }
+	w := &workCall{works: ws, group: ws.engine.Pool.Group(r.DB), request: r, began: ws.engine.Clock.Now()}
+	w.answer = func(a Work, err error) { ws.engine.Leave(); done(a, err) }
 	w.decided = w.wait
 	w.try(b, 1)
 	return w.leave

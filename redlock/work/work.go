@@ -94,11 +94,11 @@ func record(k engine.Key) engine.Key { return stored.Works + k }
 // NameOf is the name of the work that a record is of.
 func NameOf(record engine.Key) engine.Key { return record[len(stored.Works):] }
 
-func (s *Works) workKey(k engine.Key) string { return s.engine.MasterKey(record(k)) }
+func (ws *Works) workKey(k engine.Key) string { return ws.engine.MasterKey(record(k)) }
 
 // foreign is the error if most masters have other data in the place of the record.
-func (s *Works) foreign(k engine.Key) error {
-	return &engine.ForeignData{Keys: []string{s.workKey(k)}}
+func (ws *Works) foreign(k engine.Key) error {
+	return &engine.ForeignData{Keys: []string{ws.workKey(k)}}
 }
 
 // workToken proves an attempt. It carries what the end of the attempt needs, so that any
@@ -133,7 +133,7 @@ func KeepOf(t engine.Token) time.Duration {
 const maxKeepOf = int64(365 * 24 * time.Hour / time.Millisecond)
 
 // parseWorkToken rejects tokens that Work cannot have issued.
-func (s *Works) parseWorkToken(t engine.Token) (workToken, error) {
+func (ws *Works) parseWorkToken(t engine.Token) (workToken, error) {
 	parts := strings.Split(string(t), ".")
 	if len(parts) != 5 || len(parts[0]) != 27 {
 		return workToken{}, ErrBadToken
@@ -143,7 +143,7 @@ func (s *Works) parseWorkToken(t engine.Token) (workToken, error) {
 	keep, err3 := strconv.ParseInt(parts[3], 10, 64)
 	began, err4 := strconv.ParseInt(parts[4], 10, 64)
 	if errors.Join(err1, err2, err3, err4) != nil || attempt < 1 || limit < attempt || began < 1 ||
-		keep < 1 || keep > s.engine.Pool.Options().MaxKeep.Milliseconds() {
+		keep < 1 || keep > ws.engine.Pool.Options().MaxKeep.Milliseconds() {
 		return workToken{}, ErrBadToken
 	}
 	return workToken{engine.Token(parts[0]), attempt, limit, time.Duration(keep) * time.Millisecond, began}, nil
@@ -154,22 +154,22 @@ var errForgotWork = errors.New("may have forgotten ends of work: votes on new wo
 // absence returns the reason for which a master's answer does not count: for the reason given, if the answer is one of
 // which the master may have forgotten more. A memory that is too new for locks is also too new for
 // work that it does not have, and for longer.
-func (s *Works) absence(a *pool.Answer, unsure bool, reason error) pool.Absence {
-	if age := s.workAge(); unsure && a.Seal.Good && a.Seal.WorkAge < age {
+func (ws *Works) absence(a *pool.Answer, unsure bool, reason error) pool.Absence {
+	if age := ws.workAge(); unsure && a.Seal.Good && a.Seal.WorkAge < age {
 		return pool.AbsentFor(reason, age-a.Seal.WorkAge)
 	}
-	return s.engine.Pool.Absence(a)
+	return ws.engine.Pool.Absence(a)
 }
 
-func (s *Works) workAge() time.Duration {
-	o := s.engine.Pool.Options()
+func (ws *Works) workAge() time.Duration {
+	o := ws.engine.Pool.Options()
 	return o.WorkAge()
 }
 
-func (s *Works) outlivesWork(seal pool.Seal) bool { return seal.WorkAge >= s.workAge() }
+func (ws *Works) outlivesWork(seal pool.Seal) bool { return seal.WorkAge >= ws.workAge() }
 
-func (s *Works) undoWork(g *pool.Group, lane int, key, token string, until time.Duration) {
+func (ws *Works) undoWork(g *pool.Group, lane int, key, token string, until time.Duration) {
 	engine.RetryUntilAnswered(g, lane, key, pool.PendingRelease{
-		Args: []string{"EVALSHA", s.engine.Scripts.WorkUndo, "1", key, token}, Until: until,
+		Args: []string{"EVALSHA", ws.engine.Scripts.WorkUndo, "1", key, token}, Until: until,
 	})
 }
