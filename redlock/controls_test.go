@@ -109,6 +109,7 @@ func setupControls() []control {
 	return []control{
 		{"slots-late-operator", "TestMoveSlots_ALateOperatorDoesNotRepeatAMoveThatWasUndone", "has counter {a}:n = \"100@"},
 		{"slots-unfinished-switch", "TestMoveSlots_ACutIsKeptWhileTheSwitchIsUnfinished", "leaving=20-30@g3"},
+		{"blank-carries", "TestChangeMasters_AMasterThatWasEmptiedCarriesNothing", "emptied masters count"},
 		{"slots-cut-version", "TestMoveSlots_AFormerCutKeepsItsVersion", "has counter {a}:n = \"100@"},
 	}
 }

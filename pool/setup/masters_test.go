@@ -247,3 +247,18 @@ func TestChangeMasters_BlankDatabasesThatNoDaemonUsesAreNoHindrance(t *testing.T
 		}
 	}
 }
+
+// Rule: blank-carries. No database of a master that lost its memory shows what the others of it carry.
+func TestChangeMasters_AMasterThatWasEmptiedCarriesNothing(t *testing.T) {
+	t.Parallel()
+	servers, o := bootstrapped(t, 3)
+	for _, s := range servers[1:] {
+		if _, err := s.Do("FLUSHALL"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := changeMasters(t, o, "c", masterAt("d", faulty.Start(t)))
+	if err == nil || !strings.Contains(err.Error(), "of the masters of the former list that carry epoch 1, a answer") {
+		t.Fatalf("emptied masters count: %s %v", out, err)
+	}
+}

@@ -176,7 +176,7 @@ func brokenGroups() []Mutant {
 		patched("slots-no-freeze", "slots go to another group as soon as the cut is in force",
 			Change{"pool/setup/moves.go", "\treturn source.lease() - since, err\n",
 				"\tif pool.Broken(\"slots-no-freeze\") {\n\t\treturn 0, err\n\t}\n\treturn source.lease() - since, err\n"}).in("slotmove-3"),
-		patched("slots-registers-raised", "slots go to a group whose registers may be below the fences given in them",
+		patched("slots-registers-not-raised", "slots go to a group whose registers may be below the fences given in them",
 			Change{"pool/setup/carry.lua", "redis.call('ZADD', seal, 'XX', 'GT', ARGV[2], identity)\n", ""}).in("slotclocks-3"),
 		patched("slots-counters-not-installed", "slots go to another group without their counters",
 			Change{"pool/setup/carry.lua", "  if n > 0 and n <= 2 then\n", "  if n > 0 and n <= 2 and ARGV[4] == '1' then\n"}).in("slotmove-3"),

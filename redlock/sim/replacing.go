@@ -22,13 +22,15 @@ func membershipScenarios() []*Scenario {
 	blank.Faults = append(blank.Faults, fault{5 * time.Second, forgetAll})
 	rivals := change("membership-rivals", "abcd", "abc", "bcd") // two changes at a time
 	rivals.Faults = append(rivals.Faults, fault{700 * time.Millisecond, changeOtherwise})
+	emptied := change("membership-emptied", "abc", "abd", "abc") // an operator meets a master that has just lost its memory
+	emptied.LeftOut, emptied.Faults = true, []fault{{400 * time.Millisecond, changeEmptied}, {400 * time.Millisecond, partition}, {3 * time.Second, die}}
 	return append(olderFiles(change), []*Scenario{
 		change("membership-replace", "abc", "abd", "aed"),
 		change("membership-resize", "abc", "abcd", "abcde", "abce", "ace"),
 		change("membership-again", "abc", "abd", "abc"),
 		change("membership-five", "abcde", "abcdf", "abgdf"),
 		change("membership-halved", "abcde", "abc"), // refused, unless a rule is missing
-		blank, rivals,
+		blank, emptied, rivals,
 	}...)
 }
 
@@ -45,6 +47,17 @@ func changeOtherwise(w *World) {
 	if w.changed == 0 && w.chance(2) {
 		w.changeTo(2)
 	}
+}
+
+// changeEmptied empties a master that stays, as an operator begins who does not reach those that were left out.
+func changeEmptied(w *World) {
+	if !w.overAge() || w.changed == len(w.Scenario.Lists)-1 {
+		return
+	}
+	if w.changed > 0 {
+		w.servers[w.random.IntN(2)].flushall()
+	}
+	w.changeTo(w.changed + 1)
 }
 
 func (w *World) changeTo(next int) {
