@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	mostCoreLines     = 6550 // 5,000 is the aim
+	mostCoreLines     = 6500 // 5,000 is the aim; 5,911 today and a tenth
 	mostRequestFields = 8    // of a LockRequest
 	mostModeTerms     = 3    // of one condition about modes
 )

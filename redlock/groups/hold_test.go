@@ -53,7 +53,7 @@ func (s *stand) ends(what string, endings chan ending, reason error, goesOn bool
 func TestSeveral_HoldEndsForAllKeysAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
-	g, hold, endings := s.hold()
+	_, hold, endings := s.hold()
 	if _, err := s.lock(s.key(0, 0)); !errors.Is(err, redlock.ErrHeld) {
 		t.Errorf("a key of it: %v", err)
 	}
@@ -61,7 +61,7 @@ func TestSeveral_HoldEndsForAllKeysAtOnce(t *testing.T) {
 	s.ends("the connection ends", endings, nil, false)
 	s.eventuallyFree(s.both()...)
 
-	g, hold, endings = s.hold()
+	g, _, endings := s.hold()
 	s.release(g)
 	s.ends("a release", endings, nil, true) // until it is acknowledged
 
@@ -70,7 +70,7 @@ func TestSeveral_HoldEndsForAllKeysAtOnce(t *testing.T) {
 	s.ends("the daemon stops", endings, redlock.ErrLeft, true)
 	s.release(g) // it runs out by itself
 
-	g, hold, endings = s.hold()
+	_, hold, endings = s.hold()
 	forced := make(chan bool, 1)
 	s.Force(redlock.ForceRequest{Key: s.key(1, 0)}, func(done bool, err error) { forced <- done && err == nil })
 	if !receive(t, forced) {
