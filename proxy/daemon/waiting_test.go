@@ -270,7 +270,11 @@ func TestHold_ARequestToLetGoIsPushedAndPublished(t *testing.T) {
 	if got := listener.line(t); !strings.HasPrefix(got, "wanted 0 ") {
 		t.Errorf("published %s", got)
 	}
-	if got := holder.ask(t, "DUNLOCK k %s", token); got != ":1" {
+	holder.send(t, "DUNLOCK k "+token)
+	for got = ""; got != ":1" && got != ":0"; { // behind another push, if the first one was a second ago
+		got = holder.line(t)
+	}
+	if got != ":1" {
 		t.Errorf("the holder lets go: %s", got)
 	}
 }
