@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redlockd/pool/faulty"
+	"redlockd/redlock/lease"
 	"redlockd/redlock/redlocktest"
 )
 
@@ -60,11 +61,12 @@ func TestUndo_LeavesACopyAloneThatARetryCountsOn(t *testing.T) {
 						}
 					}
 					request := request
-					request.Key, request.Token, request.TTL, request.Wait = "k", tokenA, long, 1 // Wait: it is not repeated
-					_, err := redlocktest.Acquire(t, one.Leases, request.plain())
+					request.Key, request.Token, request.TTL = "k", tokenA, long
+					alone := request.alone()
+					alone.Mode = lease.Waiting(alone.Mode, nil) // it is not repeated
+					_, err := redlocktest.Acquire(t, one.Leases, alone)
 					noQuorum(t, err, "1 of 3")
 					if retried {
-						request.Wait = 0
 						two.get(request)
 						two.idle()
 					}

@@ -14,6 +14,7 @@ import (
 
 	"redlockd/pool"
 	"redlockd/pool/faulty"
+	"redlockd/redlock/lease"
 	"redlockd/redlock/redlocktest"
 )
 
@@ -215,8 +216,9 @@ func TestUndo_OfARequestThatMetItsOwnTokensCopyLeavesThatAlone(t *testing.T) {
 			answers := make([]chan error, len(all))
 			for i, m := range all {
 				answers[i] = make(chan error, 1) // its one answer
-				m.second.Wait = 1                // it is not repeated
-				two.Leases.Lock(&b, m.second.plain(), func(_ Grant, err error) { answers[i] <- err })
+				second := m.second.alone()
+				second.Mode = lease.Waiting(second.Mode, nil) // it is not repeated
+				two.Leases.Lock(&b, second, func(_ Grant, err error) { answers[i] <- err })
 			}
 			b.Send()
 			for i, m := range all {
