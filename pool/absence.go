@@ -64,10 +64,11 @@ func AbsentFor(reason error, span time.Duration) Absence {
 // Unreadable reports that only the content of the answer is wrong.
 func (a *Absence) Unreadable() bool { return a.kind == unreadable }
 
-// Delayed reports that the master was too slow, or is being dialled because its configuration
-// changed, and not that it is away or refuses.
+// Delayed reports that the master was too slow, that another daemon raised its register in the middle
+// of the flush, or that it is being dialled because its configuration changed, and not that it is away
+// or refuses.
 func (a *Absence) Delayed() bool {
-	return a.kind == unsealed || errors.Is(a.err, errStalled) || errors.Is(a.err, errLate) ||
+	return a.kind == unsealed || errors.Is(a.err, errStalled) || errors.Is(a.err, errLate) || errors.Is(a.err, errNotRaised) ||
 		errors.Is(a.err, errUnobserved) || errors.Is(a.err, errEstimateBehind) ||
 		errors.Is(a.err, errOtherEpoch) || a.kind != voided && errors.Is(a.err, errMemoryGone)
 }
