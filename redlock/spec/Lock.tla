@@ -194,7 +194,7 @@ Gain(m) ==
   /\ budget.gains > 0 /\ budget' = [budget EXCEPT !.gains = @ - 1] /\ master' = [master EXCEPT ![m] = Sooner(@, 1)]
   /\ link' = Queues(1, {m}) /\ UNCHANGED <<req, hybrid, last>>
 
-(* attempt.admitOnce, admit.lua: join the incarnation, or begin one if there is none, if its clock has *)
+(* handshake.admitOnce, admit.lua: join the incarnation, or begin one if there is none, if its clock has *)
 (* stepped too far, or if its register is below one that was acknowledged. *)
 Admitted(M) == IF M.inc # 0 /\ Good(M.inc, M) THEN M
                ELSE [M EXCEPT !.inc = budget.inc, !.young = Age, !.reg = Max(@, M.acked), !.ahead = 0]
