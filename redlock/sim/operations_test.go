@@ -273,6 +273,8 @@ func (tw *differential) viewScript(file string) []string {
 		return tw.call(file, []string{"notes"}, token, tw.pick("", "a text", "another"), end)
 	case "view":
 		return tw.call(file, []string{key})
+	case "wanted": // an entry of the list is read again by the daemons alone
+		return tw.call(file, []string{key, tw.pick("x1", "x2", "k2")}, tw.pick("? 1.a ", "= 1.a 2"), tw.pick("", " 1 k"))
 	case "swap":
 		keys, words := []string{"k1", "k2", "k3"}[:1+tw.random.IntN(3)], []string{tw.pick(end, end, ""), tw.pick("0", "1"), tw.pick("", "", "3"), tw.pick(token, tw.token(), "")}
 		for range keys {

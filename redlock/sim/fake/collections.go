@@ -119,10 +119,10 @@ func (m *Master) zrange(a []string, v *Value) wire.Reply {
 	return out
 }
 
-// zrangeByScore accepts the one form that the product sends: BYSCORE REV
-// LIMIT 0 count WITHSCORES.
+// zrangeByScore accepts the forms that the product sends: BYSCORE REV LIMIT 0 count, and WITHSCORES.
 func zrangeByScore(a []string, v *Value) wire.Reply {
-	if len(a) != 10 || !strings.EqualFold(a[5], "REV") || !strings.EqualFold(a[6], "LIMIT") || a[7] != "0" || !strings.EqualFold(a[9], "WITHSCORES") {
+	scores := len(a) == 10 && strings.EqualFold(a[9], "WITHSCORES")
+	if len(a) != 9 && !scores || !strings.EqualFold(a[5], "REV") || !strings.EqualFold(a[6], "LIMIT") || a[7] != "0" {
 		return syntaxError
 	}
 	most, err := strconv.Atoi(a[8])
@@ -136,7 +136,9 @@ func zrangeByScore(a []string, v *Value) wire.Reply {
 	out := List()
 	slices.Reverse(some)
 	for _, e := range some[:min(most, len(some))] {
-		out.Items = append(out.Items, Text(e.Member), Text(decimal(e.Score)))
+		if out.Items = append(out.Items, Text(e.Member)); scores {
+			out.Items = append(out.Items, Text(decimal(e.Score)))
+		}
 	}
 	return out
 }
