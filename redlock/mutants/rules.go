@@ -3,7 +3,10 @@ package mutants
 // rules.go: the rows of the rules that PROOF.md names. The product without a rule must also
 // fail the directed test of that rule.
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Rules are the mutants that lack one rule of the argument in PROOF.md.
 func Rules() []Mutant {
@@ -17,13 +20,15 @@ func brokenSeals() []Mutant {
 		patched("seal", "votes count without a good seal",
 			Change{"pool/flush.go", absent, absent + "\tif score.Kind == ReplyNil && Broken(\"seal\") {\n\t\tscore = Reply{Kind: ReplyInt}\n\t}\n"},
 			Change{"pool/verify.go", "\tif err := f.evicted(&l.commands); err != nil {\n",
-				"\tif Broken(\"seal\") {\n\t\treturn c.goodSealLocked(f, old, top, us), nil\n\t}\n\tif err := f.evicted(&l.commands); err != nil {\n"}),
+				"\tif Broken(\"seal\") {\n\t\treturn c.goodSealLocked(f, old, top, us), nil\n\t}\n\tif err := f.evicted(&l.commands); err != nil {\n"},
+			Change{"pool/verify.go", notRaised, believed("seal")}),
 		patched("seal-last", "the seal stands in front",
 			Change{"pool/flush.go", "\tf.writeOperations()\n", "\tif (f.sealed || f.beat) && Broken(\"seal-last\") {\n\t\tf.seal()\n\t}\n\tf.writeOperations()\n"},
 			Change{"pool/flush.go", "\tif f.sealed || f.beat {\n\t\tf.seal()\n", "\tif (f.sealed || f.beat) && !Broken(\"seal-last\") {\n\t\tf.seal()\n"}),
 		patched("identity", "the seal compares neither identity nor register",
 			Change{"pool/flush.go", absent, absent + "\tif score.Kind == ReplyNil && Broken(\"identity\") {\n\t\tscore = Reply{Kind: ReplyInt}\n\t}\n"},
-			Change{"pool/flush.go", "old < f.minRegister {", "!Broken(\"identity\") && old < f.minRegister {"}),
+			Change{"pool/flush.go", "old < f.minRegister {", "!Broken(\"identity\") && old < f.minRegister {"},
+			Change{"pool/verify.go", notRaised, believed("identity")}),
 		patched("invalidate", "a clock step invalidates nothing",
 			Change{"pool/verify.go", stepped, "\tif l.est.Deviation(f.sent, now, us) != 0 && Broken(\"invalidate\") {\n\t\treturn errSuspect\n\t}\n" + stepped}),
 		patched("clock", "the seal does not compare the clock",
@@ -39,16 +44,23 @@ func brokenSeals() []Mutant {
 		patched("read-late", "a flush that was read late counts however late the master executed it",
 			Change{"pool/verify.go", stepped, "\tif now-f.sent > o.MasterTimeout && Broken(\"read-late\") {\n\t\treturn nil\n\t}\n" + stepped}).in("starved-3"),
 		patched("raised", "a register counts as raised that another writer kept from it",
-			Change{"pool/verify.go", "\t\tif f.raise > old && raised.Int != 1 {\n", "\t\tif f.raise > old && raised.Int != 1 && !Broken(\"raised\") {\n"}).in("slotsplit-3"),
+			Change{"pool/verify.go", notRaised, believed("raised")}).in("slotsplit-3"),
 	}
 }
 
 const (
 	// stepped is where a seal compares the clock.
 	stepped = "\tif l.est.Deviation(f.sent, now, us) != 0 || l.anomaly != nil {\n"
+	// notRaised is where a seal asks whether the register was raised.
+	notRaised = "\t\tif f.raise > old && raised.Int != 1 {\n"
 	// raised is where a seal raises the register.
 	raised = "\t\tf.next().Set(\"ZADD\", key, \"XX\", \"GT\", \"CH\", f.context.Decimal(f.raise), identity)\n"
 )
+
+// believed has a mutant take every register for raised.
+func believed(name string) string {
+	return fmt.Sprintf("\t\tif Broken(%q) {\n\t\t\traised.Int = 1\n\t\t}\n", name) + notRaised
+}
 
 // brokenFences: rows of fences.
 func brokenFences() []Mutant {
