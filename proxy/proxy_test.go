@@ -182,9 +182,12 @@ func TestServer_CloseIdleClosesNothingRightBehindAReply(t *testing.T) {
 	busy.expectEnd("+OK\r\n")
 	call2.Reply(commands.OK)
 	busy2.expect("+OK\r\n")
-	for range 10 { // quiet for less than that
+	for n := range uint64(10) { // one command more than when it was looked at last
 		busy2.send(command("PING"))
 		busy2.expect("+PONG\r\n")
+		if got := closeQuiet(s2.snapshot()[0], n+1); got != n+2 {
+			t.Fatalf("%d commands received, want %d", got, n+2)
+		}
 	}
 	end()
 	busy2.expectEnd("")

@@ -239,19 +239,12 @@ func (s *session) Busy() bool {
 	return s.waiting > 0 || s.writerRuns || s.description.Channels+s.description.Patterns > 0 // a subscriber is not idle
 }
 
-// What drain may be given in place of a count of commands.
-const anyCount, noSuchCount = ^uint64(0), ^uint64(1)
-
-// drain closes the connection once it is idle, and serves or rejects commands until then, if it has sent n
-// commands and all are answered, or any number. It returns how many it has sent. See CloseIdle.
-func (s *session) drain(n uint64, rejects bool) uint64 {
+// drain closes the connection once it is idle, and serves or rejects commands until then.
+func (s *session) drain(rejects bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n == anyCount || n == s.received && s.head == nil {
-		s.leaving, s.draining = true, rejects
-		s.writerLoopLocked()
-	}
-	return s.received
+	s.leaving, s.draining = true, rejects
+	s.writerLoopLocked()
 }
 
 // expel ends a connection whose client may not stay. First its waits are answered and its

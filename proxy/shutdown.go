@@ -48,7 +48,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	s.closeListeners()
 	for _, c := range s.snapshot() {
-		c.drain(anyCount, true)
+		c.drain(true)
 	}
 	var err error
 	select {

@@ -170,7 +170,7 @@ type (
 	WorkView       = work.View
 )
 
-// KeepOf is how long the end of an attempt is remembered.
+// KeepOf returns the time for which the end of an attempt is remembered.
 func KeepOf(t Token) time.Duration { return work.KeepOf(t) }
 
 // The four answers to a WorkRequest.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -216,8 +217,8 @@ func TestEpoch_OfTwoChangesAtOnceOneTakesPlace(t *testing.T) {
 }
 
 // Rule: raised. A change renames the seal of a master while the network holds a flush between the
-// two commands of its own: the register that the change carried over was not raised, and nobody may
-// believe that it was. Otherwise the master passes for one whose memory was rolled back.
+// two commands of its own: the register that the change carried over was not raised, and no daemon
+// may believe that it was. Otherwise the master passes for one whose memory was rolled back.
 func TestEpoch_AChangeWithinASealKeepsItsRegisterFromRising(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 4, time.Second)
@@ -225,52 +226,34 @@ func TestEpoch_AChangeWithinASealKeepsItsRegisterFromRising(t *testing.T) {
 	incarnation := func() string { // what it has is "<process> <incarnation> …"
 		return strings.Fields(c.do(0, "ZRANGE", "redlockd:seal", 0, -1).([]any)[0].(string))[1]
 	}
-	ready, within, renamed := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	var flushes sync.Once
+	var ready, began atomic.Bool // the operator waits for a flush; it has begun with a
+	within, renamed := make(chan struct{}), make(chan struct{})
 	d := c.startDaemon(listing(0, 1, 2), func(_ *daemon, o *pool.Options) {
 		hooked(o, func(master string, commands []pool.Command, exchange func([]pool.Command) []pool.Reply) []pool.Reply {
 			raise := slices.IndexFunc(commands, func(c pool.Command) bool { return c.Args[0] == "ZADD" && c.Args[1] == "redlockd:seal" })
-			if master != name(0) || raise < 0 {
+			if master != name(0) || raise < 0 || !ready.CompareAndSwap(true, false) {
 				return exchange(commands)
 			}
-			select {
-			case <-ready:
-			default:
-				return exchange(commands)
-			}
-			var replies []pool.Reply
-			flushes.Do(func() {
-				replies = slices.Clone(exchange(commands[:raise]))
-				close(within)
-				<-renamed
-				replies = append(replies, exchange(commands[raise:])...)
-			})
-			if replies == nil {
-				return exchange(commands)
-			}
-			return replies
+			replies := slices.Clone(exchange(commands[:raise]))
+			close(within)
+			<-renamed
+			return append(replies, exchange(commands[raise:])...)
 		})
 	})
 	for i := range 3 {
 		d.await(i, "voting")
 	}
 	was := incarnation()
-	var changes sync.Once
 	o := c.optionsFor(0, 1, 3)
 	aroundScripts(&o, configurationKey, func(master string, send func()) {
-		if master != name(0) {
+		if master != name(0) || !began.CompareAndSwap(false, true) {
 			send()
 			return
 		}
-		meets := false
-		changes.Do(func() {
-			meets = true
-			close(ready)
-			<-within
-		})
-		if send(); meets {
-			close(renamed)
-		}
+		ready.Store(true)
+		<-within
+		send()
+		close(renamed)
 	})
 	ended := make(chan error, 1)
 	go func() { ended <- setup.Reconfigure(t.Context(), o, setup.ChangeTerms{Absent: true}, t.Output()) }()

@@ -43,7 +43,7 @@ func Main(args, environ []string, in io.Reader, stdout, stderr io.Writer) int {
 	return cli.Report(stderr, run(ctx, args, environ, in, stdout, stderr))
 }
 
-// quietTime is how long a connection must have sent nothing to be closed while others still serve.
+// quietTime is the least silence of a connection that is closed while others are still served.
 const quietTime = 10 * time.Millisecond
 
 // terminated is the signal for which the daemon drains.

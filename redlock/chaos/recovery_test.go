@@ -144,7 +144,7 @@ func (r *run) servesOthers(c *caller, without int) error {
 // slack is by how much two daemons that do the same may differ.
 const slack = 4
 
-// perConnection is how many goroutines a connection to a master may have: the library reads and
+// perConnection bounds the goroutines of a connection to a master: the library reads and
 // writes with two once commands of several callers have met on it, and a task sends.
 const perConnection = 3
 

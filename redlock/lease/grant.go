@@ -39,7 +39,7 @@ type grantor interface {
 	tokenOf(i int) engine.Token
 }
 
-// Copies are what a ballot knows of the copies of its lease, now.
+// Copies reports what a ballot knows of the copies of its lease, now.
 type Copies interface {
 	CopiedEverywhere() bool // every master is known to have one
 	WasRefused() bool       // some master has a copy of another token

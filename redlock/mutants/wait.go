@@ -80,7 +80,7 @@ func brokenHolds() []Mutant {
 			Change{"redlock/renew/hold.go", "\th.terms.OnEnd(h.grant, reason, h.grant.Linger())\n", "\tif pool.Broken(\"lost-late\") {\n\t\ts.leases.GiveUp(&h.grant)\n\t}\n\th.terms.OnEnd(h.grant, reason, h.grant.Linger())\n"}).in("holds-3"),
 		patched("paused", "a lease is renewed although its validity is over",
 			Change{"redlock/renew/renewals.go", "\t\tcase now >= h.until: //", "\t\tcase now >= h.until && !pool.Broken(\"paused\"): //"}).in("holds-3"),
-		patched("wanted-next", "a request to let go is passed to whoever holds the key when it is read",
+		patched("wanted-next", "a request to let go is passed to the client that holds the key when the list is read",
 			Change{"redlock/renew/wantedlist.go", "!strings.Contains(r.names, ", "!pool.Broken(\"wanted-next\") && !strings.Contains(r.names, "}).in("holds-3").
 			but("a request changes nothing of a lock, so no promise is broken; TestRevoke_TheNextHolderIsNotAsked is a directed test"),
 		patched("wanted-unread", "a daemon does not read what clients of others request of its holders",

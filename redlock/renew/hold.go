@@ -35,7 +35,7 @@ var (
 	ErrLostForced = errors.New("it was released by force")
 )
 
-// Terms are how long a lease is renewed, and the functions that report its end.
+// Terms bound the renewal of a lease, and have the functions that report its end.
 type Terms struct {
 	MaxTime time.Duration // since the granted ballot began; 0 = without an end
 	// OnBegin is called, before the client receives the grant, with the renewal; nil = it is not.

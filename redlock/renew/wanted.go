@@ -24,8 +24,8 @@ type revocation struct {
 	text string
 }
 
-// Wanted notifies the connections of this daemon that hold a key, and returns how many do; alone: nobody
-// else can hold it.
+// Wanted notifies the connections of this daemon that hold a key, and returns how many do; alone: no other
+// client can hold it.
 func (hs *Holds) Wanted(db int, key engine.Key, text string) (n int, alone bool) {
 	if hs.count.Load() == 0 {
 		return 0, false

@@ -116,7 +116,7 @@ func (t workToken) String() string {
 	return fmt.Sprintf("%s.%d.%d.%d.%d", t.secret, t.attempt, t.max, t.keep.Milliseconds(), t.began)
 }
 
-// KeepOf is how long the end of a token's attempt is remembered; 0 if it is no token of an attempt.
+// KeepOf returns the time for which the end of a token's attempt is remembered; 0 if it is no token of an attempt.
 func KeepOf(t engine.Token) time.Duration {
 	parts := strings.Split(string(t), ".")
 	if len(parts) != 5 {

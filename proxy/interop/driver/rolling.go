@@ -108,7 +108,7 @@ func (b *balancer) forward(c net.Conn) {
 	b.refused.Add(1)
 }
 
-// rolled is what a program has counted.
+// rolled has what a program has counted.
 type rolled struct {
 	run                           run
 	version                       string
@@ -121,7 +121,7 @@ func (r *rolled) String() string {
 	return fmt.Sprintf("%-34s %-10s pairs %d waits %d refused %d failed %d %s %s", r.run.name(), r.version, r.pairs, r.waits, r.refused, r.failed, strings.Join(r.why, "; "), r.problem)
 }
 
-// needs is what a library needs, whose commands may fail with its defaults as a connection closes.
+// needs names the setting of a library whose commands may fail with its defaults as a connection closes.
 var needs = map[string]string{
 	"rueidis":    "repeats by itself only what reads: after an error of the connection send it again, with the same `TOKEN`",
 	"redigo":     "by a pool with `TestOnBorrow`, as its users do; it repeats nothing",

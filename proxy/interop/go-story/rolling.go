@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// rolled is what became of the commands while daemons restarted.
+// rolled counts the commands while daemons restarted, by their outcome.
 type rolled struct {
 	mu                            sync.Mutex
 	pairs, waits, refused, failed int
